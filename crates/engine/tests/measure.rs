@@ -16,8 +16,8 @@ use perfhive_format::titles::TitleList;
 use perfhive_format::{CookError, CounterSpec, CounterType, LanguageId, TitleIndex};
 use perfhive_testkit::alloc::{Counting, count};
 use perfhive_testkit::script::{block, titles};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use perfhive_testkit::shown::ShownBlock;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 #[global_allocator]
@@ -140,16 +140,22 @@ impl Source for Scripted {
     }
 
     fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
-        let names = titles(&[
-            (6, "% Processor Time"),
-            (230, "Process"),
-            (684, "Elapsed Time"),
-            (700, "A/B#C"),
-            (784, "ID Process"),
-        ]);
         let help = TitleList::default();
-        Ok(Arc::new(TitleDatabase::new(LanguageId::ENGLISH, &names, &help)))
+        Ok(Arc::new(TitleDatabase::new(LanguageId::ENGLISH, &titles(&NAMES), &help)))
     }
+}
+
+const NAMES: [(u32, &str); 5] = [
+    (6, "% Processor Time"),
+    (230, "Process"),
+    (684, "Elapsed Time"),
+    (700, "A/B#C"),
+    (784, "ID Process"),
+];
+
+/// A source of one block that allocates nothing, unlike a script.
+fn shows(block: Vec<u8>) -> ShownBlock {
+    ShownBlock::new(&NAMES, block).pooled()
 }
 
 const SECOND: u64 = 10_000_000;
@@ -540,40 +546,10 @@ fn whole_selections() {
 #[test]
 fn a_warm_sample_allocates_nothing() {
     let processes = |time: u64| (0..50u64).map(|n| ("p", n + 1, 3, time * n)).collect::<Vec<_>>();
-    let scripted = Scripted::new([Answer::Machine(1, processes(0))]);
-    // The script itself allocates, so a recorded block is the source.
-    #[derive(Clone)]
-    struct Steady(Arc<Mutex<(FramePool, u64)>>, Scripted, Arc<Vec<u8>>);
-    impl Source for Steady {
-        fn name(&self) -> &str {
-            "steady"
-        }
-        fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
-            out.clear();
-            let mut state = self.0.lock().unwrap();
-            let (pool, number) = &mut *state;
-            *number += 1;
-            let fill = |buffer: &mut Vec<u8>| buffer.clone_from(&self.2);
-            out.push_frame(pool.fill(*number, fill).unwrap(), "steady");
-            Ok(())
-        }
-        fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
-            self.1.catalogue(&Ask::everything())
-        }
-        fn titles(
-            &mut self,
-            language: LanguageId,
-            ask: &Ask,
-        ) -> Result<Arc<TitleDatabase>, SourceError> {
-            self.1.titles(language, ask)
-        }
-    }
-    let block = Arc::new(bytes(1, false, &processes(1)));
-    let pool = Arc::new(Mutex::new((FramePool::default(), 0)));
     let mut sources = DataSources::new();
-    let steady = Steady(pool, scripted, block);
-    sources.add(CounterSource::new("plain", steady.clone())).unwrap();
-    sources.add(CounterSource::new("cached", Cached::new(steady))).unwrap();
+    let shown = shows(bytes(1, false, &processes(1)));
+    sources.add(CounterSource::new("plain", shown.clone())).unwrap();
+    sources.add(CounterSource::new("cached", Cached::new(shown))).unwrap();
     for source in ["plain", "cached"] {
         let names = [name(&format!("{source}/Process/%25 Processor Time#*"))];
         let options = MeasurementOptions::new().time(WallTime).time(MonotonicTime::default());
@@ -599,46 +575,13 @@ fn a_warm_sample_allocates_nothing() {
 
 #[test]
 fn a_late_sample_allocates_nothing() {
-    let scripted = Scripted::new([Answer::Machine(1, vec![("p", 7, 3, 1)])]);
-    /// Answers with a block, and waits first while it is held.
-    struct Held(FramePool, u64, Scripted, Vec<u8>, Arc<(Mutex<bool>, Condvar)>);
-    impl Source for Held {
-        fn name(&self) -> &str {
-            "held"
-        }
-        fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
-            let (held, changed) = &*self.4;
-            drop(changed.wait_while(held.lock().unwrap(), |held| *held).unwrap());
-            out.clear();
-            self.1 += 1;
-            let block = &self.3;
-            out.push_frame(self.0.fill(self.1, |buffer| buffer.clone_from(block)).unwrap(), "held");
-            Ok(())
-        }
-        fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
-            self.2.catalogue(&Ask::everything())
-        }
-        fn titles(
-            &mut self,
-            language: LanguageId,
-            ask: &Ask,
-        ) -> Result<Arc<TitleDatabase>, SourceError> {
-            self.2.titles(language, ask)
-        }
-    }
-    let gate = Arc::new((Mutex::new(false), Condvar::new()));
-    let hold = |held: bool| {
-        *gate.0.lock().unwrap() = held;
-        gate.1.notify_all();
-    };
+    let block = || bytes(1, false, &[("p", 7, 3, 1)]);
+    let [held, free] = [shows(block()), shows(block())];
     let mut sources = DataSources::new();
-    // The other source has a fault.
-    for (source, gate) in [("held", Arc::clone(&gate)), ("free", Arc::default())] {
-        let block = bytes(1, false, &[("p", 7, 3, 1)]);
-        let held = Held(FramePool::default(), 0, scripted.clone(), block, gate);
-        let worker = Worker::new(held, None).unwrap();
+    for (name, shown) in [("held", &held), ("free", &free)] {
+        let worker = Worker::new(shown.clone(), None).unwrap();
         let cached = Cached::builder(worker).max_age(Duration::ZERO).build();
-        sources.add(CounterSource::new(source, cached)).unwrap();
+        sources.add(CounterSource::new(name, cached)).unwrap();
     }
     let names = ["held", "free"].map(|source| name(&format!("{source}/Process/ID Process#7")));
     // Long enough for the source that is not held, on any machine.
@@ -658,11 +601,11 @@ fn a_late_sample_allocates_nothing() {
         sample(&mut context);
     }
     assert_eq!(sample(&mut context), (false, 0));
-    hold(true);
+    held.hold(true);
     // Late at its deadline, and then busy with the late request.
     assert_eq!(sample(&mut context), (true, 0));
     assert_eq!(sample(&mut context), (true, 0));
-    hold(false);
+    held.hold(false);
     while sample(&mut context).0 {
         std::thread::yield_now();
     }
@@ -674,50 +617,15 @@ fn a_late_sample_allocates_nothing() {
 
 #[test]
 fn a_failed_sample_allocates_nothing() {
-    /// Answers with a block and its faults, or fails with the same error.
-    struct Failing(FramePool, u64, Scripted, Arc<AtomicBool>, SourceError, Vec<Fault>, Vec<u8>);
-    impl Source for Failing {
-        fn name(&self) -> &str {
-            "failing"
-        }
-        fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
-            if self.3.load(Ordering::Relaxed) {
-                return Err(self.4.clone());
-            }
-            out.clear();
-            self.1 += 1;
-            let block = &self.6;
-            out.push_frame(self.0.fill(self.1, |buffer| buffer.clone_from(block)).unwrap(), "it");
-            self.5.iter().for_each(|fault| out.push_fault(fault.clone()));
-            Ok(())
-        }
-        fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
-            self.2.catalogue(&Ask::everything())
-        }
-        fn titles(
-            &mut self,
-            language: LanguageId,
-            ask: &Ask,
-        ) -> Result<Arc<TitleDatabase>, SourceError> {
-            self.2.titles(language, ask)
-        }
-    }
-    let scripted = Scripted::new([Answer::Machine(1, vec![("p", 7, 3, 1)])]);
-    // One source has more faults than a record has places, and the other fails.
+    let block = || bytes(1, false, &[("p", 7, 3, 1)]);
+    let [noisy, failing] = [shows(block()), shows(block())];
+    // More faults than a record has places.
     let many = |n| Fault::new(FaultKind::CollectFailed, "part", format!("no {n}"));
-    let fails = Arc::new(AtomicBool::new(false));
+    noisy.add_faults((0..100).map(many).collect());
     let mut sources = DataSources::new();
-    let parts = [
-        ("noisy", Arc::default(), (0..100).map(many).collect()),
-        ("failing", Arc::clone(&fails), vec![]),
-    ];
-    for (source, fails, faults) in parts {
-        let error = SourceError::new(SourceErrorKind::Unavailable, source, "gone");
-        let block = bytes(1, false, &[("p", 7, 3, 1)]);
-        let pool = FramePool::default();
-        let failing = Failing(pool, 0, scripted.clone(), fails, error, faults, block);
-        let cached = Cached::builder(failing).max_age(Duration::ZERO).build();
-        sources.add(CounterSource::new(source, cached)).unwrap();
+    for (name, shown) in [("noisy", &noisy), ("failing", &failing)] {
+        let cached = Cached::builder(shown.clone()).max_age(Duration::ZERO).build();
+        sources.add(CounterSource::new(name, cached)).unwrap();
     }
     let names = ["noisy", "failing"].map(|source| name(&format!("{source}/Process/ID Process#7")));
     let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
@@ -739,10 +647,10 @@ fn a_failed_sample_allocates_nothing() {
         sample(&mut context);
     }
     assert_eq!(sample(&mut context), (false, 0));
-    fails.store(true, Ordering::Relaxed);
+    failing.fail(Some(SourceError::new(SourceErrorKind::Unavailable, "failing", "gone")));
     assert_eq!(sample(&mut context), (true, 0));
     assert_eq!(sample(&mut context), (true, 0));
-    fails.store(false, Ordering::Relaxed);
+    failing.fail(None);
     assert_eq!(sample(&mut context), (false, 0));
 }
 
@@ -861,33 +769,8 @@ fn when_a_user_defined_data_source_fails_the_others_have_values() {
 
 #[test]
 fn a_source_that_hangs_is_late_at_its_deadline() {
-    #[derive(Clone)]
-    struct Hangs(Scripted, Arc<Mutex<bool>>);
-    impl Source for Hangs {
-        fn name(&self) -> &str {
-            "hangs"
-        }
-        fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
-            if *self.1.lock().unwrap() {
-                // Its end is not waited for.
-                std::thread::sleep(Duration::from_secs(600));
-            }
-            self.0.collect(request, out)
-        }
-        fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
-            self.0.catalogue(ask)
-        }
-        fn titles(
-            &mut self,
-            language: LanguageId,
-            ask: &Ask,
-        ) -> Result<Arc<TitleDatabase>, SourceError> {
-            self.0.titles(language, ask)
-        }
-    }
-    let scripted = Scripted::new([Answer::Machine(1, vec![("a", 7, 3, 0)])]);
-    let hang = Arc::new(Mutex::new(false));
-    let worker = Worker::new(Hangs(scripted, Arc::clone(&hang)), None).unwrap();
+    let shown = shows(bytes(1, false, &[("a", 7, 3, 0)]));
+    let worker = Worker::new(shown.clone(), None).unwrap();
     let mut sources = DataSources::new();
     let cached = Cached::builder(worker).max_age(Duration::ZERO).build();
     sources.add(CounterSource::new("slow", cached)).unwrap();
@@ -895,7 +778,7 @@ fn a_source_that_hangs_is_late_at_its_deadline() {
     let names = [name("slow/Process/ID Process#7"), name("dice/table/rolls")];
     let options = MeasurementOptions::new().patience(Duration::from_millis(50));
     let mut context = MeasurementContext::with_options(&mut sources, &names, options).unwrap();
-    *hang.lock().unwrap() = true;
+    shown.hold(true);
     let found = cycle(&mut context);
     assert_eq!(found, pairs(&[("7", "source-failed"), ("", "3")]));
     assert_eq!(context.record().unwrap().anomalies, [Anomaly::Late { source: "slow".into() }]);

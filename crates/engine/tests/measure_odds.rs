@@ -8,8 +8,7 @@ use perfhive_engine::measure::{
     SensorName, SensorReading, State, TimeSource, ValueType,
 };
 use perfhive_engine::{
-    Ask, Cached, Catalogue, CatalogueObject, Frame, NoValue, Snapshot, Source, SourceError,
-    TitleDatabase, Worker,
+    Ask, Cached, Catalogue, Frame, NoValue, Snapshot, Source, SourceError, TitleDatabase, Worker,
 };
 use perfhive_format::titles::TitleList;
 use perfhive_format::{
@@ -17,72 +16,25 @@ use perfhive_format::{
     TitleIndex,
 };
 use perfhive_testkit::script::{Row, block, titles};
+use perfhive_testkit::shown::ShownBlock;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const PROCESS: TitleIndex = TitleIndex(230);
 const PATHS: TitleIndex = TitleIndex(700);
 const SECOND: u64 = 10_000_000;
 
-/// A source that answers with the block it was given, after a pause.
-#[derive(Clone)]
-struct Shows {
-    block: Arc<Mutex<Vec<u8>>>,
-    pause: Arc<Mutex<Duration>>,
-    deadlines: Arc<Mutex<Vec<Option<Instant>>>>,
-    catalogue: Arc<Catalogue>,
-}
-
-impl Shows {
-    fn new(block: Vec<u8>) -> Self {
-        let frame = Frame::new(block.clone(), 0).unwrap();
-        let objects = (0..).map_while(|place| frame.object(place)).map(CatalogueObject::of);
-        let catalogue = Catalogue { objects: objects.collect(), ..Catalogue::default() };
-        Self {
-            block: Arc::new(Mutex::new(block)),
-            pause: Arc::default(),
-            deadlines: Arc::default(),
-            catalogue: Arc::new(catalogue),
-        }
-    }
-
-    fn show(&self, block: Vec<u8>) {
-        *self.block.lock().unwrap() = block;
-    }
-
-    fn take(&self, time: Duration) {
-        *self.pause.lock().unwrap() = time;
-    }
-}
-
-impl Source for Shows {
-    fn name(&self) -> &str {
-        "shows"
-    }
-    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
-        out.clear();
-        let pause = *self.pause.lock().unwrap();
-        std::thread::sleep(pause);
-        self.deadlines.lock().unwrap().push(request.until);
-        let block = self.block.lock().unwrap().clone();
-        out.push_frame(Arc::new(Frame::new(block, 1).unwrap()), "shows");
-        Ok(())
-    }
-    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
-        Ok(Arc::clone(&self.catalogue))
-    }
-    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
-        let names = [
-            (6, "Time"),
-            (8, "Level"),
-            (230, "Process"),
-            (684, "Elapsed"),
-            (700, "Paths"),
-            (784, "ID"),
-        ];
-        Ok(Arc::new(TitleDatabase::new(language, &titles(&names), &TitleList::default())))
-    }
+fn shows(block: Vec<u8>) -> ShownBlock {
+    let names = [
+        (6, "Time"),
+        (8, "Level"),
+        (230, "Process"),
+        (684, "Elapsed"),
+        (700, "Paths"),
+        (784, "ID"),
+    ];
+    ShownBlock::new(&names, block)
 }
 
 fn time_and_level() -> [CounterSpec; 2] {
@@ -100,15 +52,15 @@ fn process_counters() -> [CounterSpec; 3] {
     ]
 }
 
-fn sources(shows: &Shows) -> DataSources {
+fn sources(shown: &ShownBlock) -> DataSources {
     let mut sources = DataSources::new();
-    sources.add(CounterSource::new("test.host", shows.clone())).unwrap();
+    sources.add(CounterSource::new("test.host", shown.clone())).unwrap();
     sources
 }
 
-fn context(shows: &Shows, names: &[&str]) -> Result<MeasurementContext, MeasureError> {
+fn context(shown: &ShownBlock, names: &[&str]) -> Result<MeasurementContext, MeasureError> {
     let names: Vec<SensorName> = names.iter().map(|name| name.parse().unwrap()).collect();
-    MeasurementContext::new(&mut sources(shows), &names)
+    MeasurementContext::new(&mut sources(shown), &names)
 }
 
 fn cycle(context: &mut MeasurementContext) -> Vec<String> {
@@ -144,22 +96,22 @@ fn children(second: i64, levels: [u64; 4]) -> Vec<u8> {
 
 #[test]
 fn sums_of_several_parents_have_distinct_names() {
-    let shows = Shows::new(children(1, [10, 11, 12, 13]));
-    let mut sources = sources(&shows);
+    let shown = shows(children(1, [10, 11, 12, 13]));
+    let mut sources = sources(&shown);
     let source = sources.get("test.host").unwrap();
-    let level = CounterSource::<Shows>::sensor_id(PATHS, TitleIndex(8));
+    let level = CounterSource::<ShownBlock>::sensor_id(PATHS, TitleIndex(8));
     let names = source.instances(level).unwrap();
     assert_eq!(names, ["p/x", "p/_Total", "q/x", "q/_Total"]);
     let sensor = |instance: &str| {
         SensorName::new("test.host", "Paths", "Level").with_instance(instance).to_string()
     };
     let asked = [sensor("q/_Total"), sensor("p/_Total")];
-    let mut both = context(&shows, &asked.each_ref().map(String::as_str)).unwrap();
+    let mut both = context(&shown, &asked.each_ref().map(String::as_str)).unwrap();
     assert_eq!(cycle(&mut both), ["13", "11"]);
     // Case matters only where names differ in nothing else.
-    assert_eq!(cycle(&mut context(&shows, &[&sensor("Q/_TOTAL")]).unwrap()), ["13"]);
+    assert_eq!(cycle(&mut context(&shown, &[&sensor("Q/_TOTAL")]).unwrap()), ["13"]);
     // The name of two sums means neither.
-    let error = context(&shows, &[&sensor("_Total")]).err().unwrap();
+    let error = context(&shown, &[&sensor("_Total")]).err().unwrap();
     assert!(matches!(error, MeasureError::UnknownInstance { .. }), "{error}");
 }
 
@@ -175,10 +127,10 @@ fn a_process_with_the_name_total_is_not_the_sum() {
     let machine = |second: i64, time: u64| {
         processes(second, &[("_Total", 7, 3, time), ("_Total", 0, 0, 4 * time), ("a", 8, 3, 0)])
     };
-    let shows = Shows::new(machine(1, 0));
+    let shown = shows(machine(1, 0));
     let names = ["test.host/Process/Time#_Total", "test.host/Process/Time#7"];
-    let mut context = context(&shows, &names).unwrap();
-    shows.show(machine(2, SECOND / 4));
+    let mut context = context(&shown, &names).unwrap();
+    shown.show(machine(2, SECOND / 4));
     assert_eq!(cycle(&mut context), ["100", "25"]);
 }
 
@@ -195,7 +147,7 @@ fn a_gone_instance_is_counted_once_and_only_where_it_is_measured() {
         block("host", second, &[(PROCESS, &process_counters(), &process), (PATHS, &counters, rows)])
     };
     let all = [("a", 7, 3, 0), ("b", 8, 3, 0), ("_Total", 0, 0, 0)];
-    let shows = Shows::new(machine(1, &all, true));
+    let shown = shows(machine(1, &all, true));
     let names = [
         "test.host/Process/Time#7",
         "test.host/Process/Time#8",
@@ -203,9 +155,9 @@ fn a_gone_instance_is_counted_once_and_only_where_it_is_measured() {
         "test.host/Process/Time#_Total",
         "test.host/Paths/Level#y",
     ];
-    let mut context = context(&shows, &names).unwrap();
+    let mut context = context(&shown, &names).unwrap();
     // The sum of the paths is not measured.
-    shows.show(machine(2, &[("_Total", 0, 0, 0)], false));
+    shown.show(machine(2, &[("_Total", 0, 0, 0)], false));
     cycle(&mut context);
     assert_eq!(anomalies(&context), ["test.host/Process: 2 instances gone"]);
 }
@@ -222,18 +174,18 @@ fn a_sensor_without_instances_has_no_value_once_its_object_has_instances() {
         writer.object(&template).unwrap().values(&[0, 42]).unwrap().finish().unwrap();
         writer.finish().to_vec()
     };
-    let shows = Shows::new(alone(1));
+    let shown = shows(alone(1));
     let names = ["test.host/Paths/Level", "test.host/Paths/Time"];
-    let mut context = context(&shows, &names).unwrap();
+    let mut context = context(&shown, &names).unwrap();
     assert_eq!(cycle(&mut context)[0], "42");
     let counters = time_and_level();
-    shows.show(block(
+    shown.show(block(
         "host",
         2,
         &[(PATHS, &counters, &[("x", None, &[0, 7]), ("y", None, &[1, 8])])],
     ));
     assert_eq!(cycle(&mut context), ["vanished", "vanished"]);
-    shows.show(alone(3));
+    shown.show(alone(3));
     assert_eq!(cycle(&mut context), ["42", "born"]);
 }
 
@@ -246,14 +198,14 @@ fn an_id_without_a_start_time_that_was_gone_is_not_the_same_process() {
         let rows: Vec<Row<'_>> = values.iter().map(|v| ("p", None, &v[..])).collect();
         block("host", second, &[(PROCESS, &counters[..2], &rows)])
     };
-    let shows = Shows::new(machine(1, &[(7, 0), (8, 0)]));
+    let shown = shows(machine(1, &[(7, 0), (8, 0)]));
     let names = ["test.host/Process/Time#7", "test.host/Process/Time#8"];
-    let mut context = context(&shows, &names).unwrap();
-    shows.show(machine(2, &[(8, SECOND)]));
+    let mut context = context(&shown, &names).unwrap();
+    shown.show(machine(2, &[(8, SECOND)]));
     assert_eq!(cycle(&mut context), ["vanished", "100"]);
     for second in 3..6 {
         let time = second as u64 * SECOND;
-        shows.show(machine(second, &[(7, 50 * time), (8, time - SECOND)]));
+        shown.show(machine(second, &[(7, 50 * time), (8, time - SECOND)]));
         assert_eq!(cycle(&mut context), ["vanished", "100"]);
     }
 }
@@ -275,13 +227,13 @@ impl TimeSource for Ticks {
 
 #[test]
 fn the_first_clock_encloses_all_others() {
-    let shows = Shows::new(children(1, [0; 4]));
+    let shown = shows(children(1, [0; 4]));
     let ticks = Arc::new(AtomicI64::new(1));
     let ticking = |name| Ticks(name, Arc::clone(&ticks));
     let options = MeasurementOptions::new().time(ticking("outer")).time(ticking("inner"));
     let names = ["test.host/Paths/Level#*".parse().unwrap()];
     let mut context =
-        MeasurementContext::with_options(&mut sources(&shows), &names, options).unwrap();
+        MeasurementContext::with_options(&mut sources(&shown), &names, options).unwrap();
     cycle(&mut context);
     let times = &context.record().unwrap().times;
     let times: Vec<_> = times.iter().map(|time| (&*time.name, time.before, time.after)).collect();
@@ -295,8 +247,8 @@ fn slots_of_gone_instances_are_removed() {
         let rows: Vec<Row<'_>> = names.iter().map(|name| (*name, None, &[0, 1][..])).collect();
         block("host", second, &[(PATHS, &counters, &rows)])
     };
-    let shows = Shows::new(machine(1, &["x", "y"]));
-    let mut context = context(&shows, &["test.host/Paths/Level#*"]).unwrap();
+    let shown = shows(machine(1, &["x", "y"]));
+    let mut context = context(&shown, &["test.host/Paths/Level#*"]).unwrap();
     let mut readings = Readings::new();
     let mut slots = |context: &mut MeasurementContext| {
         context.prepare().unwrap();
@@ -307,14 +259,14 @@ fn slots_of_gone_instances_are_removed() {
     let both = slots(&mut context);
     // A slot is made once for each instance.
     assert!(both.iter().zip(slots(&mut context)).all(|(a, b)| a.ptr_eq(&b)));
-    shows.show(machine(2, &["y"]));
+    shown.show(machine(2, &["y"]));
     assert!(slots(&mut context)[0].ptr_eq(&both[1]));
     assert!(both[0].upgrade().is_none(), "the slot of x is kept");
 }
 
 #[test]
 fn readings_of_several_sources_are_in_the_requested_order() {
-    let (one, two) = (Shows::new(children(1, [1; 4])), Shows::new(children(1, [2; 4])));
+    let (one, two) = (shows(children(1, [1; 4])), shows(children(1, [2; 4])));
     let mut sources = DataSources::new();
     sources.add(CounterSource::new("one", one)).unwrap();
     sources.add(CounterSource::new("two", two)).unwrap();
@@ -333,11 +285,11 @@ fn readings_of_several_sources_are_in_the_requested_order() {
 
 #[test]
 fn win32_winperf_and_windows_winperf_are_one_data_source() {
-    let shows = Shows::new(children(1, [0; 4]));
+    let shown = shows(children(1, [0; 4]));
     for name in ["windows.winperf", "win32.winperf"] {
         let mut sources = DataSources::new();
-        sources.add(CounterSource::new(name, shows.clone())).unwrap();
-        let again = sources.add(CounterSource::new("windows.winperf", shows.clone()));
+        sources.add(CounterSource::new(name, shown.clone())).unwrap();
+        let again = sources.add(CounterSource::new("windows.winperf", shown.clone()));
         assert!(matches!(again, Err(MeasureError::SameName(_))), "{name}");
         for asked in ["windows.winperf", "win32.winperf"] {
             let sensor = format!("{asked}/Paths/Level#*").parse().unwrap();
@@ -349,10 +301,10 @@ fn win32_winperf_and_windows_winperf_are_one_data_source() {
 
 #[test]
 fn a_source_that_hangs_takes_no_time_of_the_others() {
-    let (slow, fast) = (Shows::new(children(1, [1; 4])), Shows::new(children(1, [2; 4])));
+    let (slow, fast) = (shows(children(1, [1; 4])), shows(children(1, [2; 4])));
     let mut sources = DataSources::new();
-    let cached = |shows: &Shows| {
-        let worker = Worker::new(shows.clone(), None).unwrap();
+    let cached = |shown: &ShownBlock| {
+        let worker = Worker::new(shown.clone(), None).unwrap();
         Cached::builder(worker).max_age(Duration::ZERO).build()
     };
     sources.add(CounterSource::new("slow", cached(&slow))).unwrap();
@@ -361,8 +313,7 @@ fn a_source_that_hangs_takes_no_time_of_the_others() {
     // Long enough for the fast source on any machine; the slow one never answers.
     let options = MeasurementOptions::new().patience(Duration::from_secs(2));
     let mut context = MeasurementContext::with_options(&mut sources, &names, options).unwrap();
-    slow.take(Duration::from_secs(600));
-    fast.take(Duration::from_millis(20));
+    slow.hold(true);
     // The buffers are new in the first cycle.
     assert_eq!(cycle(&mut context), ["source-failed", "2"]);
     let [late, grown] = ["did not answer in time", "a buffer had to grow"];
@@ -372,10 +323,10 @@ fn a_source_that_hangs_takes_no_time_of_the_others() {
 
 #[test]
 fn the_baseline_has_a_deadline() {
-    let shows = Shows::new(children(1, [0; 4]));
-    let mut source = CounterSource::new("test.host", shows.clone());
+    let shown = shows(children(1, [0; 4]));
+    let mut source = CounterSource::new("test.host", shown.clone());
     source.probe(&Selection::Global).unwrap();
-    let deadlines = shows.deadlines.lock().unwrap().clone();
+    let deadlines = shown.deadlines();
     assert!(!deadlines.is_empty() && deadlines.iter().all(Option::is_some), "{deadlines:?}");
 }
 
@@ -512,8 +463,8 @@ impl ProbeContext for Unready {
 
 #[test]
 fn a_failed_prepare_leads_back_to_initialized() {
-    let (unready, shows) = (Unready::default(), Shows::new(children(1, [1; 4])));
-    let mut sources = sources(&shows);
+    let (unready, shown) = (Unready::default(), shows(children(1, [1; 4])));
+    let mut sources = sources(&shown);
     sources.add(unready.clone()).unwrap();
     let name = |text: &str| -> SensorName { text.parse().unwrap() };
     let alone = [name("unready/group/sensor")];

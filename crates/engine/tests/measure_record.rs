@@ -8,11 +8,9 @@ use perfhive_engine::measure::{
     SensorKind, SensorName, SensorReading, State, ValueType,
 };
 use perfhive_engine::{
-    Ask, Broker, Cached, Catalogue, CatalogueObject, Collection, Fault, FaultKind, Frame,
-    FramePool, Numbering, ObjectWriter, Provider, ProviderError, Snapshot, Source, SourceError,
-    TitleDatabase,
+    Ask, Broker, Cached, Collection, Fault, FaultKind, Frame, FramePool, Numbering, ObjectWriter,
+    Provider, ProviderError, Snapshot, Source, SourceError,
 };
-use perfhive_format::titles::TitleList;
 use perfhive_format::{
     BlockHead, BlockWriter, CounterSpec, CounterType, InstanceHead, LanguageId, NameRef,
     ObjectSpec, ObjectTemplate, TitleIndex,
@@ -20,9 +18,10 @@ use perfhive_format::{
 use perfhive_recording::ReplaySource;
 use perfhive_testkit::alloc::{Counting, count};
 use perfhive_testkit::script::{Row, ScriptProvider, block, titles};
+use perfhive_testkit::shown::ShownBlock;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 #[global_allocator]
@@ -31,68 +30,14 @@ static ALLOCATOR: Counting = Counting;
 const PATHS: TitleIndex = TitleIndex(700);
 const NAMES: [(u32, &str); 3] = [(700, "Paths"), (8, "Level"), (9, "Depth")];
 
-/// A source that answers with the block it was given, in a frame of a pool, with prepared
-/// faults.
-#[derive(Clone)]
-struct Shows(Arc<Mutex<Shown>>);
-
-struct Shown {
-    name: &'static str,
-    block: Vec<u8>,
-    faults: Vec<Fault>,
-    pool: FramePool,
-    taken: u64,
-    catalogue: Arc<Catalogue>,
-}
-
-impl Shows {
-    fn new(name: &'static str, block: Vec<u8>) -> Self {
-        let frame = Frame::new(block.clone(), 0).unwrap();
-        let objects = (0..).map_while(|place| frame.object(place)).map(CatalogueObject::of);
-        let mut catalogue = Catalogue { objects: objects.collect(), ..Catalogue::default() };
+fn shows(block: Vec<u8>) -> ShownBlock {
+    let shown = ShownBlock::new(&NAMES, block).pooled();
+    shown.change_catalogue(|catalogue| {
         for counter in catalogue.objects.iter_mut().flat_map(|object| &mut object.counters) {
             counter.on_request = counter.name == TitleIndex(9);
         }
-        Self(Arc::new(Mutex::new(Shown {
-            name,
-            block,
-            faults: Vec::new(),
-            pool: FramePool::default(),
-            taken: 0,
-            catalogue: Arc::new(catalogue),
-        })))
-    }
-
-    fn show(&self, block: Vec<u8>) {
-        self.0.lock().unwrap().block = block;
-    }
-
-    fn fail(&self, faults: Vec<Fault>) {
-        self.0.lock().unwrap().faults = faults;
-    }
-}
-
-impl Source for Shows {
-    fn name(&self) -> &str {
-        "shows"
-    }
-    fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
-        out.clear();
-        let mut shown = self.0.lock().unwrap();
-        let shown = &mut *shown;
-        shown.taken += 1;
-        let block = &shown.block;
-        let frame = shown.pool.fill(shown.taken, |buffer| buffer.clone_from(block)).unwrap();
-        out.push_frame(frame, shown.name);
-        shown.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
-        Ok(())
-    }
-    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
-        Ok(Arc::clone(&self.0.lock().unwrap().catalogue))
-    }
-    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
-        Ok(Arc::new(TitleDatabase::new(language, &titles(&NAMES), &TitleList::default())))
-    }
+    });
+    shown
 }
 
 /// Counters of raw numbers; number 9 is filled on request.
@@ -120,16 +65,15 @@ fn numbered(list: &[(&str, i32, u64)]) -> Vec<u8> {
     writer.finish().to_vec()
 }
 
-fn cached(shows: &Shows) -> Cached<Shows> {
-    Cached::builder(shows.clone()).max_age(Duration::ZERO).build()
+fn cached(shown: &ShownBlock) -> Cached<ShownBlock> {
+    Cached::builder(shown.clone()).max_age(Duration::ZERO).build()
 }
 
 /// A context for sensors of sources `a`, `b` and so on.
-fn context(shows: &[&Shows], names: &[&str]) -> MeasurementContext {
+fn context(shown: &[&ShownBlock], names: &[&str]) -> MeasurementContext {
     let mut sources = DataSources::new();
-    for shows in shows {
-        let name = shows.0.lock().unwrap().name;
-        sources.add(CounterSource::new(name, cached(shows))).unwrap();
+    for (shown, name) in shown.iter().zip(["a", "b"]) {
+        sources.add(CounterSource::new(name, cached(shown))).unwrap();
     }
     let names: Vec<SensorName> = names.iter().map(|name| name.parse().unwrap()).collect();
     MeasurementContext::new(&mut sources, &names).unwrap()
@@ -156,8 +100,8 @@ const SETTLING: usize = 8;
 
 #[test]
 fn many_faults_of_one_source_leave_those_of_another_their_places() {
-    let [a, b] = ["a", "b"].map(|name| Shows::new(name, paths(&["x"])));
-    a.fail(faults(100));
+    let [a, b] = [0, 1].map(|_| shows(paths(&["x"])));
+    a.add_faults(faults(100));
     let mut context = context(&[&a, &b], &["a/Paths/Level#x", "b/Paths/Level#x"]);
     for _ in 0..SETTLING {
         cycle(&mut context);
@@ -168,27 +112,27 @@ fn many_faults_of_one_source_leave_those_of_another_their_places() {
     assert_eq!(said[63..], ["a: 37 more anomalies"]);
 
     b.show(paths(&[&["another"; 500][..], &["x"]].concat()));
-    b.fail(faults(1));
+    b.add_faults(faults(1));
     assert!(cycle(&mut context) > 0);
     let said = anomalies(&context);
     assert_eq!(said[63..], ["a: 37 more anomalies", "b: a buffer had to grow", "b: no 0"]);
     // As many as there are places are all kept.
-    a.fail(faults(64));
+    a.add_faults(faults(64));
     cycle(&mut context);
     assert_eq!(anomalies(&context)[63], "a: no 63");
 }
 
 #[test]
 fn a_new_fault_that_allocates_is_reported_as_growth() {
-    let shows = Shows::new("a", paths(&["x"]));
-    let mut context = context(&[&shows], &["a/Paths/Level#x"]);
+    let shown = shows(paths(&["x"]));
+    let mut context = context(&[&shown], &["a/Paths/Level#x"]);
     for _ in 0..SETTLING {
         cycle(&mut context);
     }
     assert_eq!((cycle(&mut context), anomalies(&context)), (0, vec![]));
     let mut grew = 0;
     for number in 1..=40 {
-        shows.fail(faults(number));
+        shown.add_faults(faults(number));
         for _ in 0..3 {
             let allocations = cycle(&mut context);
             let said = anomalies(&context);
@@ -417,7 +361,7 @@ fn a_lasting_fault_is_formatted_once() {
     bytes[start + 4..start + 8].copy_from_slice(&u32::MAX.to_le_bytes());
     let damaged = Frame::new(bytes.clone(), 0).unwrap();
     assert_eq!((damaged.object_count(), damaged.damaged().len()), (1, 1));
-    assert!(allocating(Shows::new("a", bytes), 30) < 10);
+    assert!(allocating(shows(bytes), 30) < 10);
     // Providers that fail.
     let failing = || -> Arc<dyn Provider> {
         let fail = |_: &Collection<'_>, _: &mut ObjectWriter<'_>| {
@@ -436,8 +380,8 @@ fn a_lasting_fault_is_formatted_once() {
 /// The other reader takes the collected frame without allocating.
 #[test]
 fn growth_is_reported_only_by_the_reader_that_collected() {
-    let shows = Shows::new("a", paths(&["x"]));
-    let mut first = Cached::builder(shows.clone()).max_age(Duration::from_secs(3600)).build();
+    let shown = shows(paths(&["x"]));
+    let mut first = Cached::builder(shown.clone()).max_age(Duration::from_secs(3600)).build();
     let mut second = first.clone();
     let (mut one, mut other) = (Snapshot::new(), Snapshot::new());
     let request = Ask::objects(&[PATHS]);
@@ -446,7 +390,7 @@ fn growth_is_reported_only_by_the_reader_that_collected() {
         second.collect(&request, &mut other).unwrap();
     }
     let many: Vec<String> = (0..500).map(|number| number.to_string()).collect();
-    shows.show(paths(&many.iter().map(String::as_str).collect::<Vec<_>>()));
+    shown.show(paths(&many.iter().map(String::as_str).collect::<Vec<_>>()));
     first.collect(&request, &mut one).unwrap();
     second.collect(&request, &mut other).unwrap();
     assert!(one.has_grown() && one.frames()[0].has_grown());
@@ -459,9 +403,9 @@ fn samples_beyond_the_end_of_a_recording_allocate_nothing() {
     let samples = (1..=3).map(|second| (second.to_string(), paths(&["x"])));
     let log = ReplaySource::new("log", samples).unwrap();
     let log = log.with_titles(LanguageId::ENGLISH, &titles(&NAMES));
-    let shows = Shows::new("a", paths(&["x"]));
+    let shown = shows(paths(&["x"]));
     let mut sources = DataSources::new();
-    sources.add(CounterSource::new("a", cached(&shows))).unwrap();
+    sources.add(CounterSource::new("a", cached(&shown))).unwrap();
     sources.add(CounterSource::new("log", Cached::new(log))).unwrap();
     let names = ["a/Paths/Level#x", "log/Paths/Level#x"].map(|name| name.parse().unwrap());
     let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
@@ -496,12 +440,12 @@ fn numbered_instances_have_their_present_labels() {
         ),
         (&[("x", 3, 33)], &[("x", "33")], "vanished"),
     ];
-    let shows = Shows::new("a", numbered(STEPS[0].0));
-    let mut context = context(&[&shows], &["a/Paths/Level#*", "a/Paths/Level#x%231"]);
-    let mut source = CounterSource::new("a", shows.clone());
+    let shown = shows(numbered(STEPS[0].0));
+    let mut context = context(&[&shown], &["a/Paths/Level#*", "a/Paths/Level#x%231"]);
+    let mut source = CounterSource::new("a", shown.clone());
     let level = source.sensors().unwrap()[0].id;
-    for (shown, called, second) in STEPS {
-        shows.show(numbered(shown));
+    for (instances, called, second) in STEPS {
+        shown.show(numbered(instances));
         cycle(&mut context);
         let text = |reading: &SensorReading| match &reading.value {
             Ok(value) => value.to_string(),
@@ -523,31 +467,32 @@ fn numbered_instances_have_their_present_labels() {
 
 #[test]
 fn an_instance_that_cannot_be_found_has_a_reason() {
-    let shows = Shows::new("a", paths(&["x"]));
-    let mut source = CounterSource::new("a", shows.clone());
+    let shown = shows(paths(&["x"]));
+    let mut source = CounterSource::new("a", shown.clone());
     let level = source.sensors().unwrap()[0].id;
     assert_eq!(source.instances(level).unwrap(), ["x"]);
-    let of_whole = CounterSource::<Shows>::sensor_id(PATHS, TitleIndex(0));
+    let of_whole = CounterSource::<ShownBlock>::sensor_id(PATHS, TitleIndex(0));
     assert_eq!(source.instances(of_whole).unwrap(), ["x"]);
     // Numbers without a sensor.
     for (object, counter, name) in [(0, 12345, "a/0/12345"), (700, 7, "a/Paths/7")] {
-        let unknown = CounterSource::<Shows>::sensor_id(TitleIndex(object), TitleIndex(counter));
+        let unknown =
+            CounterSource::<ShownBlock>::sensor_id(TitleIndex(object), TitleIndex(counter));
         let error = source.instances(unknown).unwrap_err();
         assert!(matches!(error, MeasureError::UnknownSensor { .. }), "{error:?}");
         assert_eq!(error.to_string(), format!("no sensor {name}"));
     }
 
-    shows.show(block("host", 1, &[]));
+    shown.show(block("host", 1, &[]));
     let new = |name: &str| {
         let mut sources = DataSources::new();
-        sources.add(CounterSource::new("a", shows.clone())).unwrap();
+        sources.add(CounterSource::new("a", shown.clone())).unwrap();
         MeasurementContext::new(&mut sources, &[name.parse().unwrap()]).map(|_| ())
     };
     // Without a fault of the source, the instance is unknown.
     assert_eq!(source.instances(level).unwrap(), Vec::<String>::new());
     let error = new("a/Paths/Level#x").unwrap_err();
     assert_eq!(error.to_string(), "no instance \"x\" of a/Paths/Level");
-    shows.fail(vec![Fault::new(FaultKind::Panicked, "p", "panicked: boom").of_object(PATHS)]);
+    shown.add_faults(vec![Fault::new(FaultKind::Panicked, "p", "panicked: boom").of_object(PATHS)]);
     let error = source.instances(level).unwrap_err();
     assert_eq!(error.to_string(), "a/Paths/Level: panicked: boom");
     let error = new("a/Paths/Level#x").unwrap_err();

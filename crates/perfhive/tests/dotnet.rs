@@ -5,27 +5,24 @@ use perfhive::format::CounterSpec;
 use perfhive::*;
 use perfhive_testkit::real;
 use perfhive_testkit::script::{Row, block, titles};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use perfhive_testkit::shown::ShownBlock;
 use std::time::Duration;
 
 const PROCESS: TitleIndex = TitleIndex(230);
 const THREAD: TitleIndex = TitleIndex(232);
 const MEMORY: TitleIndex = TitleIndex(4);
 
-fn names() -> format::titles::TitleList {
-    titles(&[
-        (4, "Memory"),
-        (24, "Available Bytes"),
-        (230, "Process"),
-        (232, "Thread"),
-        (784, "ID Process"),
-        (684, "Elapsed Time"),
-        (6, "% Processor Time"),
-        (180, "Working Set"),
-        (900, "Odd"),
-    ])
-}
+const NAMES: [(u32, &str); 9] = [
+    (4, "Memory"),
+    (24, "Available Bytes"),
+    (230, "Process"),
+    (232, "Thread"),
+    (784, "ID Process"),
+    (684, "Elapsed Time"),
+    (6, "% Processor Time"),
+    (180, "Working Set"),
+    (900, "Odd"),
+];
 
 fn german() -> format::titles::TitleList {
     titles(&[(230, "Prozess"), (6, "Prozessorzeit (%)"), (180, "Arbeitsseiten")])
@@ -66,53 +63,13 @@ fn recording(samples: &[&[P<'_>]]) -> SharedSource {
     let blocks =
         samples.iter().enumerate().map(|(at, processes)| (at.to_string(), sample(at, processes)));
     let source = ReplaySource::new("script:", blocks).unwrap();
-    let source = source.with_titles(LanguageId::ENGLISH, &names());
+    let source = source.with_titles(LanguageId::ENGLISH, &titles(&NAMES));
     SharedSource::new(source.with_titles(LanguageId::GERMAN, &german()))
 }
 
-/// A live source that answers with the block it was given, and counts collections.
-struct Live {
-    block: Arc<Mutex<Vec<u8>>>,
-    collections: Arc<AtomicU64>,
-}
-
-impl Source for Live {
-    fn name(&self) -> &str {
-        "live:"
-    }
-    fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
-        out.clear();
-        let generation = self.collections.fetch_add(1, Ordering::SeqCst) + 1;
-        let bytes = self.block.lock().unwrap().clone();
-        if bytes.is_empty() {
-            return Err(SourceError::new(SourceErrorKind::Busy, "live:", "busy"));
-        }
-        assert!(matches!(request.objects, ObjectQuery::Indexes(_) | ObjectQuery::Global));
-        out.push_frame(Arc::new(Frame::new(bytes, generation).unwrap()), "live:");
-        Ok(())
-    }
-    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
-        let block = self.block.lock().unwrap().clone();
-        let mut snapshot = Snapshot::new();
-        if !block.is_empty() {
-            snapshot.push_frame(Arc::new(Frame::new(block, 1).unwrap()), "live:");
-        }
-        Ok(Arc::new(Catalogue::of_snapshot(&snapshot)))
-    }
-    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
-        let list = names();
-        match language {
-            LanguageId::ENGLISH => Ok(Arc::new(TitleDatabase::new(language, &list, &list))),
-            _ => Err(SourceError::new(SourceErrorKind::NotFound, "live:", "no such language")),
-        }
-    }
-}
-
-fn live(processes: &[P<'_>]) -> (SharedSource, Arc<Mutex<Vec<u8>>>, Arc<AtomicU64>) {
-    let block = Arc::new(Mutex::new(sample(0, processes)));
-    let collections = Arc::new(AtomicU64::new(0));
-    let source = Live { block: Arc::clone(&block), collections: Arc::clone(&collections) };
-    (SharedSource::new(source), block, collections)
+fn live(processes: &[P<'_>]) -> (SharedSource, ShownBlock) {
+    let shown = ShownBlock::new(&NAMES, sample(0, processes));
+    (SharedSource::new(shown.clone()), shown)
 }
 
 /// Values and statuses of a counter, sample by sample.
@@ -167,7 +124,7 @@ fn exists_tests() {
 
 #[test]
 fn an_instance_has_to_be_named_exactly_where_the_category_has_instances() {
-    let (source, _, _) = live(&[("a", 1, 1, 0, 5)]);
+    let (source, _) = live(&[("a", 1, 1, 0, 5)]);
     let new = |category, instance| {
         PerformanceCounter::new_in(&source, category, "Working Set", instance).map(|_| ())
     };
@@ -186,7 +143,7 @@ fn an_instance_has_to_be_named_exactly_where_the_category_has_instances() {
         writer.finish().to_vec()
     };
     let memory = ReplaySource::new("m:", [("m".to_string(), bytes)]).unwrap();
-    let memory = SharedSource::new(memory.with_titles(LanguageId::ENGLISH, &names()));
+    let memory = SharedSource::new(memory.with_titles(LanguageId::ENGLISH, &titles(&NAMES)));
     let new = |instance| PerformanceCounter::new_in(&memory, "Memory", "Available Bytes", instance);
     assert!(matches!(new("x"), Err(QueryError::HasNoInstances { .. })));
     assert_eq!(new("").unwrap().raw_value().unwrap(), 42);
@@ -267,7 +224,7 @@ fn instances_of_one_name_that_moved_up_have_no_rate() {
     ];
     let open = || {
         let source = ReplaySource::new("script:", blocks.clone()).unwrap();
-        SharedSource::new(source.with_titles(LanguageId::ENGLISH, &names()))
+        SharedSource::new(source.with_titles(LanguageId::ENGLISH, &titles(&NAMES)))
     };
     let values = |instance: &str| {
         let source = open();
@@ -296,7 +253,7 @@ fn samples_of_two_machines_make_no_value() {
         let row: [Row<'_>; 1] = [("x", None, &[at as u64 * 10_000_000])];
         let block = (at.to_string(), block(machine, at, &[(MEMORY, &timer, &row)]));
         let source = ReplaySource::new("script:", [block]).unwrap();
-        let source = SharedSource::new(source.with_titles(LanguageId::ENGLISH, &names()));
+        let source = SharedSource::new(source.with_titles(LanguageId::ENGLISH, &titles(&NAMES)));
         Category::new_in(&source, "Memory").unwrap().read().unwrap()
     };
     let (one, same, other) = (read("ONE", 1), read("ONE", 2), read("OTHER", 3));
@@ -422,30 +379,30 @@ fn names_are_shown_in_the_requested_language() {
 
 #[test]
 fn counters_get_fresh_data_or_share_kept_data() {
-    let (source, block, collections) = live(&[("a", 1, 1, 0, 5)]);
+    let (source, shown) = live(&[("a", 1, 1, 0, 5)]);
     let new = |source: &SharedSource| {
         PerformanceCounter::new_in(source, "Process", "Working Set", "a").unwrap()
     };
     let mut fresh = [new(&source), new(&source), new(&source)];
-    let before = collections.load(Ordering::SeqCst);
+    let before = shown.taken();
     for counter in &mut fresh {
         assert_eq!(counter.next_value().unwrap(), 5.0);
     }
-    assert_eq!(collections.load(Ordering::SeqCst), before + 3);
+    assert_eq!(shown.taken(), before + 3);
     // A fresh request is answered from a new collection.
-    *block.lock().unwrap() = sample(1, &[("a", 1, 1, 0, 6)]);
+    shown.show(sample(1, &[("a", 1, 1, 0, 6)]));
     assert_eq!(fresh[0].next_value().unwrap(), 6.0);
     // Kept data: one collection for all counters, and never the same sample twice for one of
     // them.
     let shared = source.clone().max_age(Duration::from_secs(3600));
     let mut counters = [new(&shared), new(&shared), new(&shared)];
-    let before = collections.load(Ordering::SeqCst);
+    let before = shown.taken();
     for round in 1..=3 {
         for counter in &mut counters {
             counter.next_value().unwrap();
         }
         // The first round is served by an earlier collection.
-        let now = collections.load(Ordering::SeqCst);
+        let now = shown.taken();
         assert!(now < before + round, "{} collections in {round} rounds", now - before);
     }
     assert!(shared.statistics().taken >= 6);
@@ -453,15 +410,16 @@ fn counters_get_fresh_data_or_share_kept_data() {
 
 #[test]
 fn after_a_failure_of_the_source_the_next_value_is_a_rate() {
-    let (source, block, _) = live(&[("a", 1, 1, 0, 5)]);
+    let (source, shown) = live(&[("a", 1, 1, 0, 5)]);
     let mut counter =
         PerformanceCounter::new_in(&source, "Process", "% Processor Time", "a").unwrap();
     assert_eq!(run(&mut counter, 1), ["needs-two-samples"]);
     // The same sample again: no time has passed.
     assert_eq!(run(&mut counter, 1), ["no-time-passed"]);
-    block.lock().unwrap().clear();
+    shown.fail(Some(SourceError::new(SourceErrorKind::Busy, "live:", "busy")));
     assert_eq!(run(&mut counter, 1), ["source-failed"]);
-    *block.lock().unwrap() = sample(2, &[("a", 1, 1, 1, 5)]);
+    shown.fail(None);
+    shown.show(sample(2, &[("a", 1, 1, 1, 5)]));
     assert_eq!(run(&mut counter, 1), ["50"]);
 }
 
@@ -484,7 +442,7 @@ fn long_names_in_a_hostile_block_take_linear_time() {
     let rows: Vec<Row<'_>> = (0..5000).map(|_| ("y", Some((PROCESS, 0)), &[2u64][..])).collect();
     let bytes = block("HOST", 1, &[(PROCESS, &one, &parents), (THREAD, &one, &rows)]);
     let source = ReplaySource::new("hostile:", [("1".to_string(), bytes)]).unwrap();
-    let source = SharedSource::new(source.with_titles(LanguageId::ENGLISH, &names()));
+    let source = SharedSource::new(source.with_titles(LanguageId::ENGLISH, &titles(&NAMES)));
     let mut threads = Category::new_in(&source, "Thread").unwrap();
     let start = std::time::Instant::now();
     let data = threads.read().unwrap();

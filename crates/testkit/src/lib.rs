@@ -11,6 +11,7 @@ pub mod model;
 pub mod real;
 pub mod renumbered;
 pub mod script;
+pub mod shown;
 pub mod walk;
 
 /// How many cases a property gets: `cases`, or few under Miri, which is some
