@@ -81,6 +81,9 @@ PERFHIVE_EXPORT DWORD OpenZoo(LPWSTR linkage)
     int before = atomic_fetch_add(&opened, 1);
     if (is("refuses to open") || (is("opens once") && before > 0))
         return ERROR_FILE_NOT_FOUND;
+    /* The signal is the calling thread's: Open is called by the one that has it. */
+    if (is("never returns and has no parent-death signal"))
+        prctl(PR_SET_PDEATHSIG, 0);
     if (is("crashes in Open"))
         *(volatile int *)16 = 1;
     if (is("never comes back from Open"))
@@ -292,10 +295,7 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
         exit(7);
     if (is("exits with success"))
         _exit(0);
-    int is_orphan = is("never returns and has no parent-death signal");
-    if (is_orphan)
-        prctl(PR_SET_PDEATHSIG, 0);
-    if (is("never returns") || is_orphan)
+    if (is("never returns") || is("never returns and has no parent-death signal"))
         for (;;)
             ;
     if (is("sleeps past its deadline"))
