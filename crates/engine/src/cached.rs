@@ -294,7 +294,7 @@ impl<S: Source> Cached<S> {
                                     attempts += 1;
                                 }
                                 Ok(_) => failure = Some(hub.changing()),
-                                Err(error) if hub.is_changing(&error) && attempts < ATTEMPTS => {
+                                Err(error) if is_changing(&error) && attempts < ATTEMPTS => {
                                     *done = false;
                                     attempts += 1;
                                 }
@@ -308,7 +308,7 @@ impl<S: Source> Cached<S> {
                         }
                     }
                     Ok(Outcome { result: Err(error), .. })
-                        if hub.is_changing(&error) && attempts < ATTEMPTS =>
+                        if is_changing(&error) && attempts < ATTEMPTS =>
                     {
                         attempts += 1;
                     }
@@ -400,6 +400,10 @@ impl<S: Source> Cached<S> {
         }
         served
     }
+}
+
+fn is_changing(error: &SourceError) -> bool {
+    error.kind() == SourceErrorKind::Changing
 }
 
 fn is_late(error: &SourceError) -> bool {

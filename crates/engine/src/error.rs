@@ -1,4 +1,4 @@
-//! What can go wrong with a source, a provider, or a part of a collection.
+//! Errors of sources and providers, and faults of parts of a collection.
 
 use perfhive_format::{ParseError, TitleIndex, WriteError};
 use std::fmt;
@@ -12,7 +12,7 @@ pub struct SourceError {
     message: Words,
 }
 
-/// Words that are there anyway, or shared ones.
+/// A message: a constant, or a shared text.
 #[derive(Clone, Debug)]
 enum Words {
     Fixed(&'static str),
@@ -27,10 +27,12 @@ pub enum SourceErrorKind {
     Unavailable,
     /// The source refused: permissions.
     Denied,
-    /// The answer did not come in time; it may the next time.
+    /// The answer was late. The next one may be in time.
     Deadline,
     /// The source is still busy with an earlier request.
     Busy,
+    /// The source's title indexes changed during the collection.
+    Changing,
     /// A recording has no further samples.
     EndOfData,
     /// The source's answer is no performance data.
@@ -84,7 +86,8 @@ impl SourceError {
     /// Whether the same request may succeed if it is made again.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self.kind, SourceErrorKind::Deadline | SourceErrorKind::Busy)
+        use SourceErrorKind::{Busy, Changing, Deadline};
+        matches!(self.kind, Deadline | Busy | Changing)
     }
 
     /// Whether a recording came to its end, which is no failure.

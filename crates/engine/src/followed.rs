@@ -174,10 +174,9 @@ pub(crate) fn is_renamed(before: Option<&str>, now: Option<&str>) -> bool {
 pub const INDEX_TAKEN: &str =
     "no object has its name now, and its title index belongs to another object";
 
-pub(crate) const CHANGING: &str = "its title indexes change while it is collected; try again";
-
 /// The error of a source that changed its indexes with every attempt to take a sample.
 #[must_use]
 pub fn changing(source: &str) -> SourceError {
-    SourceError::new(SourceErrorKind::Busy, source, CHANGING)
+    let message = "its title indexes change while it is collected; try again";
+    SourceError::new(SourceErrorKind::Changing, source, message)
 }

@@ -16,7 +16,6 @@ mod sampled;
 mod sources;
 mod statistics;
 
-pub(crate) use crate::followed::{CHANGING, changing};
 pub use browse::ObjectItems;
 pub use error::QueryError;
 pub use format::{FormattedValue, NoFormat, NumberFormat, ValueFormat};

@@ -5,6 +5,7 @@ use super::reply::{Key, Reply, Slots};
 use super::wants::Wants;
 use crate::ask::{Ask, ObjectQuery};
 use crate::error::{SourceError, SourceErrorKind};
+use crate::followed::changing;
 use crate::source::{Catalogue, Cost, Source};
 use crate::titles::TitleDatabase;
 use perfhive_format::{LanguageId, TitleIndex};
@@ -288,12 +289,7 @@ impl<S: Source> Hub<S> {
 
     /// The error for indexes that may have changed their meaning.
     pub(super) fn changing(&self) -> SourceError {
-        crate::query::changing(&self.name)
-    }
-
-    /// Whether an error is that one, so that another attempt may succeed.
-    pub(super) fn is_changing(&self, error: &SourceError) -> bool {
-        error.kind() == SourceErrorKind::Busy && error.message() == crate::query::CHANGING
+        changing(&self.name)
     }
 
     /// The whole catalogue, if it was read at the present generation.

@@ -161,7 +161,7 @@ impl Target {
 /// only does not end the sample of the others.
 fn is_over(error: &SourceError, until: Option<Instant>) -> bool {
     match error.kind() {
-        SourceErrorKind::Busy => true,
+        SourceErrorKind::Busy | SourceErrorKind::Changing => true,
         SourceErrorKind::Deadline => until.is_some_and(|until| until <= Instant::now()),
         _ => false,
     }
