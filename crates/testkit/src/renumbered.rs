@@ -44,6 +44,8 @@ struct World {
     generation: u64,
     collections: u64,
     silent: bool,
+    everything: bool,
+    after: Option<Vec<Thing>>,
     cost: Cost,
 }
 
@@ -69,6 +71,8 @@ impl Renumbered {
             generation: 0,
             collections: 0,
             silent: false,
+            everything: false,
+            after: None,
             cost: Cost::Global,
         })))
     }
@@ -94,6 +98,13 @@ impl Renumbered {
     /// Shows other things just before each of the next collections.
     pub fn show_while_collecting(&self, next: &[&[Thing]]) {
         self.world().next = next.iter().rev().map(|things| things.to_vec()).collect();
+    }
+
+    /// Answers the next collection with everything, and shows other things just after it.
+    pub fn show_after_collecting(&self, things: &[Thing]) {
+        let mut world = self.world();
+        world.everything = true;
+        world.after = Some(things.to_vec());
     }
 
     /// Whether it can say what it has.
@@ -146,7 +157,13 @@ impl Source for Renumbered {
             world.generation += 1;
         }
         world.collections += 1;
-        let frame = Frame::new(world.block(&request.objects), world.collections);
+        let everything = std::mem::take(&mut world.everything);
+        let wanted = if everything { &ObjectQuery::Global } else { &request.objects };
+        let frame = Frame::new(world.block(wanted), world.collections);
+        if let Some(after) = world.after.take() {
+            world.things = after;
+            world.generation += 1;
+        }
         out.push_frame(Arc::new(frame.expect("the script's block is whole")), "renumbered:");
         Ok(())
     }
@@ -268,7 +285,12 @@ pub fn reader_follows_names(during: DuringSample, open: impl Fn(Renumbered) -> I
         }
         assert_eq!(read(), "42");
     }
-    source.show_while_collecting(&[&other, &one, &other, &one]);
+    // The answer has another object under the new index.
+    source.show_after_collecting(&other);
+    let value = read();
+    assert!(value == "42" || during == DuringSample::Skips && !is_number(&value), "{value}");
+    assert_eq!(read(), "42");
+    source.show_while_collecting(&[&one, &other, &one, &other]);
     assert!(!is_number(&read()));
     source.show_while_collecting(&[]);
     assert_eq!(read(), "42");
