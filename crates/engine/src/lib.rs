@@ -58,6 +58,6 @@ pub use query::{
 pub use shared_text::SharedText;
 pub use source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Recording, Source};
 pub use status::{ProviderState, ProviderStatus};
-pub use suggest::nearest;
+pub use suggest::{nearest, same_name};
 pub use titles::{TitleDatabase, TitleSet};
 pub use worker::Worker;

@@ -10,6 +10,13 @@ pub(crate) fn fold(name: &str) -> String {
     name.chars().flat_map(char::to_lowercase).collect()
 }
 
+/// Whether two names are the same without regard to case.
+#[must_use]
+pub fn same_name(a: &str, b: &str) -> bool {
+    let fold = |name| str::chars(name).flat_map(char::to_lowercase);
+    a == b || fold(a).eq(fold(b))
+}
+
 /// The names nearest to `wanted`, best first, at most `most`: those that begin
 /// with it or contain it, and those a few typing errors away. A text of more
 /// than 256 characters is near to none.

@@ -15,8 +15,6 @@ pub use data::{
 };
 pub use sample::CounterSample;
 
-pub(crate) use instances::same_name;
-
 use crate::shared_source::{SampledObject, SharedSource};
 use counter::check_instance;
 use follow::TrackedCategory;

@@ -3,7 +3,7 @@
 use crate::{OpenOptions, SourceAddress};
 use perfhive_engine::{
     Ask, CacheStatistics, Cached, Directory, Lookup, NamePattern, ObjectQuery, ObjectSample,
-    QueryError, Snapshot, Source, SourceError, SourceErrorKind, TitleSet,
+    QueryError, Snapshot, Source, SourceError, SourceErrorKind, TitleSet, same_name,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::fmt;
@@ -136,7 +136,7 @@ impl SharedSource {
         let bare = name.trim_start_matches('\\');
         let local = Self::local()?;
         let own = ["", ".", "localhost"].contains(&bare.to_ascii_lowercase().as_str());
-        if own || super::category::same_name(bare, &local.machine()?) {
+        if own || same_name(bare, &local.machine()?) {
             return Ok(local);
         }
         if cfg!(windows) {

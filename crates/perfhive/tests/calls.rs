@@ -18,15 +18,14 @@ const WORK: &str = "PERFHIVE_CALLS_WORK";
 const ROUNDS: &str = "PERFHIVE_CALLS_ROUNDS";
 const FOLDER: &str = "PERFHIVE_CALLS_FOLDER";
 
-/// What this process was started for, if it was started to be counted.
+/// The work and the rounds of this process, if it was started to be counted.
 fn told() -> Option<(String, u32)> {
     let rounds = std::env::var(ROUNDS).ok()?.parse().ok()?;
     Some((std::env::var(WORK).ok()?, rounds))
 }
 
-/// System calls of so many rounds of a test's work, start and end of the
-/// program included. Reading the clock counts nowhere: it is a system call on
-/// some machines only.
+/// The system calls of some rounds of a test's work, start and end of the program included.
+/// Reading the clock does not count: it is a system call on some machines only.
 fn calls(test: &str, work: &str, rounds: u32, folder: &Path) -> Option<i64> {
     let report = format!("perfhive-calls-{test}-{work}-{}", std::process::id());
     let report = std::env::temp_dir().join(report);
@@ -45,7 +44,7 @@ fn calls(test: &str, work: &str, rounds: u32, folder: &Path) -> Option<i64> {
     let text = std::fs::read_to_string(&report);
     let _ = std::fs::remove_file(&report);
     if !status.is_ok_and(|status| status.success()) {
-        // Not installed, or not allowed to trace. Where it can, the work is at fault.
+        // strace is not installed, or may not trace. Otherwise the work failed.
         let quiet = || Stdio::null();
         let mut trace = Command::new("strace");
         trace.args(["-f", "-c", "true"]).stdin(quiet()).stdout(quiet()).stderr(quiet());
@@ -73,8 +72,8 @@ fn calls_of_more(test: &str, work: &str, folder: &Path) -> Option<i64> {
     many
 }
 
-/// What starting and ending a program makes more or fewer system calls: its
-/// threads wait for each other or do not need to.
+/// The variation of system calls at start and end of a program: its threads wait for each
+/// other, or need not.
 const SLACK: i64 = 20;
 
 #[test]
@@ -88,8 +87,7 @@ fn sharing_makes_no_system_call() {
     }
 }
 
-/// One consumer has data collected by a source that makes no system call, and
-/// two others take it.
+/// One consumer collects from a source that makes no system call, and two others take the data.
 fn share(rounds: u32) {
     let provider =
         ScriptProvider::new("p", Numbering::Windows, &[(2, "System"), (10, "Beats")], |_, out| {
@@ -137,7 +135,7 @@ fn a_sample_makes_the_system_calls_of_its_source_alone() {
     }
 }
 
-/// A machine where nothing happens.
+/// A copy of /proc in which nothing changes.
 fn frozen() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("perfhive-frozen-{}", std::process::id()));
     let write = |path: &str, text: &str| {
@@ -167,7 +165,7 @@ fn collect(rounds: u32, folder: &Path) {
     }
 }
 
-/// Whole cycles: preparing and decoding make no system call either.
+/// Whole cycles, since preparing and decoding make no system call.
 fn sample(rounds: u32, folder: &Path) {
     let source = Cached::new(open(&format!("proc:{}", folder.display())).unwrap());
     let mut sources = DataSources::new();
@@ -184,7 +182,7 @@ fn sample(rounds: u32, folder: &Path) {
         context.prepare().unwrap();
         let record = context.sample().unwrap();
         let grown = |what: &Anomaly| matches!(what, Anomaly::BufferGrown { .. });
-        // The first ones have new buffers.
+        // The first cycles have new buffers.
         assert!(record.anomalies.iter().all(|what| round < 5 && grown(what)), "{record:?}");
         context.decode(&mut readings).unwrap();
     }
@@ -192,14 +190,14 @@ fn sample(rounds: u32, folder: &Path) {
     assert_eq!(last.value.as_ref().unwrap().to_string(), "10");
 }
 
-/// What a program publishes costs who asks for something else nothing, and who
-/// asks for it a handful of calls, however many instances there are.
+/// Published counters take no system call from readers of other objects, and few from their own
+/// readers, however many instances there are.
 #[cfg(target_endian = "little")]
 #[test]
-fn published_counters_cost_a_handful_of_calls() {
+fn published_counters_take_few_system_calls() {
     use perfhive::publish::{Category, CounterDefinition};
 
-    const TEST: &str = "published_counters_cost_a_handful_of_calls";
+    const TEST: &str = "published_counters_take_few_system_calls";
     if let Some((work, rounds)) = told() {
         return published(&work, rounds, &PathBuf::from(std::env::var_os(FOLDER).unwrap()));
     }

@@ -1,5 +1,5 @@
-//! Captures: what is cooked from one equals what was cooked live, whatever ends
-//! a capture leaves a valid one, and its manifest may say anything.
+//! Captures: their values equal the live ones, an interrupted capture is valid, and no manifest
+//! breaks the reader.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive::format::{CounterSpec, ObjectSpec, ObjectTemplate};
@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A folder that is gone when the test is over.
+/// A folder that is removed after the test.
 struct Folder(PathBuf);
 
 impl Folder {
-    /// Its name; it is not there yet.
+    /// The path of the folder, which does not exist yet.
     fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -43,7 +43,7 @@ impl Drop for Folder {
     }
 }
 
-/// A source of which every answer is captured on its way.
+/// A source that captures each of its answers.
 struct Captured {
     source: Box<dyn Source>,
     capture: Arc<Mutex<Capture>>,
@@ -76,7 +76,7 @@ impl Source for Captured {
     }
 }
 
-/// What the machine that the tests run on is read by.
+/// The source of the machine that runs the tests.
 const MACHINE: &str = if cfg!(windows) { "native:" } else { "proc:" };
 
 const PATHS: [&str; 6] = [
@@ -111,7 +111,7 @@ fn readings(query: &mut Query, names: bool) -> Vec<String> {
 
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn values_of_a_capture_are_those_that_were_live() {
+fn values_of_a_capture_equal_the_live_ones() {
     for hash in [false, true] {
         let folder = Folder::new();
         let options = CaptureOptions::new().hash_names(hash);
@@ -121,7 +121,7 @@ fn values_of_a_capture_are_those_that_were_live() {
         let replayed = readings(&mut query, !hash);
         assert_eq!(live, replayed);
         assert!(live.len() > 20 && live.iter().any(|line| line.contains("Ok(")));
-        // And there the recording ends.
+        // The recording ends here.
         assert!(query.collect().is_err());
     }
 }
@@ -153,8 +153,8 @@ fn a_capture_is_a_source_with_its_names() {
     }
 }
 
-/// A source whose process comes from another reader from the third sample on, as on
-/// Windows where the registry breaks.
+/// A source that gets its process from another reader from the third sample on, as on Windows
+/// where the registry breaks.
 struct Breaking {
     readers: [Broker; 2],
     samples: usize,
@@ -196,7 +196,7 @@ impl Source for Breaking {
 }
 
 #[test]
-fn samples_of_two_readers_make_no_value_in_a_capture_either() {
+fn samples_of_two_readers_make_no_value_in_a_capture() {
     let folder = Folder::new();
     let mut source = Breaking::new();
     let mut capture = Capture::create(&folder.0, &mut source, &CaptureOptions::new()).unwrap();
@@ -218,14 +218,14 @@ fn samples_of_two_readers_make_no_value_in_a_capture_either() {
     assert_eq!([is_there(), is_there(), is_there(), is_there()], [false, true, false, true]);
     let reader = perfhive::reader_of_processes(&folder.address());
     assert_eq!(reader.as_deref(), Some("processes from the registry's counters, as captured"));
-    // A word that nobody writes says nothing.
+    // An unknown word in the manifest is ignored.
     folder.edit("manifest.jsonl", |text| text.replace("\"registry\"", "\"\\u001b[2J\""));
     assert!(!perfhive::reader_of_processes(&folder.address()).unwrap().contains("registry"));
     folder.edit("manifest.jsonl", |text| text.replace("\"origin\"", "\"other\""));
     assert_eq!(perfhive::reader_of_processes(&folder.address()), None);
 }
 
-/// Recorded Windows data, captured once more.
+/// Captures recorded Windows data.
 fn vista(folder: &Folder, options: &CaptureOptions) -> bool {
     let Some(root) = real::root() else { return false };
     let file = |n: u32| root.join(format!("windows-vista/s{n:02}_global.bin"));
@@ -243,7 +243,7 @@ fn vista(folder: &Folder, options: &CaptureOptions) -> bool {
 }
 
 #[test]
-fn hashed_names_tell_nothing_of_the_machine() {
+fn hashed_names_contain_no_name_of_the_machine() {
     let (plain, hashed) = (Folder::new(), Folder::new());
     if !vista(&plain, &CaptureOptions::new())
         || !vista(&hashed, &CaptureOptions::new().hash_names(true))
@@ -286,9 +286,9 @@ fn hashed_names_tell_nothing_of_the_machine() {
     }
 }
 
-/// A machine with a damaged list of names, as whoever helps its owner wants to see it.
+/// A machine with a damaged list of names.
 #[test]
-fn names_that_cannot_be_read_are_told_and_the_rest_is_captured() {
+fn unreadable_names_are_faults_and_the_rest_is_captured() {
     struct Damaged(Breaking);
     impl Source for Damaged {
         fn name(&self) -> &str {
@@ -322,7 +322,7 @@ fn names_that_cannot_be_read_are_told_and_the_rest_is_captured() {
 }
 
 #[test]
-fn another_capture_is_left_alone() {
+fn a_capture_into_the_folder_of_another_is_an_error() {
     let folder = Folder::new();
     if !vista(&folder, &CaptureOptions::new()) {
         return;
@@ -341,7 +341,7 @@ fn another_capture_is_left_alone() {
 }
 
 #[test]
-fn what_was_taken_until_the_end_is_there() {
+fn an_interrupted_capture_has_the_samples_taken_so_far() {
     let folder = Folder::new();
     if !vista(&folder, &CaptureOptions::new()) {
         return;
@@ -370,7 +370,7 @@ fn what_was_taken_until_the_end_is_there() {
 }
 
 #[test]
-fn a_manifest_may_say_anything() {
+fn every_manifest_is_read_or_an_error() {
     let folder = Folder::new();
     if !vista(&folder, &CaptureOptions::new()) {
         return;
@@ -407,7 +407,7 @@ fn a_manifest_may_say_anything() {
     // Lines of later versions, and repeated without end.
     folder.edit("manifest.jsonl", |_| format!("{whole}{{\"kind\":\"later\"}}\n[]\n7\n"));
     assert!(open(&folder.address()).is_ok());
-    // What would wait for ever is no file.
+    // A pipe, which would wait for ever, is not read.
     #[cfg(unix)]
     {
         let pipe = folder.0.join("pipe");
@@ -419,7 +419,7 @@ fn a_manifest_may_say_anything() {
         assert!(error.contains("is no file"), "{error}");
         std::fs::write(folder.0.join("manifest.jsonl"), &whole).unwrap();
     }
-    // A folder that is none.
+    // A path that is not a folder.
     std::fs::remove_file(folder.0.join("manifest.jsonl")).unwrap();
     let error = open(&folder.address()).err().unwrap().to_string();
     assert!(error.contains("without a capture's manifest"), "{error}");

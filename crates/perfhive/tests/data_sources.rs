@@ -12,7 +12,7 @@ use perfhive_testkit::script::{Row, block, titles};
 const MEMORY: TitleIndex = TitleIndex(4);
 const SYSTEM: TitleIndex = TitleIndex(2);
 
-/// A sample of two objects whose values tell its number.
+/// A sample of two objects with its number as their values.
 fn sample(number: u64) -> Vec<u8> {
     let bytes = [CounterSpec::new(TitleIndex(24), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
     let processes = [CounterSpec::new(TitleIndex(248), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
@@ -48,10 +48,10 @@ fn cycle(context: &mut MeasurementContext) -> Result<Vec<String>, MeasureError> 
     Ok(readings.iter().map(shown).collect())
 }
 
-/// The second object is asked for by nobody when the first is looked at, and
-/// yet both are of one sample.
+/// The second object was not asked for when the first one was sampled, and yet both are of one
+/// sample.
 #[test]
-fn contexts_of_a_recording_stand_at_the_same_sample() {
+fn contexts_of_one_recording_are_at_the_same_sample() {
     let mut source = recording(3);
     let sensors = source.sensors().unwrap();
     let memory = sensors.iter().find(|sensor| sensor.name.group() == "Memory").unwrap();
@@ -70,7 +70,7 @@ fn contexts_of_a_recording_stand_at_the_same_sample() {
 }
 
 #[test]
-fn names_are_those_that_the_source_has() {
+fn sensor_names_are_the_titles_of_the_source() {
     let listed = |source: ReplaySource| -> Vec<String> {
         let sensors = measure::counters_of("log.host", source).sensors().unwrap();
         sensors.iter().map(|sensor| sensor.name.to_string()).collect()
@@ -83,7 +83,7 @@ fn names_are_those_that_the_source_has() {
     assert_eq!(listed(both)[0], "log.host/Memory/Available Bytes");
 }
 
-/// A folder that is gone when the test is over.
+/// A folder that is removed after the test.
 struct Folder(std::path::PathBuf);
 
 impl Folder {
@@ -102,7 +102,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn recordings_by_address() {
+fn recordings_are_opened_by_address() {
     let folder = Folder::new("address");
     let files = [1, 2].map(|number| {
         let path = folder.0.join(format!("{number}.bin"));
@@ -113,7 +113,7 @@ fn recordings_by_address() {
     let mut sources = measure::open(&[&address]).unwrap();
     let mut context = MeasurementContext::new(&mut sources, &[name("log.host/4/24#x")]).unwrap();
     assert_eq!(cycle(&mut context).unwrap(), ["2"]);
-    // Two of one machine need names of their own.
+    // Two recordings of one machine need names of their own.
     let twice = measure::open(&[&address, &address]);
     assert!(matches!(twice, Err(MeasureError::SameName(name)) if name == "log.host"));
     let again = measure::counters_of("log.again", open(&address).unwrap());
@@ -121,7 +121,7 @@ fn recordings_by_address() {
 }
 
 #[test]
-fn addresses_that_lead_nowhere() {
+fn addresses_without_a_source_are_errors() {
     let fails = |address: &str| match measure::open(&[address]) {
         Err(MeasureError::Source(error)) => error,
         other => panic!("{address}: {:?}", other.err()),
@@ -133,7 +133,7 @@ fn addresses_that_lead_nowhere() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn this_machine_and_a_recording_in_one_context() {
+fn this_machine_and_a_recording_are_measured_in_one_context() {
     let mut sources = measure::open(&["local:"]).unwrap();
     sources.add(recording(2)).unwrap();
     let own = format!("linux.procfs/Process/ID Process#{}", std::process::id());
@@ -147,7 +147,7 @@ fn this_machine_and_a_recording_in_one_context() {
     let record = context.record().unwrap();
     let times: Vec<i64> =
         record.times.iter().map(|time| time.after.unwrap() - time.before.unwrap()).collect();
-    // Each clock is around the next one, and no thread uses more than its process.
+    // Each clock encloses the next one, and no thread uses more time than its process.
     assert!(times[0] >= i64::try_from(record.duration.as_nanos()).unwrap(), "{times:?}");
     assert!(times[2] > 0 && times[1] >= times[2], "{times:?}");
 }

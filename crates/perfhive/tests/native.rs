@@ -2,10 +2,9 @@
 //! registry has no counters of Windows itself, as under Wine.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-/// Elsewhere there are none, which is said.
 #[cfg(not(windows))]
 #[test]
-fn they_are_on_windows_only() {
+fn native_is_an_error_elsewhere() {
     let error = perfhive::open("native:").err().unwrap();
     assert!(error.to_string().contains("on Windows only"), "{error}");
 }
@@ -15,7 +14,7 @@ mod windows {
     use perfhive::{LanguageId, Query, Source, open, reader_of_processes};
     use perfhive_testkit::conformance;
 
-    /// The values of this process, which the test's program is the only one of.
+    /// The values of this process, the only one of the test's program.
     fn mine(query: &Query) -> Vec<f64> {
         let program = std::env::current_exe().unwrap();
         let name = program.file_stem().unwrap().to_str().unwrap();
@@ -101,12 +100,12 @@ mod windows {
         query.collect().unwrap();
         let values = mine(&query);
         assert!(values.len() == 1 && values[0] > 0.0, "{values:?}");
-        // What is not there is not said to be unknown.
+        // An object that is missing is not reported as unknown.
         let error = query.add(r"\Sleepers(*)\Dreams").unwrap_err();
         assert!(error.to_string().contains("does not come back"), "{error}");
     }
 
-    /// By the ways in which programs read; who asks for everything does not live.
+    /// Reads in each of the ways of a program. A request for everything would end the process.
     #[test]
     fn who_reads_one_object_has_no_other_provider_asked() {
         use perfhive::{Category, PerformanceCounter};

@@ -3,7 +3,7 @@
 use super::error::MeasureError;
 use super::name::{SensorName, source_name};
 use super::sensor::{Anomaly, Sensor, SensorId, SensorReading};
-use crate::suggest::nearest;
+use crate::suggest::{nearest, same_name};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -122,12 +122,6 @@ pub trait ProbeContext: Send {
     );
 }
 
-/// Whether two names are the same without regard to case.
-fn is_same(a: &str, b: &str) -> bool {
-    let fold = |name| str::chars(name).flat_map(char::to_lowercase);
-    a == b || fold(a).eq(fold(b))
-}
-
 /// Data sources by name.
 #[derive(Default)]
 pub struct DataSources {
@@ -161,7 +155,7 @@ impl DataSources {
     /// Case matters only where two names differ in nothing else.
     fn place_meant(&self, name: &str) -> Option<usize> {
         let is_meant =
-            |source: &&dyn DataSource| is_same(source_name(source.name()), source_name(name));
+            |source: &&dyn DataSource| same_name(source_name(source.name()), source_name(name));
         let sources = || self.sources.iter().map(|source| &**source as &dyn DataSource);
         let one = || sources().filter(is_meant).count() == 1;
         let folded = || sources().position(|source| is_meant(&source));
@@ -199,12 +193,12 @@ impl DataSources {
     pub fn find(&mut self, name: &SensorName) -> Result<SelectedSensor, MeasureError> {
         let source = self.get(name.source())?;
         let mut sensors = source.sensors_of(name.group())?;
-        if !sensors.iter().any(|sensor| is_same(sensor.name.group(), name.group())) {
+        if !sensors.iter().any(|sensor| same_name(sensor.name.group(), name.group())) {
             sensors = source.sensors_near(name.group())?;
         }
         let found = sensors.iter().find(|sensor| {
-            is_same(sensor.name.group(), name.group())
-                && is_same(sensor.name.sensor(), name.sensor())
+            same_name(sensor.name.group(), name.group())
+                && same_name(sensor.name.sensor(), name.sensor())
         });
         let Some(sensor) = found else {
             let wanted = name.clone().without_instance().to_string();

@@ -1,9 +1,9 @@
 //! The data of a category in one sample.
 
-use super::instances::{InstanceMatch, find, same_name};
+use super::instances::{InstanceMatch, find};
 use super::sample::CounterSample;
 use perfhive_engine::{
-    Directory, Identity, InstanceLabel, NoValue, ObjectSample, SampledCounter, TitleSet,
+    Directory, Identity, InstanceLabel, NoValue, ObjectSample, SampledCounter, TitleSet, same_name,
 };
 use perfhive_format::{CookedValue, CounterType, SystemTime, TitleIndex};
 use std::collections::HashSet;

@@ -1,15 +1,6 @@
 //! Instances by name.
 
-use perfhive_engine::InstanceLabel;
-
-/// Whether two names are the same without regard to case.
-pub(crate) fn same_name(a: &str, b: &str) -> bool {
-    fold(a.chars()).eq(fold(b.chars()))
-}
-
-fn fold(chars: impl Iterator<Item = char>) -> impl Iterator<Item = char> {
-    chars.flat_map(char::to_lowercase)
-}
+use perfhive_engine::{InstanceLabel, same_name};
 
 /// The result of looking for an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +91,7 @@ fn strip<'t>(text: &'t str, start: &str) -> Option<&'t str> {
     if let Some(rest) = text.strip_prefix(start) {
         return Some(rest);
     }
-    let mut wanted = fold(start.chars()).peekable();
+    let mut wanted = start.chars().flat_map(char::to_lowercase).peekable();
     let mut rest = text.chars();
     while wanted.peek().is_some() {
         if !rest.next()?.to_lowercase().all(|c| wanted.next() == Some(c)) {
