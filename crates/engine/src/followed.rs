@@ -58,6 +58,24 @@ pub fn sample_followed<R, T, E>(
 
 /// The title index of one object, or of one counter of an object, that a reader knows by
 /// name. Several objects of a source, and several counters of an object, may have one name.
+///
+/// ```
+/// use perfhive_engine::{Followed, Lookup};
+/// use perfhive_format::TitleIndex;
+/// use perfhive_testkit::renumbered::{Renumbered, two};
+///
+/// // Objects `Custom` and `Other`, with indexes 10 and 20.
+/// let source = Renumbered::gauges(&two(10, 20));
+/// let mut lookup = Lookup::new(source.clone());
+/// lookup.prepare(None)?;
+/// let mut custom = Followed::object(lookup.directory(), "Custom", TitleIndex(10));
+/// // They exchange their indexes.
+/// source.show(&two(20, 10));
+/// assert!(lookup.take_change(None)?);
+/// assert!(custom.follow_object(lookup.directory()));
+/// assert_eq!(custom.index(), Some(TitleIndex(20)));
+/// # Ok::<(), perfhive_engine::SourceError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Followed {
     /// A name in any language, or an index as text.
@@ -119,14 +137,14 @@ impl Followed {
         self.is_there.then_some(self.index)
     }
 
-    /// Finds the object in a new directory. Returns whether samples of before must not be
-    /// calculated with.
+    /// Finds the object in a new directory. Returns whether older samples are of another
+    /// object.
     pub fn follow_object(&mut self, now: &Directory) -> bool {
         self.follow(&now.titles, |index| now.has(index))
     }
 
-    /// Finds the counter in a new directory, in which it is one of `object`. Returns whether
-    /// samples of before must not be calculated with.
+    /// Finds the counter among those of `object` in a new directory. Returns whether older
+    /// samples are of another counter.
     pub fn follow_counter(&mut self, now: &Directory, object: &CatalogueObject) -> bool {
         self.follow(&now.titles, |index| object.counter(index).is_some())
     }
@@ -138,7 +156,7 @@ impl Followed {
         let mut new = named.iter().filter(|index| !self.namesakes.contains(index));
         let found = match (named.contains(&self.index), new.next(), new.next()) {
             (true, ..) => Some(self.index),
-            // If a namesake is missing too, the new one may be that.
+            // If a namesake is missing as well, the new one may be the namesake.
             (false, Some(one), None) if self.namesakes.iter().all(|n| named.contains(n)) => {
                 Some(*one)
             }

@@ -1,4 +1,4 @@
-//! Which instance is which, from one sample to the next.
+//! Identities of instances, from one sample to the next.
 //!
 //! Names are no identity: fifty processes are called `svchost`, and the `#3` behind one depends
 //! on which others are alive. So
@@ -9,7 +9,7 @@
 //! * `_Total` and `Idle` are identified by their names: both have ID 0, and `_Total` has no
 //!   start time of its own;
 //! * an instance with a `UniqueID` is that number;
-//! * every other is its parent, its name and its order among equals.
+//! * every other is its parent, its name, and its order among instances of this name.
 
 use perfhive_format::winperf::{ELAPSED_TIME, ID_PROCESS, ID_THREAD, PROCESS, THREAD};
 use perfhive_format::{CounterBlock, CounterPlan, Instance, PerfObject, Schema, TitleIndex};
@@ -41,7 +41,8 @@ pub enum Identity {
     },
     /// An instance with a number of its own.
     Unique(i32),
-    /// Any other: names as the bytes in the block, and order among equals.
+    /// Any other: names as the bytes in the block, and the order among instances of these
+    /// names.
     Named {
         /// The parent's name; empty if there is none.
         parent: SharedText<[u8]>,
@@ -109,7 +110,7 @@ impl Identifier {
             // The threads of Idle all have ID 0, and so has _Total.
             (id != 0 || process != 0).then_some(Identity::Thread { process, id, start })
         } else {
-            // PID 0: Idle and _Total, known by name.
+            // PID 0: Idle and _Total, identified by name.
             (process != 0).then_some(Identity::Process { id: process, start })
         }
     }

@@ -1,4 +1,4 @@
-//! How instances are called.
+//! Labels of instances.
 
 use crate::frame::SnapshotObject;
 use crate::path::InstancePattern;
@@ -6,8 +6,8 @@ use crate::shared_text::SharedText;
 use std::collections::HashMap;
 use std::fmt;
 
-/// How an instance is called in one sample. For people and paths; what tells
-/// instances apart is their [`Identity`](crate::Identity).
+/// The name of an instance in one sample, for people and paths. Instances are distinguished by
+/// their [`Identity`](crate::Identity).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceLabel {
     /// The parent's name.
@@ -19,14 +19,14 @@ pub struct InstanceLabel {
 }
 
 impl InstanceLabel {
-    /// The pattern that means this instance and no other of its sample.
+    /// The pattern that matches this instance, and no other of its sample.
     #[must_use]
     pub fn pattern(&self) -> InstancePattern {
         InstancePattern::literal(self.parent.as_deref(), &self.name, self.order)
     }
 }
 
-/// As in a path.
+/// Writes the label as in a path.
 impl fmt::Display for InstanceLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.pattern().fmt(f)
@@ -34,8 +34,8 @@ impl fmt::Display for InstanceLabel {
 }
 
 impl SnapshotObject<'_> {
-    /// The labels of the object's instances, in their order. Where an instance
-    /// has a number instead of a name, that is its name.
+    /// The labels of the object's instances, in their order. The number of an instance without
+    /// a name is its name.
     #[must_use]
     pub fn labels(self) -> Vec<InstanceLabel> {
         let mut parents = self.parents();

@@ -1,17 +1,16 @@
 //! Measuring: sensors, probes, contexts.
 //!
-//! A program that measures itself, or is measured, wants to disturb as little
-//! as it can at the moment that counts. So a measurement has three stages:
-//! *prepare* makes everything ready, *sample* only takes the data, and *decode*
-//! makes values of it, when there is time.
+//! Measuring should disturb the measured program as little as possible at the moment of the
+//! sample. So a measurement has three stages: *prepare* makes everything ready, *sample* only
+//! takes the data, and *decode* makes values of it later.
 //!
-//! - A [`DataSource`] lists [`Sensor`]s, each with a [name](SensorName) that is
-//!   unique over all sources, and makes [`ProbeContext`]s for those that are to
-//!   be measured. [`CounterSource`] is the data source of whatever has
-//!   performance counters; others can be written.
+//! - A [`DataSource`] lists [`Sensor`]s, each with a [name](SensorName) that is unique over all
+//!   sources, and makes [`ProbeContext`]s for those that are to be measured. [`CounterSource`]
+//!   is the data source of any [`Source`](crate::Source) of performance counters; programs can
+//!   add others.
 //! - A [`MeasurementContext`] measures sensors of several data sources at once,
 //!   with the readings of [`TimeSource`]s around them.
-//! - What is odd about a sample is reported with it, as an [`Anomaly`].
+//! - Peculiarities of a sample are reported with it, each as an [`Anomaly`].
 //!
 //! ```
 //! # use perfhive_engine::measure::*;

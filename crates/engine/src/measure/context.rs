@@ -22,7 +22,7 @@ impl Readings {
         Self::default()
     }
 
-    /// The readings, in the order of the sensors asked for.
+    /// The readings, in the order of the requested sensors.
     pub fn iter(&self) -> impl Iterator<Item = &SensorReading> {
         self.list.iter()
     }

@@ -61,7 +61,7 @@ impl LabelledSlot {
 struct BoundInstance {
     name: String,
     identity: Option<Identity>,
-    /// It was ambiguous once, or is gone. It cannot come back.
+    /// The instance was ambiguous once, or is gone. It cannot come back.
     lost: bool,
     /// Whether it was the only one of its name in the sample before the indexes changed, which
     /// is not kept.

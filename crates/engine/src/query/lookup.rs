@@ -1,4 +1,4 @@
-//! What a source is known to have, and how more of it is found by name.
+//! The known objects and names of a source, and the search for more.
 //!
 //! A source lists what it can list at once. The rest is found when a name is looked for: an
 //! object of a provider that has to be asked, a name in another language, an object that is
@@ -25,7 +25,19 @@ pub struct Directory {
     pub titles: Arc<TitleSet>,
 }
 
-/// The [`Directory`] of a source, completed by what is looked for.
+/// The [`Directory`] of a source. Each search completes it.
+///
+/// ```
+/// # let recording = perfhive_testkit::script::recording();
+/// use perfhive_engine::{Directory, Lookup, NamePattern};
+/// let mut lookup = Lookup::new(recording);
+/// lookup.prepare(None)?;
+/// let look = |directory: &Directory| {
+///     directory.catalogue.object_named(&directory.titles, "system").map(|object| object.name)
+/// };
+/// assert_eq!(lookup.find(&NamePattern::literal("system"), None, look)?.0, 2);
+/// # Ok::<(), perfhive_engine::QueryError>(())
+/// ```
 pub struct Lookup<S> {
     pub(super) source: S,
     directory: Directory,
@@ -80,9 +92,8 @@ impl<S: Source> Lookup<S> {
         &self.directory
     }
 
-    /// The result of `look`, which finds something of the objects that `object` matches.
-    /// `look` is called again each time that more of the source is known, until it
-    /// succeeds.
+    /// The result of `look`, which finds something in the objects that `object` matches. It is
+    /// called again each time that more of the source is known, until it succeeds.
     ///
     /// # Errors
     /// The error of `look` once there is nothing more to find out; [`QueryError::Source`]
@@ -96,7 +107,7 @@ impl<S: Source> Lookup<S> {
     ) -> Result<T, QueryError> {
         self.failed = None;
         let mut found = look(&self.directory);
-        // A pattern may mean objects that are not known so far, whatever it matches.
+        // A pattern may match more objects than those known so far.
         if (found.is_err() || object.is_wild()) && self.complete(object, until) {
             found = look(&self.directory);
         }
@@ -116,8 +127,8 @@ impl<S: Source> Lookup<S> {
         found
     }
 
-    /// The result of [`find`](Self::find). Where there is no such object, the error has
-    /// the nearest names: whether the source has these is found out too.
+    /// The result of [`find`](Self::find). Where there is no such object, the error has the
+    /// nearest names of objects that exist.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -196,8 +207,7 @@ impl<S: Source> Lookup<S> {
         mut catalogue: Arc<Catalogue>,
         ask: &Ask,
     ) -> Result<(), SourceError> {
-        // The generation from before the next questions: a change between them shows as
-        // another one.
+        // The generation is read first, so that a change during the next requests is noticed.
         let generation = catalogue.generation;
         if self.complete {
             catalogue = self.source.catalogue(&Ask::everything().until(ask.until))?;
@@ -232,8 +242,8 @@ impl<S: Source> Lookup<S> {
         self.refresh(until)
     }
 
-    /// Has the source find out whether it has what a name or pattern means. Returns
-    /// whether the catalogue is another one now.
+    /// Has the source find out which objects a name or pattern means. Returns whether the
+    /// catalogue changed.
     fn complete(&mut self, object: &NamePattern, until: Option<Instant>) -> bool {
         let ask = match object.as_literal() {
             Some(name) => {

@@ -79,7 +79,7 @@ impl fmt::Display for NoValue {
             Self::Data(error) => error.fmt(f),
             Self::Cook(error) => error.fmt(f),
             Self::Format(error) => error.fmt(f),
-            Self::AmbiguousInstance => f.write_str("several instances are called so"),
+            Self::AmbiguousInstance => f.write_str("several instances match the name"),
             Self::DifferentTypes => f.write_str("the samples are of different counter types"),
             Self::SourceFailed(error) => error.fmt(f),
         }

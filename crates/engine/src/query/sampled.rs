@@ -33,7 +33,8 @@ pub struct SampledCounter {
     counter_type: CounterType,
     formula: Result<Formula, CookError>,
     identity: Identity,
-    /// Whether the identity proves the same instance, in two samples in which it does so.
+    /// Whether another sample of this identity, if this is set there too, is certainly of the
+    /// same instance.
     sure: bool,
     /// The number of instances of the name; 0 for a type that takes one sample.
     crowd: u32,

@@ -44,8 +44,8 @@ impl TrackedCategory {
         }
     }
 
-    /// A sample of the category that the handle `source` has not had. Returns with it
-    /// whether samples of before must not be calculated with.
+    /// A sample of the category that the handle `source` has not had. Returns with it whether
+    /// older samples are of another category or counter.
     ///
     /// # Errors
     /// A source that fails, that does not tell what its indexes mean now, or that changes them
@@ -87,8 +87,8 @@ impl TrackedCategory {
         self.object_index.index().is_some()
     }
 
-    /// Looks the names up again if the catalogue changed. Returns whether samples of before
-    /// must not be calculated with.
+    /// Looks the names up again if the catalogue changed. Returns whether older samples are of
+    /// another category or counter.
     ///
     /// # Errors
     /// Where the catalogue changed and cannot be read; the next call tries again.

@@ -13,8 +13,7 @@ use perfhive_format::TitleIndex;
 
 impl<S: Source> CounterProbe<S> {
     /// Looks every object and counter up again if the catalogue changed. Returns whether an
-    /// index is not as before: a sample that was asked for by the indexes of before is not
-    /// what it seems.
+    /// index changed: a sample by the old indexes may be of other objects.
     ///
     /// # Errors
     /// Where the catalogue changed and cannot be read; the next call tries again.
@@ -61,8 +60,8 @@ impl<S: Source> CounterProbe<S> {
 }
 
 impl ProbedObject {
-    /// Looks up an object and its counters. Returns whether an index is not as before; the
-    /// samples are forgotten then.
+    /// Looks up an object and its counters. Returns whether an index changed; the samples are
+    /// forgotten then.
     fn follow(&mut self, number: usize, targets: &mut [ProbedCounter], now: &Directory) -> bool {
         let mut moved = self.index.follow_object(now);
         let mine = |target: &&mut ProbedCounter| target.object == number;
