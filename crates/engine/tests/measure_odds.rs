@@ -7,18 +7,14 @@ use perfhive_engine::measure::{
     MeasurementOptions, Operation, ProbeContext, Readings, Selection, Sensor, SensorId, SensorKind,
     SensorName, SensorReading, State, TimeSource, ValueType,
 };
-use perfhive_engine::{
-    Ask, Cached, Catalogue, Frame, NoValue, Snapshot, Source, SourceError, TitleDatabase, Worker,
-};
-use perfhive_format::titles::TitleList;
+use perfhive_engine::{Cached, NoValue, Worker};
 use perfhive_format::{
-    BlockHead, BlockWriter, CounterSpec, CounterType, LanguageId, ObjectSpec, ObjectTemplate,
-    TitleIndex,
+    BlockHead, BlockWriter, CounterSpec, CounterType, ObjectSpec, ObjectTemplate, TitleIndex,
 };
-use perfhive_testkit::script::{Row, block, titles};
+use perfhive_testkit::script::{Row, block};
 use perfhive_testkit::shown::ShownBlock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 const PROCESS: TitleIndex = TitleIndex(230);
@@ -328,89 +324,6 @@ fn the_baseline_has_a_deadline() {
     source.probe(&Selection::Global).unwrap();
     let deadlines = shown.deadlines();
     assert!(!deadlines.is_empty() && deadlines.iter().all(Option::is_some), "{deadlines:?}");
-}
-
-/// A source of a provider that is registered anew: the names stay, and the indexes change.
-#[derive(Clone)]
-struct Renumbered(Arc<AtomicU64>);
-
-impl Renumbered {
-    /// The indexes of Custom, Items and Errors, and of another object.
-    fn indexes(&self) -> [TitleIndex; 4] {
-        match self.0.load(Ordering::SeqCst) {
-            0 => [10, 12, 14, 20],
-            1 => [10, 14, 12, 20],
-            2 => [20, 12, 14, 10],
-            _ => [30, 12, 14, 10],
-        }
-        .map(TitleIndex)
-    }
-}
-
-impl Source for Renumbered {
-    fn name(&self) -> &str {
-        "renumbered"
-    }
-    fn collect(&mut self, _: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
-        out.clear();
-        let [custom, items, errors, other] = self.indexes();
-        let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
-        let counters = [items, errors].map(|name| CounterSpec::new(name, kind));
-        let mine: [Row<'_>; 2] = [("a", None, &[42, 1]), ("b", None, &[43, 2])];
-        let others: [Row<'_>; 1] = [("a", None, &[600, 700])];
-        let objects = [(custom, &counters[..], &mine[..]), (other, &counters[..], &others[..])];
-        let bytes = block("HOST", 1, &objects);
-        out.push_frame(Arc::new(Frame::new(bytes, 1).unwrap()), "renumbered");
-        Ok(())
-    }
-    fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
-        let mut snapshot = Snapshot::new();
-        self.collect(&Ask::objects(&[]), &mut snapshot)?;
-        let generation = self.0.load(Ordering::SeqCst);
-        Ok(Arc::new(Catalogue { generation, ..Catalogue::of_snapshot(&snapshot) }))
-    }
-    fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
-        let names = self.indexes().map(|index| index.0);
-        let names: Vec<_> = names.into_iter().zip(["Custom", "Items", "Errors", "Other"]).collect();
-        Ok(Arc::new(TitleDatabase::new(language, &titles(&names), &TitleList::default())))
-    }
-}
-
-#[test]
-fn other_indexes_of_object_or_counters_are_an_anomaly_and_give_the_same_values() {
-    let changed = "test.host/Custom: other counters than before, resolved anew";
-    let generation = Arc::new(AtomicU64::new(0));
-    let source = Renumbered(Arc::clone(&generation));
-    let names = ["test.host/Custom/Items#a", "test.host/Custom/Errors#*"];
-    let names = names.map(|name| name.parse().unwrap());
-    let mut sources = DataSources::new();
-    sources.add(CounterSource::new("test.host", source)).unwrap();
-    let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
-    assert_eq!(cycle(&mut context), ["42", "1", "2"]);
-    for number in 1..=3 {
-        generation.store(number, Ordering::SeqCst);
-        assert_eq!(cycle(&mut context), ["42", "1", "2"], "{number}");
-        assert_eq!(anomalies(&context), [changed], "{number}");
-        assert_eq!(cycle(&mut context), ["42", "1", "2"], "{number}");
-        assert!(anomalies(&context).is_empty(), "{number}");
-    }
-}
-
-#[test]
-fn other_indexes_through_a_cache_give_no_value_of_another_counter() {
-    let generation = Arc::new(AtomicU64::new(0));
-    let source = Cached::builder(Renumbered(Arc::clone(&generation))).max_age(Duration::ZERO);
-    let mut sources = DataSources::new();
-    sources.add(CounterSource::new("test.host", source.build())).unwrap();
-    let names = ["test.host/Custom/Items#a".parse().unwrap()];
-    let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
-    assert_eq!(cycle(&mut context), ["42"]);
-    for number in [1, 2, 3, 0] {
-        generation.store(number, Ordering::SeqCst);
-        // A cache shows the change with the collection after it.
-        assert_ne!(cycle(&mut context)[0].parse(), Ok(1), "{number}");
-        assert_eq!(cycle(&mut context), ["42"], "{number}");
-    }
 }
 
 /// A data source that can be prepared only while its flag is set.

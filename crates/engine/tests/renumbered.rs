@@ -41,11 +41,14 @@ fn measure(context: &mut MeasurementContext) -> Result<String, MeasureError> {
     Ok(readings.iter().map(|reading| show(&reading.value)).collect())
 }
 
-fn sensor_reader(source: impl Source + Clone + 'static, name: &str) -> ItemsReader {
+fn context(source: impl Source + Clone + 'static, name: &str) -> MeasurementContext {
     let mut sources = DataSources::new();
     sources.add(CounterSource::new("test", source)).unwrap();
-    let names = [name.parse().unwrap()];
-    let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
+    MeasurementContext::new(&mut sources, &[name.parse().unwrap()]).unwrap()
+}
+
+fn sensor_reader(source: impl Source + Clone + 'static, name: &str) -> ItemsReader {
+    let mut context = context(source, name);
     Box::new(move || measure(&mut context).unwrap_or_else(|error| error.to_string()))
 }
 
@@ -65,6 +68,34 @@ fn a_sensor_follows_the_names_of_its_object_and_counter() {
     reader_follows_names(DuringSample::Skips, |source| {
         sensor_reader(source, "test/Custom/Items#a")
     });
+}
+
+#[test]
+fn a_change_of_indexes_is_one_anomaly_of_the_sensor_s_group() {
+    let source = Renumbered::gauges(&two(10, 20));
+    let mut context = context(source.clone(), "test/Custom/Items#*");
+    let mut anomalies = || {
+        assert_eq!(measure(&mut context).unwrap(), "42");
+        let record = context.record().unwrap();
+        record.anomalies.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for things in [two(20, 10), two(10, 30), two(40, 10)] {
+        source.show(&things);
+        assert_eq!(anomalies(), ["test/Custom: other counters than before, resolved anew"]);
+        assert!(anomalies().is_empty());
+    }
+}
+
+/// A cache shows a change with the collection after it.
+#[test]
+fn a_sensor_through_a_cache_has_no_value_of_another_object() {
+    let source = Renumbered::gauges(&two(10, 20));
+    let mut read = sensor_reader(cached(&source), "test/Custom/Items#a");
+    for things in [two(20, 10), two(10, 20), two(30, 10)] {
+        source.show(&things);
+        assert_ne!(read(), "666", "{things:?}");
+        assert_eq!(read(), "42", "{things:?}");
+    }
 }
 
 #[test]

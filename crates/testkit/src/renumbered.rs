@@ -10,15 +10,30 @@ use perfhive_engine::{
 use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One object of one counter.
+/// One object of one counter, or two.
 #[derive(Clone, Debug)]
 pub struct Thing {
     /// Title index and name of the object.
     pub object: (u32, &'static str),
     /// The same of the counter.
     pub counter: (u32, &'static str),
+    /// A second counter, of value 1.
+    pub second: Option<(u32, &'static str)>,
     /// The instances, and what each counts.
     pub rows: Vec<(&'static str, u64)>,
+}
+
+impl Thing {
+    /// The same object with a second counter, of value 1.
+    #[must_use]
+    pub fn with(mut self, counter: (u32, &'static str)) -> Self {
+        self.second = Some(counter);
+        self
+    }
+
+    fn counters(&self) -> impl Iterator<Item = (u32, &'static str)> + use<> {
+        [self.counter].into_iter().chain(self.second)
+    }
 }
 
 /// An object with its counter, and instances of these values.
@@ -28,7 +43,7 @@ pub fn thing(
     counter: (u32, &'static str),
     rows: &[(&'static str, u64)],
 ) -> Thing {
-    Thing { object, counter, rows: rows.to_vec() }
+    Thing { object, counter, second: None, rows: rows.to_vec() }
 }
 
 /// A live source of [`Thing`]s. It answers with what it is asked for, by index;
@@ -119,11 +134,15 @@ impl World {
             2 => self.collections,
             _ => 0,
         };
-        let specs: Vec<_> = (self.things.iter())
-            .map(|thing| [CounterSpec::new(TitleIndex(thing.counter.0), self.kind)])
-            .collect();
-        let values: Vec<Vec<[u64; 1]>> = (self.things.iter())
-            .map(|thing| thing.rows.iter().map(|(_, value)| [value + growth]).collect())
+        let spec = |(index, _)| CounterSpec::new(TitleIndex(index), self.kind);
+        let specs: Vec<Vec<_>> =
+            self.things.iter().map(|thing| thing.counters().map(spec).collect()).collect();
+        let values: Vec<Vec<Vec<u64>>> = (self.things.iter())
+            .map(|thing| {
+                let second = thing.second.map(|_| 1 + growth);
+                let values = |value| [value + growth].into_iter().chain(second).collect();
+                thing.rows.iter().map(|(_, value)| values(*value)).collect()
+            })
             .collect();
         let rows: Vec<Vec<Row<'_>>> = (self.things.iter().zip(&values))
             .map(|(thing, values)| {
@@ -184,7 +203,8 @@ impl Source for Renumbered {
 
     fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         let world = self.world();
-        let names = world.things.iter().flat_map(|thing| [thing.object, thing.counter]);
+        let of = |thing: &Thing| [thing.object].into_iter().chain(thing.counters());
+        let names = world.things.iter().flat_map(of);
         let list = titles(&names.collect::<Vec<_>>());
         Ok(Arc::new(TitleDatabase::new(language, &list, &titles(&[]))))
     }
@@ -264,6 +284,12 @@ pub fn reader_follows_names(during: DuringSample, open: impl Fn(Renumbered) -> I
     assert!(!is_number(&read()) && !is_number(&read()));
     source.show(&[thing((10, "Custom"), (14, "Items"), &[("a", 43)])]);
     assert_eq!(read(), "43");
+
+    // Two counters of one object that exchange their indexes.
+    source.show(&[thing((10, "Custom"), (12, "Items"), &[("a", 43)]).with((14, "Errors"))]);
+    assert_eq!(read(), "43");
+    source.show(&[thing((10, "Custom"), (14, "Items"), &[("a", 43)]).with((12, "Errors"))]);
+    assert_eq!([read(), read()], ["43", "43"]);
 
     // A rate needs two samples of the same object.
     let source = Renumbered::rates(&two(10, 20));

@@ -176,16 +176,7 @@ impl TargetReader<'_> {
         state: &ObjectState,
     ) -> Option<Reading> {
         let newer = sample.sampled(place, plan)?;
-        let older = if newer.samples() == 2 {
-            state.older(newer.identity(), self.counter)
-        } else {
-            Ok(None)
-        };
-        let value = match older {
-            // What this sample lacks is reported before what the older one lacks.
-            Err(why) => newer.raw().and(Err(why)),
-            Ok(older) => newer.value(older.as_ref()),
-        };
+        let value = state.value(&newer, self.counter);
         let mut reading = self.reading(label, Some(newer.identity().clone()), value);
         reading.counter_type = newer.counter_type();
         reading.raw = newer.raw().ok().copied();

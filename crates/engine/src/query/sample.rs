@@ -5,7 +5,7 @@ use super::sampled::SampledCounter;
 use crate::frame::{Frame, Snapshot, SnapshotObject};
 use crate::identity::{Identifier, Identity, IdentityMap};
 use crate::label::InstanceLabel;
-use perfhive_format::{CounterBlock, CounterPlan, PerfObject, SystemTime, TitleIndex};
+use perfhive_format::{CookedValue, CounterBlock, CounterPlan, PerfObject, SystemTime, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -106,18 +106,23 @@ impl ObjectState {
         is_new
     }
 
-    /// A counter of an instance in the sample before; `None` where there is no sample before.
+    /// The value of a counter of the newest sample, against the sample before where its type
+    /// takes two.
     ///
     /// # Errors
-    /// [`NoValue::Born`] where that sample does not have the instance.
-    pub(crate) fn older(
+    /// As [`SampledCounter::value`]; [`NoValue::Born`] where the sample before lacks the
+    /// instance.
+    pub(crate) fn value(
         &self,
-        identity: &Identity,
+        newer: &SampledCounter,
         counter: TitleIndex,
-    ) -> Result<Option<SampledCounter>, NoValue> {
-        let Some(previous) = self.previous() else { return Ok(None) };
-        let place = previous.identities.place(identity).ok_or(NoValue::Born)?;
-        Ok(previous.counter(place, counter))
+    ) -> Result<CookedValue, NoValue> {
+        // What this sample lacks is reported before what the older one lacks.
+        newer.raw()?;
+        let previous = self.previous().filter(|_| newer.samples() == 2);
+        let Some(previous) = previous else { return newer.value(None) };
+        let place = previous.identities.place(newer.identity()).ok_or(NoValue::Born)?;
+        newer.value(previous.counter(place, counter).as_ref())
     }
 
     /// Makes the newest sample the previous one, without a new sample.

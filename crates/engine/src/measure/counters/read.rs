@@ -22,11 +22,7 @@ fn value(
     let counter = counter.ok_or(NoValue::CounterMissing)?;
     let newer = sample.counter(place, counter).ok_or(NoValue::CounterMissing)?;
     let raw = newer.raw()?.value;
-    let older = match newer.samples() {
-        2 => state.older(newer.identity(), counter),
-        _ => Ok(None),
-    };
-    Ok((older.and_then(|older| newer.value(older.as_ref())), Some(raw)))
+    Ok((state.value(&newer, counter), Some(raw)))
 }
 
 impl BoundInstance {
