@@ -307,8 +307,8 @@ fn main() {
             writes || median(ratios) <= FLAT
         };
         let goal = match approach {
-            Take if times[row].iter().zip(CROWDS).all(is_flat) => "flat: met",
-            Take => "flat: MISSED",
+            Bare if times[row].iter().zip(CROWDS).all(is_flat) => "flat: met",
+            Bare => "flat: MISSED",
             _ => "",
         };
         println!("| {name} | {} | {goal} |", cells.join(" | "));
