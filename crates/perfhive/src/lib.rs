@@ -34,17 +34,21 @@ mod later;
 mod machine;
 pub mod measure;
 mod open;
+mod options;
 mod provide;
 pub mod registration;
 mod scheme;
+mod schemes;
 mod shared_source;
 
 pub use category::{
     Category, CategoryData, CounterColumn, CounterSample, DataByCounter, DataByInstance,
     InstanceData, InstanceRow, PerformanceCounter,
 };
-pub use open::{OpenOptions, open, reader_of_processes};
-pub use scheme::{BadAddress, Capabilities, SCHEMES, SourceAddress, SourceScheme};
+pub use open::{open, reader_of_processes};
+pub use options::OpenOptions;
+pub use scheme::{Capabilities, SourceAddress, SourceScheme};
+pub use schemes::{BadAddress, SCHEMES};
 pub use shared_source::SharedSource;
 
 /// Asking: sources, what is wanted of them, and what they answer.

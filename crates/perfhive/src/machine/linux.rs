@@ -1,7 +1,7 @@
 //! This machine on Linux: the embedded providers, registered libraries, published counters.
 
 use super::{Opened, unavailable};
-use crate::open::OpenOptions;
+use crate::options::OpenOptions;
 use crate::scheme::SourceAddress;
 use perfhive_engine::{Broker, BrokerBuilder};
 use perfhive_format::TitleIndex;

@@ -1,7 +1,7 @@
 //! Systems without counters of their own: recordings can be read there.
 
 use super::{Opened, unavailable};
-use crate::open::OpenOptions;
+use crate::options::OpenOptions;
 use crate::scheme::SourceAddress;
 
 /// The name of `local:` in measurements.

@@ -1,7 +1,7 @@
 //! This machine and others on Windows: the registry, native functions, published counters.
 
 use super::{Opened, unavailable};
-use crate::open::OpenOptions;
+use crate::options::OpenOptions;
 use crate::scheme::SourceAddress;
 use perfhive_engine::{Broker, Source, SourceError};
 use perfhive_format::TitleIndex;
