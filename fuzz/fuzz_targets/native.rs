@@ -84,7 +84,7 @@ impl SystemInformation for Machine {
 }
 
 /// Makes pointers to names of what are places in the list, as far as its chain
-/// leads: nobody could guess where a buffer lies.
+/// leads: the fuzzer could not guess the address of a buffer.
 fn point(list: &mut [u8]) {
     let address = list.as_ptr().addr() as u64;
     let mut at = 0usize;

@@ -35,7 +35,7 @@ struct Hostile {
     values_size: u16,
     gap: u8,
     pattern: u64,
-    /// What is written before anybody reads it.
+    /// Writes before the first read.
     before: Vec<(Place, u64)>,
     /// What is done between one look and the next.
     later: Vec<Step>,
@@ -213,7 +213,7 @@ fn encode(hostile: &Hostile) -> Option<(Vec<u8>, Areas)> {
     Some((out, areas))
 }
 
-/// A folder in which a program publishes that harms nobody.
+/// A folder in which a sound program publishes.
 struct Neighbour {
     folder: PathBuf,
     _categories: [Category; 2],

@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask test` must work in a fresh clone on a machine that has only
 //! Rust, git and the right to install. A tool that is there is used as it is,
-//! whatever its version: nothing is upgraded behind anybody's back.
+//! whatever its version: no installed tool is upgraded.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

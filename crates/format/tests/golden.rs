@@ -183,7 +183,7 @@ fn dump(bytes: &[u8]) -> String {
         writeln!(out, "{at:#06x} {name}").unwrap();
         for (field, offset, value) in fields {
             let (field, offset, value): (&str, usize, i128) = (field, offset, value);
-            // The pointers that nobody uses stay zero and are left out.
+            // The unused pointers stay zero and are left out.
             if !field.ends_with("Title") || value != 0 {
                 writeln!(out, "  +{offset} {field} = {value}").unwrap();
             }

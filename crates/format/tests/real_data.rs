@@ -534,7 +534,7 @@ fn checkmk_systems_make_sense() {
         // time is local time here, hours off: the object's clock is the one.)
         let ticks = clocks.perf_time as f64 / clocks.perf_freq as f64;
         assert!((up / ticks - 1.0).abs() < 3e-4, "{up} {ticks}");
-        // A base of -1 is 2^32 - 1 to whoever reads 32 bits.
+        // A base of -1 reads as 2^32 - 1 in 32 bits.
         let part = number("PercentRegistryQuotaInUse") as u32;
         let base = number("PercentRegistryQuotaInUse_Base") as u32;
         let quota = RawSample::new(part.into(), clocks).with_base(base.into());

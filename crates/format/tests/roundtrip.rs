@@ -427,7 +427,7 @@ fn instances_are_written_again_as_they_were() {
         writer.finish().to_vec()
     };
     assert_eq!(start_again(&written, 3), whole);
-    // What are no such instances is refused by whoever reads it.
+    // Bytes that are no such instances are refused by the reader.
     for (bytes, count) in [(&written[..], 4), (&written[..written.len() - 8], 3), (&[0; 64], 1)] {
         assert!(DataBlock::parse(&start_again(bytes, count)).is_err(), "{count}");
     }

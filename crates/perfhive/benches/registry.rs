@@ -206,7 +206,7 @@ mod windows {
             assert_eq!(rounds, LOADING);
         }
 
-        /// Prints it for whoever started this process.
+        /// Prints it for the parent process.
         fn tell(&self) {
             println!("{}", self.allocated);
             for round in 0..self.times[0].len() {

@@ -221,7 +221,7 @@ mod linux {
         }
     }
 
-    /// Who measures, in one of the three ways.
+    /// A measuring consumer, in one of the three ways.
     enum Consumer {
         Query(Box<Query>, u64),
         Cooked(Arc<Mutex<Cooked>>),

@@ -4,7 +4,7 @@
 //! its name, the pages and jobs that it has printed, and the jobs that wait,
 //! apart by tabs. Where the file is is the linkage of the registration; several
 //! linkage strings are several files.
-//! Whoever reads counters, perfmon or perfhive, loads this library, and it makes
+//! A reader of counters, perfmon or perfhive, loads this library, which makes
 //! an object of the file: one instance for each printer.
 //!
 //! `cargo build --release -p perfhive --example print_shop` makes

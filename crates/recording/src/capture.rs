@@ -53,7 +53,7 @@ impl CaptureOptions {
     /// Replaces the name of the machine and those of instances by hashes, and
     /// blanks texts in counters. Names that every machine has (`_Total`, `0`,
     /// `svchost`) stay. One name has one hash in a capture, and another in the
-    /// next: nobody can look names up.
+    /// next, so that names cannot be looked up.
     #[must_use]
     pub fn hash_names(mut self, hash: bool) -> Self {
         self.hash_names = hash;

@@ -247,7 +247,7 @@ impl<W: Word> Pair<'_, W> {
             let (value, base) = (self.value.get(Acquire), self.base.get(Acquire));
             let now = self.tagged.get(Acquire);
             if (value, base) != (self.value.get(Acquire), self.base.get(Acquire)) {
-                continue; // Somebody else did.
+                continue; // Another thread renewed them.
             }
             let (more_value, more_base) = ahead(now, value, base);
             // In this order: a thread that finds the base's anchor renewed relies on the value's

@@ -163,7 +163,7 @@ fn a_sound_library_is_checked() {
     let verdict = perfhive(["check", &library, "--linkage", &file]).ok();
     assert!(verdict.contains("print_shop.dll is sound; Global is "), "{verdict}");
     assert!(verdict.contains("gives 50000 ("), "{verdict}");
-    // Nobody told it where the shop's file is.
+    // Without a linkage the library does not know the shop's file.
     let verdict = perfhive(["check", &library, "--json"]);
     let wrong = objections(verdict, 1);
     assert!(wrong[0].contains("Open answered with error 31"), "{wrong:?}");
@@ -214,7 +214,7 @@ fn a_disabled_provider_is_told_as_that_and_enabled() {
     let query = ["query", key, "/v", "Disable Performance Counters"];
     let left = finish(Command::new("reg").args(query));
     assert_eq!(left.code, Some(1), "{}{}", left.out, left.err);
-    // Once more is no error, and those that nobody registered are never disabled.
+    // Enabling again is no error; libraries without a registration are never disabled.
     for name in ["PrintShop", "windows-native"] {
         let providers = perfhive(["providers", "--enable", name, "--json"]).json();
         assert_eq!(providers[0]["state"], "open", "{providers:?}");
@@ -412,9 +412,9 @@ fn a_provider_that_fails_costs_itself_only_and_is_named() {
     assert!(said.err.contains("PerfhiveBroken"), "{}", said.err);
 }
 
-/// One that ends whoever asks for it, or for everything.
+/// The other provider ends each process that asks for it, or for everything.
 #[test]
-fn who_reads_one_object_has_no_other_provider_asked() {
+fn a_reader_of_one_object_asks_no_other_provider() {
     let Some(_shop) = Shop::open() else { return };
     let _fatal = Bad::register("Fatal");
     let pages = r"\Print Shop(laser)\Pages Printed";
@@ -450,8 +450,8 @@ fn who_reads_one_object_has_no_other_provider_asked() {
     assert!(!check.out.contains("full path"), "{}", check.out);
     drop(nameless);
     local(["providers", "perfhivenameless"]).fails(1);
-    // Who has a name that nobody has is known without asking anybody, and what was meant
-    // by asking those.
+    // That a name does not exist is known without asking a provider; suggestions ask the providers with
+    // similar names.
     for args in [
         ["get", r"\Prnt Shop(laser)\Pages Printed"],
         ["enum", "Prnt Shop"],
@@ -506,7 +506,7 @@ fn where_one_hangs_whatever_is_asked_the_kernels_objects_are_left_and_the_suspec
     for words in ["one of these libraries hangs", "PerfhiveHangs", "`perfhive check NAME`"] {
         assert!(list.err.contains(words), "{words}: {}", list.err);
     }
-    // Who is enabled is that, whether he can be asked or not.
+    // A provider is enabled even if it cannot be asked at the moment.
     disable_shop();
     let enabled = patiently(&["providers", "--enable", "PrintShop", "--json"]);
     assert_eq!(enabled.code, Some(0), "{}", enabled.err);
@@ -515,7 +515,7 @@ fn where_one_hangs_whatever_is_asked_the_kernels_objects_are_left_and_the_suspec
     let rows = enabled.json();
     assert_eq!((rows.len(), &rows[0]["provider"]), (1, &"PrintShop".into()), "{rows:?}");
     assert_ne!(rows[0]["state"], "disabled", "{rows:?}");
-    // Who is registered is known all the same.
+    // The registered providers are listed all the same.
     let providers = patiently(&["providers", "-n", "1", "--json"]);
     assert!(providers.err.contains("one of these libraries hangs"), "{}", providers.err);
     let rows = providers.json();

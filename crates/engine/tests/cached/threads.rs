@@ -122,7 +122,7 @@ fn neither_collecting_nor_taking_consumers_starve() {
         while counts.iter().any(|count| count.load(Ordering::Relaxed) < 200) {
             if begun.elapsed() > Duration::from_secs(60) {
                 stop.store(true, Ordering::Relaxed);
-                panic!("somebody starves: {counts:?}");
+                panic!("a consumer starves: {counts:?}");
             }
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -245,8 +245,8 @@ static void tell_where(void)
     int others = (kill(reader, 0) == 0) + (kill(-1, 0) == 0) +
                  (syscall(SYS_tgkill, reader, reader, 0) == 0);
     int itself = (kill(getpid(), 0) == 0) + (kill(0, 0) == 0) + (raise(SIGURG) == 0);
-    /* A process that there cannot be, and nothing written: either harms nobody, and is
-       refused all the same. */
+    /* An impossible process, and nothing written: both are harmless, and refused all the
+       same. */
     int reached = (ptrace(PTRACE_ATTACH, INT_MAX, NULL, NULL) == 0 || errno != EPERM) +
                   (syscall(SYS_process_vm_writev, reader, NULL, 0ul, NULL, 0ul, 0ul) == 0);
     snprintf(text, sizeof text, "files %d of %lu, variables %d, folder %s, privileges %d, memory %lu, "
@@ -366,7 +366,7 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
     if (!is("moves and writes nothing"))
         write_object(start, object(), rows);
     if (is("gives more than its own") && 3 * length <= room) {
-        /* Before and behind it: one of nobody, and one of another. */
+        /* Before and behind it: an object without an owner, and one of another provider. */
         write_object(start, 238, rows);
         write_object(start + length, object(), rows);
         write_object(start + 2 * length, 52000, rows);

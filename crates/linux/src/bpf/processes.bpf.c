@@ -410,10 +410,9 @@ INLINE u64 last_arrival(struct task_struct *task)
 	return *(volatile unsigned long long *)&task->sched_info.last_arrival;
 }
 
-// When a task was given a processor for the last time; 0 where it has one or
-// waits for one. Who is on no queue must be put on one to run, and then is told
-// when it was given its processor. (One that was stopped just before it went to
-// sleep goes on without.)
+// When a task was last given a processor; 0 while it has one or waits for one. A
+// task on no queue must be put on one to run, and its time is then updated. (A task
+// that was stopped just before it went to sleep continues without that.)
 INLINE u64 arrival_of(struct task_struct *task)
 {
 	// First: if it runs and goes to sleep meanwhile, this is not the last time.
@@ -436,11 +435,11 @@ INLINE void note_place(struct place *place, struct task_struct *task, struct tas
 	place->counters = mm ? counters_of(mm) : 0;
 }
 
-// Whether the process of the slot had one thread and rested when all of it was
-// read, and has not run since. Then what it does by itself is as it was, and most
-// of the memory need not be looked at; nor does anybody but the process itself
-// give it more threads. No other task was given its processor in the same
-// nanosecond, and then the same place in memory.
+// Whether the process of the slot had one thread and rested when it was read in
+// full, and has not run since. Then the values that it changes by running are as
+// they were, and most of its memory need not be read; only the process itself can
+// add threads. No other task got the same place in memory and was given its
+// processor in the same nanosecond.
 INLINE int has_not_run(struct process *slot, struct place *place, struct task_struct *task,
 		       struct arguments *args)
 {
@@ -450,13 +449,14 @@ INLINE int has_not_run(struct process *slot, struct place *place, struct task_st
 	return place->task == (u64)task && !differs && place->arrival;
 }
 
-// Who has not run still has the memory that it had.
+// Whether the process has not run, and so still has the same memory.
 INLINE int still_rests(struct place *place, struct task_struct *task)
 {
 	return place->arrival && place->arrival == last_arrival(task);
 }
 
-// What others may change while it does not run. Answers whether it is as it was.
+// Reads the values that other processes may change while it does not run. Returns
+// whether they are as before.
 NOT_INLINE int read_levels(u32 key, u32 wanted, u32 processors)
 {
 	struct process *slot = map_lookup(&processes, &key);
@@ -479,7 +479,7 @@ NOT_INLINE int read_levels(u32 key, u32 wanted, u32 processors)
 			marks |= MARK_MEMORY;
 			if (!place->counters)
 				marks |= MARK_NO_RESIDENT;
-			// What is not its own any more may be somebody else's.
+			// Memory that is no longer its own may belong to another process.
 			if (!still_rests(place, task) && (u64)task->mm != place->memory)
 				marks |= MARK_TORN;
 		}
@@ -529,7 +529,7 @@ INLINE void begin_process(struct process *process, struct detail *slot, struct t
 	process->threads = signal->nr_threads;
 	process->start = task->start_boottime;
 	process->wanted = args->wanted;
-	// A thread of the kernel has none, whoever had the slot before.
+	// A kernel thread has none; another process may have had the slot before.
 	process->size = process->data = process->size_peak = process->resident_peak = 0;
 	process->anonymous = process->file = process->shared = process->swapped = 0;
 	__builtin_memcpy(slot->name, task->comm, sizeof(slot->name));

@@ -316,7 +316,7 @@ impl PublishedCounters {
                 changed = true;
                 let what = format!(
                     "there is more in this folder than {MOST_NAMES} such files or {MOST_ENTRIES} \
-                     of all kinds; remove what nobody publishes in"
+                     of all kinds; remove files without a program"
                 );
                 tell("others".to_string(), what);
             }
@@ -326,7 +326,7 @@ impl PublishedCounters {
             }
             if refused > MOST_FILES {
                 let more = refused - MOST_FILES;
-                tell("anybody".to_string(), format!("{more} more that cannot be read"));
+                tell("any user".to_string(), format!("{more} more that cannot be read"));
             }
         }
         changed

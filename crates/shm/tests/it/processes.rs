@@ -239,7 +239,7 @@ fn a_reused_pid_is_not_the_publishing_process() {
     bytes[120..128].copy_from_slice(&0x7fff_fff1u64.to_le_bytes());
     let _nobody = put(&folder, "nobody.counters", &bytes);
     assert!(Reader::new(&folder).read().is_empty());
-    assert_eq!(folder.files().len(), 2, "somebody holds their locks");
+    assert_eq!(folder.files().len(), 2, "their locks are held");
 }
 
 /// While a program publishes, no other process can write to its file, and the file goes with the
@@ -255,7 +255,7 @@ fn a_published_file_is_writable_by_its_program_only() {
     let orders = category.counter("Orders").unwrap();
     drop(category);
     orders.increment();
-    assert!(Reader::new(&folder).read().is_empty(), "although somebody counts on");
+    assert!(Reader::new(&folder).read().is_empty(), "although a child counts on");
     drop(orders);
     assert!(folder.files().is_empty());
 }
@@ -277,7 +277,7 @@ fn a_reused_pid_is_not_the_publishing_process() {
     let mut reader = Reader::new(&folder);
     write_at(&file, &(start - 1).to_le_bytes(), 128);
     assert!(reader.read().is_empty());
-    assert!(category.path().exists(), "somebody holds its lock");
+    assert!(category.path().exists(), "its lock is held");
     // In another namespace the number says nothing, and the lock counts.
     write_at(&file, &1u64.to_le_bytes(), 136);
     assert_eq!(Reader::new(&folder).read().len(), 1);
