@@ -1,5 +1,4 @@
-//! Titles on their way into the registry: which indexes they get, and the files
-//! that Windows' own loader reads.
+//! Allotting indexes to titles, and the files that Windows' own loader reads.
 
 use perfhive_engine::ProvidedTitles;
 use perfhive_format::titles::{Title, TitleList};
@@ -18,9 +17,8 @@ pub(crate) struct Allotted {
     pub(crate) last_help: u32,
 }
 
-/// Allots indexes for titles with these offsets, behind the last ones of a
-/// machine: names get even numbers, help texts the odd ones behind them.
-/// `None` where the numbers end.
+/// Allots indexes for titles with these offsets, behind the last ones of a machine: names get even
+/// numbers, help texts the odd ones behind them. `None` where the numbers end.
 pub(crate) fn allot(
     last_counter: u32,
     last_help: u32,
@@ -40,8 +38,8 @@ pub(crate) fn allot(
     })
 }
 
-/// A list with further titles, whose offsets count from `first`; those that
-/// stood in their places are replaced.
+/// A list with further titles, whose offsets count from `first`, in place of titles with these
+/// indexes.
 pub(crate) fn added(list: &TitleList, more: &TitleList, first: u32) -> TitleList {
     let moved = more.titles.iter().filter_map(|title| {
         let index = TitleIndex(first.checked_add(title.index.0)?);
@@ -61,8 +59,8 @@ pub(crate) fn removed(list: &TitleList, first: u32, last: u32) -> TitleList {
     TitleList { titles: kept.cloned().collect(), faults: Vec::new() }
 }
 
-/// A list as strings apart by NUL, the content of a `REG_MULTI_SZ`. An empty
-/// text would end it, and a NUL in a text would shift what follows.
+/// A list as strings separated by NUL, the content of a `REG_MULTI_SZ`. An empty text would end it,
+/// and a NUL in a text would shift what follows.
 pub(crate) fn multi_sz(list: &TitleList) -> String {
     let mut text = String::new();
     for title in &list.titles {
@@ -77,16 +75,16 @@ pub(crate) fn multi_sz(list: &TitleList) -> String {
 /// The files that `lodctr` reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Files {
-    /// The `.ini` file: UTF-16 with a byte order mark, and an empty line before the
-    /// first section, which readers of old took for a part of the mark's line.
+    /// The `.ini` file: UTF-16 with a byte order mark, and an empty line before the first section,
+    /// which old readers took for a part of the mark's line.
     pub(crate) ini: Vec<u8>,
     /// The `.h` file, in ASCII.
     pub(crate) header: Vec<u8>,
 }
 
-/// The files of titles, written as the installer of .NET writes its own, which is what
-/// every Windows has read: its `.ini` file is UTF-16, the `.h` file is not. `header` is
-/// the name of the latter, beside the other; `objects` are the offsets of objects.
+/// The files of titles in the form of .NET's installer, which every Windows has read: the `.ini`
+/// file is UTF-16, the `.h` file is not. `header` is the name of the `.h` file in the same folder;
+/// `objects` are the offsets of objects.
 pub(crate) fn files(name: &str, header: &str, objects: &[u32], titles: &[ProvidedTitles]) -> Files {
     let mut ini =
         format!("\r\n[info]\r\ndrivername={name}\r\nsymbolfile={header}\r\n\r\n[languages]\r\n");
@@ -94,7 +92,7 @@ pub(crate) fn files(name: &str, header: &str, objects: &[u32], titles: &[Provide
         let language = titles.language;
         let _ = write!(ini, "{language}={}\r\n", language.name().unwrap_or("Other"));
     }
-    // Without this section `lodctr` complains to the event log.
+    // Without this section `lodctr` writes a complaint to the event log.
     ini.push_str("\r\n[objects]\r\n");
     let english = titles.iter().filter(|titles| titles.language == LanguageId::ENGLISH);
     for title in english.flat_map(|titles| &titles.names.titles) {
@@ -128,13 +126,13 @@ fn offsets(titles: &[ProvidedTitles]) -> BTreeSet<u32> {
     all.map(|title| title.index.0).collect()
 }
 
-/// A text as it stands in a line of an `.ini` file.
+/// A text as in a line of an `.ini` file.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A line's text as Windows' profile functions are to read it: of one that begins and ends
-/// with the same quotation mark, double or single, they take both away.
+/// A line's text for Windows' profile functions, which remove surrounding quotation marks, double
+/// or single.
 pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     let trimmed = text.trim();
     let is_quoted =
@@ -145,9 +143,9 @@ pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Why titles cannot be registered, if they cannot: English must be among them, and
-/// offsets be even, since help takes the odd numbers, and count from 0 without a gap,
-/// which is what Windows documents of the constants of a `.h` file.
+/// Why titles cannot be registered, if they cannot: English must be among them, and offsets must be
+/// even, since help takes the odd numbers, and count from 0 without a gap, as Windows documents for
+/// the constants of a `.h` file.
 pub(crate) fn objection(titles: &[ProvidedTitles]) -> Option<String> {
     if titles.iter().all(|titles| titles.language != LanguageId::ENGLISH) {
         return Some("the titles have no English texts, which every machine needs".to_string());
@@ -290,7 +288,7 @@ mod tests {
             gap[0].help = titles(&[]);
             assert!(objection(&gap).unwrap().contains(told), "{offsets:?}");
         }
-        // What one language lacks another may have.
+        // One language may lack titles that another has.
         let mut whole = bees();
         whole[1].names = titles(&[(4, "Honig")]);
         assert_eq!(objection(&whole), None);

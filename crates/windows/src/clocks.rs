@@ -7,8 +7,7 @@ use std::time::Duration;
 /// Windows counts times in steps of 100 ns.
 const UNIT: u64 = 100;
 
-/// The smallest step of a clock. Processor time is accounted for at each tick of
-/// the system's clock.
+/// The smallest step of a clock. Processor time is accounted at each tick of the system's clock.
 #[must_use]
 pub fn resolution(clock: SystemClock) -> Duration {
     match clock {

@@ -1,9 +1,9 @@
 //! Windows' own counters: `HKEY_PERFORMANCE_DATA` and the functions below it.
 //!
-//! All calls of Windows' functions are in this crate; what it hands out is a
-//! [`Source`](perfhive_engine::Source) like any other. On other systems the
-//! crate has only what needs no Windows: the provider over the native functions'
-//! answers, which are hostile input like any other, and are fuzzed there.
+//! All calls of Windows' functions are in this crate; it hands out a
+//! [`Source`](perfhive_engine::Source) like any other. On other systems the crate has only the
+//! portable part: the provider over the native functions' answers, which are hostile input and are
+//! fuzzed there.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

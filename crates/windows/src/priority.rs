@@ -1,17 +1,16 @@
-//! What is expensive, at a lower priority.
+//! A lower priority for expensive work.
 
 use crate::ffi;
 
-/// Does something while this thread's priority is the lowest of its class, and puts
-/// that back, whatever comes of it; for `lowered` of a provider library. Windows
-/// calls those on the thread of whoever reads. A thread whose priority is that low
-/// already, or is not told, keeps it.
+/// Calls a function with this thread's priority at the lowest of its class, and restores it
+/// afterwards, also after a panic; for `lowered` of a provider library. Windows calls libraries on
+/// the thread of the reader. A priority that is that low already, or unknown, stays.
 pub fn at_lower_priority(work: &mut dyn FnMut()) {
     let _lowered = Lowered::begin();
     work();
 }
 
-/// Puts the priority of this thread back when dropped.
+/// Restores the priority of this thread when dropped.
 struct Lowered(i32);
 
 impl Lowered {
@@ -42,7 +41,7 @@ mod tests {
         let panicked = std::panic::catch_unwind(|| at_lower_priority(&mut || panic!("on the way")));
         assert!(panicked.is_err());
         assert_eq!(ffi::thread_priority(), Some(before));
-        // Lower already.
+        // Already lower.
         at_lower_priority(&mut || at_lower_priority(&mut || {}));
         assert_eq!(ffi::thread_priority(), Some(before));
     }

@@ -1,17 +1,16 @@
-//! Who reads a key that is one for the process, and who closes it behind the last one.
+//! Counts the readers of the key that a process has once, and closes it after the last one.
 
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long the last one who leaves waits until the key is closed. Closing it calls
-/// Close of every provider, on which nobody can rely.
+/// How long the last reader waits for the closing of the key, which calls Close of every provider.
 const CLOSES: Duration = Duration::from_secs(2);
 
-/// Counts the readers of `HKEY_PERFORMANCE_DATA`. Whoever closes it takes the providers
-/// from all others, so the last one does; and as Close of a provider may hang, it is done
-/// on a thread of its own, with no lock held: neither who leaves nor who comes hangs.
+/// Counts the readers of `HKEY_PERFORMANCE_DATA`. Closing the key unloads the providers of all
+/// readers, so only the last reader closes it. Close of a provider may hang: it is called on a
+/// thread of its own without any lock held, so that neither leaving nor entering hangs.
 pub(crate) struct Readers {
     state: Mutex<State>,
     close: fn(),
@@ -21,7 +20,7 @@ struct State {
     readers: usize,
     /// Whether a thread is about to close the key.
     closing: bool,
-    /// Whether the last one left once more meanwhile.
+    /// Whether the last reader left again meanwhile.
     again: bool,
 }
 
@@ -39,7 +38,7 @@ impl Readers {
         self.state().readers += 1;
     }
 
-    /// Has the key closed by the last one; waits for that, but not for ever.
+    /// Lets the last reader close the key, and waits for that up to the limit.
     pub(crate) fn leave(&'static self) {
         let mut state = self.state();
         state.readers = state.readers.saturating_sub(1);
@@ -47,7 +46,7 @@ impl Readers {
             return;
         }
         if state.closing {
-            // A thread that hangs is enough.
+            // One hanging thread is enough.
             state.again = true;
             return;
         }
@@ -55,18 +54,18 @@ impl Readers {
         drop(state);
         let (done, is_done) = sync_channel(1);
         let body = move || {
-            self.close_as_long_as_nobody_reads();
+            self.close_while_unread();
             let _ = done.send(());
         };
         match thread::Builder::new().name("perfhive close".to_string()).spawn(body) {
-            // One that takes longer ends on its own, or never.
+            // If it takes longer, the thread ends on its own, or never.
             Ok(_) => drop(is_done.recv_timeout(CLOSES)),
-            // The key stays open, as if somebody still read.
+            // The key stays open, as if there were another reader.
             Err(_) => self.state().closing = false,
         }
     }
 
-    fn close_as_long_as_nobody_reads(&self) {
+    fn close_while_unread(&self) {
         loop {
             let mut state = self.state();
             state.again = false;
@@ -75,8 +74,8 @@ impl Readers {
                 return;
             }
             drop(state);
-            // Who comes now has the providers loaded anew: that costs him time, and rates that
-            // providers make themselves.
+            // A reader that enters now has the providers loaded again, which takes time, and loses
+            // rates that providers calculate themselves.
             (self.close)();
             let mut state = self.state();
             if !state.again {
@@ -94,7 +93,7 @@ mod tests {
     use std::sync::{Condvar, mpsc};
 
     #[test]
-    fn the_last_one_closes_and_nobody_before() {
+    fn the_last_reader_closes_the_key() {
         static CLOSED: AtomicUsize = AtomicUsize::new(0);
         static READERS: Readers = Readers::new(|| {
             CLOSED.fetch_add(1, Ordering::Relaxed);
@@ -109,9 +108,9 @@ mod tests {
         }
     }
 
-    /// As a provider whose Close does not come back.
+    /// The made-up key's Close does not return.
     #[test]
-    fn who_hangs_while_it_is_closed_holds_up_nobody() {
+    fn a_close_that_hangs_delays_no_other_reader() {
         static GATE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
         static BEGUN: AtomicUsize = AtomicUsize::new(0);
         static READERS: Readers = Readers::new(|| {
@@ -120,11 +119,11 @@ mod tests {
             drop(GATE.1.wait_while(open, |open| !*open).unwrap());
         });
         let (done, is_done) = mpsc::channel();
-        // On a thread of its own, lest this test be what hangs if it fails.
+        // On a thread of its own: if the test fails, that thread hangs instead of the test.
         thread::spawn(move || {
             READERS.enter();
             READERS.leave();
-            // Others come and go as ever; no more threads are spent on it.
+            // Readers come and go as usual, without further threads.
             for _ in 0..3 {
                 READERS.enter();
                 READERS.leave();
@@ -134,7 +133,7 @@ mod tests {
         });
         is_done.recv_timeout(Duration::from_secs(60)).expect("neither leaving nor entering hangs");
         assert_eq!(BEGUN.load(Ordering::Relaxed), 1);
-        // Where somebody reads by then, it stays open.
+        // With a reader at that time, the key stays open.
         *GATE.0.lock().unwrap() = true;
         GATE.1.notify_all();
         let is_over = (0..10_000).any(|_| {

@@ -22,12 +22,12 @@ use std::time::Duration;
 
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
-/// The value by which a registration is known as one of ours: those of others
-/// are neither replaced nor taken back.
+/// The value that marks a registration of perfhive's. Other registrations are neither replaced nor
+/// removed.
 pub(crate) const MARK: &str = "Registered By";
 pub(crate) const MARKED: &str = "perfhive";
-/// The value that is not 0 where a provider is not to be called: Windows writes it when one
-/// fails its tests, an administrator when he wants to.
+/// The value that is not 0 for a disabled provider: written by Windows after failed tests, or by an
+/// administrator.
 const DISABLED: &str = "Disable Performance Counters";
 
 /// The registry of this machine: `Services\NAME\Performance` for the functions,
@@ -48,7 +48,7 @@ fn invalid(message: impl Into<String>) -> RegisterError {
     RegisterError::new(RegisterErrorKind::Invalid, message)
 }
 
-/// What an error code means where something is written.
+/// The error for a code of a failed write.
 fn refused(what: &str, code: u32) -> RegisterError {
     match code {
         5 => RegisterError::new(
@@ -62,7 +62,7 @@ fn refused(what: &str, code: u32) -> RegisterError {
     }
 }
 
-/// The service key of a provider, whose name must be one step.
+/// The service key of a provider, whose name must be a single key.
 fn service(name: &str) -> Result<String, RegisterError> {
     let bad = |c: char| c.is_control() || c == '\\' || c == '/' || c == '"';
     if name.trim().is_empty() || name.len() > 200 || name.contains(bad) {
@@ -94,7 +94,7 @@ impl Registrar for WindowsRegistrar {
                 return Ok((made, Change::Unchanged));
             }
             if let Err(error) = write(&made) {
-                // What there was is written back; the first failure is told.
+                // The earlier registration is written back; the first failure is reported.
                 let _ = write(&before);
                 return Err(error);
             }
@@ -117,7 +117,7 @@ impl Registrar for WindowsRegistrar {
         if functions.library.is_some() || own(&definition.name)?.is_some() {
             return prepare(definition, functions).map(drop);
         }
-        // Any library, to test the rest.
+        // Any library serves to test the rest.
         let functions = Functions { library: Some(r"C:\library".into()), ..functions.clone() };
         prepare(definition, &functions).map(drop)
     }
@@ -176,15 +176,15 @@ impl Registrar for WindowsRegistrar {
     }
 }
 
-/// What is to be registered, with its titles, and what is registered before; all
-/// that can be tested without writing.
+/// The wanted registration with its titles, and the present one: everything that can be tested
+/// without writing.
 fn prepare(
     definition: &Definition,
     functions: &Functions,
 ) -> Result<(Registration, Vec<ProvidedTitles>, Option<Registration>), RegisterError> {
     let before = own(&definition.name)?;
     let mut made = functions.registration(&definition.name, before.as_ref())?;
-    // Windows loads libraries into the reader: there is no process to limit.
+    // Windows loads libraries into the reader: no process can be limited.
     (made.memory_limit, made.processes) = (None, false);
     let titles: Vec<ProvidedTitles> = definition.titles_at(0, 0).collect();
     if let Some(objection) = allot::objection(&titles) {
@@ -196,7 +196,7 @@ fn prepare(
     Ok((made, titles, before))
 }
 
-/// One list of several, of whose texts for one index the first counts.
+/// The first text for each index of several lists.
 fn merged(lists: Vec<TitleList>) -> TitleList {
     let mut all = BTreeMap::new();
     for title in lists.into_iter().flat_map(|list| list.titles) {
@@ -210,7 +210,7 @@ fn objects(offsets: &[u32], first: u32) -> Vec<TitleIndex> {
     offsets.iter().filter_map(|offset| first.checked_add(*offset)).map(TitleIndex).collect()
 }
 
-/// What is registered of a provider, and whether it is one of ours.
+/// A provider's registration, and whether it is one of perfhive's.
 fn registered(name: &str) -> Option<(Registration, bool)> {
     let service = Key::MACHINE.open(&service(name).ok()?).ok()?;
     let key = service.open("Performance").ok()?;
@@ -233,7 +233,7 @@ fn registered(name: &str) -> Option<(Registration, bool)> {
     Some((one, ours))
 }
 
-/// What is registered of a provider of ours; `None` if there is none.
+/// The registration of a provider of perfhive's; `None` without one.
 fn own(name: &str) -> Result<Option<Registration>, RegisterError> {
     let key = format!(r"{}\Performance", service(name)?);
     match registered(name) {
@@ -250,11 +250,11 @@ fn own(name: &str) -> Result<Option<Registration>, RegisterError> {
     }
 }
 
-/// Enables a provider that Windows or an administrator disabled: what `lodctr /E:NAME`
-/// does. Answers whether it was disabled; a name that is not registered is not.
+/// Enables a provider that Windows or an administrator disabled, as `lodctr /E:NAME` does. Returns
+/// whether it was disabled; `false` for an unregistered name.
 ///
 /// # Errors
-/// [`RegisterError`] where the registry is not to be written.
+/// [`RegisterError`] where the registry cannot be written.
 pub fn enable(name: &str) -> Result<bool, RegisterError> {
     let what = format!(r"{}\Performance", service(name)?);
     let failed = |code| match code {
@@ -270,7 +270,7 @@ pub fn enable(name: &str) -> Result<bool, RegisterError> {
     removed.map(|()| true).or_else(failed)
 }
 
-/// The indexes that were allotted to a provider when it was registered.
+/// The indexes allotted to a provider at its registration.
 #[must_use]
 pub fn allotted_indexes(name: &str) -> Option<AllottedIndexes> {
     let key = Key::MACHINE.open(&format!(r"{}\Performance", service(name).ok()?)).ok()?;
@@ -281,14 +281,14 @@ pub fn allotted_indexes(name: &str) -> Option<AllottedIndexes> {
     })
 }
 
-/// The linkage that a provider was registered with, its strings apart by NUL.
+/// The linkage of a provider's registration, its strings separated by NUL.
 #[must_use]
 pub fn registered_linkage(name: &str) -> Option<String> {
     let service = Key::MACHINE.open(&service(name).ok()?).ok()?;
     service.open("Linkage").ok()?.text("Export").filter(|linkage| !linkage.is_empty())
 }
 
-/// The titles of a provider, under offsets.
+/// The titles of a provider, by offset.
 fn titles_of(registration: &Registration) -> Vec<ProvidedTitles> {
     let part = |lists: Vec<TitleList>, first: u32, last: u32| {
         let mut list = merged(lists);
@@ -310,8 +310,7 @@ fn titles_of(registration: &Registration) -> Vec<ProvidedTitles> {
     all
 }
 
-/// The languages that this machine has titles in; Windows' loader leaves texts in others
-/// out.
+/// The languages in which this machine has titles; Windows' loader skips texts in others.
 fn languages() -> Vec<LanguageId> {
     perfhive_registry::languages(&mut Local::new())
         .into_iter()
@@ -319,14 +318,13 @@ fn languages() -> Vec<LanguageId> {
         .collect()
 }
 
-/// Whether the titles that are registered are these, as far as the machine has their
-/// languages. A loader that leaves the quotation marks in which some are written has
-/// loaded them all the same: no other indexes are wanted for that.
+/// Whether the registered titles equal these, in the machine's languages. A difference in
+/// surrounding quotation marks, which some loaders keep, does not count: it needs no new indexes.
 fn same(old: &[ProvidedTitles], new: &[ProvidedTitles], languages: &[LanguageId]) -> bool {
     type Texts = BTreeMap<u32, String>;
     let texts = |list: &TitleList| -> Texts {
         let texts = list.titles.iter().filter(|title| !title.text.trim().is_empty());
-        // A line of the loader's file has no line ends, nor spaces around the text.
+        // A line of the loader's file has neither line ends nor surrounding spaces.
         let line = |text: &str| allot::one_line(text).trim().to_string();
         texts.map(|title| (title.index.0, line(&title.text))).collect()
     };
@@ -345,12 +343,12 @@ fn same(old: &[ProvidedTitles], new: &[ProvidedTitles], languages: &[LanguageId]
     })
 }
 
-/// Whether nothing is left of a registration that is not there any more.
+/// Whether every trace of a removed registration is gone.
 fn has_no_rest(name: &str) -> Result<(), RegisterError> {
     if allotted_indexes(name).is_none() {
         return Ok(());
     }
-    // Loading the names again would leave these, and say that all is well.
+    // Loading the names again would leave these traces and report success.
     let key = service(name)?;
     let message = format!(
         "{key}\\Performance has indexes of a registration that is not whole: `unlodctr {}` \
@@ -360,7 +358,7 @@ fn has_no_rest(name: &str) -> Result<(), RegisterError> {
     Err(RegisterError::new(RegisterErrorKind::Taken, message))
 }
 
-/// Registers what is not registered; where anything fails, nothing is left.
+/// Registers a provider; after any failure nothing is left.
 fn add(
     mut made: Registration,
     offsets: &[u32],
@@ -373,14 +371,14 @@ fn add(
         write(&made)
     });
     if let Err(error) = done {
-        // The first failure is the one to tell.
+        // The first failure is reported.
         let _ = take_back(&made.name);
         return Err(error);
     }
     Ok(registered(&made.name).map_or(made, |(registration, _)| registration))
 }
 
-/// Writes the values of a registration; its indexes are `loadperf`'s.
+/// Writes the values of a registration; `loadperf` writes the indexes.
 fn write(registration: &Registration) -> Result<(), RegisterError> {
     let service = service(&registration.name)?;
     let what = format!(r"{service}\Performance");
@@ -395,10 +393,10 @@ fn write(registration: &Registration) -> Result<(), RegisterError> {
     let (open, close) = (text(&registration.open), text(&registration.close));
     let objects: Vec<_> = registration.objects.iter().map(TitleIndex::to_string).collect();
     let objects = objects.join(" ");
-    // An empty text, and a number that is 0, stand for no value at all.
+    // An empty text and the number 0 stand for a missing value.
     for (name, value) in [
         (MARK, Value::Text(MARKED)),
-        // As it stands: a `%` in a path of ours is one.
+        // Not expanded: a `%` in the path is itself.
         ("Library", Value::Text(&library)),
         ("Open", Value::Text(&open)),
         ("Collect", Value::Text(&registration.collect)),
@@ -429,7 +427,7 @@ fn write(registration: &Registration) -> Result<(), RegisterError> {
     }
 }
 
-/// Takes a registration back: its titles, then its keys.
+/// Removes a registration: its titles, then its keys.
 fn take_back(name: &str) -> Result<(), RegisterError> {
     let service = service(name)?;
     let performance = format!(r"{service}\Performance");
@@ -441,7 +439,7 @@ fn take_back(name: &str) -> Result<(), RegisterError> {
         Err(NOT_FOUND) => return Ok(()),
         Err(code) => return Err(failed(code)),
     };
-    // Only what registering made: a service may have a linkage of its own.
+    // Only the values written by registering: a service may have a linkage of its own.
     if let Ok(linkage) = key.open_to_write("Linkage") {
         linkage.remove("Export").map_err(failed)?;
         drop(linkage);
@@ -454,8 +452,8 @@ fn take_back(name: &str) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// Writes a warning of a provider to the event log (Application), under the
-/// source `Perfhive`; for `report` of a provider library.
+/// Writes a provider's warning to the event log (Application) with the source `Perfhive`; for
+/// `report` of a provider library.
 pub fn report_event(provider: &str, message: &str) {
     ffi::report_event("Perfhive", &format!("{provider}: {message}"));
 }
@@ -464,8 +462,8 @@ pub fn report_event(provider: &str, message: &str) {
 mod tests {
     use super::*;
 
-    /// What the loader leaves out or writes otherwise is no change of a registration,
-    /// which would allot other indexes.
+    /// Texts that the loader skips or rewrites do not make a registration different, which would
+    /// allot other indexes.
     #[test]
     fn titles_are_the_same_as_far_as_they_are_loaded() {
         use perfhive_testkit::script::titles;
@@ -477,10 +475,10 @@ mod tests {
         let new = [of(LanguageId::ENGLISH, "Bees\nand more "), of(LanguageId::GERMAN, "Bienen")];
         let old = [of(LanguageId::ENGLISH, "Bees and more")];
         assert!(same(&old, &new, &[LanguageId::ENGLISH]));
-        // A language that the machine has since is loaded by registering again.
+        // A language added to the machine later is loaded by registering again.
         assert!(!same(&old, &new, &[LanguageId::ENGLISH, LanguageId::GERMAN]));
         assert!(!same(&[of(LanguageId::ENGLISH, "Wasps")], &new, &[LanguageId::ENGLISH]));
-        // With quotation marks around, or without, whatever the loader makes of them.
+        // With or without surrounding quotation marks, depending on the loader.
         let english = |text| [of(LanguageId::ENGLISH, text)];
         for (old, new, expected) in
             [("'Bees'", "'Bees'", true), ("\"'Bees'\"", "'Bees'", true), ("Bees", "'Bees'", false)]

@@ -1,22 +1,19 @@
-//! Wine's counters lie in another place than their header says.
+//! The repair of Wine's answers, whose objects are at another place than their header says.
 //!
-//! Every Wine to date writes the objects `sizeof(PERF_DATA_BLOCK)` bytes, 88,
-//! too far: it adds the header's length to a pointer that is behind the header
-//! already. `HeaderLength` and `TotalByteLength` are as on Windows, so the
-//! objects begin 88 bytes behind the place where they should, and as many bytes
-//! are written beyond the size that was announced. This file undoes both, and
-//! nothing of it happens where `ntdll` does not export `wine_get_version`, a
-//! function that no Windows has.
+//! Every Wine to date writes the objects `sizeof(PERF_DATA_BLOCK)` bytes, 88, too far: it adds the
+//! header's length to a pointer that is behind the header already. `HeaderLength` and
+//! `TotalByteLength` are as on Windows, so the objects begin 88 bytes too late, and as many bytes
+//! are written beyond the announced size. This file undoes both, and does nothing where `ntdll`
+//! does not export `wine_get_version`, a function that no Windows has.
 //!
-//! A Wine that is mended one day writes where it should, and nothing may be moved then.
-//! Objects that seem to be there prove nothing: a buffer is used again, and what it held
-//! before lies between the header and the objects. So a mark is written there before the
-//! call: where it is untouched afterwards, Wine has missed the place.
+//! A later Wine may be fixed, and then nothing may be moved. Finding objects at the wrong place
+//! proves nothing: a reused buffer holds an earlier reply between the header and the objects. So a
+//! mark is written there before the call: if it is untouched afterwards, Wine has missed the place.
 
 use perfhive_format::DataBlock;
 
-/// How much less than there is is announced as the buffer's size, so that what
-/// Wine writes beyond it is still inside: a page, where 88 bytes would do.
+/// The announced size of a buffer is smaller by this, so that bytes written beyond it are inside: a
+/// page, although 88 bytes would do.
 const RESERVE: usize = 4096;
 
 /// The distance by which Wine misses: `sizeof(PERF_DATA_BLOCK)` on 64-bit systems.
@@ -25,37 +22,37 @@ const SHIFT: usize = 88;
 /// The mark: as the length of an object it is beyond any buffer's size.
 const MARK: u8 = 0xEE;
 
-/// How much of a buffer is marked: what a header takes with the longest name of a machine
-/// (256 units), and the distance behind it.
+/// The marked length of a buffer: a header with the longest name of a machine (256 units), and the
+/// distance behind it.
 const MARKED: usize = 1024;
 
-/// What must be done about a reply because of who gave it.
+/// The handling of a reply, by the system that gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Windows' own: nothing.
+    /// Windows: none.
     Windows,
-    /// Wine's: the objects are moved to where they belong.
+    /// Wine: the objects are moved to their place.
     Wine(Seen),
 }
 
-/// That `ntdll` exports Wine's function. The field is this file's alone, so that no other
-/// can have the remedy used: not by mistake, and not for a test.
+/// Proof that `ntdll` exports Wine's function. The field is private to this file, so that no other
+/// file can use the repair, by mistake or for a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen(());
 
-/// The gate: the one place where it is decided whether the remedy is used.
+/// Decides, at one place, whether the repair is used.
 fn given(is_exported: bool) -> Layout {
     if is_exported { Layout::Wine(Seen(())) } else { Layout::Windows }
 }
 
 impl Layout {
-    /// That of the system this program runs on.
+    /// The decision for the running system.
     #[cfg(windows)]
     pub(crate) fn of_system() -> Self {
         given(is_wine())
     }
 
-    /// How many bytes at the end of a buffer are not to be announced.
+    /// The number of bytes at the end of a buffer that are not announced.
     pub(crate) fn reserve(self) -> usize {
         match self {
             Self::Windows => 0,
@@ -63,7 +60,7 @@ impl Layout {
         }
     }
 
-    /// How many bytes beyond the length that was told belong to a reply.
+    /// The number of bytes of a reply beyond its stated length.
     pub(crate) fn excess(self) -> usize {
         match self {
             Self::Windows => 0,
@@ -71,18 +68,16 @@ impl Layout {
         }
     }
 
-    /// Marks a buffer before a call, so that [`repair`](Self::repair) sees what was
-    /// written.
+    /// Marks a buffer before a call, so that [`repair`](Self::repair) sees what was written.
     pub(crate) fn mark(self, buffer: &mut [u8]) {
         if self != Self::Windows {
             buffer.iter_mut().take(MARKED).for_each(|byte| *byte = MARK);
         }
     }
 
-    /// Puts the objects of a reply where its header says that they are, if nothing was
-    /// written there, and cuts it to the length that it tells. The reply comes with
-    /// [`excess`](Self::excess) bytes behind that length, in a buffer that was
-    /// [marked](Self::mark) before the call.
+    /// Moves the objects of a reply to the place in its header, if nothing was written there, and
+    /// cuts the reply to its stated length. The reply comes with [`excess`](Self::excess) bytes
+    /// behind that length, in a buffer that was [marked](Self::mark) before the call.
     pub(crate) fn repair(self, reply: &mut Vec<u8>) {
         if self == Self::Windows {
             return;
@@ -121,7 +116,7 @@ mod tests {
         block("BOX", 1, &[(TitleIndex(2), &counters, rows)])
     }
 
-    /// A buffer that Wine is called with, and what an earlier reply left in it.
+    /// A buffer with the remains of an earlier reply, as Wine is called with.
     fn buffer(room: usize, before: &[u8]) -> Vec<u8> {
         let mut buffer = before.to_vec();
         buffer.resize(room, 0);
@@ -129,8 +124,8 @@ mod tests {
         buffer
     }
 
-    /// What Wine makes of a block in a buffer: the same header, the objects `shift` bytes
-    /// on, and nothing in between.
+    /// A block as Wine writes it: the same header, the objects `shift` bytes later, and untouched
+    /// bytes between.
     fn written(mut buffer: Vec<u8>, sound: &[u8], shift: usize) -> Vec<u8> {
         let header = PERF_DATA_BLOCK::read(sound).unwrap().HeaderLength as usize;
         buffer[..header].copy_from_slice(&sound[..header]);
@@ -144,8 +139,8 @@ mod tests {
         written(buffer(4096, &[]), sound, SHIFT)
     }
 
-    /// A buffer is used again, with whatever an earlier reply left: the object that stood
-    /// there before is not the one that was written.
+    /// In a reused buffer, an object of an earlier reply does not pass for the one that was
+    /// written.
     #[test]
     fn what_a_buffer_held_before_is_not_taken_for_what_was_written() {
         let sound = sound();
@@ -158,7 +153,7 @@ mod tests {
         assert_eq!(reply, sound);
     }
 
-    /// A Wine that writes where its header says, some day.
+    /// A future Wine that writes at the place in its header.
     #[test]
     fn what_is_in_its_place_stays_there() {
         let sound = sound();
@@ -178,7 +173,7 @@ mod tests {
         assert_eq!(reply, sound);
     }
 
-    /// Whatever comes: a sound block, one as Wine would write it, garbage, nothing.
+    /// Sound blocks, blocks as Wine writes them, garbage, and nothing.
     #[test]
     fn without_wines_function_nothing_is_done() {
         let windows = given(false);
@@ -195,8 +190,8 @@ mod tests {
         assert_ne!(given(true), windows, "and with it, it is the remedy");
     }
 
-    /// That a remedy cannot be made elsewhere is for the compiler to see to ([`Seen`]);
-    /// this sees to this file, in which there is one way to it, behind one question.
+    /// The compiler makes sure that no other file makes a repair ([`Seen`]); this test checks that
+    /// this file has one way to it, behind one question.
     #[test]
     fn one_gate_leads_to_the_remedy_and_one_question_opens_it() {
         let file = include_str!("wine.rs");
@@ -230,14 +225,14 @@ mod tests {
         assert_eq!(reply, [0xAA; 96]);
     }
 
-    /// That of the system, proven by the one thing that tells the two apart.
+    /// The running system's decision, checked by the one thing that tells the two systems apart.
     #[cfg(windows)]
     #[test]
     fn the_remedy_is_taken_only_where_ntdll_says_that_it_is_wines() {
         let exported = crate::ffi::exports(c"ntdll.dll", c"wine_get_version");
         assert_eq!(is_wine(), exported);
         assert_eq!(Layout::of_system(), given(exported));
-        // What asks is able to say no, and looks for the whole name.
+        // The check can answer no, and compares the whole name.
         assert!(crate::ffi::exports(c"ntdll.dll", c"NtQuerySystemInformation"));
         assert!(!crate::ffi::exports(c"ntdll.dll", c"wine_get_version_"));
         assert!(!crate::ffi::exports(c"no-such.dll", c"wine_get_version"));

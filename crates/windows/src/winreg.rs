@@ -1,4 +1,4 @@
-//! Windows' registry, this machine's and another's.
+//! The registry of this machine and of others, as [`PerfRegistry`].
 
 use crate::ffi::{self, Key};
 use crate::readers::Readers;
@@ -16,13 +16,13 @@ use std::time::Duration;
 
 /// Where providers are registered, below `HKEY_LOCAL_MACHINE`.
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
-/// Where the names are.
+/// The key of the names.
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
 
-/// How many sources read this machine's counters. `HKEY_PERFORMANCE_DATA` is one
-/// for the process; who closes it takes the providers from the others as well.
+/// The readers of this machine's counters. `HKEY_PERFORMANCE_DATA` is one key for the process:
+/// closing it unloads the providers for all.
 static READERS: Readers = Readers::new(|| {
-    // What there is to do if it fails is nothing.
+    // A failure needs no handling.
     let _code = ffi::close_performance_data();
     #[cfg(test)]
     tests::closed(_code);
@@ -93,7 +93,7 @@ fn language_value(perflib: Option<&Key>, key: &str, name: &ValueName, reply: &mu
     }
 }
 
-/// The names of the keys below one.
+/// The names of the keys below a key.
 fn keys(key: &Key, which: RegistryPart, unreadable: &mut Unreadable) -> Vec<String> {
     let (names, ended) = key.keys();
     if let Some(code) = ended {
@@ -102,8 +102,7 @@ fn keys(key: &Key, which: RegistryPart, unreadable: &mut Unreadable) -> Vec<Stri
     names
 }
 
-/// Who is registered below the key of a machine's services. Most services have
-/// no counters.
+/// The providers registered below the key of a machine's services. Most services have no counters.
 fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
     let Some(services) = unreadable.read(RegistryPart::Services, machine.open(SERVICES)) else {
         return Vec::new();
@@ -128,8 +127,8 @@ fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
     keys(&services, RegistryPart::Services, unreadable).into_iter().filter_map(read).collect()
 }
 
-/// What the registration of a service says, as a number: FNV-1a. The time of its key
-/// will not do, since Windows writes there whenever a provider fails.
+/// A hash (FNV-1a) of a service's registration. The time of its key does not serve, since Windows
+/// writes there whenever a provider fails.
 fn registration(machine: &Key, service: &str) -> Option<u64> {
     let key = machine.open(&format!(r"{SERVICES}\{service}\Performance")).ok()?;
     let texts = ["Library", "Open", "Collect", "Close", "Object List"].map(|name| key.text(name));
@@ -155,7 +154,7 @@ fn registration(machine: &Key, service: &str) -> Option<u64> {
 /// This machine's registry.
 pub(crate) struct Local {
     layout: Layout,
-    /// Kept open: Last Counter is asked for before each sample.
+    /// Kept open: Last Counter is read before each sample.
     perflib: Option<Key>,
     names: Names,
     unreadable: Unreadable,
@@ -223,8 +222,7 @@ impl PerfRegistry for Local {
 /// Another machine's registry, as long as the connection holds.
 struct Far {
     data: Key,
-    /// Reading these takes other rights; without them English titles are still
-    /// there.
+    /// Reading these needs other rights; without them English titles are available.
     machine: Option<Key>,
     perflib: Option<Key>,
     names: Names,
@@ -242,7 +240,7 @@ impl Far {
     }
 }
 
-/// The way to another machine, which is waited for by a limit.
+/// The dialer to another machine, with a timeout.
 fn dialer(host: &str, limit: Duration) -> Arc<Dialer<Far>> {
     let line = Arc::new(Line::to(host.trim_start_matches('\\'), limit));
     Arc::new(Dialer::new(line, Arc::new(Far::connect)))
@@ -256,7 +254,7 @@ impl PerfRegistry for Far {
     fn value(&mut self, place: RegistryKey<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
         match place {
             RegistryKey::Data => self.data.read(name, Layout::of_system(), reply),
-            // The keys with texts of their own are this machine's only.
+            // Only this machine has keys with texts of their own.
             RegistryKey::Text | RegistryKey::NlsText => NOT_FOUND,
             RegistryKey::Language(key) => language_value(self.perflib.as_ref(), key, name, reply),
         }
@@ -297,10 +295,10 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::{Mutex, PoisonError};
 
-    /// What is counted belongs to the process.
+    /// The counts belong to the process.
     static ALONE: Mutex<()> = Mutex::new(());
 
-    /// How often the key was closed, as the system says.
+    /// How often the key was closed, as the system counts.
     static CLOSED: AtomicU32 = AtomicU32::new(0);
 
     pub(super) fn closed(code: u32) {
@@ -351,7 +349,7 @@ mod tests {
             for _ in 0..5 {
                 source.collect(&request, &mut snapshot).unwrap();
                 source.catalogue(&Ask::nothing()).unwrap();
-                // Lists of titles open keys of their own, for as long as that takes.
+                // Reading title lists opens keys of its own for that time.
                 let _ = source.titles(perfhive_format::LanguageId::ENGLISH, &Ask::nothing());
                 assert_eq!(open_keys::count(), open);
             }

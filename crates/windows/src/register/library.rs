@@ -1,12 +1,12 @@
-//! Where the library of a registration is.
+//! The path of a registered library.
 
 use crate::ffi::{self, Key};
 use std::path::{Path, PathBuf};
 
-/// The library that a registration names, as Windows finds it for any reader: variables of
-/// the environment are expanded where the value says so, and what is no full path is looked
-/// for. The folder of the reader's program, where Windows looks first, is another one for
-/// each, and left out. What is found nowhere stays as it is.
+/// The library of a registration, as Windows finds it for any reader: environment variables are
+/// expanded where the value says so, and a partial path is searched. The folder of the reader's
+/// program, which Windows searches first, differs between readers and is left out. A path that is
+/// not found stays unchanged.
 pub(super) fn library(key: &Key) -> Option<PathBuf> {
     let text = key.text("Library").filter(|text| !text.is_empty())?;
     let text = if key.expands("Library") { ffi::expanded(&text) } else { text };
@@ -20,7 +20,7 @@ pub(super) fn library(key: &Key) -> Option<PathBuf> {
 }
 
 fn find(text: &str, folders: impl FnOnce() -> Vec<PathBuf>) -> PathBuf {
-    // As `LoadLibrary` has it: a point at the end says that there is no extension.
+    // As in `LoadLibrary`: a point at the end stands for no extension.
     let name = match text.strip_suffix('.') {
         Some(text) => PathBuf::from(text),
         None if Path::new(text).extension().is_none() => PathBuf::from(format!("{text}.dll")),
@@ -51,7 +51,7 @@ mod tests {
             let (path, file) = (path.to_string_lossy(), system.join(file));
             assert!(path.eq_ignore_ascii_case(&file.to_string_lossy()), "{text}: {path}");
         }
-        // A full path is what it is, there or not.
+        // A full path stays unchanged, whether the file exists or not.
         for text in [r"C:\nowhere\zoo.dll", r"\\host\share\zoo.dll"] {
             assert_eq!(found(text), Path::new(text));
         }

@@ -1,5 +1,5 @@
-//! Names and help texts on their way in and out, by `loadperf`: what `lodctr` and
-//! `unlodctr` call. Wine's does nothing; there they are written to `Perflib`.
+//! Loading and unloading names and help texts by `loadperf`, as `lodctr` and `unlodctr` do. Wine's
+//! `loadperf` does nothing; there they are written to `Perflib`.
 
 use super::{PERFLIB, allotted_indexes, refused, service};
 use crate::allot::{self, Allotted, Files};
@@ -13,7 +13,7 @@ use perfhive_registry::{Size, ValueName, read};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Has the titles written, by `loadperf` where that does it.
+/// Loads titles, by `loadperf` where it works.
 pub(super) fn load(
     name: &str,
     objects: &[u32],
@@ -25,16 +25,15 @@ pub(super) fn load(
     folder.write("titles.h", &header)?;
     let code = LoadPerf::Load.call(&format!("lodctr \"{}\"", path.display()));
     let loaded = loaded(code, allotted_indexes(name));
-    // Wine's function says that all went well, and does nothing.
+    // Wine's function reports success and does nothing.
     if loaded.is_err() && is_wine() {
         return write_titles(name, titles);
     }
     loaded.map_err(|(kind, why)| RegisterError::new(kind, format!("the names of {name}: {why}")))
 }
 
-/// What came of loading names, by what `loadperf` answered and by the indexes that
-/// are in the registry since; there were none before. Both must say that it went
-/// well.
+/// The result of loading names, from `loadperf`'s answer and the indexes that are in the registry
+/// now and were not before. Both must show success.
 fn loaded(
     code: Option<u32>,
     allotted: Option<AllottedIndexes>,
@@ -65,7 +64,7 @@ fn loaded(
     }
 }
 
-/// Has the titles of a provider taken away, by `loadperf` where that does it.
+/// Unloads the titles of a provider, by `loadperf` where it works.
 pub(super) fn unload(name: &str) -> Result<(), RegisterError> {
     if allotted_indexes(name).is_none() {
         return Ok(());
@@ -95,9 +94,8 @@ pub(super) fn unload(name: &str) -> Result<(), RegisterError> {
     Err(RegisterError::new(kind, format!("the names of {name} stay: {why}")))
 }
 
-/// The key of a language below `Perflib`. Wine opens `Perflib\009` as
-/// `HKEY_PERFORMANCE_TEXT`, whose few texts are fixed; readers look at all keys
-/// of a language, and this one has room.
+/// The key of a language below `Perflib`. Wine opens `Perflib\009` as `HKEY_PERFORMANCE_TEXT`, with
+/// a few fixed texts; readers look at all keys of a language, and this one is free.
 fn wine_key(language: LanguageId) -> String {
     match language {
         LanguageId::ENGLISH => "0409".to_string(),
@@ -105,8 +103,8 @@ fn wine_key(language: LanguageId) -> String {
     }
 }
 
-/// Writes titles where Wine has them read: into the keys below `Perflib`. On
-/// Windows only its own loader may do this.
+/// Writes titles where Wine reads them: into the keys below `Perflib`. On Windows only its own
+/// loader may do this.
 fn write_titles(name: &str, titles: &[ProvidedTitles]) -> Result<AllottedIndexes, RegisterError> {
     let failed = |code| refused(PERFLIB, code);
     let perflib = Key::MACHINE.create(PERFLIB).map_err(failed)?;
@@ -143,7 +141,7 @@ fn write_titles(name: &str, titles: &[ProvidedTitles]) -> Result<AllottedIndexes
     Ok(AllottedIndexes { first_counter, first_help })
 }
 
-/// Takes the titles of a provider out of the keys below `Perflib`, under Wine.
+/// Removes the titles of a provider from the keys below `Perflib`, under Wine.
 fn remove_titles(name: &str) -> Result<(), RegisterError> {
     let what = format!(r"{}\Performance", service(name)?);
     let provider = Key::MACHINE.open(&what).map_err(|code| refused(&what, code))?;
@@ -169,7 +167,7 @@ fn remove_titles(name: &str) -> Result<(), RegisterError> {
             }
             .map_err(failed)?;
         }
-        // The numbers of the last provider are free again, as `unlodctr` leaves it.
+        // The numbers of the last provider become free, as after `unlodctr`.
         if perflib.number(&ValueName::new(last)) == Some(last_index) {
             perflib.set(last, Value::Number(highest)).map_err(failed)?;
         }
@@ -186,14 +184,14 @@ fn read_list(key: &Key, value: &str) -> TitleList {
     }
 }
 
-/// How many folders may be there already, which processes that were killed left behind.
+/// Limit to the folders left behind by killed processes.
 const FOLDERS: u32 = 64;
 
 /// A folder for the files that `loadperf` reads, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
-    /// A folder that nobody made before: what is in it is written by this process alone.
+    /// A new folder, which this process alone writes.
     fn new() -> Result<Self, RegisterError> {
         let temporary = std::env::temp_dir();
         let mut number = 0;
@@ -241,7 +239,7 @@ mod tests {
         assert!(!path.exists() && other.0.exists());
     }
 
-    /// Windows' own functions read what was meant.
+    /// Windows' own functions read the intended texts.
     #[test]
     fn texts_with_quotation_marks_come_through() {
         use crate::ffi::profile_string;
@@ -268,7 +266,7 @@ mod tests {
         for (code, allotted, kind, why) in [
             (Some(0), None, RegisterErrorKind::Io, "allotted no indexes"),
             (Some(5), None, RegisterErrorKind::Denied, "administrator"),
-            // It failed on the way: what is there is not whole.
+            // A failed call may leave part of the titles.
             (Some(5), Some(indexes), RegisterErrorKind::Denied, "administrator"),
             (Some(1009), Some(indexes), RegisterErrorKind::Io, "(Windows error 1009)"),
             (None, Some(indexes), RegisterErrorKind::Io, "no loadperf.dll"),
