@@ -1,5 +1,5 @@
-//! Providers as they are met: a good one, and those that break the contract in
-//! one way each. The tests register them and have the system load them.
+//! Example providers: a good one, and providers that break the contract in one way each. The tests
+//! register them and have the system load them.
 #![cfg(windows)]
 
 use perfhive_engine::{
@@ -81,8 +81,8 @@ impl Session for Hives {
             return Ok(());
         }
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-        // A flight of 1 ms each 4 ms, by a clock that stands still in between:
-        // so it is a quarter of the time, whenever it is asked for.
+        // A flight of 1 ms in each 4 ms, by a clock that stands still in between: a quarter of the
+        // time at any moment.
         let flights = now.as_millis() as u64 / 4;
         let object = out.object(&self.template)?;
         let mut object = object.clock((flights * 40_000) as i64, 10_000_000);
@@ -103,7 +103,7 @@ perfhive_contract::provider_dll! {
     report: perfhive_windows::report_event,
 }
 
-/// Panics whenever it is asked.
+/// Panics at each request.
 struct Panics;
 
 struct Panicking;
@@ -142,7 +142,7 @@ perfhive_contract::provider_dll! {
     report: perfhive_windows::report_event,
 }
 
-/// What Collect is given: where to write, how much, and how many objects.
+/// The arguments of Collect: where to write, how much, and how many objects.
 struct Out {
     data: *mut *mut c_void,
     bytes: *mut u32,
@@ -151,7 +151,7 @@ struct Out {
 
 impl Out {
     fn room(&self) -> usize {
-        // SAFETY: the caller of Collect keeps to its contract.
+        // SAFETY: the caller of Collect keeps its contract.
         unsafe { *self.bytes as usize }
     }
 
@@ -172,7 +172,7 @@ impl Out {
     }
 
     fn nothing(self, code: u32) -> u32 {
-        // SAFETY: the caller of Collect keeps to its contract.
+        // SAFETY: the caller of Collect keeps its contract.
         unsafe {
             *self.bytes = 0;
             *self.objects = 0;
@@ -181,13 +181,13 @@ impl Out {
     }
 }
 
-/// Whether a request is for what a service registered: `Global`, `Costly`, or a
-/// list in which its first index stands.
+/// Whether a request is for this service's objects: `Global`, `Costly`, or a list with its first
+/// index.
 fn is_asked(query: *const u16, service: &str) -> bool {
     let mut units = Vec::new();
     for place in 0..0x4000 {
-        // SAFETY: the caller of Collect gives a text that ends in NUL, and
-        // nothing behind that NUL is read.
+        // SAFETY: the caller of Collect gives a text that ends in NUL, and nothing behind that NUL
+        // is read.
         match unsafe { *query.add(place) } {
             0 => break,
             unit => units.push(unit),
@@ -199,7 +199,7 @@ fn is_asked(query: *const u16, service: &str) -> bool {
     ["Global", "Costly"].contains(&query.as_str()) || query.split(' ').any(|word| word == first)
 }
 
-/// An object of as many instances as are asked for.
+/// An object of the given number of instances.
 fn object(name: u32, instances: usize) -> Vec<u8> {
     let counter = CounterSpec::new(TitleIndex(name + 2), CounterType::PERF_COUNTER_RAWCOUNT);
     let spec = ObjectSpec::new(TitleIndex(name)).with_instances();
@@ -251,13 +251,13 @@ macro_rules! zoo {
 }
 
 zoo! {
-    /// Is never content with the buffer.
+    /// Always asks for a larger buffer.
     OpenGreedy, CollectGreedy, 0, |out| out.nothing(234);
     /// Needs 600 KiB.
     OpenLarge, CollectLarge, 0, |out| out.claim(&object(7000, 10_000), 1);
-    /// Claims five objects where there is one.
+    /// Claims five objects for one.
     OpenCount, CollectCount, 0, |out| out.claim(&object(7100, 2), 5);
-    /// Writes what is no object.
+    /// Writes bytes that are no object.
     OpenGarbage, CollectGarbage, 0, |out| out.claim(&[0xff; 512], 1);
     /// An object that is zero bytes long.
     OpenZero, CollectZero, 0, |out| {
@@ -269,31 +269,31 @@ zoo! {
     OpenRefuses, CollectRefuses, 5, |out| out.claim(&object(7300, 2), 1);
     /// Opens, and fails to collect.
     OpenFails, CollectFails, 0, |out| out.nothing(31);
-    /// Claims more bytes than it was given.
+    /// Claims more bytes than the buffer has.
     OpenClaims, CollectClaims, 0, |out| {
         let bytes = out.bytes;
         let code = out.claim(&object(7400, 2), 1);
-        // SAFETY: the caller of Collect keeps to its contract.
+        // SAFETY: the caller of Collect keeps its contract.
         unsafe { *bytes = 0x7fff_fff8 };
         code
     };
-    /// Writes where nothing is.
+    /// Writes to an unmapped address.
     OpenCrashes, CollectCrashes, 0, |out| {
         let nowhere = std::hint::black_box(16usize) as *mut u8;
-        // SAFETY: there is none: that is what is shown.
+        // SAFETY: none: the example shows the violation.
         unsafe { nowhere.write_volatile(1) };
         out.nothing(0)
     };
     /// Writes a byte behind its buffer.
     OpenOverruns, CollectOverruns, 0, |out| {
         let room = out.room();
-        // SAFETY: there is none: that is what is shown.
+        // SAFETY: none: the example shows the violation.
         unsafe { (*out.data).cast::<u8>().add(room).write_volatile(1) };
         out.claim(&object(7500, 2), 1)
     };
-    /// Answers, and hangs when it is closed.
+    /// Answers, and hangs in Close.
     OpenLingers, CollectLingers, 0, |out| out.claim(&object(7600, 2), 1);
-    /// Does not answer as long as its process lives.
+    /// Hangs for the life of its process.
     OpenHangs, CollectHangs, 0, |out| {
         for _ in 0..600 {
             std::thread::sleep(Duration::from_millis(100));
@@ -302,7 +302,7 @@ zoo! {
     };
 }
 
-/// Does not come back as long as its process lives.
+/// Hangs for the life of its process.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 extern "system" fn CloseLingers() -> u32 {
@@ -318,8 +318,8 @@ extern "system" fn OpenBroken(_: *mut u16) -> u32 {
     0
 }
 
-/// Is never content with the buffer, where it is asked at all: as on Windows,
-/// which asks nobody whose `Object List` holds nothing of the request.
+/// Always asks for a larger buffer if it is asked for its objects, as on Windows, which does not
+/// ask a provider whose `Object List` has none of the request.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 unsafe extern "system" fn CollectBroken(
@@ -341,8 +341,8 @@ extern "system" fn OpenStuck(_: *mut u16) -> u32 {
     0
 }
 
-/// Does not come back where it is asked at all: as on Windows, which asks nobody
-/// whose `Object List` holds nothing of the request.
+/// Hangs if it is asked for its objects, as on Windows, which does not ask a provider whose `Object
+/// List` has none of the request.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 unsafe extern "system" fn CollectStuck(
@@ -364,7 +364,8 @@ extern "system" fn OpenFatal(_: *mut u16) -> u32 {
     0
 }
 
-/// Ends the process that asks for it, or for everything: whoever lives did not ask.
+/// Ends the process that asks for its objects or for everything, so that a living process did not
+/// ask.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 unsafe extern "system" fn CollectFatal(

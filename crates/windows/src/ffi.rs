@@ -40,39 +40,39 @@ use windows_sys::Win32::System::WindowsProgramming::GetComputerNameW;
 
 /// The longest name of a registry key, with its NUL.
 const KEY_NAME: usize = 256;
-/// How many keys below one are looked at. A machine has some hundred services; a host
-/// that tells of keys without end is not listened to without end.
+/// Limit to the keys listed below a key. A machine has some hundred services; a host may report
+/// keys without end.
 const KEYS: u32 = 1 << 16;
 
 /// Whether a library that is loaded already exports a function.
 pub(crate) fn exports(library: &CStr, function: &CStr) -> bool {
-    // SAFETY: both names are NUL-terminated and live beyond the calls; the
-    // handle is asked for, not owned, and ntdll stays loaded as long as the
-    // process lives. A handle of 0 is tested before it is used.
+    // SAFETY: both names are NUL-terminated and live beyond the calls; the handle is borrowed from
+    // the system, and ntdll stays loaded as long as the process lives. A handle of 0 is tested
+    // before it is used.
     unsafe {
         let module = GetModuleHandleA(library.as_ptr().cast());
         !module.is_null() && GetProcAddress(module, function.as_ptr().cast()).is_some()
     }
 }
 
-/// Keeps the module in which an address lies loaded until the process ends. Answers whether
-/// it lies in one.
+/// Keeps the module that contains an address loaded until the process ends. Returns whether there
+/// is such a module.
 pub(crate) fn pin_module(inside: *const c_void) -> bool {
     let flags = GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS;
     let mut module = null_mut();
-    // SAFETY: what is given for a name is, by the flags, an address that is looked up among
-    // those of the modules and never read; `module` is a place for the answer, a handle that
-    // a pinned module need not have closed.
+    // SAFETY: by the flags, the name is an address that is looked up among those of the modules and
+    // never read; `module` is a place for the answer, a handle that needs no closing for a pinned
+    // module.
     unsafe { GetModuleHandleExW(flags, inside.cast(), &mut module) != 0 }
 }
 
 /// The user's language: a Windows language identifier.
 pub(crate) fn user_language() -> u16 {
-    // SAFETY: takes nothing and only answers a number.
+    // SAFETY: takes nothing and only returns a number.
     unsafe { GetUserDefaultUILanguage() }
 }
 
-/// A registry key: one that every process has, or an open one, closed on drop.
+/// A registry key: predefined, or open and closed on drop.
 #[derive(Debug)]
 pub(crate) struct Key {
     handle: HKEY,
@@ -93,7 +93,7 @@ impl Key {
     /// `HKEY_LOCAL_MACHINE`.
     pub(crate) const MACHINE: Self = Self { handle: HKEY_LOCAL_MACHINE, owned: false };
 
-    /// A handle that was opened for this key alone.
+    /// A handle that was opened for this key.
     fn opened(handle: HKEY) -> Self {
         #[cfg(test)]
         open_keys::opened();
@@ -125,22 +125,22 @@ impl Key {
         if code == SUCCESS { Ok(Self::opened(handle)) } else { Err(code) }
     }
 
-    /// Reads a value into `reply`, whose capacity is the buffer, and answers
-    /// the error code. One call of `RegQueryValueExW`.
+    /// Reads a value into `reply`, whose capacity is the buffer, and returns the error code. One
+    /// call of `RegQueryValueExW`.
     ///
-    /// What of the buffer never held bytes of the vector is zeros before the call: a
-    /// provider may tell of more bytes than it wrote. That takes microseconds, where the
-    /// call takes a hundred of them and more.
+    /// Bytes of the buffer that never belonged to the vector are set to zero before the call, since
+    /// a provider may claim more bytes than it wrote. That takes microseconds; the call takes a
+    /// hundred or more.
     pub(crate) fn read(&self, name: &ValueName, layout: Layout, reply: &mut Vec<u8>) -> u32 {
         fill_up(reply);
         let Some(room) = reply.len().checked_sub(layout.reserve()) else { return MORE_DATA };
         let room = u32::try_from(room).unwrap_or(u32::MAX);
         let mut length = room;
         layout.mark(reply);
-        // SAFETY: the name ends in NUL and lives beyond the call. The buffer is
-        // the vector's, which has at least `room` bytes, all initialised, and is
-        // borrowed exclusively, as `length` is. What Wine writes beyond `room` is
-        // less than the reserve. The type of the value is not asked for.
+        // SAFETY: the name ends in NUL and lives beyond the call. The buffer is the vector's, which
+        // has at least `room` bytes, all initialised, and is borrowed exclusively, as `length` is.
+        // Bytes that Wine writes beyond `room` are fewer than the reserve. The type of the value is
+        // not requested.
         let code = unsafe {
             RegQueryValueExW(
                 self.handle,
@@ -151,7 +151,7 @@ impl Key {
                 &mut length,
             )
         };
-        // Who tells of more than there was room for has told nothing.
+        // A length beyond the buffer is invalid.
         let code = if code == SUCCESS && length > room { BAD_LENGTH } else { code };
         if code != SUCCESS {
             return code;
@@ -161,11 +161,11 @@ impl Key {
         SUCCESS
     }
 
-    /// Reads a 32-bit number; takes no memory.
+    /// Reads a 32-bit number without allocating.
     pub(crate) fn number(&self, name: &ValueName) -> Option<u32> {
         let mut bytes = [0u8; 4];
         let mut length = 4;
-        // SAFETY: as in `read`, with an array of as many bytes as are announced.
+        // SAFETY: as in `read`, with an array of the announced number of bytes.
         let code = unsafe {
             RegQueryValueExW(
                 self.handle,
@@ -179,13 +179,13 @@ impl Key {
         (code == SUCCESS && length == 4).then(|| u32::from_le_bytes(bytes))
     }
 
-    /// When a value of the key, or a key below it, was last written, added or taken away:
-    /// a FILETIME. Takes no memory.
+    /// When a value of the key, or a key below it, was last written, added or removed: a FILETIME.
+    /// Does not allocate.
     pub(crate) fn written(&self) -> Option<u64> {
         let mut time = NO_TIME;
-        // SAFETY: the handle is open as long as `self` lives. Nothing is asked for but the
-        // time, which is a structure that is borrowed exclusively and lives beyond the
-        // call; for all else NULL says so, a length without a buffer included.
+        // SAFETY: the handle is open as long as `self` lives. Only the time is requested, a
+        // structure that is borrowed exclusively and lives beyond the call; NULL declines all else,
+        // a length without a buffer included.
         let code = unsafe {
             RegQueryInfoKeyW(
                 self.handle,
@@ -205,7 +205,7 @@ impl Key {
         (code == SUCCESS).then(|| units(time))
     }
 
-    /// Reads a text; of several apart by NUL all, with the NULs between them.
+    /// Reads a text; of a list of texts all, separated by NUL.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let (name, mut bytes) = (ValueName::new(name), Vec::new());
         let call = |reply: &mut Vec<u8>| self.read(&name, Layout::Windows, reply);
@@ -218,25 +218,25 @@ impl Key {
     /// The type of a value.
     fn kind(&self, name: &ValueName) -> Option<u32> {
         let mut kind = 0;
-        // SAFETY: as in `read`; the type is written to a number, and neither the data nor
-        // its length is asked for.
+        // SAFETY: as in `read`; the type is written to a number, and neither the data nor its
+        // length is requested.
         let code = unsafe {
             RegQueryValueExW(self.handle, name.as_ptr(), null(), &mut kind, null_mut(), null_mut())
         };
         (code == SUCCESS).then_some(kind)
     }
 
-    /// Whether environment variables in a text stand for what they are set to.
+    /// Whether environment variables in the text are to be expanded.
     pub(crate) fn expands(&self, name: &str) -> bool {
         self.kind(&ValueName::new(name)) == Some(REG_EXPAND_SZ)
     }
 
-    /// Whether the key holds any value.
+    /// Whether the key has a value.
     fn has_values(&self) -> bool {
         let mut name = [0u16; 1];
         let mut length = 1;
-        // SAFETY: the buffer has as many units as `length` says, and both are
-        // borrowed exclusively; nothing else is asked for.
+        // SAFETY: the buffer has `length` units, and both are borrowed exclusively; nothing else is
+        // requested.
         let code = unsafe {
             RegEnumValueW(
                 self.handle,
@@ -249,19 +249,19 @@ impl Key {
                 null_mut(),
             )
         };
-        // A name that is too long for the buffer is there as well.
+        // A name longer than the buffer is a value too.
         code == SUCCESS || code == MORE_DATA
     }
 
-    /// The names of the keys below this one, and the code that ended the list where that
-    /// is not `ERROR_NO_MORE_ITEMS`.
+    /// The names of the keys below this one, and the error code that ended the list, if it is not
+    /// `ERROR_NO_MORE_ITEMS`.
     pub(crate) fn keys(&self) -> (Vec<String>, Option<u32>) {
         let mut names = Vec::new();
         for place in 0..KEYS {
             let mut name = [0u16; KEY_NAME];
             let mut length = KEY_NAME as u32;
-            // SAFETY: the buffer has as many units as `length` says, and both
-            // are borrowed exclusively; nothing else is asked for.
+            // SAFETY: the buffer has `length` units, and both are borrowed exclusively; nothing
+            // else is requested.
             let code = unsafe {
                 RegEnumKeyExW(
                     self.handle,
@@ -285,12 +285,12 @@ impl Key {
     }
 }
 
-/// Makes a vector as long as it has room, with zeros behind what is in it.
+/// Extends a vector to its capacity with zeros.
 fn fill_up(bytes: &mut Vec<u8>) {
     let room = bytes.capacity();
     let spare = bytes.spare_capacity_mut();
-    // SAFETY: the spare room belongs to the vector, which is borrowed exclusively, and ends
-    // where its capacity does; all of it is written before it counts as part of the vector.
+    // SAFETY: the spare room belongs to the vector, which is borrowed exclusively, and ends at its
+    // capacity; all of it is written before it counts as part of the vector.
     unsafe {
         spare.as_mut_ptr().write_bytes(0, spare.len());
         bytes.set_len(room);
@@ -300,8 +300,8 @@ fn fill_up(bytes: &mut Vec<u8>) {
 impl Drop for Key {
     fn drop(&mut self) {
         if self.owned {
-            // SAFETY: this handle was opened for this key and is closed once.
-            // What there is to do if it fails is nothing.
+            // SAFETY: this handle was opened for this key and is closed once. A failure needs no
+            // handling.
             let _code = unsafe { RegCloseKey(self.handle) };
             #[cfg(test)]
             open_keys::closed(_code);
@@ -309,22 +309,20 @@ impl Drop for Key {
     }
 }
 
-/// Closes `HKEY_PERFORMANCE_DATA`: Windows unloads the providers' libraries.
-/// Answers the code of `RegCloseKey`.
+/// Closes `HKEY_PERFORMANCE_DATA`: Windows unloads the providers' libraries. Returns the code of
+/// `RegCloseKey`.
 pub(crate) fn close_performance_data() -> u32 {
-    // SAFETY: a key that every process has; whoever reads it later opens it anew.
+    // SAFETY: a predefined key, which later readers open again.
     unsafe { RegCloseKey(HKEY_PERFORMANCE_DATA) }
 }
 
-/// `NtQuerySystemInformation`: the status, and the bytes that were written or
-/// that it would take.
+/// `NtQuerySystemInformation`: the status, and the number of bytes written or needed.
 pub(crate) fn system_information(class: Class, buffer: &mut [u8]) -> (u32, u32) {
     let room = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
     let mut length = 0;
-    // SAFETY: the buffer has at least `room` bytes and is borrowed exclusively,
-    // as `length` is. For every `Class` the function only fills that buffer, of
-    // which it refuses one that is not aligned; classes that take addresses from
-    // what is in it are none of them.
+    // SAFETY: the buffer has at least `room` bytes and is borrowed exclusively, as `length` is. For
+    // every `Class` the function only fills that buffer, and refuses one that is not aligned;
+    // classes that take addresses from the buffer are not among them.
     let status = unsafe {
         NtQuerySystemInformation(class as i32, buffer.as_mut_ptr().cast(), room, &mut length)
     };
@@ -334,8 +332,8 @@ pub(crate) fn system_information(class: Class, buffer: &mut [u8]) -> (u32, u32) 
 /// The performance counter, and its ticks in a second.
 pub(crate) fn performance_counter() -> (i64, i64) {
     let (mut now, mut frequency) = (0, 0);
-    // SAFETY: both write one number to the place that they are given, which
-    // lives beyond the call. Since Windows XP neither fails.
+    // SAFETY: both write one number to the given place, which lives beyond the call. Since Windows
+    // XP neither fails.
     unsafe {
         QueryPerformanceCounter(&mut now);
         QueryPerformanceFrequency(&mut frequency);
@@ -352,23 +350,23 @@ fn units(time: FILETIME) -> u64 {
 /// Calendar time, UTC, as a FILETIME.
 pub(crate) fn system_time() -> u64 {
     let mut time = NO_TIME;
-    // SAFETY: writes the structure that it is given, which lives beyond the call.
+    // SAFETY: writes the given structure, which lives beyond the call.
     unsafe { GetSystemTimeAsFileTime(&mut time) };
     units(time)
 }
 
-/// Processor time of this process, the kernel's included, in 100 ns.
+/// Processor time of this process in user and kernel mode, in 100 ns.
 pub(crate) fn process_time() -> Option<u64> {
     let [mut start, mut end, mut kernel, mut user] = [NO_TIME; 4];
-    // SAFETY: the handle is a constant that needs no closing; each of the others
-    // is a structure of its own that is written and lives beyond the call.
+    // SAFETY: the handle is a constant that needs no closing; each of the other arguments is a
+    // structure of its own that is written and lives beyond the call.
     let told = unsafe {
         GetProcessTimes(GetCurrentProcess(), &mut start, &mut end, &mut kernel, &mut user)
     };
     (told != 0).then(|| units(kernel).saturating_add(units(user)))
 }
 
-/// The same of the thread that asks.
+/// The same for the calling thread.
 pub(crate) fn thread_time() -> Option<u64> {
     let [mut start, mut end, mut kernel, mut user] = [NO_TIME; 4];
     // SAFETY: as for the process.
@@ -377,10 +375,10 @@ pub(crate) fn thread_time() -> Option<u64> {
     (told != 0).then(|| units(kernel).saturating_add(units(user)))
 }
 
-/// The lowest priority of a thread, but for one that runs only when nobody else does.
+/// The lowest priority of a thread above idle.
 pub(crate) const LOWEST_PRIORITY: i32 = THREAD_PRIORITY_LOWEST;
 
-/// The priority of this thread, within its process'.
+/// The priority of this thread within its process.
 pub(crate) fn thread_priority() -> Option<i32> {
     // THREAD_PRIORITY_ERROR_RETURN.
     const FAILED: i32 = i32::MAX;
@@ -389,29 +387,27 @@ pub(crate) fn thread_priority() -> Option<i32> {
     (priority != FAILED).then_some(priority)
 }
 
-/// Sets the priority of this thread; answers whether that was possible.
+/// Sets the priority of this thread; returns whether it succeeded.
 pub(crate) fn set_thread_priority(priority: i32) -> bool {
-    // SAFETY: as above; a number that is no priority is refused.
+    // SAFETY: as above; an invalid number is refused.
     unsafe { SetThreadPriority(GetCurrentThread(), priority) != 0 }
 }
 
 /// Time between two ticks of the system's clock, in 100 ns.
 pub(crate) fn clock_interval() -> Option<u32> {
     let (mut adjustment, mut increment, mut disabled) = (0, 0, 0);
-    // SAFETY: each is a number that is written and lives beyond the call.
+    // SAFETY: each argument is a number that is written and lives beyond the call.
     let told = unsafe { GetSystemTimeAdjustment(&mut adjustment, &mut increment, &mut disabled) };
     (told != 0).then_some(increment)
 }
 
-/// The NetBIOS name of this machine, which is what Windows' blocks carry; empty
-/// where it is not told.
+/// The NetBIOS name of this machine, as in Windows' blocks; empty if unknown.
 pub(crate) fn computer_name() -> String {
     // At most 15 characters and the NUL (MAX_COMPUTERNAME_LENGTH); Wine's may
     // have more.
     let mut name = [0u16; 256];
     let mut length = name.len() as u32;
-    // SAFETY: the buffer has as many units as `length` says, and both are
-    // borrowed exclusively.
+    // SAFETY: the buffer has `length` units, and both are borrowed exclusively.
     let told = unsafe { GetComputerNameW(name.as_mut_ptr(), &mut length) } != 0;
     let name = name.get(..length as usize).filter(|_| told).unwrap_or_default();
     String::from_utf16_lossy(name)
@@ -421,13 +417,12 @@ pub(crate) fn computer_name() -> String {
 pub(crate) fn version() -> [u32; 3] {
     let size = size_of::<OSVERSIONINFOW>() as u32;
     let mut version = OSVERSIONINFOW { dwOSVersionInfoSize: size, ..OSVERSIONINFOW::default() };
-    // SAFETY: the structure tells its size and lives beyond the call, which
-    // always succeeds.
+    // SAFETY: the structure states its size and lives beyond the call, which always succeeds.
     unsafe { RtlGetVersion(&mut version) };
     [version.dwMajorVersion, version.dwMinorVersion, version.dwBuildNumber]
 }
 
-/// How many keys of this crate are open, by what the system answers.
+/// The number of open keys of this crate, according to the system.
 #[cfg(test)]
 pub(crate) mod open_keys {
     use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,26 +1,22 @@
-//! System, Processor, Process and Thread without the registry: the native
-//! functions of Windows, as a provider.
+//! System, Processor, Process and Thread without the registry: a provider over the native functions
+//! of Windows.
 //!
-//! Where the registry's counters are disabled or broken, `ntdll` still tells
-//! the kernel's own numbers: `NtQuerySystemInformation` answers with the list
-//! of all processes and their threads, with the times of each processor, with
-//! counts of the whole system. [`NativeProvider`] makes the same objects of
-//! them that Windows' own libraries make, under the same indexes and of the
-//! same types.
+//! If the registry's counters are disabled or broken, `ntdll` still has the kernel's own numbers:
+//! `NtQuerySystemInformation` answers with the list of all processes and their threads, with the
+//! times of each processor, with counts of the whole system. [`NativeProvider`] makes the same
+//! objects of them as Windows' own libraries, with the same indexes and types.
 //!
-//! Most of this is documented by Windows' headers only in part. What was seen
-//! of it is in the file of each structure; the buffers are read as bytes, and
-//! everything in them is doubted. Only the call itself needs Windows
-//! ([`SystemInformation`]): all else is tested on any system.
+//! Windows' headers document these structures only in part; what was observed is in the file of
+//! each. The buffers are read as bytes, and nothing in them is trusted. Only the call itself needs
+//! Windows ([`SystemInformation`]): all else is tested on any system.
 //!
-//! **What has no honest value is left out.** A field that is zero for every
-//! process, or a count since the start of the machine that is still zero, is
-//! one that this system does not fill: Wine has many of them. It is then in no
-//! definition.
+//! **A field without a true value is left out.** A field that is zero for every process, or a count
+//! since the machine's start that is still zero, is one that this system does not fill: Wine has
+//! many of them. No definition has it then.
 
 mod information;
 mod layout;
-// Where the repository is, which is not under Wine.
+// Where the repository is, which is missing under Wine.
 #[cfg(all(test, not(windows)))]
 mod manual;
 #[cfg(windows)]
@@ -94,8 +90,8 @@ impl Provider for NativeProvider {
     }
 }
 
-/// Room for the list of processes: a desktop with 300 processes and 4000
-/// threads needs some 500 KiB.
+/// First size for the list of processes: a desktop with 300 processes and 4000 threads needs some
+/// 500 KiB.
 const LIST_AT_FIRST: usize = 512 << 10;
 
 struct NativeSession {
@@ -104,7 +100,7 @@ struct NativeSession {
     list: Buffer,
     /// The times of the processors.
     times: Buffer,
-    /// Whatever else is asked, one after the other.
+    /// All other answers, one at a time.
     other: Buffer,
     processes: processes::Writer,
     threads: threads::Writer,
@@ -131,11 +127,11 @@ impl Session for NativeSession {
             return Ok(());
         }
         let list = self.list.ask(information, Class::Process);
-        // Read behind the list, the clock is behind every start time.
+        // The clock, read after the list, is later than every start time.
         let time = system::Time::ask(&mut self.other, information);
         let list =
             list.map(|list| walk::Processes::new(list.bytes, list.address, walk::Width::NATIVE));
-        // Both objects hang on both answers; System has more than them.
+        // Both objects depend on both answers; System has further ones.
         if process || thread {
             match (&list, &time) {
                 (Ok(list), Ok(time)) => {

@@ -1,5 +1,5 @@
-//! The native functions themselves, against what other functions of Windows
-//! say of the same process and machine. Wine runs them too.
+//! The native functions compared with other functions of Windows, for this process and machine.
+//! Wine runs these tests too.
 #![cfg(windows)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -64,7 +64,7 @@ fn number(time: FILETIME) -> u64 {
 
 const NO_TIME: FILETIME = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
 
-/// Start, kernel's time and user's of this process.
+/// Start time, kernel time and user time of this process.
 fn process_times() -> [u64; 3] {
     let [mut start, mut end, mut kernel, mut user] = [NO_TIME; 4];
     // SAFETY: the handle is a constant, the places live beyond the call.
@@ -78,7 +78,7 @@ fn process_times() -> [u64; 3] {
 fn memory() -> PROCESS_MEMORY_COUNTERS {
     let mut counters = PROCESS_MEMORY_COUNTERS::default();
     let size = size_of_val(&counters) as u32;
-    // SAFETY: the structure is as large as `size` says and lives beyond the call.
+    // SAFETY: the structure has the stated size and lives beyond the call.
     let told = unsafe { K32GetProcessMemoryInfo(GetCurrentProcess(), &mut counters, size) };
     assert_ne!(told, 0);
     counters
@@ -92,13 +92,13 @@ fn spend(time: Duration) {
     }
 }
 
-/// A value read between two readings of the same by another function.
+/// A value read between two readings of the same value by another function.
 fn between(before: u64, value: u64, after: u64, what: &str) {
     assert!((before..=after).contains(&value), "{what}: {before} {value} {after}");
 }
 
 #[test]
-fn this_process_is_what_others_say_of_it() {
+fn values_of_this_process_equal_those_of_other_functions() {
     let mut machine = machine();
     spend(Duration::from_millis(60));
     let before = (process_times(), memory());
@@ -107,14 +107,14 @@ fn this_process_is_what_others_say_of_it() {
     let (name, row) = mine(&snapshot);
     let file = std::env::current_exe().unwrap();
     assert_eq!(name, file.file_stem().unwrap().to_str().unwrap());
-    // Times are told in ticks, and the two functions may take different ones.
+    // Times are in ticks, and the two functions may see different ones.
     let tick = 200_000;
     assert_eq!(row[&684], before.0[0], "start");
     between(before.0[1].saturating_sub(tick), row[&144], after.0[1] + tick, "kernel");
     between(before.0[2].saturating_sub(tick), row[&142], after.0[2] + tick, "user");
     assert_eq!(row[&6], row[&142] + row[&144]);
     assert!(row[&6] > 0, "{row:?}");
-    // Memory may change on the way, by what collecting takes.
+    // Collecting itself may change the memory.
     let slack = 16 << 20;
     let near = |value: u64, told: usize, what: &str| {
         let told = told as u64;
@@ -124,7 +124,7 @@ fn this_process_is_what_others_say_of_it() {
     near(row[&180], before.1.WorkingSetSize, "working set");
     near(row[&178], before.1.PeakWorkingSetSize, "its peak");
     near(row[&184], before.1.PagefileUsage, "page file");
-    // Wine tells the size of its table of handles, which grows by steps.
+    // Wine counts the size of its table of handles, which grows in steps.
     let files: Vec<_> = (0..100).map(|_| std::fs::File::open(&file).unwrap()).collect();
     let (_, later) = mine(&collect(&mut machine));
     assert!(later[&952] >= 100 && later[&952] > row[&952], "handles");
@@ -132,7 +132,7 @@ fn this_process_is_what_others_say_of_it() {
 }
 
 #[test]
-fn threads_hang_on_this_process() {
+fn threads_refer_to_this_process() {
     let mut machine = machine();
     let done = Arc::new(AtomicBool::new(false));
     let (sender, receiver) = std::sync::mpsc::channel();
@@ -140,7 +140,7 @@ fn threads_hang_on_this_process() {
         .map(|_| {
             let (done, sender) = (Arc::clone(&done), sender.clone());
             std::thread::spawn(move || {
-                // SAFETY: takes nothing and only answers a number.
+                // SAFETY: takes nothing and only returns a number.
                 sender.send(unsafe { GetCurrentThreadId() }).unwrap();
                 while !done.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(5));
@@ -173,7 +173,7 @@ fn threads_hang_on_this_process() {
 }
 
 #[test]
-fn processors_and_the_system() {
+fn values_of_processors_and_system_equal_those_of_other_functions() {
     let mut machine = machine();
     let times = || {
         let [mut idle, mut kernel, mut user] = [NO_TIME; 3];
@@ -217,11 +217,11 @@ fn processors_and_the_system() {
 }
 
 #[test]
-fn nothing_is_allocated_once_warm() {
+fn warm_samples_allocate_nothing() {
     let mut machine = machine();
     let request = Ask::new(ObjectQuery::Global);
     let mut snapshot = Snapshot::new();
-    // Whoever is started meanwhile takes room, once.
+    // A process that starts meanwhile takes room, once.
     let quiet = (0..40).any(|_| {
         let ((), allocated) = perfhive_testkit::alloc::count(|| {
             machine.collect(&request, &mut snapshot).unwrap();

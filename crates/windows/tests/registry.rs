@@ -1,8 +1,7 @@
-//! Providers registered in a registry, loaded by the system's own
-//! `RegQueryValueExW`, and read.
+//! Registered providers, loaded by the system's own `RegQueryValueExW` and read.
 //!
-//! The tests write to the registry, so they run under Wine only, where a prefix
-//! of their own has one: `cargo xtask test --only wine`.
+//! The tests write to the registry, so they run under Wine only, in a prefix of their own: `cargo
+//! xtask test --only wine`.
 #![cfg(windows)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -23,18 +22,18 @@ use std::time::{Duration, Instant};
 #[global_allocator]
 static ALLOCATOR: alloc::Counting = alloc::Counting;
 
-/// There is one registry for all tests.
+/// All tests share one registry.
 static REGISTRY: Mutex<()> = Mutex::new(());
 
-/// Providers that are registered as long as this lives.
+/// Providers that are registered while this lives.
 struct Registered {
     services: Vec<String>,
     _registry: MutexGuard<'static, ()>,
 }
 
 impl Registered {
-    /// Registers the functions `OpenX`, `CollectX` of the zoo.
-    /// Nothing, said on standard error, where the registry is a real one.
+    /// Registers the functions `OpenX`, `CollectX` of the zoo. With a real registry it does
+    /// nothing, and says so on standard error.
     fn new(names: &[&str]) -> Option<Self> {
         if !is_wine() {
             eprintln!("this test changes the registry, and is run under Wine only");
@@ -83,7 +82,7 @@ fn zoo() -> PathBuf {
     library
 }
 
-/// What a definition file of the bees would say.
+/// The definition file of the bees.
 fn definition(name: &str) -> Definition {
     let list = |texts: [&str; 4]| {
         (0u32..).step_by(2).zip(texts).map(|(offset, text)| (offset, text.to_string())).collect()
@@ -116,19 +115,19 @@ fn collect(source: &mut dyn Source, query: ObjectQuery) -> Snapshot {
 }
 
 #[test]
-fn the_registry_is_a_source_like_any_other() {
+fn the_registry_passes_the_conformance_suite_of_sources() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
     conformance::source(|| Box::new(source()));
 }
 
 #[test]
-fn a_worker_around_it_is_one_too() {
+fn a_worker_around_the_registry_passes_the_conformance_suite() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
     conformance::source(|| Box::new(Worker::new(source(), None).unwrap()));
 }
 
 #[test]
-fn and_a_cache_too() {
+fn a_cache_around_the_registry_passes_the_conformance_suite() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
     conformance::source(|| Box::new(perfhive_engine::Cached::new(source())));
 }
@@ -165,7 +164,7 @@ fn values_are_cooked_from_what_a_registered_provider_writes() {
 }
 
 #[test]
-fn nothing_is_allocated_once_warm() {
+fn warm_samples_allocate_nothing() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
     let bees = source().catalogue(&Ask::everything()).unwrap().objects[0].name;
     for query in [ObjectQuery::Global, ObjectQuery::one(bees)] {
@@ -186,8 +185,8 @@ fn nothing_is_allocated_once_warm() {
             allocated.count
         };
         assert_eq!(count(&mut source(), alloc::thread), 0, "{request:?}");
-        // As `local:` is read, on a thread of its own. Of all threads, which
-        // here are no others.
+        // As `local:` reads, on a thread of its own. Counts the allocations of all threads, of
+        // which there are no others.
         let mut worker = Worker::new(source(), None).unwrap();
         assert_eq!(count(&mut worker, alloc::process), 0, "{request:?} on a thread of its own");
         let mut relay = local_relay("local:", Duration::from_secs(60)).unwrap();
@@ -196,7 +195,7 @@ fn nothing_is_allocated_once_warm() {
 }
 
 #[test]
-fn a_registration_is_noticed_and_taken_back() {
+fn a_registration_and_its_removal_are_noticed() {
     let Some(bees) = Registered::new(&["Bees"]) else { return };
     let mut source = source();
     let first = source.catalogue(&Ask::everything()).unwrap();
@@ -217,14 +216,14 @@ fn a_registration_is_noticed_and_taken_back() {
 }
 
 #[test]
-fn what_is_registered_is_listed_changed_and_kept() {
+fn registrations_are_listed_and_changed_in_place() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
     let mut registrar = WindowsRegistrar::new();
     let (all, faults) = registrar.registrations().unwrap();
     assert!(faults.is_empty(), "{faults:?}");
     let one = all.providers.iter().find(|one| one.name == "PerfhiveBees").unwrap();
     assert_eq!((one.collect.as_str(), one.open.as_deref()), ("CollectBees", Some("OpenBees")));
-    // Wine brings a provider of its own, which is not ours to change.
+    // Wine brings a provider of its own, which must not be changed.
     let others = all.providers.iter().find(|one| one.name == "Spooler");
     if others.is_some() {
         let error = registrar.unregister("Spooler").unwrap_err();
@@ -236,7 +235,7 @@ fn what_is_registered_is_listed_changed_and_kept() {
     assert!(english.names.titles.iter().any(|title| title.text == "Beekeeping"));
     assert!(english.help.titles.iter().any(|title| title.text == "Hives."));
 
-    // The same again is no change; other functions keep the indexes.
+    // The same registration again is no change; other functions keep the indexes.
     let one = one.clone();
     assert_eq!(register("Bees").unwrap(), (one.clone(), Change::Unchanged));
     let bees = definition("PerfhiveBees");
@@ -257,7 +256,7 @@ fn what_is_registered_is_listed_changed_and_kept() {
     let english = source().titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     assert_eq!((english.indexes("Bees").len(), english.indexes("Honey Bees").len()), (0, 1));
 
-    // What cannot be is refused before anything is touched.
+    // An invalid registration is refused before anything is written.
     let mut headless = renamed.clone();
     headless.titles.remove(0);
     let error = registrar.register(&headless, &Functions::default()).unwrap_err();
@@ -270,10 +269,10 @@ fn what_is_registered_is_listed_changed_and_kept() {
     );
 }
 
-/// What an update does that is taken back and registered with other names: the indexes are
-/// used again, and Last Counter is what it was.
+/// An update that is undone and registered with other names: the indexes are reused, and Last
+/// Counter is unchanged.
 #[test]
-fn names_that_change_places_are_followed_by_who_watches() {
+fn a_query_follows_names_that_exchange_their_indexes() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
     let path = r"\Beekeeping(south)\Bees";
     let value = |query: &mut Query| {
@@ -304,7 +303,7 @@ fn names_that_change_places_are_followed_by_who_watches() {
 }
 
 #[test]
-fn a_provider_that_needs_more_gets_more_and_the_size_is_remembered() {
+fn a_larger_buffer_is_given_and_remembered() {
     let Some(_large) = Registered::new(&["Large"]) else { return };
     let mut source = source();
     let answer = collect(&mut source, ObjectQuery::Global);
@@ -318,7 +317,7 @@ fn a_provider_that_needs_more_gets_more_and_the_size_is_remembered() {
 }
 
 #[test]
-fn a_provider_that_is_never_content_costs_an_error_and_no_more() {
+fn a_provider_that_always_wants_more_is_an_error() {
     let Some(greedy) = Registered::new(&["Greedy"]) else { return };
     let mut source = source();
     let mut snapshot = Snapshot::new();
@@ -334,10 +333,10 @@ fn a_provider_that_is_never_content_costs_an_error_and_no_more() {
     assert_eq!(snapshot.objects().count(), 1, "and is forgotten with its cause");
 }
 
-/// A provider that fails whatever it is asked for takes nothing but itself.
+/// A provider that fails at every request loses its own objects only.
 #[test]
-fn one_that_fails_for_good_is_left_out_and_named() {
-    // Not the last one, whose removal lowers Last Counter.
+fn a_failing_provider_is_left_out_and_named() {
+    // Not the last one, whose removal would lower Last Counter.
     let Some(_providers) = Registered::new(&["Broken", "Bees"]) else { return };
     let mut source = source();
     let catalogue = source.catalogue(&Ask::everything()).unwrap();
@@ -355,7 +354,7 @@ fn one_that_fails_for_good_is_left_out_and_named() {
             }
         }
     }
-    // Asked for together with a good one, and alone.
+    // Requested together with a good one, and alone.
     let broken =
         TitleIndex(perfhive_windows::allotted_indexes("PerfhiveBroken").unwrap().first_counter);
     let answer = collect(&mut source, ObjectQuery::Indexes(vec![broken, bees]));
@@ -364,7 +363,7 @@ fn one_that_fails_for_good_is_left_out_and_named() {
     let mut snapshot = Snapshot::new();
     let error = source.collect(&Ask::objects(&[broken]), &mut snapshot).unwrap_err();
     assert!(error.message().contains("PerfhiveBroken"), "{error}");
-    // Once it is gone all is as ever.
+    // After its removal everything is read as before.
     WindowsRegistrar::new().unregister("PerfhiveBroken").unwrap();
     assert!(comes_true(|| {
         let answer = collect(&mut source, ObjectQuery::Global);
@@ -372,7 +371,7 @@ fn one_that_fails_for_good_is_left_out_and_named() {
     }));
 }
 
-/// Asks until an answer is as wanted; some things are looked at every second only.
+/// Repeats a request until the answer is as wanted; some changes are noticed within a second.
 fn comes_true(mut is_so: impl FnMut() -> bool) -> bool {
     (0..500).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
@@ -380,10 +379,9 @@ fn comes_true(mut is_so: impl FnMut() -> bool) -> bool {
     })
 }
 
-/// As `local:` reads. The thread is stuck in the library for as long as this process
-/// lives.
+/// As `local:` reads. The thread stays in the library as long as this process lives.
 #[test]
-fn one_that_hangs_is_left_out_and_named_until_it_is_unregistered() {
+fn a_hanging_provider_is_left_out_until_it_is_unregistered() {
     let Some(_providers) = Registered::new(&["Stuck", "Bees"]) else { return };
     let first = |name| TitleIndex(perfhive_windows::allotted_indexes(name).unwrap().first_counter);
     let (stuck, bees) = (first("PerfhiveStuck"), first("PerfhiveBees"));
@@ -409,9 +407,9 @@ fn one_that_hangs_is_left_out_and_named_until_it_is_unregistered() {
     }));
 }
 
-/// What a bad provider writes, and what is still to be had of a good one.
+/// The output of a bad provider, and the remaining objects of a good one.
 #[test]
-fn garbage_is_a_fault_and_never_more() {
+fn garbage_of_a_provider_is_a_fault() {
     for bad in ["Count", "Garbage", "Zero", "Claims"] {
         let Some(_providers) = Registered::new(&["Bees", bad]) else { return };
         let mut source = source();
@@ -430,7 +428,7 @@ fn garbage_is_a_fault_and_never_more() {
 }
 
 #[test]
-fn a_provider_that_fails_takes_nothing_with_it() {
+fn a_failing_provider_leaves_the_others_readable() {
     for bad in ["Refuses", "Fails", "Panics"] {
         let Some(_providers) = Registered::new(&[bad, "Bees"]) else { return };
         let answer = collect(&mut source(), ObjectQuery::Global);
@@ -452,13 +450,13 @@ fn a_provider_that_hangs_does_not_hang_the_caller() {
     assert!(error.is_transient());
 }
 
-/// Windows calls Close where the key is closed behind the last source, Wine after every
-/// request: either way it is on a thread that nobody waits for.
+/// Windows calls Close when the last source closes the key, Wine after every request: in both cases
+/// on a thread that is not waited for.
 #[test]
-fn a_provider_that_hangs_in_close_holds_up_neither_who_ends_nor_who_begins() {
+fn a_close_that_hangs_delays_neither_end_nor_start_of_a_source() {
     let Some(_lingers) = Registered::new(&["Lingers", "Bees"]) else { return };
     let (done, is_done) = std::sync::mpsc::channel();
-    // On a thread of its own, lest this test be what hangs if it fails.
+    // On a thread of its own: if the test fails, that thread hangs instead of the test.
     std::thread::spawn(move || {
         for _ in 0..2 {
             let relay = local_relay("local:", Duration::from_millis(500)).unwrap();
@@ -467,7 +465,7 @@ fn a_provider_that_hangs_in_close_holds_up_neither_who_ends_nor_who_begins() {
             let answer = collect(&mut local, ObjectQuery::one(process));
             assert!(answer.object(process).is_some(), "{:?}", answer.faults());
             drop(local);
-            // Without a thread of its own a source may be dropped as well.
+            // A source without a thread of its own can be dropped as well.
             drop(source());
         }
         done.send(()).unwrap();
@@ -482,7 +480,7 @@ fn native() -> Broker {
 }
 
 #[test]
-fn what_the_kernel_tells_is_there_while_the_registry_hangs() {
+fn native_objects_are_read_while_the_registry_hangs() {
     let Some(_providers) = Registered::new(&["Sleeps", "Bees"]) else { return };
     let mut local = Fallback::new(source(), native(), Some(Duration::from_millis(200))).unwrap();
     let catalogue = local.catalogue(&Ask::everything()).unwrap();
@@ -500,7 +498,7 @@ fn what_the_kernel_tells_is_there_while_the_registry_hangs() {
 }
 
 #[test]
-fn samples_allocate_nothing_once_warm_whatever_is_registered_meanwhile() {
+fn warm_samples_allocate_nothing_after_registrations() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
     let relay = local_relay("local:", Duration::from_secs(60)).unwrap();
     let mut local = Cached::new(Fallback::over(relay, native()));
@@ -514,7 +512,7 @@ fn samples_allocate_nothing_once_warm_whatever_is_registered_meanwhile() {
                 let ask = Ask::new(query).max_age(Duration::ZERO);
                 local.collect(&ask, &mut snapshot).unwrap();
             }
-            // Each round makes its two asks, of which one holds a list.
+            // Each round makes two requests, one of which holds a list.
             least = least.min(alloc::process().since(before).count.saturating_sub(1));
             std::thread::sleep(Duration::from_millis(pause));
         }
@@ -550,7 +548,7 @@ fn several_threads_read_at_once() {
 }
 
 #[test]
-fn this_machine_is_reached_by_its_name_and_others_are_explained() {
+fn this_machine_is_reached_by_its_name_and_other_names_are_errors() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
     let name = collect(&mut source(), ObjectQuery::Global).machine().unwrap();
     let mut source = remote_source("registry://own", &name);
@@ -566,7 +564,7 @@ fn this_machine_is_reached_by_its_name_and_others_are_explained() {
     assert!(error.message().contains("(Windows error 53)"), "{error}");
 }
 
-/// A provider as another program's installer registers it.
+/// A provider as registered by another program's installer.
 struct Foreign(&'static str);
 
 impl Foreign {
@@ -590,9 +588,9 @@ impl Drop for Foreign {
     }
 }
 
-/// `check` and `providers` have to look at the file that Windows loads.
+/// `check` and `providers` must examine the file that Windows loads.
 #[test]
-fn the_library_of_others_is_the_one_that_windows_loads() {
+fn the_library_of_a_foreign_registration_is_the_one_that_windows_loads() {
     let Some(_registry) = Registered::new(&[]) else { return };
     let system = PathBuf::from(std::env::var_os("SystemRoot").unwrap()).join("system32");
     let file = system.join("kernel32.dll");
@@ -607,13 +605,13 @@ fn the_library_of_others_is_the_one_that_windows_loads() {
         let (library, file) = (library.to_string_lossy(), file.to_string_lossy());
         assert!(library.eq_ignore_ascii_case(&file), "{text}: {library}");
     }
-    // Nothing is expanded in what is a plain text.
+    // A plain text is not expanded.
     let plain = r"C:\%SystemRoot%\zoo.dll";
     assert_eq!(foreign.library("REG_SZ", plain), PathBuf::from(plain));
 }
 
 #[test]
-fn a_percent_in_a_path_is_one() {
+fn a_percent_sign_in_a_path_is_kept() {
     let Some(mut all) = Registered::new(&[]) else { return };
     let folder = std::env::temp_dir().join(format!("a%TEMP%b-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! The calls that write: keys and values of registrations, and the event log.
+//! Calls that write: keys and values of registrations, and the event log.
 
 use super::Key;
 use perfhive_registry::ValueName;
@@ -17,12 +17,12 @@ use windows_sys::Win32::System::Registry::{
     RegCreateKeyExW, RegDeleteKeyW, RegDeleteTreeW, RegDeleteValueW, RegOpenKeyExW, RegSetValueExW,
 };
 
-/// A value to be written.
+/// A value to write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Value<'a> {
     /// `REG_SZ`.
     Text(&'a str),
-    /// `REG_MULTI_SZ`: strings apart by NUL.
+    /// `REG_MULTI_SZ`: strings separated by NUL.
     List(&'a str),
     /// `REG_DWORD`.
     Number(u32),
@@ -43,17 +43,15 @@ impl Value<'_> {
 }
 
 impl Key {
-    /// Opens a key below this one for reading and writing, and makes it if it
-    /// is not there.
+    /// Opens a key below this one for reading and writing, and creates it if it is missing.
     ///
     /// # Errors
     /// The code of `RegCreateKeyExW`.
     pub(crate) fn create(&self, name: &str) -> Result<Self, u32> {
         let name = ValueName::new(name);
         let mut handle: HKEY = null_mut();
-        // SAFETY: the name ends in NUL and lives beyond the call; neither a
-        // class nor security attributes are given, which NULL says; `handle` is
-        // a place for the answer.
+        // SAFETY: the name ends in NUL and lives beyond the call; NULL stands for no class and no
+        // security attributes; `handle` is a place for the answer.
         let code = unsafe {
             RegCreateKeyExW(
                 self.handle,
@@ -70,7 +68,7 @@ impl Key {
         if code == SUCCESS { Ok(Self::opened(handle)) } else { Err(code) }
     }
 
-    /// Opens a key below this one for reading and writing, if it is there.
+    /// Opens a key below this one for reading and writing, if it exists.
     ///
     /// # Errors
     /// The code of `RegOpenKeyExW`.
@@ -91,14 +89,14 @@ impl Key {
         let name = ValueName::new(name);
         let (kind, bytes) = value.encode();
         let length = u32::try_from(bytes.len()).map_err(|_| INVALID_DATA)?;
-        // SAFETY: the name ends in NUL; the data has as many bytes as are told
-        // and is only read; both live beyond the call.
+        // SAFETY: the name ends in NUL; the data has the given number of bytes and is only read;
+        // both live beyond the call.
         let code =
             unsafe { RegSetValueExW(self.handle, name.as_ptr(), 0, kind, bytes.as_ptr(), length) };
         if code == SUCCESS { Ok(()) } else { Err(code) }
     }
 
-    /// Takes a value away; one that is not there is no error.
+    /// Removes a value; a missing one is no error.
     ///
     /// # Errors
     /// The code of `RegDeleteValueW`.
@@ -111,8 +109,7 @@ impl Key {
         }
     }
 
-    /// Takes a key below this one away with all that is in it; one that is not
-    /// there is no error.
+    /// Removes a key below this one with all its contents; a missing one is no error.
     ///
     /// # Errors
     /// The code of `RegDeleteTreeW`.
@@ -125,25 +122,25 @@ impl Key {
         }
     }
 
-    /// Takes a key below this one away if it has no values and no keys.
+    /// Removes a key below this one if it has neither values nor keys.
     pub(crate) fn remove_if_empty(&self, name: &str) {
         let empty =
             self.open(name).is_ok_and(|key| key.keys() == (Vec::new(), None) && !key.has_values());
         if empty {
             let name = ValueName::new(name);
-            // SAFETY: the name ends in NUL and lives beyond the call. A key
-            // that was filled since is refused, which is as well.
+            // SAFETY: the name ends in NUL and lives beyond the call. A key that was filled
+            // meanwhile is refused.
             let _ = unsafe { RegDeleteKeyW(self.handle, name.as_ptr()) };
         }
     }
 }
 
-/// The functions of `loadperf.dll` that are called.
+/// The functions of `loadperf.dll` that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoadPerf {
-    /// `LoadPerfCounterTextStringsW`: what `lodctr` calls.
+    /// `LoadPerfCounterTextStringsW`, which `lodctr` calls.
     Load,
-    /// `UnloadPerfCounterTextStringsW`: what `unlodctr` calls.
+    /// `UnloadPerfCounterTextStringsW`, which `unlodctr` calls.
     Unload,
 }
 
@@ -155,16 +152,15 @@ impl LoadPerf {
         }
     }
 
-    /// Calls the function with a command line. `None` where there is no such library or
-    /// function.
+    /// Calls the function with a command line. `None` if the library or function is missing.
     pub(crate) fn call(self, command: &str) -> Option<u32> {
         type Function = unsafe extern "system" fn(command: *mut u16, quiet: i32) -> u32;
         let units = command.encode_utf16().filter(|unit| *unit != 0);
         let mut command: Vec<u16> = units.chain([0]).collect();
-        // SAFETY: both names are NUL-terminated and live beyond the calls, and the
-        // library is looked for among the system's own only. Both functions have
-        // this signature (loadperf.h), and are called while the library is loaded;
-        // the command line ends in NUL, is nobody else's, and lives beyond the call.
+        // SAFETY: both names are NUL-terminated and live beyond the calls, and the library is
+        // searched among the system's own only. Both functions have this signature (loadperf.h),
+        // and are called while the library is loaded; the command line ends in NUL, is borrowed
+        // exclusively, and lives beyond the call.
         unsafe {
             let library = c"loadperf.dll".as_ptr().cast();
             let module = LoadLibraryExA(library, null_mut(), LOAD_LIBRARY_SEARCH_SYSTEM32);
@@ -183,14 +179,14 @@ impl LoadPerf {
     }
 }
 
-/// A text of a file like those that `loadperf` reads, by the function that reads them.
+/// A text of a file like those of `loadperf`, read by the function that it uses.
 #[cfg(test)]
 pub(crate) fn profile_string(file: &std::path::Path, section: &str, key: &str) -> String {
     use windows_sys::Win32::System::WindowsProgramming::GetPrivateProfileStringW;
     let [file, section, key] = [&*file.to_string_lossy(), section, key].map(ValueName::new);
     let mut units = [0u16; 1000];
-    // SAFETY: the names end in NUL and live beyond the call; the buffer has as many units as
-    // are told, and is borrowed exclusively; no default is given.
+    // SAFETY: the names end in NUL and live beyond the call; the buffer has the given number of
+    // units, and is borrowed exclusively; no default is given.
     let length = unsafe {
         GetPrivateProfileStringW(
             section.as_ptr(),
@@ -208,8 +204,8 @@ pub(crate) fn profile_string(file: &std::path::Path, section: &str, key: &str) -
 pub(crate) fn report_event(source: &str, message: &str) {
     let (source, message) = (ValueName::new(source), ValueName::new(message));
     let strings = [message.as_ptr()];
-    // SAFETY: the names end in NUL and live beyond the calls, of which the
-    // second gets one string and no data; a handle that is none is not used.
+    // SAFETY: the names end in NUL and live beyond the calls, of which the second gets one string
+    // and no data; an invalid handle is not used.
     unsafe {
         let log = RegisterEventSourceW(null(), source.as_ptr());
         if !log.is_null() {

@@ -1,4 +1,4 @@
-//! Asking the kernel: classes of information, and buffers that grow.
+//! Queries to the kernel: classes of information, and growing buffers.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use std::fmt;
 pub enum Class {
     /// `SystemPerformanceInformation`: counts of the whole system.
     Performance = 2,
-    /// `SystemTimeOfDayInformation`: the time, and when the machine was started.
+    /// `SystemTimeOfDayInformation`: the time, and the start of the machine.
     TimeOfDay = 3,
     /// `SystemProcessInformation`: every process and thread.
     Process = 5,
     /// `SystemProcessorPerformanceInformation`: the times of each processor.
     ProcessorPerformance = 8,
-    /// `SystemExceptionInformation`: exceptions and what was emulated.
+    /// `SystemExceptionInformation`: exceptions and emulations.
     Exception = 33,
 }
 
@@ -38,21 +38,20 @@ pub struct Status(pub u32);
 impl Status {
     /// `STATUS_SUCCESS`.
     pub const SUCCESS: Self = Self(0);
-    /// `STATUS_INFO_LENGTH_MISMATCH`: the buffer has not the right size.
+    /// `STATUS_INFO_LENGTH_MISMATCH`: the buffer has a wrong size.
     pub const INFO_LENGTH_MISMATCH: Self = Self(0xC000_0004);
     /// `STATUS_BUFFER_TOO_SMALL`.
     pub const BUFFER_TOO_SMALL: Self = Self(0xC000_0023);
     /// `STATUS_BUFFER_OVERFLOW`.
     pub const BUFFER_OVERFLOW: Self = Self(0x8000_0005);
 
-    /// Whether it tells success, or something worth knowing, but no warning
-    /// and no error (`NT_SUCCESS`).
+    /// Whether it is a success or an information, not a warning or an error (`NT_SUCCESS`).
     #[must_use]
     pub fn is_success(self) -> bool {
         self.0 < 0x8000_0000
     }
 
-    /// Whether another size of the buffer helps.
+    /// Whether a buffer of another size helps.
     fn is_about_size(self) -> bool {
         matches!(self, Self::INFO_LENGTH_MISMATCH | Self::BUFFER_TOO_SMALL | Self::BUFFER_OVERFLOW)
     }
@@ -79,16 +78,16 @@ impl fmt::Display for Status {
     }
 }
 
-/// What a call answered.
+/// The answer of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The status.
     pub status: Status,
-    /// The bytes that were written, or that it would take.
+    /// The number of bytes written or needed.
     pub length: u32,
 }
 
-/// The native function, or what stands for it in a test.
+/// The native function, or a test's stand-in for it.
 pub trait SystemInformation: Send + Sync {
     /// `NtQuerySystemInformation`: fills `buffer`, which begins at a multiple
     /// of 8, with information of a class.
@@ -100,7 +99,7 @@ pub trait SystemInformation: Send + Sync {
 pub(super) enum NoInformation {
     Failed(Class, Status),
     TooLarge(Class),
-    /// An answer shorter than the structure that it should be.
+    /// The answer is shorter than its structure.
     Short(Class, usize),
 }
 
@@ -125,13 +124,13 @@ impl fmt::Display for NoInformation {
     }
 }
 
-/// What no buffer exceeds.
+/// Limit to a buffer.
 const LARGEST: usize = 64 << 20;
 
-/// The longest structure that is no list.
+/// The length of the longest structure that is not a list.
 const LONGEST: usize = 0x1000;
 
-/// What the functions want buffers to be aligned to.
+/// The alignment of buffers that the functions require.
 const ALIGNMENT: usize = 8;
 
 /// Information, and the address at which it was written: pointers in it are
@@ -142,10 +141,10 @@ pub(super) struct Information<'a> {
     pub(super) address: u64,
 }
 
-/// Memory for answers, which only grows.
+/// Memory for answers, which never shrinks.
 pub(super) struct Buffer {
     memory: Vec<u8>,
-    /// How much of it is used; what a class needs it needs again.
+    /// The size in use; a class will need the same again.
     size: usize,
 }
 
@@ -154,7 +153,7 @@ impl Buffer {
         Self { memory: Vec::new(), size }
     }
 
-    /// Asks until the buffer is large enough.
+    /// Repeats a call until the buffer is large enough.
     pub(super) fn ask(
         &mut self,
         information: &dyn SystemInformation,
@@ -179,14 +178,14 @@ impl Buffer {
             if length >= LARGEST {
                 return Err(NoInformation::TooLarge(class));
             }
-            // By the time of the next call there may be more processes.
+            // Before the next call further processes may start.
             let wanted = told.saturating_add(told / 8);
             self.size = wanted.max(length.saturating_mul(2)).min(LARGEST);
         }
     }
 
-    /// Asks for a structure of `size` bytes; a later system's may be longer.
-    /// Several classes refuse a buffer that is larger than their structure.
+    /// Reads a structure of `size` bytes; on later systems it may be longer. Several classes refuse
+    /// a buffer that is larger than their structure.
     pub(super) fn ask_for(
         &mut self,
         information: &dyn SystemInformation,
@@ -216,7 +215,7 @@ impl Buffer {
         information.query(class, room)
     }
 
-    /// The place in the memory where an aligned buffer begins.
+    /// The offset of the first aligned byte.
     fn start(&self) -> usize {
         self.memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT)
     }
@@ -231,12 +230,12 @@ impl Buffer {
     }
 }
 
-/// A number of 32 bits at a place; `None` where the bytes end before.
+/// A 32-bit number at an offset; `None` beyond the bytes.
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// A number of 64 bits at a place.
+/// A 64-bit number at an offset.
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
@@ -246,7 +245,7 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// Answers a length that grows with every call, and notes the sizes given.
+    /// Answers with a length that grows with every call, and notes the given sizes.
     struct Growing {
         needed: usize,
         sizes: Mutex<Vec<usize>>,
@@ -282,13 +281,13 @@ mod tests {
             assert_eq!(got.bytes.len(), 100_000);
             assert_eq!(got.address, got.bytes.as_ptr().addr() as u64);
         }
-        // With some room for what comes until the next call.
+        // With room for growth until the next call.
         assert_eq!(*growing.sizes.lock().unwrap(), [64, 112_500, 112_500, 112_500]);
     }
 
     #[test]
     fn a_length_without_end_is_given_up() {
-        // One that always wants more, one that tells nothing.
+        // A function that always needs more, and one that states no length.
         for needed in [usize::MAX, 0] {
             let growing = Growing::new(needed, Some(Status::INFO_LENGTH_MISMATCH));
             let mut buffer = Buffer::new(64);
@@ -313,13 +312,13 @@ mod tests {
         let short = Growing::new(4, None);
         let failed = buffer.ask_for(&short, Class::TimeOfDay, 32).unwrap_err();
         assert!(failed.to_string().contains("answered 4 bytes"), "{failed}");
-        // A structure is asked for with its own size first.
+        // A structure is first requested with its own size.
         let longer = Growing::new(48, None);
         assert_eq!(buffer.ask_for(&longer, Class::TimeOfDay, 32).unwrap().len(), 32);
         assert_eq!(*longer.sizes.lock().unwrap(), [32, 48]);
         let greedy = Growing::new(1 << 20, None);
         assert!(buffer.ask_for(&greedy, Class::TimeOfDay, 32).is_err());
-        // One that claims to have written more than there was room for.
+        // A function that claims more bytes than the buffer has.
         let liar = Growing::new(1 << 30, Some(Status::SUCCESS));
         assert_eq!(buffer.ask(&liar, Class::Process).unwrap().bytes.len(), 64);
     }

@@ -1,31 +1,31 @@
-//! Which counters this system fills, and rows of those.
+//! The counters that this system fills, and rows of these.
 
 use perfhive_engine::standard::MOST;
 
-/// Which counters of an object are filled, as places in its table.
+/// The filled counters of an object, as positions in its table.
 ///
-/// Some fields are always meant as they are; others are known to be filled
-/// once any instance has anything but 0 in them, and stay known.
+/// Some fields are always valid; others count as filled once an instance has a value other than 0,
+/// and stay so.
 pub(super) struct Filled {
     known: u64,
-    /// Places that are never known by a value.
+    /// Positions that no value makes known.
     by_rule: u64,
 }
 
 impl Filled {
-    /// Nothing is known but what is `always` filled; `by_rule` becomes known
-    /// only by [`add`](Self::add).
+    /// Starts with the fields that are `always` filled; `by_rule` become known only by
+    /// [`add`](Self::add).
     pub(super) fn new(always: u64, by_rule: u64) -> Self {
         Self { known: always, by_rule }
     }
 
-    /// Looks at the values of an instance.
+    /// Examines the values of an instance.
     pub(super) fn see(&mut self, values: &[u64]) {
         let bits = (0..).zip(values).filter(|(_, value)| **value != 0);
         self.known |= bits.fold(0, |mask, (place, _)| mask | 1u64 << place) & !self.by_rule;
     }
 
-    /// Adds places that are known to be filled otherwise.
+    /// Adds positions that are known to be filled for another reason.
     pub(super) fn add(&mut self, mask: u64) {
         self.known |= mask;
     }
@@ -35,7 +35,7 @@ impl Filled {
     }
 }
 
-/// The values at the places in `mask`, one after the other.
+/// The values at the positions in `mask`, in order.
 pub(super) fn pick<'a>(values: &[u64], mask: u64, out: &'a mut [u64; MOST]) -> &'a [u64] {
     let wanted = (0..).zip(values).filter(|(place, _)| mask & (1u64 << place) != 0);
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! The page of the manual, which is the table.
+//! The page of the manual, generated from the table.
 
 use super::table::object_table;
 use perfhive_engine::standard::Availability;

@@ -1,5 +1,4 @@
-//! The native functions themselves, and clocks as Windows' own blocks have
-//! them.
+//! The native functions of Windows, and a clock like that of Windows' own blocks.
 
 use super::information::{Answer, Class, Status, SystemInformation};
 use crate::ffi;
@@ -19,10 +18,9 @@ impl SystemInformation for Ntdll {
 
 /// The clock for a broker with [`NativeProvider`](super::NativeProvider).
 ///
-/// `PerfTime` and `PerfFreq` are the performance counter's, as in Windows' own
-/// blocks. `PerfTime100nSec` is calendar time when the clock was made and goes
-/// on by the performance counter, so that setting the calendar does not disturb
-/// percentages, which it does in Windows' own blocks.
+/// `PerfTime` and `PerfFreq` are the performance counter's, as in Windows' own blocks.
+/// `PerfTime100nSec` starts with calendar time and continues by the performance counter, so that
+/// setting the calendar does not disturb percentages, as it does in Windows' own blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct NativeClock {
     frequency: i64,
@@ -37,11 +35,11 @@ impl Default for NativeClock {
 }
 
 impl NativeClock {
-    /// A clock that begins now.
+    /// A clock that starts now.
     #[must_use]
     pub fn new() -> Self {
         let (start, frequency) = ffi::performance_counter();
-        // Windows documents that it is never 0; a division must not rely on it.
+        // Windows documents that it is never 0; the division does not rely on it.
         Self { frequency: frequency.max(1), start, calendar: ffi::system_time() }
     }
 }
@@ -62,7 +60,7 @@ impl Clock for NativeClock {
     }
 }
 
-/// The name of this machine, as blocks carry it.
+/// The name of this machine, as in blocks.
 #[must_use]
 pub fn machine_name() -> String {
     ffi::computer_name()

@@ -10,17 +10,17 @@ use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
 
 /// The counters, in the order of the table.
 const COUNTERS: usize = 28;
-/// Those that `_Total` has: all but the priority.
+/// The counters of `_Total`: all but the priority.
 const COMMON: u64 = (1 << (COUNTERS - 1)) - 1;
-/// Times, numbers and threads: what every process has.
+/// The counters of every process: times, numbers and threads.
 const ALWAYS: u64 = 0x7F;
 
-/// Places of what is no sum.
+/// Positions of counters that are not summed.
 const ELAPSED: usize = 3;
 const ID: usize = 4;
 const PARENT: usize = 5;
 
-/// Where the threads of `_Total` hang, if it was written.
+/// The parent of `_Total`'s threads, if it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Places {
     pub(super) total: Option<u32>,
@@ -120,7 +120,7 @@ fn values(process: &Process<'_>, time: Time) -> [u64; COUNTERS] {
     ]
 }
 
-/// The values as the counters' widths take them.
+/// The values in the widths of the counters.
 fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
     for (value, counter) in values.iter_mut().zip(PROCESS.counters) {
         *value = counter.fit(*value);
@@ -128,8 +128,7 @@ fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
     values
 }
 
-/// The name of a process, as Windows' own library makes it: that of the image
-/// without `.exe`.
+/// The name of a process as in Windows' own library: that of the image without `.exe`.
 fn name<'a>(process: &Process<'a>, digits: &'a Digits) -> NameRef<'a> {
     const EXE: [u8; 4] = *b".exe";
     if process.name.is_empty() {

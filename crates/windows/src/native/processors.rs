@@ -18,7 +18,7 @@ const COUNTERS: usize = 7;
 const ALWAYS: u64 = 0b1011;
 /// % Privileged Time.
 const PRIVILEGED: u64 = 1 << 2;
-/// Place of the one count, of which `_Total` is the sum.
+/// Position of the only count, which `_Total` sums.
 const INTERRUPTS: usize = 4;
 
 pub(super) struct Writer {
@@ -46,7 +46,7 @@ impl Writer {
         for processor in processors {
             match values(processor) {
                 (values, true) => self.filled.see(&values),
-                // Kernel time without the idle time in it, or no time at all.
+                // Kernel time without the idle time that belongs in it, or no time at all.
                 (values, false) => {
                     self.filled.see(&values);
                     mask = 0;
@@ -77,8 +77,8 @@ impl Writer {
     }
 }
 
-/// The values in the order of the table, and whether the kernel's time is more
-/// than the idle time that should be in it.
+/// The values in the order of the table, and whether the kernel's time is more than the idle time
+/// that belongs in it.
 fn values(processor: &[u8; SIZE]) -> ([u64; COUNTERS], bool) {
     let time = |at| u64_at(processor, at).unwrap_or(0);
     let (idle, kernel, user, dpc, interrupt) = (time(0), time(8), time(16), time(24), time(32));

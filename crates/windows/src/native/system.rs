@@ -1,7 +1,7 @@
 //! System 2, and the time.
 //!
-//! `SYSTEM_PERFORMANCE_INFORMATION` has had 312 bytes since Windows 2000; later
-//! systems append to it. Of it are read, by their place:
+//! `SYSTEM_PERFORMANCE_INFORMATION` has had 312 bytes since Windows 2000; later systems append to
+//! it. These fields are read:
 //!
 //! | field | place | bytes |
 //! |---|---|---|
@@ -37,24 +37,24 @@ impl Time {
         Ok(Self { boot: at(0), now: at(8) })
     }
 
-    /// The start time of something that says its own is `start`: Idle and
-    /// System, which were there from the beginning, say 0.
+    /// The start time of a process from its own `start`: Idle and System, which started with the
+    /// machine, have 0.
     pub(super) fn start(self, start: u64) -> u64 {
         if start == 0 { self.boot } else { start }
     }
 }
 
-/// What the list of processes tells of the whole system.
+/// Data about the whole system from the list of processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Population {
     processes: u64,
     threads: u64,
     ready: u64,
-    /// Whether states of threads are told.
+    /// Whether the list has states of threads.
     has_states: bool,
 }
 
-/// States of threads: with a processor, and waiting for one.
+/// States of threads: running, and ready.
 const RUNNING: u32 = 2;
 const READY: [u32; 2] = [1, 7];
 
@@ -94,7 +94,7 @@ impl Writer {
             Ok(bytes) => set_counts(bytes, row),
             Err(why) => out.fault(system, None, why),
         }
-        // Not every system knows the class: what it tells is then not there.
+        // Some systems lack the class and its counters.
         if let Ok(bytes) = buffer.ask_for(information, Class::Exception, 16) {
             for (counter, at) in [(686, 0), (688, 4), (690, 8)] {
                 row.set_some(counter, u32_at(bytes, at).map(u64::from));
@@ -117,7 +117,7 @@ impl Writer {
     }
 }
 
-/// Counts of a machine that runs are never 0: those are not kept.
+/// Counts of a running machine are never 0: a 0 means that the field is not filled.
 fn set_counts(bytes: &[u8], row: &mut Row) {
     let short = |at| u64::from(u32_at(bytes, at).unwrap_or(0));
     let long = |at| u64_at(bytes, at).unwrap_or(0);
@@ -129,7 +129,7 @@ fn set_counts(bytes: &[u8], row: &mut Row) {
         row.set(16, long(8));
         row.set(18, long(16));
         row.set(20, long(24));
-        // Of 32 bits, as its parts.
+        // 32 bits wide, as its parts.
         row.set(406, reads.wrapping_add(writes) & u64::from(u32::MAX));
     }
     for (counter, at) in [(146, 296), (150, 308)] {

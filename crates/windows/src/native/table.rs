@@ -1,4 +1,4 @@
-//! What each object has here, and what it leaves out and why.
+//! The counters of each object, and the missing ones with the reason.
 
 use perfhive_engine::Cost;
 use perfhive_engine::standard::windows::{process, processor, system, thread};
@@ -7,13 +7,13 @@ use perfhive_format::CounterType;
 
 pub(super) static OBJECTS: [&Object; 4] = [&SYSTEM, &PROCESSOR, &PROCESS, &THREAD];
 
-/// The objects that are filled by the native functions.
+/// The objects of the native functions.
 #[must_use]
 pub fn object_table() -> Vec<ObjectDoc> {
     OBJECTS.into_iter().map(ObjectDoc::of).collect()
 }
 
-/// Every counter of them, present or absent, without bases; object by object.
+/// Every counter of them, present or absent, without bases, by object.
 #[must_use]
 pub fn counter_table() -> Vec<CounterDoc> {
     OBJECTS.into_iter().flat_map(counters_of).collect()
@@ -105,7 +105,7 @@ pub(super) static PROCESS: Object = Object {
     cost: Cost::Global,
     has_instances: true,
     brings: &[],
-    // The order of `processes::values`. What `_Total` has no value of is last.
+    // The order of `processes::values`. Counters without a value in `_Total` are last.
     counters: &[
         process::PROCESSOR_TIME.from("`UserTime` + `KernelTime`"),
         process::USER_TIME.from("`UserTime`"),
@@ -141,8 +141,7 @@ pub(super) static PROCESS: Object = Object {
 
 const NONE: &[Absent] = &[];
 
-/// Addresses have the width of the program's pointers, which is 8 bytes on all
-/// but old machines.
+/// Addresses have the width of the program's pointers, 8 bytes on all but old machines.
 const START_ADDRESS: Counter = Counter::new(
     thread::START_ADDRESS.index,
     thread::START_ADDRESS.help,
@@ -164,7 +163,7 @@ pub(super) static THREAD: Object = Object {
     cost: Cost::Global,
     has_instances: true,
     brings: &[230],
-    // The order of `threads::values`. What `_Total` has no value of is last.
+    // The order of `threads::values`. Counters without a value in `_Total` are last.
     counters: &[
         thread::PROCESSOR_TIME.from("`UserTime` + `KernelTime`"),
         thread::USER_TIME.from("`UserTime`"),

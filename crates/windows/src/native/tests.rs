@@ -1,4 +1,4 @@
-//! The provider over answers that are made here, sound and hostile.
+//! The provider over made-up answers, sound and hostile.
 
 use super::information::{Answer, Status, SystemInformation};
 use super::walk::{Processes, Width};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[global_allocator]
 static ALLOCATOR: perfhive_testkit::alloc::Counting = perfhive_testkit::alloc::Counting;
 
-/// A thread as it is told.
+/// A thread of the made-up list.
 #[derive(Clone, Copy, Default)]
 struct Told {
     id: u64,
@@ -27,15 +27,15 @@ struct Told {
     state: u32,
 }
 
-/// Writes a list of processes, each with its threads, for a width and an
-/// address at which the list will lie.
+/// Writes a list of processes and their threads, for a width and the address where the list will
+/// lie.
 #[derive(Clone)]
 struct List {
     width: Width,
     bytes: Vec<u8>,
-    /// Where the entry before begins.
+    /// Start of the entry before.
     last: Option<usize>,
-    /// Places of pointers, to be moved along with the list.
+    /// Offsets of pointers, which move with the list.
     pointers: Vec<usize>,
 }
 
@@ -67,7 +67,7 @@ impl List {
         self.put(begin + of(68, 80), id, word);
         self.put(begin + of(72, 88), id / 2, word);
         self.put(begin + of(76, 96), 10 + id, 4);
-        // Memory: each field a number of its own, as far as it is read.
+        // Memory: each field has a number of its own, as far as it is read.
         for (number, at) in [(1, 88), (2, 92), (4, 100), (5, 104), (7, 112), (9, 120), (10, 124)]
             .into_iter()
             .chain([(11, 128), (12, 132)])
@@ -106,7 +106,7 @@ impl List {
         self
     }
 
-    /// The list as it is at an address.
+    /// The list at an address.
     fn at(&self, address: u64) -> Vec<u8> {
         let word = if self.width == Width::Bits64 { 8 } else { 4 };
         let mut bytes = self.bytes.clone();
@@ -137,7 +137,7 @@ fn sound(width: Width) -> List {
         .process(1000, "", BOOT + 10, &[told(1004, 0, 0, 5)])
 }
 
-/// A machine whose answers are given.
+/// A machine with given answers.
 #[derive(Default)]
 struct Fake {
     list: Mutex<Option<List>>,
@@ -159,7 +159,7 @@ impl SystemInformation for Fake {
                     let length = list.bytes.len() as u32;
                     return Answer { status: Status::INFO_LENGTH_MISMATCH, length };
                 }
-                // Without an allocation: pointers are put where they belong.
+                // Pointers are moved in place, without an allocation.
                 let address = buffer.as_ptr().addr() as u64;
                 buffer[..list.bytes.len()].copy_from_slice(&list.bytes);
                 for at in &list.pointers {
@@ -184,7 +184,7 @@ impl SystemInformation for Fake {
     }
 }
 
-/// What a machine answers that has nothing odd, on the stack's arrays.
+/// The answers of a machine without peculiarities.
 fn usual(class: Class) -> Box<[u8]> {
     let mut bytes = vec![0u8; 0];
     match class {
@@ -235,7 +235,7 @@ fn faults(snapshot: &Snapshot) -> Vec<String> {
     snapshot.faults().iter().map(Fault::to_string).collect()
 }
 
-/// Every instance with its values by counter; one without a value has none.
+/// Every instance with its values by counter; an instance without values has none.
 fn table(object: PerfObject<'_>) -> Vec<(String, HashMap<u32, u64>)> {
     let plans = CounterPlan::all(object);
     let values = |block: CounterBlock<'_>| {
@@ -299,7 +299,7 @@ fn processes_threads_and_their_totals() {
     let of = |place: usize, counter: u32| processes[place].1.get(&counter).copied();
     assert_eq!((of(2, 6), of(2, 142), of(2, 144)), (Some(25), Some(20), Some(5)));
     assert_eq!((of(2, 684), of(2, 784), of(2, 1410)), (Some(BOOT + 7), Some(100), Some(50)));
-    // What was there from the beginning started with the machine.
+    // Processes without a start time started with the machine.
     assert_eq!((of(0, 684), of(1, 684)), (Some(BOOT), Some(BOOT)));
     assert_eq!((of(2, 1416), of(2, 1424), of(2, 1418)), (Some(300), Some(900), Some(300)));
     assert_eq!((of(2, 682), of(6, 682)), (Some(8), None));
@@ -339,7 +339,7 @@ fn the_system_and_its_processors() {
         (674, BOOT),
         (248, 6),
         (250, 8),
-        // One ready, one ready without a processor chosen.
+        // One ready, one ready without a chosen processor.
         (44, 2),
         (686, 0),
         (688, 9),
@@ -350,7 +350,7 @@ fn the_system_and_its_processors() {
     let processors = table(snapshot.object(TitleIndex(238)).unwrap().view());
     let names: Vec<_> = processors.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["0", "1", "_Total"]);
-    // Time is an average, a count a sum.
+    // A time is an average, a count a sum.
     for (counter, values) in [
         (6, [1000, 2000, 1500]),
         (1746, [1000, 2000, 1500]),
@@ -366,8 +366,8 @@ fn the_system_and_its_processors() {
 }
 
 #[test]
-fn what_nobody_has_is_left_out() {
-    // A system that tells no memory, no states and no switches, as Wine.
+fn fields_without_any_value_are_left_out() {
+    // A system without memory, states and switches, as Wine.
     let mut list = List::new(Width::NATIVE);
     for id in [4u64, 8] {
         let thread = Told { id, start: BOOT, user: 3, kernel: 4, switches: 0, state: 0 };
@@ -383,7 +383,7 @@ fn what_nobody_has_is_left_out() {
     fake.answers.lock().unwrap().insert(Class::Performance, Ok(performance));
     let unknown = Err(Status(0xC000_0003));
     fake.answers.lock().unwrap().insert(Class::Exception, unknown);
-    // Idle time that is not in the kernel's, and no interrupts.
+    // Idle time outside of kernel time, and no interrupts.
     let times: Vec<u8> =
         [900u64, 100, 50, 0, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
     fake.answers.lock().unwrap().insert(Class::ProcessorPerformance, Ok(times));
@@ -401,7 +401,7 @@ fn what_nobody_has_is_left_out() {
 }
 
 #[test]
-fn what_fails_costs_its_own_objects() {
+fn a_failed_query_loses_its_own_objects_only() {
     let denied = Err(Status(0xC000_0022));
     for (class, lost, left) in [
         (Class::Process, &[230, 232][..], &[2, 238][..]),
@@ -439,7 +439,7 @@ fn what_fails_costs_its_own_objects() {
 #[test]
 fn a_list_that_is_damaged_keeps_its_sound_part() {
     let list = sound(Width::NATIVE);
-    // Of the second process: its successor, threads, and name.
+    // In the second process: its successor, threads, and name.
     let second = list.width.process() + 2 * list.width.thread();
     for (at, value, what) in [
         (second, 0x10u64, "leads into the entry"),
@@ -453,7 +453,7 @@ fn a_list_that_is_damaged_keeps_its_sound_part() {
         let snapshot = collect(&mut machine, &[2, 232]);
         let object = snapshot.object(TitleIndex(230)).unwrap();
         let names: Vec<_> = table(object.view()).into_iter().map(|(name, _)| name).collect();
-        // Of a part there is no sum.
+        // A part of the processes has no sum.
         assert_eq!(names, ["Idle"], "{what}");
         assert_eq!(snapshot.object(TitleIndex(232)).unwrap().view().instances().count(), 2);
         let system = table(snapshot.object(TitleIndex(2)).unwrap().view());
@@ -461,14 +461,14 @@ fn a_list_that_is_damaged_keeps_its_sound_part() {
         let said = faults(&snapshot);
         assert_eq!(said.iter().filter(|fault| fault.contains(what)).count(), 3, "{said:?}");
     }
-    // A pointer to elsewhere.
+    // A pointer to another place.
     let bytes = list.at(0x5000);
     let walked: Vec<_> = Processes::new(&bytes, 0x50_0000, Width::NATIVE).collect();
     assert!(walked[0].is_ok() && walked[1].is_err() && walked.len() == 2);
 }
 
 #[test]
-fn no_damage_does_harm() {
+fn damaged_lists_are_read_without_a_panic() {
     for width in [Width::Bits32, Width::Bits64] {
         let sound = sound(width).at(0x10_0000);
         let walk = |bytes: &[u8]| {
@@ -477,7 +477,7 @@ fn no_damage_does_harm() {
                 entries += 1 + process.threads.count();
                 assert!(process.name.len() % 2 == 0 && process.name.len() < 1 << 16);
             }
-            // No more than there are bytes for.
+            // At most as many as the bytes allow.
             assert!(entries <= bytes.len() / width.thread());
         };
         for length in 0..sound.len() {
@@ -497,7 +497,7 @@ fn no_damage_does_harm() {
 }
 
 #[test]
-fn every_rule_of_a_source_is_kept() {
+fn the_provider_passes_the_conformance_suite_of_sources() {
     let machine = || machine(with(sound(Width::NATIVE)));
     conformance::source(|| Box::new(machine()));
     conformance::source(|| Box::new(perfhive_engine::Cached::new(machine())));
@@ -513,7 +513,7 @@ fn a_process_is_known_by_number_and_start() {
     let identity = |reading: &Reading| reading.identity.clone();
     let expected = Identity::Process { id: 100, start: BOOT + 7 };
     assert!(query.readings().iter().all(|reading| identity(reading) == Some(expected.clone())));
-    // The number comes back with another process.
+    // The number returns with another process.
     let other =
         List::new(Width::NATIVE).process(100, "Notepad.exe", BOOT + 99, &[told(104, 900, 900, 2)]);
     *fake.list.lock().unwrap() = Some(other);
@@ -522,7 +522,7 @@ fn a_process_is_known_by_number_and_start() {
 }
 
 #[test]
-fn nothing_is_allocated_once_warm() {
+fn warm_samples_allocate_nothing() {
     let fake = with(sound(Width::NATIVE));
     let all = [Class::Performance, Class::TimeOfDay, Class::ProcessorPerformance, Class::Exception];
     for class in all {
@@ -541,14 +541,14 @@ fn nothing_is_allocated_once_warm() {
     assert_eq!(snapshot.objects().count(), 4);
 }
 
-/// What is taken without being told, and whether anything was told.
+/// The number of unreported allocations, and whether any was reported.
 fn untold(machine: &mut Broker, request: &Ask, snapshot: &mut Snapshot) -> (u64, bool) {
     let ((), taken) = count(|| machine.collect(request, snapshot).unwrap());
     (if snapshot.has_grown() { 0 } else { taken.count }, snapshot.has_grown())
 }
 
 #[test]
-fn samples_of_what_lasts_allocate_nothing() {
+fn samples_with_lasting_faults_allocate_nothing() {
     let fake = with(sound(Width::NATIVE));
     let all = [Class::Performance, Class::TimeOfDay, Class::ProcessorPerformance, Class::Exception];
     for class in all {
@@ -559,8 +559,8 @@ fn samples_of_what_lasts_allocate_nothing() {
     let objects = [2, 230, 232, 238].map(TitleIndex).to_vec();
     let request = Ask::new(ObjectQuery::Indexes(objects));
     let mut snapshot = Snapshot::new();
-    // More processes than there is room for; then what does not answer, and a list that
-    // makes no sense, each for good.
+    // More processes than there is room for; then a function that does not answer, and a damaged
+    // list, both for good.
     let mut many = sound(Width::NATIVE);
     for id in 0..4000 {
         many = many.process(2000 + 4 * id, "many.exe", BOOT + id, &[told(2002 + 4 * id, 1, 1, 2)]);

@@ -11,19 +11,19 @@ use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
 
 /// The counters, in the order of the table.
 const COUNTERS: usize = 12;
-/// Those that `_Total` has: no priorities, address, state and reason.
+/// The counters of `_Total`: without priorities, address, state and reason.
 const COMMON: u64 = 0x7F;
-/// Times and numbers: what every thread has.
+/// The counters of every thread: times and numbers.
 const ALWAYS: u64 = 0x3F;
 /// State and reason.
 const STATE: u64 = 0b11 << 10;
 
-/// Places of what is no sum.
+/// Positions of counters that are not summed.
 const ELAPSED: usize = 3;
 const PROCESS_ID: usize = 4;
 const ID: usize = 5;
 
-/// The state of a thread that has a processor.
+/// The state of a running thread.
 const RUNNING: u32 = 2;
 
 pub(super) struct Writer {
@@ -46,7 +46,7 @@ impl Writer {
     ) -> Result<(), ProviderError> {
         for thread in list.clone().flatten().flat_map(|process| process.threads) {
             self.filled.see(&values(&thread, time));
-            // Whoever asks is running: where nobody is, states are not told.
+            // The calling thread is running: if no thread is, the system does not fill states.
             if thread.state == RUNNING {
                 self.filled.add(STATE);
             }
@@ -111,7 +111,7 @@ fn values(thread: &Thread, time: Time) -> [u64; COUNTERS] {
     ]
 }
 
-/// The values as the counters' widths take them.
+/// The values in the widths of the counters.
 fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
     for (value, counter) in values.iter_mut().zip(THREAD.counters) {
         *value = counter.fit(*value);

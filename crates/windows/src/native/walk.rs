@@ -1,4 +1,4 @@
-//! The list of processes and threads that `SystemProcessInformation` is.
+//! The list of processes and threads of `SystemProcessInformation`.
 //!
 //! A chain of `SYSTEM_PROCESS_INFORMATION`, each with its threads behind it
 //! (`SYSTEM_THREAD_INFORMATION`); `NextEntryOffset` leads from one to the next
@@ -22,9 +22,8 @@
 //! | six I/O counts and sizes | 208 | 136 |
 //! | threads, each | 256, 80 | 184, 64 |
 //!
-//! `PrivatePageCount` is in bytes, whatever its name says. A 32-bit program
-//! gets the 32-bit structures on 64-bit Windows too, so the width is the
-//! program's own.
+//! `PrivatePageCount` is in bytes, despite its name. A 32-bit program gets the 32-bit structures on
+//! 64-bit Windows too, so the width is the program's own.
 
 use super::information::{u32_at, u64_at};
 use std::fmt;
@@ -37,7 +36,7 @@ pub(super) enum Width {
 }
 
 impl Width {
-    /// That of this program.
+    /// The width of this program.
     pub(super) const NATIVE: Self =
         if size_of::<usize>() == 8 { Self::Bits64 } else { Self::Bits32 };
 
@@ -59,7 +58,7 @@ impl Width {
     }
 }
 
-/// Fields of a structure; every place is inside of it, which was tested before.
+/// Fields of a structure; all offsets were tested to be inside it.
 #[derive(Clone, Copy, Debug)]
 struct Fields<'a> {
     bytes: &'a [u8],
@@ -89,20 +88,19 @@ impl Fields<'_> {
 pub(super) struct Process<'a> {
     pub(super) id: u64,
     pub(super) parent: u64,
-    /// The image's name in UTF-16, low byte first, up to the first NUL; empty
-    /// where there is none.
+    /// The image's name in UTF-16, low byte first, up to the first NUL; empty without a name.
     pub(super) name: &'a [u8],
     pub(super) priority: u32,
     pub(super) handles: u32,
-    /// FILETIME; 0 of those that came with the machine.
+    /// FILETIME; 0 for processes that started with the machine.
     pub(super) start: u64,
     pub(super) user: u64,
     pub(super) kernel: u64,
     pub(super) page_faults: u32,
     pub(super) memory: Memory,
-    /// Reads, writes, others; bytes of reads, writes, others.
+    /// Counts of reads, writes and others, then their bytes.
     pub(super) io: [u64; 6],
-    /// What the process says of its number of threads.
+    /// The number of threads that the process states.
     pub(super) thread_count: u32,
     pub(super) threads: Threads<'a>,
 }
@@ -138,7 +136,7 @@ pub(super) struct Thread {
     pub(super) wait_reason: u32,
 }
 
-/// Where a list makes no sense.
+/// Why a list is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Damage {
     at: usize,
@@ -151,12 +149,11 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The processes of a list. What is damaged ends it; it never loops, since it
-/// only goes forwards.
+/// The processes of a list. A damaged entry ends it; it cannot loop, since it only goes forwards.
 #[derive(Clone, Debug)]
 pub(super) struct Processes<'a> {
     bytes: &'a [u8],
-    /// Where the bytes lay when they were filled.
+    /// The address of the bytes when they were filled.
     address: u64,
     width: Width,
     next: Option<usize>,
@@ -221,7 +218,7 @@ impl<'a> Processes<'a> {
         Ok((process, next))
     }
 
-    /// The bytes of the image's name, `None` where they lie elsewhere.
+    /// The bytes of the image's name; `None` if they lie outside.
     fn name(&self, fields: Fields<'_>) -> Option<&'a [u8]> {
         let length = (fields.u32(56, 56) & 0xFFFF) as usize;
         if length == 0 {
