@@ -224,7 +224,10 @@ fn a_reused_pid_is_not_the_publishing_process() {
     let folder = Folder::new();
     let category = shop(&folder).publish().unwrap();
     let mut bytes = std::fs::read(category.path()).unwrap();
-    assert_eq!(u64::from_le_bytes(bytes[120..128].try_into().unwrap()), std::process::id().into());
+    assert_eq!(
+        u64::from_le_bytes(bytes[120..128].try_into().unwrap()),
+        u64::from(std::process::id())
+    );
     drop(category);
     let same = put(&folder, "same.counters", &bytes);
     assert_eq!(Reader::new(&folder).read().len(), 1);

@@ -58,7 +58,7 @@ pub(super) static SYSTEM: Object = Object {
 
 const NO_INTERRUPT_INFORMATION: &str = "`SystemInterruptInformation` would tell it, which Windows \
     documents as unpredictable bytes, and which Wine answers so.";
-const NO_C_STATES: &str = "`SystemProcessorIdleInformation` tells it, whose structure Windows has \
+const NO_C_STATES: &str = "It is only in `SystemProcessorIdleInformation`, a structure that Windows has \
     changed several times.";
 
 pub(super) static PROCESSOR: Object = Object {
