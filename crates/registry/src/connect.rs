@@ -30,30 +30,18 @@ pub struct Line {
     /// The timeout of the connection.
     pub limit: Duration,
     is_dialing: AtomicBool,
-    up_since: Mutex<Option<Instant>>,
 }
 
 impl Line {
     /// A line to a machine, without a connection so far.
     #[must_use]
     pub fn to(host: &str, limit: Duration) -> Self {
-        let (is_dialing, up_since) = (AtomicBool::new(false), Mutex::new(None));
-        Self { host: host.to_string(), limit, is_dialing, up_since }
+        Self { host: host.to_string(), limit, is_dialing: AtomicBool::new(false) }
     }
 
     /// Whether a connection is being made.
     pub fn is_dialing(&self) -> bool {
         self.is_dialing.load(Ordering::Acquire)
-    }
-
-    /// The moment since which there is a connection; `None` without one.
-    pub fn up_since(&self) -> Option<Instant> {
-        *self.up_since.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set_up(&self, is_up: bool) {
-        let mut since = self.up_since.lock().unwrap_or_else(PoisonError::into_inner);
-        *since = is_up.then(Instant::now);
     }
 }
 
@@ -103,7 +91,6 @@ impl<R: Send + 'static> Dialer<R> {
                 Err(NOT_REACHED)
             }
         };
-        self.line.set_up(answer.is_ok());
         self.line.is_dialing.store(false, Ordering::Release);
         answer
     }
@@ -161,7 +148,6 @@ impl<R: PerfRegistry + 'static> PerfRegistry for Remote<R> {
         };
         if is_lost(code) {
             self.connection = None;
-            self.dialer.line.set_up(false);
         }
         code
     }

@@ -18,21 +18,19 @@ const QUERIES: usize = 64;
 pub(crate) struct Hangs {
     queries: Vec<ObjectQuery>,
     objects: Vec<TitleIndex>,
-    /// Whether the query hung before this source was made, and no search was made for the provider.
-    is_news: bool,
     probe: Duration,
 }
 
 impl Default for Hangs {
     fn default() -> Self {
-        Self::of(None, PROBE)
+        Self::with_probe(PROBE)
     }
 }
 
 impl Hangs {
-    pub(crate) fn of(query: Option<ObjectQuery>, probe: Duration) -> Self {
-        let is_news = query.is_some();
-        Self { queries: query.into_iter().collect(), objects: Vec::new(), is_news, probe }
+    /// No hang so far; a provider that is asked alone has the time `probe`.
+    pub(crate) fn with_probe(probe: Duration) -> Self {
+        Self { queries: Vec::new(), objects: Vec::new(), probe }
     }
 
     /// The time of a provider that is asked alone.
@@ -69,7 +67,6 @@ impl Hangs {
 
     /// Notes the objects that a search for the cause of a hanging query found.
     pub(crate) fn found(&mut self, objects: &[TitleIndex], query: &ObjectQuery) {
-        self.is_news = false;
         self.objects.clear();
         self.objects.extend_from_slice(objects);
         self.objects.sort_unstable();
@@ -83,11 +80,10 @@ impl Hangs {
     /// Whether all calls have returned.
     pub(crate) fn are_over(&self, registry: &mut dyn PerfRegistry) -> bool {
         let is_any = !self.queries.is_empty() || !self.objects.is_empty();
-        is_any && !self.is_news && registry.hanging() == 0
+        is_any && registry.hanging() == 0
     }
 
     pub(crate) fn forget(&mut self) {
-        self.is_news = false;
         self.queries.clear();
         self.objects.clear();
     }

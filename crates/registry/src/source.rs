@@ -44,7 +44,7 @@ fn stays_away(host: Option<&str>) -> String {
 /// one call of `RegQueryValueExW`.
 ///
 /// A collection takes as long as its slowest provider, for ever if one hangs: [`Relay`] adds
-/// timeouts.
+/// a timeout to each call.
 ///
 /// [`Relay`]: crate::Relay
 pub struct RegistrySource {
@@ -121,16 +121,10 @@ impl RegistrySource {
         }
     }
 
-    /// A source over calls with a timeout. `hung` is the query that timed out before; a provider that
-    /// is asked alone has the time `probe`.
-    pub(crate) fn carefully(
-        name: &str,
-        registry: Watched,
-        probe: Duration,
-        hung: Option<ObjectQuery>,
-    ) -> Self {
-        let mut source = Self::over(name, Box::new(registry));
-        source.hangs = Hangs::of(hung, probe);
+    /// A source over calls with a timeout; a provider that is asked alone has the time `probe`.
+    pub(crate) fn watching(name: &str, calls: Watched, probe: Duration) -> Self {
+        let mut source = Self::over(name, Box::new(calls));
+        source.hangs = Hangs::with_probe(probe);
         source
     }
 

@@ -19,8 +19,9 @@ pub type Make = Box<dyn Fn() -> Box<dyn PerfRegistry> + Send>;
 /// A registry with a timeout on each call, whatever a provider does.
 ///
 /// Windows collects on the calling thread. A call that does not return in time is an error,
-/// `ERROR_TIMEOUT`, and its thread is left behind; the next call is made on another one. Values in
-/// which provider libraries have no part are read on the caller's thread.
+/// `ERROR_TIMEOUT`, and its thread is left behind; the next call is made on another one. Values and keys in
+/// which provider libraries have no part are read on the caller's thread, of another machine by a connection
+/// of their own.
 pub(crate) struct Watched {
     make: Make,
     own: Box<dyn PerfRegistry>,
@@ -109,6 +110,7 @@ impl PerfRegistry for Watched {
                 return code;
             }
             self.helper = Helper::start(registry);
+            let _ = self.own.connect();
         }
         let Some(helper) = &self.helper else { return INTERNAL };
         let mut copy = self.spare.take().unwrap_or_else(|| ValueName::new(""));
@@ -123,8 +125,9 @@ impl PerfRegistry for Watched {
                 *reply = call.reply;
                 self.spare = Some(call.name);
                 if is_lost(code) {
-                    // The next call makes a new connection.
+                    // The next call makes new connections.
                     self.helper = None;
+                    self.own = (self.make)();
                 }
                 code
             }

@@ -43,14 +43,13 @@ pub fn remote_source(name: &str, host: &str) -> RegistrySource {
     RegistrySource::over(name, Box::new(Remote::new(dialer, ffi::user_language())))
 }
 
-/// The counters of this machine, read on a thread of its own. Once a question hangs for
-/// `patience`, or for ten seconds, providers are asked one by one on threads that are left behind
-/// if they do not come back; the objects of all other providers are there.
+/// The counters of this machine, read on a thread of its own. Each call has the timeout `patience`; after
+/// one that timed out, providers are asked one by one, and those that hang are left out.
 ///
 /// # Errors
 /// Where no thread can be started.
 pub fn local_relay(name: &str, patience: Duration) -> Result<Relay, SourceError> {
-    Relay::watching(local_source(name), patience, Box::new(|| Box::new(Local::new())))
+    Relay::watching(name, patience, Box::new(|| Box::new(Local::new())))
 }
 
 /// As [`local_relay`], for [another machine](remote_source). The connection has a timeout of its
