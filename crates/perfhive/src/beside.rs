@@ -206,7 +206,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         let is_partial = titles.lacks().is_some();
         let mut settled = Some(());
         for (name, verdict) in &mut self.names {
-            let meant = titles.indexes(name);
+            let meant = titles.indexes(name.trim());
             let has = |mine: Arc<Catalogue>| meant.iter().any(|one| mine.object(*one).is_some());
             let answer = match meant.is_empty() {
                 true => Ok(false),

@@ -5,35 +5,17 @@
 //! denied, or a provider hangs and all others with it. Native functions still have the kernel's own
 //! numbers.
 //!
-//! # States of the first source
-//!
-//! | state | objects of the second source that are used |
-//! |---|---|
-//! | undecided: no answer so far | none; asks fail |
-//! | good | those that the first source lacks |
-//! | broken: no answer, or denied | all |
-//!
-//! | event | from | to |
-//! |---|---|---|
-//! | the catalogue lists the wanted objects, or some of them | undecided, good | good |
-//! | the first answer is an error, or the timeout passed without an answer | undecided | broken |
-//! | the deadline of the caller passed before the timeout | any | unchanged |
-//! | a timeout, and a trial fails, too | good | broken |
-//! | access is denied, or two asks in a row fail or lack an object, and a trial fails, too | good | broken |
-//! | the same, and the trial lacks objects | good | good, with these objects from the second source |
-//! | two trials in a row have objects that were missing | good, broken | good |
-//! | the generation of the first source changed, and its catalogue can be read | good, broken | good |
-//!
-//! A trial asks the first source for the wanted objects that the second one can fill, with a limit of
-//! half a second. Trials are made 5 seconds after a decision, and after each failed trial the pause
-//! doubles, up to five minutes.
+//! The states of the first source are those of `health.rs`: undecided (asks fail), good (the second source
+//! has the objects that the first one lacks), and broken (the second source has all that it can).
 
 mod decide;
+mod health;
 #[cfg(test)]
 mod tests;
 
 use crate::relay::Relay;
-use decide::{Decision, IN_A_ROW};
+use decide::Decision;
+use health::{Event, Health};
 use perfhive_engine::{
     Ask, Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Snapshot, Source, SourceError,
     SourceErrorKind, TitleDatabase,
@@ -45,7 +27,7 @@ use std::time::{Duration, Instant};
 /// A source with the objects of a first source, and of a second one those that the first one lacks.
 ///
 /// The first source works on a thread of its own, since it may hang. Its states are those of the
-/// module's table. Only objects that are wanted are looked for in it, each before the first answer.
+/// state machine in `health.rs`. Only objects that are wanted are looked for in it, each before the first answer.
 ///
 /// A [deadline](Ask::until) that passes before the timeout of the first source decides nothing: the
 /// ask fails, and the next one tries again. Otherwise a short deadline would switch the source of an
@@ -57,18 +39,15 @@ pub struct Fallback<B> {
     first: Relay,
     second: B,
     clock: Box<dyn Fn() -> Instant + Send>,
+    health: Health,
     /// `None` while undecided.
     decision: Option<Decision>,
-    /// The time of the first look that ended with the deadline of its caller.
-    undecided: Option<Instant>,
     /// Number of decisions, for the catalogue's generation.
     decisions: u64,
     /// The objects that the second source can fill.
     capable: Vec<TitleIndex>,
     /// Those of them that were wanted, and looked for in the first source.
     looked_at: Vec<TitleIndex>,
-    /// Asks in a row that failed, or lacked one of these objects.
-    failures: u32,
     /// The parts of an ask for the second and the first source, and the second one's answer.
     asked: Ask,
     rest: Ask,
@@ -110,12 +89,11 @@ impl<B: Source> Fallback<B> {
             first,
             second,
             clock: Box::new(Instant::now),
+            health: Health::NEW,
             decision: None,
-            undecided: None,
             decisions: 0,
             capable: Vec::new(),
             looked_at: Vec::new(),
-            failures: 0,
             trial: Ask::new(ObjectQuery::Global),
             tried: Snapshot::new(),
             asked: Ask::new(ObjectQuery::Global),
@@ -207,14 +185,13 @@ impl<B: Source> Fallback<B> {
                 };
                 let mut expected =
                     self.capable.iter().filter(is_wanted).filter(|name| !known.contains(name));
-                if expected.all(|name| out.object(*name).is_some()) {
-                    self.failures = 0;
-                    return Ok(false);
-                }
-                self.failures += 1;
-                if self.failures >= IN_A_ROW {
-                    self.doubt(request.until);
-                }
+                let is_complete = expected.all(|name| out.object(*name).is_some());
+                let until = request.until;
+                self.note(
+                    if is_complete { Event::Complete } else { Event::Incomplete },
+                    None,
+                    until,
+                );
                 Ok(self.decisions != decisions)
             }
             Err(error) => {
@@ -314,9 +291,7 @@ impl<B: Source> Source for Fallback<B> {
             ObjectQuery::Costly | ObjectQuery::Foreign(_) => &nothing,
         };
         // Readers ask for the generation before each sample, which decides; once is enough.
-        if self.decision.as_ref().is_none_or(|decision| self.is_due(decision))
-            || self.is_news(&wanted.objects)
-        {
+        if self.decision.is_none() || self.is_due() || self.is_news(&wanted.objects) {
             self.decide(wanted)?;
         }
         let (mut first, mut second) = self.divide(request);

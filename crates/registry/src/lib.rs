@@ -13,7 +13,8 @@
 //! | `read.rs`, `explain.rs`, `titles.rs` | reading a value; errors in words; title lists |
 //! | `parts.rs`, `hangs.rs`, `watched.rs` | reading provider by provider; providers that hang |
 //! | `source.rs` | [`RegistrySource`] |
-//! | `relay.rs`, `fallback.rs` | a registry on a thread of its own; a second source while it hangs or is broken |
+//! | `relay.rs`, `fallback.rs` | a registry on a thread of its own; a second source for what it lacks |
+//! | `fallback/health.rs` | the state machine of a registry: undecided, good, broken |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

@@ -1,6 +1,7 @@
-//! The decision of [`Fallback`]: the state of the first source, and its transitions.
+//! Asks the first source what its [`Health`](super::health::Health) needs to know, and does what follows.
 
 use super::Fallback;
+use super::health::{Event, Failure, Next, State, Trial};
 use crate::relay::HANGS;
 use perfhive_engine::{
     Ask, Catalogue, NO_OBJECT, ObjectQuery, Source, SourceError, SourceErrorKind,
@@ -13,34 +14,19 @@ use std::time::{Duration, Instant};
 const PROCESS: TitleIndex = TitleIndex(230);
 const THREAD: TitleIndex = TitleIndex(232);
 
-/// How many asks in a row must fail, or lack an object, before the second source is used; and how many
-/// trials in a row must have it before that ends.
-pub(super) const IN_A_ROW: u32 = 2;
-/// The pause before a trial: the first, and the longest after doubling with each failed trial.
-pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(5);
-pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// How long a caller waits for a trial.
 const TRIAL: Duration = Duration::from_millis(500);
 
-/// A decision: the state of the first source, and the objects of the second one that are used.
+/// What follows from the state of the first source, once it is decided.
 pub(super) struct Decision {
-    pub(super) first: FirstState,
+    /// The last known generation of the first source's catalogue.
+    pub(super) seen: u64,
+    /// Why the first source is broken, if it is.
+    pub(super) broken: Option<SourceError>,
+    /// The objects of the second source that are used.
     pub(super) objects: Vec<TitleIndex>,
     /// The decision in words, unless there is nothing to report.
     pub(super) reason: Option<String>,
-    /// The time of the next trial, and the pause after it if it fails.
-    pub(super) again: Instant,
-    pub(super) pause: Duration,
-    /// Trials in a row that had objects that were missing.
-    pub(super) answered: u32,
-}
-
-/// The state of the first source.
-pub(super) enum FirstState {
-    /// It answers; the generation of its catalogue at the last look.
-    Good(u64),
-    /// It does not answer, with the reason; the last known generation.
-    Broken(SourceError, u64),
 }
 
 impl<B: Source> Fallback<B> {
@@ -75,13 +61,13 @@ impl<B: Source> Fallback<B> {
             self.look_at(wanted);
         }
         let Some(decision) = &self.decision else { return self.decide_first(ask) };
-        let is_due = self.is_due(decision);
-        let (FirstState::Good(seen) | FirstState::Broken(_, seen)) = decision.first;
-        let is_news = is_news && matches!(decision.first, FirstState::Good(_));
+        let seen = decision.seen;
+        let is_due = self.is_due();
+        let is_broken = self.health.state == State::Broken;
         // A broken source must not cost each reader its deadline.
-        let limit = self.broken().map(|_| TRIAL);
+        let limit = is_broken.then_some(TRIAL);
         let generation = self.generation(ask.until, limit).unwrap_or(seen);
-        if generation == seen && !is_news {
+        if generation == seen && (is_broken || !is_news) {
             if is_due {
                 self.try_again(ask.until);
             }
@@ -89,14 +75,14 @@ impl<B: Source> Fallback<B> {
         }
         let begun = Instant::now();
         // If the first source is broken, the other half of the time is for the second one.
-        let limit = self.broken().and_then(|_| half_of_what_is_left(ask.until));
+        let limit = half_of_what_is_left(ask.until).filter(|_| is_broken);
         match (self.look(ask, limit), &mut self.decision) {
             (Ok(catalogue), _) => self.settle(&catalogue, None),
             // The registration did not mend it; or there was no time to see that.
-            (Err(_), Some(Decision { first: FirstState::Broken(_, seen), again, pause, .. })) => {
-                *seen = generation;
+            (Err(_), Some(decision)) if is_broken => {
+                decision.seen = generation;
                 if self.first.is_late() && limit.is_some() {
-                    (*again, *pause) = ((self.clock)() + FIRST_PAUSE, FIRST_PAUSE * 2);
+                    self.health.try_soon((self.clock)());
                 }
             }
             (Err(error), _) => {
@@ -111,16 +97,18 @@ impl<B: Source> Fallback<B> {
 
     /// Decides for the first time.
     fn decide_first(&mut self, ask: &Ask) -> Result<(), SourceError> {
-        let begun = Instant::now();
+        let begun = (self.clock)();
         match self.look(ask, None) {
             Ok(catalogue) => self.settle(&catalogue, None),
             Err(error) => {
-                // Each caller so far may have had a short deadline.
-                let since = *self.undecided.get_or_insert(begun);
-                if self.decides_nothing() && since.elapsed() < self.first.longest() {
-                    return Err(error);
+                let failure = match self.decides_nothing() {
+                    true => Failure::Late(begun, self.first.longest()),
+                    false => Failure::Other,
+                };
+                match self.health.on(Event::Failed(failure), (self.clock)()) {
+                    Next::Break => self.break_with(&error),
+                    _ => return Err(error),
                 }
-                self.break_with(&error);
             }
         }
         Ok(())
@@ -132,8 +120,9 @@ impl<B: Source> Fallback<B> {
     }
 
     /// Whether it is time for a trial.
-    pub(super) fn is_due(&self, decision: &Decision) -> bool {
-        !decision.objects.is_empty() && (self.clock)() >= decision.again
+    pub(super) fn is_due(&self) -> bool {
+        let lacks = |decision: &Decision| !decision.objects.is_empty();
+        self.decision.as_ref().is_some_and(lacks) && self.health.is_due((self.clock)())
     }
 
     /// The catalogue of the first source, for the objects that are looked for or for all. A late answer
@@ -164,31 +153,19 @@ impl<B: Source> Fallback<B> {
         self.first.collect(&self.trial, &mut self.tried)
     }
 
-    /// Makes a trial for objects that were missing, and notes its result.
+    /// Makes a trial for objects that were missing.
     fn try_again(&mut self, until: Option<Instant>) {
         let limit = half_of_what_is_left(until).map_or(TRIAL, |half| half.min(TRIAL));
         let tried = self.try_first(until, limit);
-        let now = (self.clock)();
-        let Some(decision) = &mut self.decision else { return };
-        if tried.is_err() && limit < TRIAL && self.first.is_late() {
-            // The trial had less time than it may take.
-            decision.again = now + FIRST_PAUSE;
-            return;
-        }
+        let missing = self.decision.as_ref().map_or(&[][..], |decision| &decision.objects);
         let has = |name: &TitleIndex| self.tried.object(*name).is_some();
-        let has_more = match decision.first {
-            FirstState::Good(_) => decision.objects.iter().any(has),
-            FirstState::Broken(..) => true,
+        let ending = match tried {
+            Err(_) if limit < TRIAL && self.first.is_late() => Trial::TooShort,
+            Err(_) => Trial::Failed,
+            Ok(()) if self.broken().is_some() || missing.iter().any(has) => Trial::Delivered,
+            Ok(()) => Trial::Empty,
         };
-        if tried.is_err() || !has_more {
-            decision.answered = 0;
-            decision.again = now + decision.pause;
-            decision.pause = (decision.pause * 2).min(LONGEST_PAUSE);
-            return;
-        }
-        decision.answered += 1;
-        decision.again = now + FIRST_PAUSE;
-        if decision.answered < IN_A_ROW {
+        if self.health.on(Event::Tried(ending), (self.clock)()) != Next::List {
             return;
         }
         let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
@@ -216,48 +193,53 @@ impl<B: Source> Fallback<B> {
             let names = self.names(&names);
             reason = names.map(|names| format!("{names} from the registry again, which has them"));
         }
-        (self.failures, self.undecided) = (0, None);
-        let first = FirstState::Good(catalogue.generation);
-        self.decided(first, objects, reason);
+        self.health.on(Event::Listed, (self.clock)());
+        self.decided(Decision { seen: catalogue.generation, broken: None, objects, reason });
     }
 
     /// Handles a failed ask to the first source, which began at `begun`.
     pub(super) fn failed(&mut self, error: &SourceError, begun: Instant, until: Option<Instant>) {
-        if self.decides_nothing() {
-            return;
-        }
-        self.failures += 1;
         let enough = self.first.patience().map_or(HANGS, |patience| patience.min(HANGS));
-        let hangs = self.first.hangs()
-            || error.kind() == SourceErrorKind::Deadline && begun.elapsed() >= enough;
-        if hangs && self.try_first(until, TRIAL).is_err() {
-            if !self.has_no_time(until) {
-                self.break_with(error);
-            }
-        } else if hangs {
-            // Only these objects hang.
-            self.failures = 0;
-        } else if self.failures >= IN_A_ROW || error.kind() == SourceErrorKind::Denied {
+        let failure = match error.kind() {
+            _ if self.decides_nothing() => Failure::Late(begun, self.first.longest()),
+            _ if self.first.hangs() => Failure::Hang,
+            SourceErrorKind::Deadline if begun.elapsed() >= enough => Failure::Hang,
             // Denied means that all objects are.
-            self.doubt(until);
-        }
+            SourceErrorKind::Denied => Failure::Denied,
+            _ => Failure::Other,
+        };
+        self.note(Event::Failed(failure), Some(error), until);
     }
 
-    /// Whether the trial just made decides nothing, since it had less time than it may take. The next ask
-    /// makes another.
-    fn has_no_time(&self, until: Option<Instant>) -> bool {
-        Ask::nothing().until(until).is_over() && self.decides_nothing()
-    }
-
-    /// Makes a trial after repeated failures: the first source may be broken, or only the objects that
-    /// were asked for.
-    pub(super) fn doubt(&mut self, until: Option<Instant>) {
-        if let Err(error) = self.try_first(until, TRIAL) {
-            if !self.has_no_time(until) {
-                self.break_with(&error);
+    /// Takes an event of an ask, and makes a check if the first source is in doubt: it may be broken, or
+    /// only the objects that were asked for.
+    pub(super) fn note(
+        &mut self,
+        event: Event,
+        error: Option<&SourceError>,
+        until: Option<Instant>,
+    ) {
+        let Next::Check(is_hang) = self.health.on(event, (self.clock)()) else { return };
+        let checked = self.try_first(until, TRIAL);
+        let is_too_short = Ask::nothing().until(until).is_over() && self.decides_nothing();
+        let ending = match &checked {
+            Ok(()) => Trial::Empty,
+            Err(_) if is_too_short => Trial::TooShort,
+            Err(_) => Trial::Failed,
+        };
+        let next = self.health.on(Event::Checked(ending, is_hang), (self.clock)());
+        match (next, checked) {
+            // The timeout is the better reason.
+            (Next::Break, Err(check)) => {
+                self.break_with(error.filter(|_| is_hang).unwrap_or(&check))
             }
-            return;
+            (Next::List, _) => self.list_again(until),
+            _ => {}
         }
+    }
+
+    /// Reads the catalogue after a check, and decides anew if objects are missing that were not before.
+    fn list_again(&mut self, until: Option<Instant>) {
         let has = |name: &TitleIndex| self.tried.object(*name).is_some();
         let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
         match self.look(&Ask::nothing().until(until), Some(TRIAL)) {
@@ -265,20 +247,20 @@ impl<B: Source> Fallback<B> {
                 let looked_at = &self.looked_at;
                 let lacks = |name| looked_at.contains(name) && !delivered.contains(name);
                 let known = self.decision.as_ref().map_or(&[][..], |before| &before.objects);
-                // Objects that are known to be missing need no new decision.
                 if self.capable.iter().any(|name| lacks(name) && !known.contains(name)) {
                     self.settle(&catalogue, Some(&delivered));
                 }
-                self.failures = 0;
             }
-            Err(_) if self.has_no_time(until) => {}
-            Err(error) => self.break_with(&error),
+            Err(_) if Ask::nothing().until(until).is_over() && self.decides_nothing() => {}
+            Err(error) => {
+                self.health.on(Event::Checked(Trial::Failed, false), (self.clock)());
+                self.break_with(&error);
+            }
         }
     }
 
-    /// Decides for broken.
+    /// Uses the second source for everything.
     fn break_with(&mut self, error: &SourceError) {
-        self.undecided = None;
         let objects = self.capable.clone();
         let native =
             "`-s native:` reads System, Processor, Process and Thread without the registry";
@@ -297,16 +279,15 @@ impl<B: Source> Fallback<B> {
         let cause = format!("its counters cannot be read: {}", error.message());
         let reason = self.names(&objects).map(|names| by_native(&names, &cause));
         let known = self.generation(None, Some(TRIAL));
-        let first = FirstState::Broken(why, known.unwrap_or(self.first.last_generation()));
-        self.decided(first, objects, reason);
+        let seen = known.unwrap_or(self.first.last_generation());
+        self.decided(Decision { seen, broken: Some(why), objects, reason });
     }
 
-    fn decided(&mut self, first: FirstState, objects: Vec<TitleIndex>, reason: Option<String>) {
-        let same = self.decision.as_ref().is_some_and(|old| old.reason == reason);
+    fn decided(&mut self, decision: Decision) {
+        let reason = &decision.reason;
+        let same = self.decision.as_ref().is_some_and(|old| old.reason == *reason);
         self.told = reason.is_none() || self.told && same;
-        let again = (self.clock)() + FIRST_PAUSE;
-        let pause = FIRST_PAUSE * 2;
-        self.decision = Some(Decision { first, objects, reason, again, pause, answered: 0 });
+        self.decision = Some(decision);
         self.decisions += 1;
         self.catalogue = None;
     }
@@ -324,10 +305,7 @@ impl<B: Source> Fallback<B> {
 
     /// The reason why the first source is broken, if it is.
     pub(super) fn broken(&self) -> Option<&SourceError> {
-        match &self.decision {
-            Some(Decision { first: FirstState::Broken(why, _), .. }) => Some(why),
-            _ => None,
-        }
+        self.decision.as_ref()?.broken.as_ref()
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod hurry;
 
-use super::decide::{FIRST_PAUSE, LONGEST_PAUSE};
+use super::health::{FIRST_PAUSE, LONGEST_PAUSE};
 use super::*;
 use perfhive_engine::{Broker, NoValue, Numbering, Provider, Query};
 use perfhive_format::{CounterPlan, CounterSpec, CounterType};

@@ -1,6 +1,7 @@
 //! Deadlines that are too short for an answer: they decide nothing.
 
 use super::*;
+use crate::fallback::health::State;
 use crate::relay::HANGS;
 
 /// Too soon for any answer.
@@ -50,7 +51,7 @@ fn short_deadlines_at_first_leave_the_registry_undecided() {
     let snapshot = collect_once_it_is_free(&mut parts.source, "230");
     assert_eq!(origins(&snapshot), [(230, 1)]);
     assert!(snapshot.faults().is_empty(), "{:?}", snapshot.faults());
-    assert!(parts.source.undecided.is_none());
+    assert_eq!(parts.source.health.state, State::Good);
 }
 
 #[test]
@@ -59,8 +60,7 @@ fn short_waits_for_a_whole_timeout_break_the_registry() {
     parts.orders.give(|order| order.hangs = true);
     hurry(&mut parts.source, "230");
     hurry(&mut parts.source, "230");
-    let since = parts.source.undecided.as_mut().unwrap();
-    *since = since.checked_sub(HANGS).unwrap();
+    parts.pass(HANGS);
     let soon = Ask::new("230".parse().unwrap()).until(Instant::now() + FOR_EVER);
     let mut snapshot = Snapshot::new();
     parts.source.collect(&soon, &mut snapshot).unwrap();
@@ -73,7 +73,7 @@ fn short_waits_for_a_whole_timeout_break_the_registry() {
 fn short_deadlines_later_change_no_decision() {
     let mut parts = patient(&[(2, "System"), (4, "Memory"), (230, "Process")], Some(FOR_EVER));
     assert_eq!(origins(&collect(&mut parts.source, "2 4")), [(2, 1), (4, 1)]);
-    let decisions = parts.source.decisions;
+    let (decisions, health) = (parts.source.decisions, parts.source.health);
     parts.orders.give(|order| order.hangs = true);
     for _ in 0..5 {
         hurry(&mut parts.source, "2 4");
@@ -83,7 +83,7 @@ fn short_deadlines_later_change_no_decision() {
         let error = parts.source.titles(LanguageId::ENGLISH, &at_once).unwrap_err();
         assert!(error.is_transient(), "{error}: not the native names alone");
     }
-    assert_eq!((parts.source.decisions, parts.source.failures), (decisions, 0));
+    assert_eq!((parts.source.decisions, parts.source.health), (decisions, health));
     parts.orders.give(|order| order.hangs = false);
     let snapshot = collect_once_it_is_free(&mut parts.source, "2 4");
     assert_eq!((origins(&snapshot), snapshot.faults().len()), (vec![(2, 1), (4, 1)], 0));
