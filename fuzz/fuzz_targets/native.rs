@@ -1,19 +1,19 @@
-//! Any bytes as what `NtQuerySystemInformation` answers: lists of processes and
+//! Any bytes as replies of `NtQuerySystemInformation`: lists of processes and
 //! threads, times of processors, counts of the system. The objects made of them
-//! are sound blocks, in proportion to the answers, and what is damaged is told.
+//! are sound blocks, in proportion to the replies; damage is a fault.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use perfhive_engine::{Ask, Broker, Snapshot, Source};
 use perfhive_format::TitleIndex;
-use perfhive_windows::native::{Answer, Class, NativeProvider, Status, SystemInformation};
+use perfhive_windows::native::{QueryReply, Class, NativeProvider, Status, SystemInformation};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The bytes of an answer: a status, what it claims to be long, and the answer.
 #[derive(Clone, Default)]
-struct Told {
+struct MadeReply {
     fails: u8,
     claims: u8,
     bytes: Vec<u8>,
@@ -21,7 +21,7 @@ struct Told {
 
 /// The answers by class, in the order of the input, and the most bytes that a reader
 /// was told of each.
-struct Machine([Told; 5], [AtomicUsize; 5]);
+struct Machine([MadeReply; 5], [AtomicUsize; 5]);
 
 const CLASSES: [Class; 5] = [
     Class::ProcessorPerformance,
@@ -35,14 +35,14 @@ impl Machine {
     /// Of each class but the last: a byte for the status, one for the claim and
     /// the length in steps of 8 bytes, and the answer; the rest is the list.
     fn new(mut data: &[u8]) -> Self {
-        let mut take = |is_last: bool| -> Told {
+        let mut take = |is_last: bool| -> MadeReply {
             let Some((&[fails, claims, length], rest)) = data.split_first_chunk() else {
-                return Told::default();
+                return MadeReply::default();
             };
             let length = if is_last { rest.len() } else { usize::from(length) * 8 };
             let (bytes, rest) = rest.split_at(length.min(rest.len()));
             data = rest;
-            Told { fails, claims, bytes: bytes.to_vec() }
+            MadeReply { fails, claims, bytes: bytes.to_vec() }
         };
         let answers = [take(false), take(false), take(false), take(false), take(true)];
         Self(answers, Default::default())
@@ -56,20 +56,20 @@ impl Machine {
 }
 
 impl SystemInformation for Machine {
-    fn query(&self, class: Class, buffer: &mut [u8]) -> Answer {
+    fn query(&self, class: Class, buffer: &mut [u8]) -> QueryReply {
         assert_eq!(buffer.as_ptr().addr() % 8, 0, "buffers are aligned");
         let place = CLASSES.iter().position(|known| *known == class);
         let place = place.expect("no other class is asked for");
         let told = &self.0[place];
         let length = told.bytes.len() as u32;
         match told.fails {
-            200..255 => return Answer { status: Status(0xC000_0022), length },
+            200..255 => return QueryReply { status: Status(0xC000_0022), length },
             // One that is never content, which takes the largest buffer.
-            255 => return Answer { status: Status::INFO_LENGTH_MISMATCH, length },
+            255 => return QueryReply { status: Status::INFO_LENGTH_MISMATCH, length },
             _ => {}
         }
         let Some(room) = buffer.get_mut(..told.bytes.len()) else {
-            return Answer { status: Status::INFO_LENGTH_MISMATCH, length };
+            return QueryReply { status: Status::INFO_LENGTH_MISMATCH, length };
         };
         room.copy_from_slice(&told.bytes);
         if class == Class::Process {
@@ -79,7 +79,7 @@ impl SystemInformation for Machine {
         // room for, it must take for written.
         let claim = if told.claims < 200 { length } else { length ^ 1 << (told.claims - 200) / 2 };
         self.1[place].fetch_max((claim as usize).min(buffer.len()), Ordering::Relaxed);
-        Answer { status: Status::SUCCESS, length: claim }
+        QueryReply { status: Status::SUCCESS, length: claim }
     }
 }
 

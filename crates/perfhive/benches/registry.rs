@@ -1,28 +1,23 @@
-//! What a warm sample of Windows' registry costs, against the call of
-//! `RegQueryValueExW` that it makes, in the same process and for the same value:
-//! through `RegistrySource`, and through `local:` as a program opens it, with the
-//! thread of its own, the native functions and the published counters beside it.
-//! With each sample goes the question whether the catalogue changed, as readers
-//! ask it.
+//! Measures a warm sample of Windows' registry against the `RegQueryValueExW` call that it makes,
+//! in the same process and for the same value: through `RegistrySource`, and through `local:` as
+//! programs open it, with its own thread, the native functions and published counters. Each sample
+//! includes the check whether the catalogue changed, as readers make it.
 //!
-//! `cargo xtask bench wine` prints one Markdown table. Every round makes all in turn, so
-//! that what else the machine does meets all; and each of their orders has its turn, so
-//! that none is always made behind the same other one, whose traces it would meet in the
-//! processor's caches. The figures are medians over the rounds, the ratios medians of the
-//! rounds' ratios.
+//! `cargo xtask bench wine` prints one Markdown table. Each round makes all calls, so that other
+//! load on the machine affects all of them; the order changes with each round, so that no call
+//! always finds the processor's caches as the same other call left them. The figures are medians
+//! over the rounds, the ratios medians of the rounds' ratios.
 //!
-//! A bare call of Wine's varies by more than the goal allows, from one to the next; so
-//! there are many rounds, and beside each ratio stands between what limits the true median
-//! lies with 99 % certainty, whatever the distribution is (the order statistics of the
-//! sign test). The bare call is made twice in a round, and the ratio of these two tells
-//! what the measurement itself is worth: it is 1 but for noise. It is made a third time on
-//! another thread, where it takes a quarter less under Wine, and `local:` is held against
-//! that, since it works there. The goal is shown where the upper limit is no more than
-//! 1.05, missed where the lower one is more, and open in between.
+//! Bare calls under Wine vary by more than the goal allows. So there are many rounds, and beside
+//! each ratio stand the limits of the true median with 99 % certainty for any distribution (the
+//! order statistics of the sign test). The bare call is made twice in a round: the ratio of the two
+//! shows the noise of the measurement. A third bare call runs on another thread, where it takes a
+//! quarter less under Wine; `local:` is compared with this one, since it reads there. The goal is
+//! shown where the upper limit is at most 1.05, missed where the lower limit is above it, and open
+//! otherwise.
 //!
-//! Where the library is loaded with each call, several processes make some rounds each,
-//! one after another, which count as one row. It registers a provider, hence under Wine
-//! only.
+//! Where the library is loaded with each call, several processes make some rounds each, in
+//! sequence, and count as one row. The benchmark registers a provider, so it runs under Wine only.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 #[cfg(not(windows))]
@@ -54,18 +49,18 @@ mod windows {
     #[global_allocator]
     static ALLOCATOR: alloc::Counting = alloc::Counting;
 
-    /// How many different acts a round has.
+    /// The number of different calls in a round.
     const ACTS: usize = 5;
     const ROUNDS: usize = 2001;
-    /// Where each call loads the library and unloads it: that takes one of Wine's 1088 TLS
-    /// indexes for good, as the library's threads have variables with an end. So a process
-    /// makes some rounds only, and there are several, one after another.
+    /// Rounds of one process whose library is loaded and unloaded by each call: each load takes one
+    /// of Wine's 1088 TLS indexes for good, as the library's threads have variables with
+    /// destructors. Several processes therefore run in sequence.
     const LOADING: usize = 161;
     const PROCESSES: usize = 8;
     const WARM_UP: usize = 20;
-    /// Samples of each whose allocations are counted, in each process.
+    /// The number of samples whose allocations are counted, in each process.
     const COUNTED: usize = 20;
-    /// What such a process is started with, before the object's index.
+    /// The argument that starts such a process, before the object's index.
     const LOADED_EACH_TIME: &str = "--loaded-each-time";
 
     pub(super) fn main() {
@@ -98,16 +93,16 @@ mod windows {
         }
     }
 
-    /// One warm sample, and what readers ask before it.
+    /// Takes one warm sample, after the check for a changed catalogue.
     fn sample(source: &mut dyn Source, request: &Ask, snapshot: &mut Snapshot) {
         black_box(source.catalogue(&Ask::nothing()).unwrap().generation);
         source.collect(black_box(request), snapshot).unwrap();
         assert_eq!(snapshot.objects().count(), 1);
     }
 
-    /// What each act took in each round, in the order bare call, the same again, the same
-    /// on another thread, `RegistrySource`, `local:`; and how much the last two allocated
-    /// once warm.
+    /// The duration of each call in each round, in the order bare call, bare call again, bare call
+    /// on another thread, `RegistrySource`, `local:`; and the allocations of the last two once
+    /// warm.
     #[derive(Default)]
     struct Measured {
         times: [Vec<Duration>; ACTS],
@@ -140,7 +135,7 @@ mod windows {
                 }
             }
         }
-        // Many in a row: what is looked at from time to time may be among it.
+        // Many in a row, to include checks that are made only from time to time.
         let before = alloc::process();
         for _ in 0..COUNTED {
             acts[3]();
@@ -150,10 +145,10 @@ mod windows {
         Measured { times, allocated }
     }
 
-    /// The order of a round: each that there is, in turn.
+    /// The order of the calls in a round: each permutation in turn.
     fn order(round: usize) -> [usize; ACTS] {
         let mut order = std::array::from_fn(|act| act);
-        // The digits of a number to the bases 5, 4, 3 and 2 say whom to take next.
+        // The digits of the round's number to the bases 5, 4, 3 and 2 select the next call.
         let mut rest = round;
         for place in 0..ACTS {
             let left = ACTS - place;
@@ -163,7 +158,7 @@ mod windows {
         order
     }
 
-    /// The bare call on a thread of its own, where `local:` makes it as well.
+    /// The bare call on another thread, as `local:` makes it.
     struct Elsewhere(Sender<()>, Receiver<Duration>);
 
     impl Elsewhere {
@@ -186,7 +181,7 @@ mod windows {
     }
 
     impl Measured {
-        /// Adds what a process of its own measures.
+        /// Adds the results of a process of its own.
         fn add_process(&mut self, index: TitleIndex) {
             let mut process = Command::new(std::env::current_exe().unwrap());
             let output = process.args([LOADED_EACH_TIME, &index.to_string()]).output().unwrap();
@@ -206,7 +201,7 @@ mod windows {
             assert_eq!(rounds, LOADING);
         }
 
-        /// Prints it for the parent process.
+        /// Prints the results for the parent process.
         fn tell(&self) {
             println!("{}", self.allocated);
             for round in 0..self.times[0].len() {
@@ -218,7 +213,7 @@ mod windows {
         fn show(&self, what: &str) {
             let Self { times, allocated } = self;
             let ratio = |ours: usize, bare: usize| Ratio::of(&times[ours], &times[bare]);
-            // Each against the bare call on the same kind of thread.
+            // Each is compared with the bare call on the same kind of thread.
             let (again, ours, whole) = (ratio(1, 0), ratio(3, 0), ratio(4, 2));
             println!(
                 "| {what} | {} | {again} | {} | {ours} | {} | {} | {whole} | {} | {allocated} |",
@@ -231,7 +226,7 @@ mod windows {
         }
     }
 
-    /// The median of the rounds' ratios, and limits between which the true one lies.
+    /// The median of the rounds' ratios, and the limits of the true median.
     #[derive(Clone, Copy)]
     struct Ratio {
         median: f64,
@@ -245,8 +240,8 @@ mod windows {
             let mut ratios: Vec<f64> =
                 pairs.map(|(ours, bare)| ours.as_secs_f64() / bare.as_secs_f64()).collect();
             ratios.sort_by(f64::total_cmp);
-            // How many of n lie below the median is binomial: n/2, and a standard deviation
-            // of half the root of n, of which 2.576 to both sides hold 99 %.
+            // The number of ratios below the true median is binomial: mean n/2, standard
+            // deviation half the root of n; 2.576 deviations to both sides hold 99 %.
             let count = ratios.len() as f64;
             let apart = (2.576 * count.sqrt() / 2.0).ceil() as usize;
             let middle = ratios.len() / 2;
@@ -262,7 +257,7 @@ mod windows {
         }
     }
 
-    /// Whether the goal is met, as far as that can be said.
+    /// Whether the goal is met, as far as the limits decide it.
     fn verdict(ratios: &[Ratio]) -> &'static str {
         const GOAL: f64 = 1.05;
         if ratios.iter().all(|ratio| ratio.most <= GOAL) {
@@ -286,11 +281,11 @@ mod windows {
         format!("{:.1} us", times[times.len() / 2].as_secs_f64() * 1e6)
     }
 
-    /// The call as it stands in document and book; answers the reply's length.
+    /// Calls `RegQueryValueExW` as documentation and book show it, and returns the reply's length.
     fn query(name: &[u16], buffer: &mut [u8]) -> u32 {
         let mut length = buffer.len() as u32 - 4096;
-        // SAFETY: the name ends in NUL, the buffer has more bytes than are told
-        // (Wine writes a little further), and both live beyond the call.
+        // SAFETY: the name ends in NUL, the buffer has more bytes than announced (Wine writes a
+        // little further), and both live beyond the call.
         let code = unsafe {
             RegQueryValueExW(
                 HKEY_PERFORMANCE_DATA,
@@ -305,13 +300,13 @@ mod windows {
         length
     }
 
-    /// Keeps a library loaded until the process ends, as Windows does between
-    /// samples; Wine unloads it behind each.
+    /// Keeps a library loaded until the process ends, as Windows does between samples; Wine unloads
+    /// it after each.
     fn pin(library: &Path) {
         use std::os::windows::ffi::OsStrExt as _;
         let name: Vec<u16> = library.as_os_str().encode_wide().chain([0]).collect();
-        // SAFETY: the name ends in NUL and lives beyond the call; the library
-        // does nothing when it is loaded.
+        // SAFETY: the name ends in NUL and lives beyond the call; the library does nothing when it
+        // is loaded.
         assert!(!unsafe { LoadLibraryW(name.as_ptr()) }.is_null());
     }
 

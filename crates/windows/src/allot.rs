@@ -1,4 +1,4 @@
-//! Allotting indexes to titles, and the files that Windows' own loader reads.
+//! Allots title indexes, and writes the files that Windows' own loader reads.
 
 use perfhive_engine::ProvidedTitles;
 use perfhive_format::titles::{Title, TitleList};
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// The indexes that a registration allots.
+/// The title indexes of one registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Allotted {
     pub(crate) first_counter: u32,
@@ -17,8 +17,8 @@ pub(crate) struct Allotted {
     pub(crate) last_help: u32,
 }
 
-/// Allots indexes for titles with these offsets, behind the last ones of a machine: names get even
-/// numbers, help texts the odd ones behind them. `None` where the numbers end.
+/// Allots indexes to titles with these offsets, after the machine's last ones: names get even
+/// indexes, help texts the odd ones after them. `None` if no indexes are left.
 pub(crate) fn allot(
     last_counter: u32,
     last_help: u32,
@@ -38,8 +38,8 @@ pub(crate) fn allot(
     })
 }
 
-/// A list with further titles, whose offsets count from `first`, in place of titles with these
-/// indexes.
+/// Returns `list` with the titles of `more`, numbered from `first`. Titles that have these indexes
+/// are replaced.
 pub(crate) fn added(list: &TitleList, more: &TitleList, first: u32) -> TitleList {
     let moved = more.titles.iter().filter_map(|title| {
         let index = TitleIndex(first.checked_add(title.index.0)?);
@@ -53,14 +53,14 @@ pub(crate) fn added(list: &TitleList, more: &TitleList, first: u32) -> TitleList
     TitleList { titles, faults: Vec::new() }
 }
 
-/// A list without the titles from `first` to `last`.
+/// Returns a list without the titles from `first` to `last`.
 pub(crate) fn removed(list: &TitleList, first: u32, last: u32) -> TitleList {
     let kept = list.titles.iter().filter(|title| !(first..=last).contains(&title.index.0));
     TitleList { titles: kept.cloned().collect(), faults: Vec::new() }
 }
 
-/// A list as strings separated by NUL, the content of a `REG_MULTI_SZ`. An empty text would end it,
-/// and a NUL in a text would shift what follows.
+/// Returns a list as strings separated by NUL, the content of a `REG_MULTI_SZ`. Empty texts and
+/// NULs are avoided: an empty text would end the list, and a NUL would shift all later entries.
 pub(crate) fn multi_sz(list: &TitleList) -> String {
     let mut text = String::new();
     for title in &list.titles {
@@ -82,9 +82,9 @@ pub(crate) struct Files {
     pub(crate) header: Vec<u8>,
 }
 
-/// The files of titles in the form of .NET's installer, which every Windows has read: the `.ini`
-/// file is UTF-16, the `.h` file is not. `header` is the name of the `.h` file in the same folder;
-/// `objects` are the offsets of objects.
+/// Returns the files in the form that .NET's installer writes and every Windows has read: the
+/// `.ini` file in UTF-16, the `.h` file in ASCII. `header` is the name of the `.h` file in the same
+/// folder, `objects` the offsets of objects.
 pub(crate) fn files(name: &str, header: &str, objects: &[u32], titles: &[ProvidedTitles]) -> Files {
     let mut ini =
         format!("\r\n[info]\r\ndrivername={name}\r\nsymbolfile={header}\r\n\r\n[languages]\r\n");
@@ -92,7 +92,7 @@ pub(crate) fn files(name: &str, header: &str, objects: &[u32], titles: &[Provide
         let language = titles.language;
         let _ = write!(ini, "{language}={}\r\n", language.name().unwrap_or("Other"));
     }
-    // Without this section `lodctr` writes a complaint to the event log.
+    // Without this section `lodctr` logs an error event.
     ini.push_str("\r\n[objects]\r\n");
     let english = titles.iter().filter(|titles| titles.language == LanguageId::ENGLISH);
     for title in english.flat_map(|titles| &titles.names.titles) {
@@ -120,19 +120,19 @@ pub(crate) fn files(name: &str, header: &str, objects: &[u32], titles: &[Provide
     Files { ini: units.flat_map(u16::to_le_bytes).collect(), header: symbols.into_bytes() }
 }
 
-/// The offsets that have a name or a help text.
+/// Returns the offsets that have a name or a help text.
 fn offsets(titles: &[ProvidedTitles]) -> BTreeSet<u32> {
     let all = titles.iter().flat_map(|t| t.names.titles.iter().chain(&t.help.titles));
     all.map(|title| title.index.0).collect()
 }
 
-/// A text as in a line of an `.ini` file.
+/// Returns a text as one line of an `.ini` file.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A line's text for Windows' profile functions, which remove surrounding quotation marks, double
-/// or single.
+/// Quotes a text that begins and ends with quotation marks (double or single): Windows' profile
+/// functions remove one such pair.
 pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     let trimmed = text.trim();
     let is_quoted =
@@ -143,9 +143,9 @@ pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Why titles cannot be registered, if they cannot: English must be among them, and offsets must be
-/// even, since help takes the odd numbers, and count from 0 without a gap, as Windows documents for
-/// the constants of a `.h` file.
+/// Returns why titles cannot be registered; `None` if they can. Titles need English; their offsets
+/// must be even, since help texts take the odd numbers, and without a gap from 0, as Windows
+/// documents for the constants of a `.h` file.
 pub(crate) fn objection(titles: &[ProvidedTitles]) -> Option<String> {
     if titles.iter().all(|titles| titles.language != LanguageId::ENGLISH) {
         return Some("the titles have no English texts, which every machine needs".to_string());
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn indexes_are_allotted_behind_the_last_ones() {
+    fn new_titles_get_the_indexes_after_the_last_ones() {
         let allotted = allot(0, 0, &bees()).unwrap();
         assert_eq!((allotted.first_counter, allotted.last_counter), (1848, 1850));
         assert_eq!((allotted.first_help, allotted.last_help), (1849, 1851));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_come_and_go() {
+    fn added_titles_are_removed_by_their_range() {
         let list = titles(&[(2, "System"), (4, "")]);
         let with = added(&list, &bees()[0].names, 1848);
         let text = multi_sz(&with);
@@ -213,7 +213,7 @@ mod tests {
     /// Byte for byte as the installer of .NET writes them: UTF-16 with its mark and an
     /// empty first line, and ASCII.
     #[test]
-    fn files_for_windows_loader() {
+    fn loader_files_equal_those_of_the_installer_of_dotnet() {
         let Files { ini, header } = files("Bees", "bees.h", &[0], &bees());
         assert_eq!(&ini[..10], b"\xff\xfe\r\0\n\0[\0i\0");
         let units: Vec<u16> =
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn quotation_marks_that_would_be_lost_are_put_in_others() {
+    fn a_text_in_quotation_marks_gets_a_second_pair() {
         for (text, written) in [
             ("\"Bees\"", "\"\"Bees\"\""),
             (" 'Bees' ", "\"'Bees'\""),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_registered() {
+    fn titles_without_english_or_with_bad_offsets_are_refused() {
         assert_eq!(objection(&bees()), None);
         assert!(objection(&bees()[1..]).unwrap().contains("English"));
         let mut odd = bees();

@@ -31,7 +31,7 @@ mod threads;
 mod titles;
 mod walk;
 
-pub use information::{Answer, Class, Status, SystemInformation};
+pub use information::{Class, QueryReply, Status, SystemInformation};
 #[cfg(windows)]
 pub use ntdll::{NativeClock, Ntdll, machine_name, windows_version};
 pub use table::{counter_table, object_table};

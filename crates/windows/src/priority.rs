@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn priority_is_lowered_and_put_back() {
+    fn priority_is_lowered_and_restored() {
         let before = ffi::thread_priority().unwrap();
         let mut meanwhile = None;
         at_lower_priority(&mut || meanwhile = ffi::thread_priority());

@@ -57,7 +57,7 @@ fn refused(what: &str, code: u32) -> RegisterError {
         ),
         code => RegisterError::new(
             RegisterErrorKind::Io,
-            format!("{what}: the registry does not take it (Windows error {code})"),
+            format!("{what}: the registry refuses the change (Windows error {code})"),
         ),
     }
 }
@@ -66,7 +66,7 @@ fn refused(what: &str, code: u32) -> RegisterError {
 fn service(name: &str) -> Result<String, RegisterError> {
     let bad = |c: char| c.is_control() || c == '\\' || c == '/' || c == '"';
     if name.trim().is_empty() || name.len() > 200 || name.contains(bad) {
-        let message = "is no name of a service: it must not be empty, nor hold \\, / or \"";
+        let message = "is no name of a service: it must not be empty or contain \\, / or \"";
         return Err(invalid(format!("{name:?} {message}")));
     }
     Ok(format!(r"{SERVICES}\{name}"))
@@ -465,7 +465,7 @@ mod tests {
     /// Texts that the loader skips or rewrites do not make a registration different, which would
     /// allot other indexes.
     #[test]
-    fn titles_are_the_same_as_far_as_they_are_loaded() {
+    fn titles_that_the_loader_changes_or_skips_are_no_difference() {
         use perfhive_testkit::script::titles;
         let of = |language, text: &str| ProvidedTitles {
             language,

@@ -1,58 +1,58 @@
-//! The repair of Wine's answers, whose objects are at another place than their header says.
+//! Repairs Wine's replies, whose objects do not begin where the header says.
 //!
 //! Every Wine to date writes the objects `sizeof(PERF_DATA_BLOCK)` bytes, 88, too far: it adds the
-//! header's length to a pointer that is behind the header already. `HeaderLength` and
-//! `TotalByteLength` are as on Windows, so the objects begin 88 bytes too late, and as many bytes
-//! are written beyond the announced size. This file undoes both, and does nothing where `ntdll`
-//! does not export `wine_get_version`, a function that no Windows has.
+//! header's length to a pointer that is already behind the header. `HeaderLength` and
+//! `TotalByteLength` are as on Windows, so the objects begin 88 bytes too late, and the reply ends
+//! 88 bytes beyond the announced size. This file undoes both. It does nothing unless `ntdll`
+//! exports `wine_get_version`, which no Windows does.
 //!
-//! A later Wine may be fixed, and then nothing may be moved. Finding objects at the wrong place
-//! proves nothing: a reused buffer holds an earlier reply between the header and the objects. So a
-//! mark is written there before the call: if it is untouched afterwards, Wine has missed the place.
+//! In a later, fixed Wine nothing may be moved. Objects at the wrong place are no proof of the
+//! fault: a reused buffer holds an earlier reply between header and objects. So a mark is written
+//! there before the call; if the mark is untouched afterwards, Wine has the fault.
 
 use perfhive_format::DataBlock;
 
-/// The announced size of a buffer is smaller by this, so that bytes written beyond it are inside: a
-/// page, although 88 bytes would do.
+/// The announced size of a buffer is smaller by this, so that bytes written beyond it stay inside.
+/// 88 would do; a page is used.
 const RESERVE: usize = 4096;
 
-/// The distance by which Wine misses: `sizeof(PERF_DATA_BLOCK)` on 64-bit systems.
+/// The distance by which Wine writes too far: `sizeof(PERF_DATA_BLOCK)` on 64-bit systems.
 const SHIFT: usize = 88;
 
-/// The mark: as the length of an object it is beyond any buffer's size.
+/// The marking byte. Read as the length of an object, the mark exceeds any buffer.
 const MARK: u8 = 0xEE;
 
-/// The marked length of a buffer: a header with the longest name of a machine (256 units), and the
-/// distance behind it.
+/// The marked length of a buffer: a header with the longest machine name (256 units), and the 88
+/// bytes after it.
 const MARKED: usize = 1024;
 
-/// The handling of a reply, by the system that gave it.
+/// The layout of replies, by the system that gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Windows: none.
+    /// Windows: objects stand where the header says.
     Windows,
-    /// Wine: the objects are moved to their place.
+    /// Wine: objects may have to be moved.
     Wine(Seen),
 }
 
-/// Proof that `ntdll` exports Wine's function. The field is private to this file, so that no other
-/// file can use the repair, by mistake or for a test.
+/// Proof that `ntdll` exports Wine's function. The private field keeps other files, and tests, from
+/// using the repair on Windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen(());
 
-/// Decides, at one place, whether the repair is used.
+/// Decides whether the repair is used; the only place that does.
 fn given(is_exported: bool) -> Layout {
     if is_exported { Layout::Wine(Seen(())) } else { Layout::Windows }
 }
 
 impl Layout {
-    /// The decision for the running system.
+    /// Returns the layout of the running system.
     #[cfg(windows)]
     pub(crate) fn of_system() -> Self {
         given(is_wine())
     }
 
-    /// The number of bytes at the end of a buffer that are not announced.
+    /// Returns the number of bytes at the end of a buffer that are not announced.
     pub(crate) fn reserve(self) -> usize {
         match self {
             Self::Windows => 0,
@@ -60,7 +60,7 @@ impl Layout {
         }
     }
 
-    /// The number of bytes of a reply beyond its stated length.
+    /// Returns the number of bytes that a reply may have beyond its stated length.
     pub(crate) fn excess(self) -> usize {
         match self {
             Self::Windows => 0,
@@ -68,16 +68,16 @@ impl Layout {
         }
     }
 
-    /// Marks a buffer before a call, so that [`repair`](Self::repair) sees what was written.
+    /// Marks a buffer before a call, for [`repair`](Self::repair).
     pub(crate) fn mark(self, buffer: &mut [u8]) {
         if self != Self::Windows {
             buffer.iter_mut().take(MARKED).for_each(|byte| *byte = MARK);
         }
     }
 
-    /// Moves the objects of a reply to the place in its header, if nothing was written there, and
-    /// cuts the reply to its stated length. The reply comes with [`excess`](Self::excess) bytes
-    /// behind that length, in a buffer that was [marked](Self::mark) before the call.
+    /// Moves the objects of a reply to the place that its header states, if the mark there is
+    /// untouched, and cuts the reply to its stated length. `reply` has [`excess`](Self::excess)
+    /// bytes beyond that length, and its buffer was [marked](Self::mark) before the call.
     pub(crate) fn repair(self, reply: &mut Vec<u8>) {
         if self == Self::Windows {
             return;
@@ -116,7 +116,7 @@ mod tests {
         block("BOX", 1, &[(TitleIndex(2), &counters, rows)])
     }
 
-    /// A buffer with the remains of an earlier reply, as Wine is called with.
+    /// A buffer with the remains of an earlier reply, as passed to Wine.
     fn buffer(room: usize, before: &[u8]) -> Vec<u8> {
         let mut buffer = before.to_vec();
         buffer.resize(room, 0);
@@ -139,10 +139,9 @@ mod tests {
         written(buffer(4096, &[]), sound, SHIFT)
     }
 
-    /// In a reused buffer, an object of an earlier reply does not pass for the one that was
-    /// written.
+    /// An object left in the buffer by an earlier reply is not taken for a new one.
     #[test]
-    fn what_a_buffer_held_before_is_not_taken_for_what_was_written() {
+    fn remains_of_an_earlier_reply_are_not_taken_for_objects() {
         let sound = sound();
         let counters = [CounterSpec::new(TitleIndex(4), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
         let rows: &[_] = &[("one", None, &[8u64][..]), ("two", None, &[9])];
@@ -153,9 +152,9 @@ mod tests {
         assert_eq!(reply, sound);
     }
 
-    /// A future Wine that writes at the place in its header.
+    /// A future Wine without the fault.
     #[test]
-    fn what_is_in_its_place_stays_there() {
+    fn objects_at_the_stated_place_are_not_moved() {
         let sound = sound();
         for before in [Vec::new(), sound.clone(), misplaced(&sound), vec![0xFF; 4096]] {
             let mut reply = written(buffer(4096, &before), &sound, 0);
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_go_back_to_where_the_header_says() {
+    fn objects_88_bytes_too_late_are_moved_back() {
         let sound = sound();
         let mut reply = misplaced(&sound);
         assert!(DataBlock::parse(&reply).is_err(), "the bug is there to be undone");
@@ -175,7 +174,7 @@ mod tests {
 
     /// Sound blocks, blocks as Wine writes them, garbage, and nothing.
     #[test]
-    fn without_wines_function_nothing_is_done() {
+    fn without_wines_function_replies_stay_unchanged() {
         let windows = given(false);
         assert_eq!(windows, Layout::Windows);
         assert_eq!((windows.reserve(), windows.excess()), (0, 0));
@@ -190,10 +189,10 @@ mod tests {
         assert_ne!(given(true), windows, "and with it, it is the remedy");
     }
 
-    /// The compiler makes sure that no other file makes a repair ([`Seen`]); this test checks that
-    /// this file has one way to it, behind one question.
+    /// The compiler keeps other files from constructing [`Seen`]; this test checks that this file
+    /// constructs it in one place, behind one condition.
     #[test]
-    fn one_gate_leads_to_the_remedy_and_one_question_opens_it() {
+    fn the_repair_is_reached_in_one_place_behind_one_condition() {
         let file = include_str!("wine.rs");
         let (code, _) = file.split_once("#[cfg(test)]").unwrap();
         let lines = |word: &str| -> Vec<&str> {
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_block_is_only_cut() {
+    fn a_reply_that_is_no_block_is_only_cut() {
         let sound = sound();
         for length in 0..sound.len() {
             let mut reply = misplaced(&sound);
@@ -225,14 +224,14 @@ mod tests {
         assert_eq!(reply, [0xAA; 96]);
     }
 
-    /// The running system's decision, checked by the one thing that tells the two systems apart.
+    /// The running system's layout follows from the export alone.
     #[cfg(windows)]
     #[test]
-    fn the_remedy_is_taken_only_where_ntdll_says_that_it_is_wines() {
+    fn the_repair_is_used_only_if_ntdll_exports_wines_function() {
         let exported = crate::ffi::exports(c"ntdll.dll", c"wine_get_version");
         assert_eq!(is_wine(), exported);
         assert_eq!(Layout::of_system(), given(exported));
-        // The check can answer no, and compares the whole name.
+        // The check compares whole names, and is false for a missing one.
         assert!(crate::ffi::exports(c"ntdll.dll", c"NtQuerySystemInformation"));
         assert!(!crate::ffi::exports(c"ntdll.dll", c"wine_get_version_"));
         assert!(!crate::ffi::exports(c"no-such.dll", c"wine_get_version"));

@@ -16,11 +16,11 @@ use std::time::Duration;
 
 /// Where providers are registered, below `HKEY_LOCAL_MACHINE`.
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
-/// The key of the names.
+/// The key of title lists.
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
 
 /// The readers of this machine's counters. `HKEY_PERFORMANCE_DATA` is one key for the process:
-/// closing it unloads the providers for all.
+/// closing it unloads the providers for all readers.
 static READERS: Readers = Readers::new(|| {
     // A failure needs no handling.
     let _code = ffi::close_performance_data();
@@ -28,33 +28,32 @@ static READERS: Readers = Readers::new(|| {
     tests::closed(_code);
 });
 
-/// A source of the counters of this machine.
+/// Returns a source of this machine's counters.
 #[must_use]
 pub fn local_source(name: &str) -> RegistrySource {
     RegistrySource::over(name, Box::new(Local::new()))
 }
 
-/// A source of the counters of another machine, through its service Remote Registry. The
-/// connection is made with the first question, with a timeout of ten seconds, and again after it
-/// broke.
+/// Returns a source of another machine's counters, through its service Remote Registry. It connects
+/// at the first request, with a timeout of ten seconds, and reconnects after a broken connection.
 #[must_use]
 pub fn remote_source(name: &str, host: &str) -> RegistrySource {
     let dialer = dialer(host, HANGS);
     RegistrySource::over(name, Box::new(Remote::new(dialer, ffi::user_language())))
 }
 
-/// The counters of this machine, read on a thread of its own. Each call has the timeout `patience`; after
-/// one that timed out, providers are asked one by one, and those that hang are left out.
+/// Returns a reader of this machine's counters on a thread of its own. Each call has the timeout
+/// `patience`; after a timeout, providers are asked one by one, and those that hang are left out.
 ///
 /// # Errors
-/// Where no thread can be started.
+/// If no thread can be started.
 pub fn local_relay(name: &str, patience: Duration) -> Result<Relay, SourceError> {
     Relay::watching(name, patience, Box::new(|| Box::new(Local::new())))
 }
 
-/// As [`local_relay`], for [another machine](remote_source). The connection has a timeout of its
-/// own, as long as that of a question: a machine that is not reached is reported as that, and no
-/// provider is blamed for it.
+/// As [`local_relay`], for [another machine](remote_source). Connecting has its own timeout,
+/// `patience` up to ten seconds: an unreachable machine is reported as unreachable, and no provider
+/// is suspected.
 ///
 /// # Errors
 /// As [`local_relay`].
@@ -92,7 +91,7 @@ fn language_value(perflib: Option<&Key>, key: &str, name: &ValueName, reply: &mu
     }
 }
 
-/// The names of the keys below a key.
+/// Returns the names of the keys below `key`, and notes an error in `unreadable`.
 fn keys(key: &Key, which: RegistryPart, unreadable: &mut Unreadable) -> Vec<String> {
     let (names, ended) = key.keys();
     if let Some(code) = ended {
@@ -101,7 +100,7 @@ fn keys(key: &Key, which: RegistryPart, unreadable: &mut Unreadable) -> Vec<Stri
     names
 }
 
-/// The providers registered below the key of a machine's services. Most services have no counters.
+/// Returns the providers registered below a machine's key of services. Most services have none.
 fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
     let Some(services) = unreadable.read(RegistryPart::Services, machine.open(SERVICES)) else {
         return Vec::new();
@@ -126,8 +125,8 @@ fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
     keys(&services, RegistryPart::Services, unreadable).into_iter().filter_map(read).collect()
 }
 
-/// A hash (FNV-1a) of a service's registration. The time of its key does not serve, since Windows
-/// writes there whenever a provider fails.
+/// Returns a hash (FNV-1a) of a service's registration. The key's time of writing is no substitute,
+/// since Windows writes to the key whenever a provider fails.
 fn registration(machine: &Key, service: &str) -> Option<u64> {
     let key = machine.open(&format!(r"{SERVICES}\{service}\Performance")).ok()?;
     let texts = ["Library", "Open", "Collect", "Close", "Object List"].map(|name| key.text(name));
@@ -218,10 +217,11 @@ impl PerfRegistry for Local {
     }
 }
 
-/// Another machine's registry, as long as the connection holds.
+/// Another machine's registry over one connection.
 struct Far {
     data: Key,
-    /// Reading these needs other rights; without them English titles are available.
+    /// The keys of names and registrations. Reading them needs other rights than the counters do;
+    /// without them English titles remain.
     machine: Option<Key>,
     perflib: Option<Key>,
     names: Names,
@@ -239,7 +239,7 @@ impl Far {
     }
 }
 
-/// The dialer to another machine, with a timeout.
+/// Returns the dialer that connects to another machine, with a timeout.
 fn dialer(host: &str, limit: Duration) -> Arc<Dialer<Far>> {
     let line = Arc::new(Line::to(host.trim_start_matches('\\'), limit));
     Arc::new(Dialer::new(line, Arc::new(Far::connect)))
@@ -253,7 +253,7 @@ impl PerfRegistry for Far {
     fn value(&mut self, place: RegistryKey<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32 {
         match place {
             RegistryKey::Data => self.data.read(name, Layout::of_system(), reply),
-            // Only this machine has keys with texts of their own.
+            // Windows has these two keys for the local machine only.
             RegistryKey::Text | RegistryKey::NlsText => NOT_FOUND,
             RegistryKey::Language(key) => language_value(self.perflib.as_ref(), key, name, reply),
         }
@@ -294,10 +294,10 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::{Mutex, PoisonError};
 
-    /// The counts belong to the process.
+    /// Serializes the tests, since the counts are those of the process.
     static ALONE: Mutex<()> = Mutex::new(());
 
-    /// How often the key was closed, as the system counts.
+    /// The number of calls that closed the key.
     static CLOSED: AtomicU32 = AtomicU32::new(0);
 
     pub(super) fn closed(code: u32) {
@@ -348,7 +348,7 @@ mod tests {
             for _ in 0..5 {
                 source.collect(&request, &mut snapshot).unwrap();
                 source.catalogue(&Ask::nothing()).unwrap();
-                // Reading title lists opens keys of its own for that time.
+                // Reading title lists opens further keys and closes them.
                 let _ = source.titles(perfhive_format::LanguageId::ENGLISH, &Ask::nothing());
                 assert_eq!(open_keys::count(), open);
             }

@@ -202,7 +202,7 @@ fn values_of_processors_and_system_equal_those_of_other_functions() {
 
     let system = rows(&snapshot, 2).remove(0).1;
     let processes = rows(&snapshot, 230);
-    assert_eq!(system[&248], processes.len() as u64 - 1, "_Total is none");
+    assert_eq!(system[&248], processes.len() as u64 - 1, "_Total is no process");
     assert_eq!(system[&250], processes.last().unwrap().1[&680]);
     let mut now = NO_TIME;
     // SAFETY: the structure lives beyond the call.
@@ -210,9 +210,9 @@ fn values_of_processors_and_system_equal_those_of_other_functions() {
     let object = snapshot.object(TitleIndex(2)).unwrap().view();
     let clock = object.clocks().object_time as u64;
     assert!(clock <= number(now), "{clock}");
-    assert!(system[&674] < clock, "started before now");
+    assert!(system[&674] < clock, "the machine started in the past");
     for (_, row) in &processes {
-        assert!(row[&684] <= clock, "nobody starts in the future: {row:?}");
+        assert!(row[&684] <= clock, "a process starts in the future: {row:?}");
     }
 }
 

@@ -417,7 +417,7 @@ fn garbage_of_a_provider_is_a_fault() {
         match source.collect(&Ask::new(ObjectQuery::Global), &mut snapshot) {
             Ok(()) => {
                 let told = !snapshot.faults().is_empty();
-                assert!(told, "{bad}: nothing is told of it");
+                assert!(told, "{bad}: no fault names it");
                 for object in snapshot.objects() {
                     assert!(object.view().instances().count() <= 2, "{bad}");
                 }
@@ -470,7 +470,7 @@ fn a_close_that_hangs_delays_neither_end_nor_start_of_a_source() {
         }
         done.send(()).unwrap();
     });
-    is_done.recv_timeout(Duration::from_secs(120)).expect("nobody is held up");
+    is_done.recv_timeout(Duration::from_secs(120)).expect("Close delays no source");
 }
 
 /// The native functions of this system.

@@ -78,10 +78,10 @@ impl fmt::Display for Status {
     }
 }
 
-/// The answer of a call.
+/// The result of a query: a status and a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The status.
+pub struct QueryReply {
+    /// The status of the call.
     pub status: Status,
     /// The number of bytes written or needed.
     pub length: u32,
@@ -91,15 +91,15 @@ pub struct Answer {
 pub trait SystemInformation: Send + Sync {
     /// `NtQuerySystemInformation`: fills `buffer`, which begins at a multiple
     /// of 8, with information of a class.
-    fn query(&self, class: Class, buffer: &mut [u8]) -> Answer;
+    fn query(&self, class: Class, buffer: &mut [u8]) -> QueryReply;
 }
 
-/// Why there is no information.
+/// The reason why a query has no usable result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoInformation {
     Failed(Class, Status),
     TooLarge(Class),
-    /// The answer is shorter than its structure.
+    /// The reply is shorter than its structure.
     Short(Class, usize),
 }
 
@@ -111,20 +111,19 @@ impl fmt::Display for NoInformation {
             }
             Self::TooLarge(class) => write!(
                 f,
-                "NtQuerySystemInformation({class}) asks for ever larger buffers; {} MiB are the \
-                 most",
+                "NtQuerySystemInformation({class}) needs a buffer above the limit of {} MiB",
                 LARGEST >> 20
             ),
             Self::Short(class, length) => write!(
                 f,
-                "NtQuerySystemInformation({class}) answered {length} bytes, too few to be what it \
-                 should"
+                "NtQuerySystemInformation({class}) answered {length} bytes, fewer than its \
+                 structure has"
             ),
         }
     }
 }
 
-/// Limit to a buffer.
+/// The largest size of a buffer.
 const LARGEST: usize = 64 << 20;
 
 /// The length of the longest structure that is not a list.
@@ -133,18 +132,17 @@ const LONGEST: usize = 0x1000;
 /// The alignment of buffers that the functions require.
 const ALIGNMENT: usize = 8;
 
-/// Information, and the address at which it was written: pointers in it are
-/// absolute.
+/// A reply, and the address at which it was written: pointers in it are absolute.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Information<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) address: u64,
 }
 
-/// Memory for answers, which never shrinks.
+/// Memory for replies. It never shrinks.
 pub(super) struct Buffer {
     memory: Vec<u8>,
-    /// The size in use; a class will need the same again.
+    /// The size in use, which later queries of the class start with.
     size: usize,
 }
 
@@ -153,7 +151,7 @@ impl Buffer {
         Self { memory: Vec::new(), size }
     }
 
-    /// Repeats a call until the buffer is large enough.
+    /// Queries a list, with larger buffers until one is large enough.
     pub(super) fn ask(
         &mut self,
         information: &dyn SystemInformation,
@@ -162,7 +160,7 @@ impl Buffer {
         loop {
             let room = self.room();
             let length = room.len();
-            let Answer { status, length: told } = information.query(class, room);
+            let QueryReply { status, length: told } = information.query(class, room);
             let told = told as usize;
             if status.is_success() {
                 let told = told.min(length);
@@ -178,14 +176,14 @@ impl Buffer {
             if length >= LARGEST {
                 return Err(NoInformation::TooLarge(class));
             }
-            // Before the next call further processes may start.
+            // An eighth more: further processes may start before the next call.
             let wanted = told.saturating_add(told / 8);
             self.size = wanted.max(length.saturating_mul(2)).min(LARGEST);
         }
     }
 
-    /// Reads a structure of `size` bytes; on later systems it may be longer. Several classes refuse
-    /// a buffer that is larger than their structure.
+    /// Queries a structure of `size` bytes, which may be longer on later systems. Several classes
+    /// refuse a buffer longer than their structure.
     pub(super) fn ask_for(
         &mut self,
         information: &dyn SystemInformation,
@@ -210,7 +208,12 @@ impl Buffer {
         Ok(self.memory.get(start..start + size).unwrap_or_default())
     }
 
-    fn call(&mut self, information: &dyn SystemInformation, class: Class, size: usize) -> Answer {
+    fn call(
+        &mut self,
+        information: &dyn SystemInformation,
+        class: Class,
+        size: usize,
+    ) -> QueryReply {
         let room = self.room().get_mut(..size).unwrap_or_default();
         information.query(class, room)
     }
@@ -259,7 +262,7 @@ mod tests {
     }
 
     impl SystemInformation for Growing {
-        fn query(&self, _: Class, buffer: &mut [u8]) -> Answer {
+        fn query(&self, _: Class, buffer: &mut [u8]) -> QueryReply {
             assert_eq!(buffer.as_ptr().addr() % 8, 0);
             self.sizes.lock().unwrap().push(buffer.len());
             let length = u32::try_from(self.needed).unwrap_or(u32::MAX);
@@ -268,7 +271,7 @@ mod tests {
                 None if buffer.len() < self.needed => Status::INFO_LENGTH_MISMATCH,
                 None => Status::SUCCESS,
             };
-            Answer { status, length }
+            QueryReply { status, length }
         }
     }
 
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_without_end_is_given_up() {
+    fn a_query_that_always_needs_more_is_an_error() {
         // A function that always needs more, and one that states no length.
         for needed in [usize::MAX, 0] {
             let growing = Growing::new(needed, Some(Status::INFO_LENGTH_MISMATCH));
@@ -300,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_buffer_does_not_help_is_told() {
+    fn errors_that_no_buffer_size_avoids_are_returned() {
         let denied = Growing::new(0, Some(Status(0xC000_0022)));
         let mut buffer = Buffer::new(64);
         let failed = buffer.ask(&denied, Class::Exception).unwrap_err();

@@ -77,14 +77,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_out() {
+    fn digits_of_numbers_are_decimal() {
         for number in [0, 7, 10, 4294967296, u64::MAX] {
             assert_eq!(Digits::of(number).text(), number.to_string());
         }
     }
 
     #[test]
-    fn what_was_filled_once_stays() {
+    fn a_counter_that_was_filled_once_stays_filled() {
         let mut filled = Filled::new(0b0001, 0b1000);
         assert_eq!(filled.mask(), 0b0001);
         filled.see(&[0, 0, 5, 5]);

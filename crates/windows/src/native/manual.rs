@@ -9,10 +9,11 @@ const HEAD: &str = "\
 
 <!-- Made from the provider's table by a test of perfhive-windows; UPDATE=1 rewrites it. -->
 
-What `native:`, and `local:` on Windows where the registry lacks them, fill the four objects
-from: fields of what `NtQuerySystemInformation` answers. Indexes, counter types and units are
-Windows' own. A field that is 0 for every process or thread, and a count since the start that is
-still 0, is not filled by this system and left out; states of threads are, where no thread runs.
+The four objects of `native:`, which `local:` on Windows shows while the registry lacks them. Their
+values are fields of the structures that `NtQuerySystemInformation` returns. Indexes, counter types
+and units are Windows' own. A field that the system does not fill is left out: one that is 0 for
+every process or thread, and a count since the start that is still 0. States of threads are left out
+if no thread is running.
 ";
 
 fn manual() -> String {

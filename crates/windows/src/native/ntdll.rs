@@ -1,6 +1,6 @@
 //! The native functions of Windows, and a clock like that of Windows' own blocks.
 
-use super::information::{Answer, Class, Status, SystemInformation};
+use super::information::{Class, QueryReply, Status, SystemInformation};
 use crate::ffi;
 use perfhive_engine::Clock;
 use perfhive_format::{Clocks, FileTime, SystemTime};
@@ -10,9 +10,9 @@ use perfhive_format::{Clocks, FileTime, SystemTime};
 pub struct Ntdll;
 
 impl SystemInformation for Ntdll {
-    fn query(&self, class: Class, buffer: &mut [u8]) -> Answer {
+    fn query(&self, class: Class, buffer: &mut [u8]) -> QueryReply {
         let (status, length) = ffi::system_information(class, buffer);
-        Answer { status: Status(status), length }
+        QueryReply { status: Status(status), length }
     }
 }
 

@@ -99,8 +99,8 @@ pub(super) static PROCESS: Object = Object {
     name: "Process",
     meaning: "Processes: their processor time, memory, threads, and their reading and writing.",
     note: "Instances are the processes in the order of the kernel's list, and `_Total`, their sum. As on \
-        Windows, an instance's name is its image's without `.exe`. Idle and System have no start time: \
-        theirs is that of the machine.",
+        Windows, an instance's name is its image's without `.exe`. Idle and System have no start time \
+        of their own and show the machine's.",
     reads: "`SystemProcessInformation`, one call for all processes and threads",
     cost: Cost::Global,
     has_instances: true,
@@ -191,7 +191,7 @@ mod tests {
     use perfhive_engine::standard::Availability;
 
     #[test]
-    fn every_counter_of_windows_is_told_of_once() {
+    fn every_counter_of_windows_is_listed_once() {
         let documents = object_table();
         for (object, count) in documents.iter().zip([17, 15, 28, 12]) {
             assert_eq!(object.counters.len(), count, "{}", object.name);

@@ -1,6 +1,6 @@
 //! The provider over made-up answers, sound and hostile.
 
-use super::information::{Answer, Status, SystemInformation};
+use super::information::{QueryReply, Status, SystemInformation};
 use super::walk::{Processes, Width};
 use super::*;
 use perfhive_engine::{
@@ -18,7 +18,7 @@ static ALLOCATOR: perfhive_testkit::alloc::Counting = perfhive_testkit::alloc::C
 
 /// A thread of the made-up list.
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct MadeThread {
     id: u64,
     start: u64,
     user: u64,
@@ -48,7 +48,7 @@ impl List {
         self.bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
     }
 
-    fn process(mut self, id: u64, name: &str, start: u64, threads: &[Told]) -> Self {
+    fn process(mut self, id: u64, name: &str, start: u64, threads: &[MadeThread]) -> Self {
         let wide = self.width == Width::Bits64;
         let word = if wide { 8 } else { 4 };
         let of = |bits32: usize, bits64: usize| if wide { bits64 } else { bits32 };
@@ -123,18 +123,18 @@ impl List {
 const BOOT: u64 = 133_000_000_000_000_000;
 const NOW: u64 = BOOT + 36_000_000_000;
 
-fn told(id: u64, user: u64, kernel: u64, state: u32) -> Told {
-    Told { id, start: BOOT + id, user, kernel, switches: 5, state }
+fn made_thread(id: u64, user: u64, kernel: u64, state: u32) -> MadeThread {
+    MadeThread { id, start: BOOT + id, user, kernel, switches: 5, state }
 }
 
 fn sound(width: Width) -> List {
     List::new(width)
-        .process(0, "", 0, &[Told { kernel: 5000, ..Told::default() }; 2])
-        .process(4, "System", 0, &[told(8, 0, 70, 5), told(12, 0, 30, 1)])
-        .process(100, "Notepad.EXE", BOOT + 7, &[told(104, 20, 5, 2)])
-        .process(200, "a.b.exe", BOOT + 8, &[told(204, 1, 1, 7), told(208, 2, 2, 5)])
+        .process(0, "", 0, &[MadeThread { kernel: 5000, ..MadeThread::default() }; 2])
+        .process(4, "System", 0, &[made_thread(8, 0, 70, 5), made_thread(12, 0, 30, 1)])
+        .process(100, "Notepad.EXE", BOOT + 7, &[made_thread(104, 20, 5, 2)])
+        .process(200, "a.b.exe", BOOT + 8, &[made_thread(204, 1, 1, 7), made_thread(208, 2, 2, 5)])
         .process(300, ".exe", BOOT + 9, &[])
-        .process(1000, "", BOOT + 10, &[told(1004, 0, 0, 5)])
+        .process(1000, "", BOOT + 10, &[made_thread(1004, 0, 0, 5)])
 }
 
 /// A machine with given answers.
@@ -146,18 +146,18 @@ struct Fake {
 }
 
 impl SystemInformation for Fake {
-    fn query(&self, class: Class, buffer: &mut [u8]) -> Answer {
+    fn query(&self, class: Class, buffer: &mut [u8]) -> QueryReply {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let list = self.list.lock().unwrap();
         let answers = self.answers.lock().unwrap();
         let moved;
         let bytes = match (answers.get(&class), &*list) {
             (Some(Ok(bytes)), _) => bytes,
-            (Some(Err(status)), _) => return Answer { status: *status, length: 0 },
+            (Some(Err(status)), _) => return QueryReply { status: *status, length: 0 },
             (None, Some(list)) if class == Class::Process => {
                 if buffer.len() < list.bytes.len() {
                     let length = list.bytes.len() as u32;
-                    return Answer { status: Status::INFO_LENGTH_MISMATCH, length };
+                    return QueryReply { status: Status::INFO_LENGTH_MISMATCH, length };
                 }
                 // Pointers are moved in place, without an allocation.
                 let address = buffer.as_ptr().addr() as u64;
@@ -168,7 +168,7 @@ impl SystemInformation for Fake {
                     place.copy_from_slice(&(offset + address).to_le_bytes());
                 }
                 let length = list.bytes.len() as u32;
-                return Answer { status: Status::SUCCESS, length };
+                return QueryReply { status: Status::SUCCESS, length };
             }
             (None, _) => {
                 moved = usual(class);
@@ -178,9 +178,9 @@ impl SystemInformation for Fake {
         let length = bytes.len() as u32;
         match buffer.get_mut(..bytes.len()) {
             Some(place) => place.copy_from_slice(bytes),
-            None => return Answer { status: Status::INFO_LENGTH_MISMATCH, length },
+            None => return QueryReply { status: Status::INFO_LENGTH_MISMATCH, length },
         }
-        Answer { status: Status::SUCCESS, length }
+        QueryReply { status: Status::SUCCESS, length }
     }
 }
 
@@ -320,7 +320,7 @@ fn processes_threads_and_their_totals() {
 }
 
 #[test]
-fn the_system_and_its_processors() {
+fn values_of_the_system_and_its_processors() {
     let mut machine = machine(with(sound(Width::NATIVE)));
     let snapshot = collect(&mut machine, &[2, 238]);
     assert_eq!(faults(&snapshot), Vec::<String>::new());
@@ -370,7 +370,7 @@ fn fields_without_any_value_are_left_out() {
     // A system without memory, states and switches, as Wine.
     let mut list = List::new(Width::NATIVE);
     for id in [4u64, 8] {
-        let thread = Told { id, start: BOOT, user: 3, kernel: 4, switches: 0, state: 0 };
+        let thread = MadeThread { id, start: BOOT, user: 3, kernel: 4, switches: 0, state: 0 };
         list = list.process(id, "x.exe", BOOT + id, &[thread]);
     }
     for entry in [0, list.last.unwrap()] {
@@ -477,7 +477,7 @@ fn damaged_lists_are_read_without_a_panic() {
                 entries += 1 + process.threads.count();
                 assert!(process.name.len() % 2 == 0 && process.name.len() < 1 << 16);
             }
-            // At most as many as the bytes allow.
+            // The bytes limit the number of threads.
             assert!(entries <= bytes.len() / width.thread());
         };
         for length in 0..sound.len() {
@@ -504,7 +504,7 @@ fn the_provider_passes_the_conformance_suite_of_sources() {
 }
 
 #[test]
-fn a_process_is_known_by_number_and_start() {
+fn a_new_process_of_the_same_number_gets_no_value_of_the_old_one() {
     let fake = with(sound(Width::NATIVE));
     let mut query = Query::new(machine(Arc::clone(&fake))).unwrap();
     query.add(r"\Process(Notepad)\% Processor Time").unwrap();
@@ -514,8 +514,12 @@ fn a_process_is_known_by_number_and_start() {
     let expected = Identity::Process { id: 100, start: BOOT + 7 };
     assert!(query.readings().iter().all(|reading| identity(reading) == Some(expected.clone())));
     // The number returns with another process.
-    let other =
-        List::new(Width::NATIVE).process(100, "Notepad.exe", BOOT + 99, &[told(104, 900, 900, 2)]);
+    let other = List::new(Width::NATIVE).process(
+        100,
+        "Notepad.exe",
+        BOOT + 99,
+        &[made_thread(104, 900, 900, 2)],
+    );
     *fake.list.lock().unwrap() = Some(other);
     query.collect().unwrap();
     assert!(query.readings()[0].value.is_err(), "no time of another process");
@@ -542,7 +546,7 @@ fn warm_samples_allocate_nothing() {
 }
 
 /// The number of unreported allocations, and whether any was reported.
-fn untold(machine: &mut Broker, request: &Ask, snapshot: &mut Snapshot) -> (u64, bool) {
+fn unreported(machine: &mut Broker, request: &Ask, snapshot: &mut Snapshot) -> (u64, bool) {
     let ((), taken) = count(|| machine.collect(request, snapshot).unwrap());
     (if snapshot.has_grown() { 0 } else { taken.count }, snapshot.has_grown())
 }
@@ -563,7 +567,12 @@ fn samples_with_lasting_faults_allocate_nothing() {
     // list, both for good.
     let mut many = sound(Width::NATIVE);
     for id in 0..4000 {
-        many = many.process(2000 + 4 * id, "many.exe", BOOT + id, &[told(2002 + 4 * id, 1, 1, 2)]);
+        many = many.process(
+            2000 + 4 * id,
+            "many.exe",
+            BOOT + id,
+            &[made_thread(2002 + 4 * id, 1, 1, 2)],
+        );
     }
     let mut damaged = sound(Width::NATIVE);
     damaged.put(0, 8, 4);
@@ -589,8 +598,8 @@ fn samples_with_lasting_faults_allocate_nothing() {
     for (step, happens) in steps {
         happens();
         for round in 0..6 {
-            let (untold, told) = untold(&mut machine, &request, &mut snapshot);
-            assert!(!told && untold == 0 || round < 4, "{step}, {round}");
+            let (unreported, reported) = unreported(&mut machine, &request, &mut snapshot);
+            assert!(!reported && unreported == 0 || round < 4, "{step}, {round}");
         }
     }
     assert!(snapshot.faults().len() >= 4, "{:?}", snapshot.faults());

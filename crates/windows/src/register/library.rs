@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_variable_stays() {
+    fn unknown_variables_stay_in_the_path() {
         for text in ["", "a.dll", r"C:\100%\a.dll", r"%no such variable%\a.dll"] {
             assert_eq!(ffi::expanded(text), text);
         }

@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_are_new_and_gone_when_they_are_dropped() {
+    fn each_folder_is_new_and_is_removed_when_dropped() {
         let [one, other] = [Folder::new().unwrap(), Folder::new().unwrap()];
         assert_ne!(one.0, other.0);
         let file = one.write("titles.h", b"#define A 0\r\n").unwrap();
@@ -241,7 +241,7 @@ mod tests {
 
     /// Windows' own functions read the intended texts.
     #[test]
-    fn texts_with_quotation_marks_come_through() {
+    fn profile_functions_read_texts_with_quotation_marks_unchanged() {
         use crate::ffi::profile_string;
         use perfhive_testkit::script::titles;
         let texts = ["\"Bees\"", "'Bees'", "\"\"", "The \"Bees\"", "\"Bees' "];
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_loadperf_answers_counts() {
+    fn loading_succeeds_only_with_code_0_and_new_indexes() {
         let indexes = AllottedIndexes { first_counter: 5000, first_help: 5001 };
         assert_eq!(loaded(Some(0), Some(indexes)), Ok(indexes));
         for (code, allotted, kind, why) in [
