@@ -7,7 +7,7 @@
 use libfuzzer_sys::fuzz_target;
 use perfhive_engine::{Ask, Broker, Snapshot, Source};
 use perfhive_format::TitleIndex;
-use perfhive_windows::native::{QueryReply, Class, NativeProvider, Status, SystemInformation};
+use perfhive_windows::native::{Class, NativeProvider, QueryReply, Status, SystemInformation};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
