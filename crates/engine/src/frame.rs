@@ -17,6 +17,7 @@ pub struct Frame {
     bytes: Vec<u8>,
     objects: Vec<FrameObject>,
     damaged: Vec<(Option<TitleIndex>, ParseError)>,
+    damaged_names: Vec<(TitleIndex, ParseError)>,
     machine: String,
     generation: u64,
     origin: u64,
@@ -63,12 +64,14 @@ impl Frame {
         self.bytes.capacity()
             + self.objects.capacity()
             + self.damaged.capacity()
+            + self.damaged_names.capacity()
             + self.machine.capacity()
     }
 
     fn index(&mut self) -> Result<(), ParseError> {
         self.objects.clear();
         self.damaged.clear();
+        self.damaged_names.clear();
         let (header, mut objects) = DataBlock::scan(&self.bytes)?;
         self.machine.clear();
         header.system_name().push_to(&mut self.machine);
@@ -76,11 +79,14 @@ impl Frame {
             let start = objects.offset();
             match objects.next() {
                 None => break,
-                Some(Ok(object)) => self.objects.push(FrameObject {
-                    start,
-                    end: start + object.as_bytes().len(),
-                    name: object.name_index(),
-                }),
+                Some(Ok(object)) => {
+                    let (name, end) = (object.name_index(), start + object.as_bytes().len());
+                    self.objects.push(FrameObject { start, end, name });
+                    if let Some(mut error) = object.name_fault() {
+                        error.offset += start;
+                        self.damaged_names.push((name, error));
+                    }
+                }
                 Some(Err(error)) => {
                     // The name is told if its bytes are there.
                     let name = self
@@ -136,9 +142,13 @@ impl Frame {
         self
     }
 
-    /// The frame with the origin and label of another one, whose objects were copied into it.
+    /// The frame with the origin and label of another one, whose objects were copied into it,
+    /// and with the places that its damaged names have there.
     #[must_use]
-    pub fn of_origin(self, other: &Self) -> Self {
+    pub fn of_origin(mut self, other: &Self) -> Self {
+        let copied = |name| self.objects.iter().any(|object| object.name == name);
+        let damaged = other.damaged_names.iter().filter(|(name, _)| copied(*name));
+        self.damaged_names = damaged.copied().collect();
         self.recorded_by(other.origin, other.label.clone())
     }
 
@@ -370,6 +380,11 @@ impl Snapshot {
             for (name, error) in frame.damaged() {
                 let kind = FaultKind::DamagedObject(*error);
                 let fault = this.kept().make(kind, provider, (*name, None), error);
+                this.faults.push(fault);
+            }
+            for (name, error) in &frame.damaged_names {
+                let kind = FaultKind::DamagedName(*error);
+                let fault = this.kept().make(kind, provider, (Some(*name), None), error);
                 this.faults.push(fault);
             }
             this.grown |= frame.has_grown();

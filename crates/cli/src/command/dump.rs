@@ -23,23 +23,23 @@ pub(super) fn run(global: &Global, args: &Dump) -> Outcome {
     let titles = titles(global)?;
     let output = Output::new(global);
     let mut text = String::new();
-    let damages = if output.is_table() {
+    let findings = if output.is_table() {
         let mut page = Page::new(output.palette);
-        let damages = Walk::new(&bytes, &titles).run(&mut |item| page.item(&mut text, item));
-        page.end(&mut text, bytes.len(), damages.len());
-        damages
+        let findings = Walk::new(&bytes, &titles).run(&mut |item| page.item(&mut text, item));
+        page.end(&mut text, bytes.len(), &findings);
+        findings
     } else {
         let mut records = output.records(KEYS, &mut text);
-        let damages =
+        let findings =
             Walk::new(&bytes, &titles).run(&mut |item| record(&mut records, &mut text, item));
         records.end(&mut text);
-        damages
+        findings
     };
     output.write(&text)?;
-    let Some(first) = damages.first() else {
+    let Some(first) = findings.damages.first() else {
         return Ok(Exit::Done);
     };
-    let more = match damages.len() {
+    let more = match findings.damages.len() {
         1 => String::new(),
         count => format!(" (and {} more)", count - 1),
     };

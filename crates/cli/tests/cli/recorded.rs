@@ -1,6 +1,6 @@
 //! Every command on recorded blocks of a real Windows machine.
 
-use crate::run::{Run, perfhive};
+use crate::run::{Folder, Run, perfhive};
 use perfhive_testkit::real;
 
 /// The options that open the recording's first samples; none where the real
@@ -282,7 +282,24 @@ fn dump_names_every_byte() {
         assert_eq!(hex, expected, "{row}");
     }
     let out = perfhive(["dump", &file]).ok();
-    assert!(out.ends_with("22,840 bytes, all sound\n"), "{}", &out[out.len() - 80..]);
+    assert!(out.ends_with("22,840 bytes, no structure damaged\n"), "{}", &out[out.len() - 80..]);
+}
+
+/// An instance whose name lies outside its definition is shown by its number, and every
+/// command tells why.
+#[test]
+fn name_outside_its_definition_is_a_fault_with_its_offset() {
+    let Some(mut bytes) = real::file("windows-vista/s00_o5_230.bin") else { return };
+    let folder = Folder::new();
+    // The NameLength of an instance of Process.
+    bytes[0x60C..0x610].copy_from_slice(&0xFFFFu32.to_le_bytes());
+    let file = folder.file("cut.bin", &bytes);
+    let file = format!("file:{file}");
+    for command in [&["get", r"\230(*)\784"][..], &["enum", "230"], &["list", "230"]] {
+        let run = perfhive([&["--source", &file], command].concat());
+        let fault = "(PERF_INSTANCE_DEFINITION.NameLength = 65535 at offset 0x60c)";
+        assert!(run.err.contains(fault), "{command:?}: {}", run.err);
+    }
 }
 
 /// Blocks of another writer, with indexes of their own.

@@ -280,6 +280,18 @@ impl<'a> PerfObject<'a> {
         }
     }
 
+    /// What is wrong with the first instance name that lies outside its
+    /// definition, if one does. The offset is counted from the object's start.
+    #[must_use]
+    pub fn name_fault(self) -> Option<ParseError> {
+        let mut at = len_at(self.bytes, 4);
+        self.instances().find_map(|instance| {
+            let fault = instance.name_fault().map(|error| error.at(at));
+            at += instance.definition.len() + instance.block.len();
+            fault
+        })
+    }
+
     /// The counter block of an object without instances.
     #[must_use]
     pub fn counter_block(self) -> Option<CounterBlock<'a>> {

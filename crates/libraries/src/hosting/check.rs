@@ -4,6 +4,7 @@
 //! every level of the tests, with buffers that are too small, that fit and that are large.
 
 mod conduct;
+mod content;
 mod declared;
 mod questions;
 

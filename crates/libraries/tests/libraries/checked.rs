@@ -90,6 +90,45 @@ fn each_faulty_library_has_its_finding() {
     }
 }
 
+/// `check` finds what keeps readers from a value: the library writes one word of its answer
+/// wrong. The definition of its counter begins at byte 64, its first instance at byte 104.
+#[test]
+fn content_without_a_value_for_any_reader_is_an_error() {
+    let folder = Folder::new("content");
+    folder.compile("tests/libraries/zoo.c");
+    for (word, text) in [
+        ("100 0", "its offset is 0, inside the length field"),
+        ("100 8", "its data ends at byte 12 and the counter blocks at byte 8"),
+        ("100 10000", "its data ends at byte 65540"),
+        ("100 FFFF0000", "its data ends at byte 4294901764"),
+        ("96 400", "its data ends at byte 1028"),
+        ("96 3", "3 bytes are no number"),
+        ("92 40020500", "needs a base, and the next definition is none"),
+        ("92 00080000", "no formula is known for its type 0x00080000"),
+        ("92 20610500", "PerfTime or PerfFreq of PERF_OBJECT_TYPE is 0"),
+        ("124 FFFF", "PERF_INSTANCE_DEFINITION.NameLength"),
+        ("128 D800", "is no text of code page 0"),
+        ("128 62", "instances 0 and 1 of object 50000 are both \"b\""),
+    ] {
+        let verdict = verdict(&folder, &format!("!puts {word}"));
+        let wrong = wrong(&verdict);
+        assert!(wrong.contains("error Global: "), "{word}: {wrong}");
+        assert!(wrong.contains(text), "{word}: {wrong}");
+    }
+}
+
+/// A gauge that is declared as a rate steps back between two answers.
+#[test]
+fn gauge_declared_as_a_rate_is_a_warning() {
+    let folder = Folder::new("gauge");
+    folder.compile("tests/libraries/zoo.c");
+    let verdict = verdict(&folder, "!falls");
+    let wrong = wrong(&verdict);
+    assert!(wrong.contains("warning Global: counter 50002 of object 50000: as"), "{wrong}");
+    assert!(wrong.contains("it went backwards between two answers"), "{wrong}");
+    assert_eq!(verdict.severity(), Severity::Warning, "{wrong}");
+}
+
 #[test]
 fn library_that_ignores_its_room_is_found() {
     let folder = Folder::new("little-room");

@@ -129,8 +129,10 @@ static DWORD write_object(BYTE *to, DWORD name, DWORD rows)
         instance.Instance.ByteLength = offsetof(ROW, Values);
         instance.Instance.UniqueID = PERF_NO_UNIQUE_ID;
         instance.Instance.NameOffset = sizeof instance.Instance;
-        instance.Instance.NameLength = 4;
+        instance.Instance.NameLength = 8;
         instance.Name[0] = (WCHAR)('a' + row % 26);
+        instance.Name[1] = (WCHAR)(row < 26 ? 0 : 'a' + row / 26 % 26);
+        instance.Name[2] = (WCHAR)(row < 676 ? 0 : 'a' + row / 676);
         instance.Values.Head.ByteLength = sizeof instance.Values;
         instance.Values.Value = row;
         memcpy(to + sizeof head + row * sizeof instance, &instance, sizeof instance);
@@ -472,5 +474,12 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
     }
     if (is("starts processes"))
         start_processes();
+    if (is("falls")) {
+        put(start + offsetof(DEFINITION, Counter.CounterType), PERF_COUNTER_COUNTER);
+        put((BYTE *)&first->Values + 4, 1000 - call);
+    }
+    unsigned at, word;
+    if (sscanf(kind, "!puts %u %x", &at, &word) == 2)
+        put(start + at, word);
     return ERROR_SUCCESS;
 }

@@ -1,6 +1,6 @@
 //! The dump as a page for people.
 
-use super::walk::{Item, Kind};
+use super::walk::{Findings, Item, Kind};
 use crate::text::escape::{Escaped, width};
 use crate::text::style::{Palette, Style};
 use perfhive_view::number::push_grouped;
@@ -135,14 +135,24 @@ impl Page {
     }
 
     /// Prints the verdict.
-    pub(super) fn end(&self, out: &mut String, size: usize, damages: usize) {
+    pub(super) fn end(&self, out: &mut String, size: usize, findings: &Findings) {
         let mut text = String::new();
         push_grouped(&mut text, size as u64);
+        let damages = findings.damages.len();
         text.push_str(match damages {
-            0 => " bytes, all sound",
+            0 => " bytes, no structure damaged",
             1 => " bytes, damaged in one place",
             _ => " bytes, damaged in several places",
         });
+        match findings.valueless {
+            0 => {}
+            1 => text.push_str("; one counter without a value"),
+            count => {
+                text.push_str("; ");
+                push_grouped(&mut text, count as u64);
+                text.push_str(" counters without a value");
+            }
+        }
         out.push('\n');
         self.palette.push(out, if damages == 0 { Style::Faint } else { Style::Bad }, &text);
         out.push('\n');

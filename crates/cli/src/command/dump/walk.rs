@@ -59,6 +59,16 @@ pub(super) struct Walk<'a> {
     ahead: Vec<ParseError>,
     /// All damages, in words.
     damages: Vec<String>,
+    /// Counters that lie outside their counter block.
+    valueless: usize,
+}
+
+/// What a walk has found.
+pub(super) struct Findings {
+    /// The damages, in words.
+    pub(super) damages: Vec<String>,
+    /// Counters that lie outside their counter block, which is no damage.
+    pub(super) valueless: usize,
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -78,11 +88,12 @@ impl<'a> Walk<'a> {
             place: ItemAddress::default(),
             ahead: Vec::new(),
             damages: Vec::new(),
+            valueless: 0,
         }
     }
 
-    /// Walks through the block; returns the damages.
-    pub(super) fn run(mut self, sink: Sink<'_>) -> Vec<String> {
+    /// Walks through the block.
+    pub(super) fn run(mut self, sink: Sink<'_>) -> Findings {
         let verdict = DataBlock::scan(self.bytes);
         if let Err(error) = &verdict {
             self.expect(*error);
@@ -107,7 +118,7 @@ impl<'a> Walk<'a> {
         for error in std::mem::take(&mut self.ahead) {
             self.damage(&error, sink);
         }
-        self.damages
+        Findings { damages: self.damages, valueless: self.valueless }
     }
 
     fn expect(&mut self, error: ParseError) {

@@ -35,6 +35,8 @@ impl Check {
         let list: Vec<String> = names.iter().map(ToString::to_string).collect();
         let list = if list.is_empty() { "no object".to_string() } else { list.join(", ") };
         self.good(value, format!("gives {list} ({} bytes)", bytes.len()));
+        let Some(again) = self.collect(value, lane) else { return };
+        self.look_at_content(value, &bytes, &again);
     }
 
     pub(super) fn ask_for_nothing(&mut self) {

@@ -279,7 +279,11 @@ impl<'a> Walk<'a> {
             ..self.item(Kind::Field, at + counter.offset, counter.size, "PERF_COUNTER_BLOCK")
         };
         match (counter.counter_type.kind(), bytes) {
-            (_, None) => item.meaning = "lies outside this counter block".to_string(),
+            (_, None) => {
+                // Allowed: a shorter counter block leaves values out.
+                item.meaning = "no value: lies outside this counter block".to_string();
+                self.valueless += 1;
+            }
             (CounterKind::Text(encoding), Some(bytes)) => {
                 let code_page = match (encoding, header.CodePage) {
                     (TextEncoding::Unicode, _) => 0,
