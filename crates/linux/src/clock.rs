@@ -12,11 +12,18 @@
 //!   FILETIMEs, elapsed times are exact whatever happens to the calendar.
 //! - Only `SystemTime`, which nothing is calculated with, is the calendar as it
 //!   is at the moment.
+//!
+//! A copy of another machine's `/proc` has its own time: that of its `uptime`, from the start of
+//! the machine that `stat` tells (`btime`). Where the copy lacks `uptime`, its time is unknown,
+//! and nothing that counts from it has a value.
 
+use crate::files::Reader;
+use crate::parse::{hundredths, keyed};
+use crate::root::ProcRoot;
 use perfhive_engine::Clock;
 use perfhive_format::{Clocks, FileTime, SystemTime};
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 const NANOS: i64 = 1_000_000_000;
 
@@ -34,68 +41,93 @@ fn calendar(nanos: i64) -> FileTime {
 }
 
 /// Calendar time that never steps: the FILETIME at which the machine was
-/// started, from which on `CLOCK_BOOTTIME` counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// started, from which on `CLOCK_BOOTTIME` counts, or the `uptime` of a copy.
+#[derive(Clone)]
 pub struct TimeBase {
     boot: FileTime,
+    /// The `proc` folder of a copy; `None` for this machine.
+    copy: Option<Arc<Mutex<Reader>>>,
 }
 
 impl TimeBase {
-    /// The base of this process, fixed at first use: every clock and provider
-    /// has the same.
+    /// The base of the machine that is read below `root`. That of this machine is fixed at first
+    /// use: every clock and provider of the process has the same.
     #[must_use]
-    pub fn process() -> Self {
-        static BASE: OnceLock<TimeBase> = OnceLock::new();
-        *BASE.get_or_init(|| Self::by(nanos))
+    pub fn of(root: &ProcRoot) -> Self {
+        static BASE: OnceLock<FileTime> = OnceLock::new();
+        match Reader::open(root.proc()) {
+            Ok(reader) if !reader.is_procfs() => Self::of_copy(reader),
+            _ => Self { boot: *BASE.get_or_init(|| Self::by(nanos)), copy: None },
+        }
     }
 
-    /// The base by these clocks, in nanoseconds.
-    fn by(nanos: impl Fn(ClockId) -> i64) -> Self {
+    fn of_copy(mut proc: Reader) -> Self {
+        let started = proc.once_here(c"stat").ok().and_then(|()| {
+            let [btime] = keyed(proc.text(), [b"btime"]);
+            Some(calendar(i64::try_from(btime?).ok()?.checked_mul(NANOS)?))
+        });
+        // A start of 0 is none, and a time of 0 lies before every start: without `uptime` there
+        // are no elapsed times.
+        let has_uptime = uptime(&mut proc).is_some();
+        let boot = if has_uptime { started.unwrap_or(calendar(0)) } else { FileTime(0) };
+        Self { boot, copy: Some(Arc::new(Mutex::new(proc))) }
+    }
+
+    /// The start of the machine by these clocks, in nanoseconds.
+    fn by(nanos: impl Fn(ClockId) -> i64) -> FileTime {
         let up = nanos(ClockId::Boottime) / 100;
-        Self { boot: FileTime(calendar(nanos(ClockId::Realtime)).0.saturating_sub(up)) }
+        FileTime(calendar(nanos(ClockId::Realtime)).0.saturating_sub(up))
     }
 
     /// The time at which the machine was started.
     #[must_use]
-    pub fn boot(self) -> FileTime {
+    pub fn boot(&self) -> FileTime {
         self.boot
     }
 
-    /// The time now.
+    /// The time now; of a copy, the time at which it was made.
     #[must_use]
-    pub fn now(self) -> FileTime {
+    pub fn now(&self) -> FileTime {
         self.now_by(nanos)
     }
 
-    fn now_by(self, nanos: impl Fn(ClockId) -> i64) -> FileTime {
-        self.after_boot(nanos(ClockId::Boottime) / 100)
+    fn now_by(&self, nanos: impl Fn(ClockId) -> i64) -> FileTime {
+        let up = match &self.copy {
+            None => nanos(ClockId::Boottime) / 100,
+            Some(proc) => {
+                let mut proc = proc.lock().unwrap_or_else(PoisonError::into_inner);
+                uptime(&mut proc).filter(|_| self.boot.0 != 0).unwrap_or(0)
+            }
+        };
+        self.after_boot(up)
     }
 
     /// The time that lies the given 100 ns units after the start of the
     /// machine.
     #[must_use]
-    pub fn after_boot(self, units: i64) -> FileTime {
+    pub fn after_boot(&self, units: i64) -> FileTime {
         FileTime(self.boot.0.saturating_add(units))
     }
 }
 
+/// The time for which the machine of a copy had run, in 100 ns units.
+fn uptime(proc: &mut Reader) -> Option<i64> {
+    proc.once_here(c"uptime").ok()?;
+    let seconds = proc.text().split(|byte| *byte == b' ').next()?;
+    i64::try_from(hundredths(seconds)?.checked_mul(100_000)?).ok()
+}
+
 /// The clock for a broker with this crate's providers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct LinuxClock {
     base: TimeBase,
 }
 
-impl Default for LinuxClock {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl LinuxClock {
-    /// A clock on this process's [`TimeBase`].
+    /// The clock of the machine that is read below `root`.
     #[must_use]
-    pub fn new() -> Self {
-        Self { base: TimeBase::process() }
+    pub fn of(root: &ProcRoot) -> Self {
+        Self { base: TimeBase::of(root) }
     }
 
     /// The clocks of a block that is made now, and calendar time, UTC.
@@ -103,15 +135,20 @@ impl LinuxClock {
         self.read_by(nanos)
     }
 
-    fn read_by(self, nanos: impl Fn(ClockId) -> i64) -> (Clocks, SystemTime) {
+    fn read_by(&self, nanos: impl Fn(ClockId) -> i64) -> (Clocks, SystemTime) {
+        let now = self.base.now_by(&nanos);
+        let (perf_time, date) = match self.base.copy {
+            None => (nanos(ClockId::Monotonic), calendar(nanos(ClockId::Realtime))),
+            Some(_) => (now.0.saturating_sub(self.base.boot.0).saturating_mul(100), now),
+        };
         let clocks = Clocks {
-            perf_time: nanos(ClockId::Monotonic),
+            perf_time,
             perf_freq: NANOS,
-            time_100ns: self.base.now_by(&nanos).0,
+            time_100ns: now.0,
             object_time: 0,
             object_freq: 0,
         };
-        (clocks, calendar(nanos(ClockId::Realtime)).to_system_time())
+        (clocks, date.to_system_time())
     }
 }
 
@@ -127,7 +164,7 @@ mod tests {
 
     #[test]
     fn clocks_agree_and_move_forward() {
-        let mut clock = LinuxClock::new();
+        let mut clock = LinuxClock::of(&ProcRoot::default());
         let (first, calendar) = clock.read();
         std::thread::sleep(std::time::Duration::from_millis(20));
         let (second, _) = clock.read();
@@ -138,7 +175,7 @@ mod tests {
         // Calendar and base agree until the clock is set.
         let year = FileTime(first.time_100ns).to_system_time().year;
         assert_eq!(year, calendar.year);
-        assert_eq!(TimeBase::process(), clock.base);
+        assert_eq!(TimeBase::of(&ProcRoot::default()).boot, clock.base.boot);
         assert!(clock.base.boot() < clock.base.now());
         assert_eq!(clock.base.after_boot(i64::MAX).0, i64::MAX);
     }
@@ -156,7 +193,8 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        let clock = LinuxClock { base: TimeBase::by(clocks(100, 0, 1_700_000_000)) };
+        let boot = TimeBase::by(clocks(100, 0, 1_700_000_000));
+        let clock = LinuxClock { base: TimeBase { boot, copy: None } };
         let (first, date) = clock.read_by(clocks(101, 0, 1_700_000_001));
         assert_eq!((date.year, date.month, date.day), (2023, 11, 14));
         assert_eq!(first.time_100ns, clock.base.after_boot(101 * SECOND).0);

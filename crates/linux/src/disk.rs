@@ -69,7 +69,7 @@ impl DiskSession {
         Self {
             root: root.clone(),
             reader,
-            base: TimeBase::process(),
+            base: TimeBase::of(root),
             files: Files::default(),
             sys: None,
             devices: Devices::default(),

@@ -14,7 +14,7 @@
 //! use perfhive_linux::{LinuxClock, ProcRoot, machine_name, providers};
 //!
 //! let mut machine = Broker::builder("local:", &machine_name())
-//!     .clock(LinuxClock::new())
+//!     .clock(LinuxClock::of(&ProcRoot::default()))
 //!     .providers(providers(&ProcRoot::default()))
 //!     .build();
 //! let mut snapshot = Snapshot::new();

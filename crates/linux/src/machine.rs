@@ -41,7 +41,7 @@ impl MachineSession {
             proc,
             // Without `/sys` there are no nodes and no sensors.
             sys: root.sys().and_then(|sys| Reader::open(sys).ok()),
-            base: TimeBase::process(),
+            base: TimeBase::of(root),
             faults: Faults::default(),
             pressure: pressure::Pressure::default(),
             nodes: nodes::Nodes::default(),
@@ -85,7 +85,7 @@ impl Session for MachineSession {
             written?;
         }
         if wants(&ENERGY) {
-            let written = self.energy.write(sys, self.base, energy, faults, out);
+            let written = self.energy.write(sys, &self.base, energy, faults, out);
             faults.report(ENERGY.index, out);
             written?;
         }

@@ -77,7 +77,7 @@ impl SystemSession {
             sys: root.sys().and_then(|sys| Reader::open(sys).ok()),
             ticks: Ticks::of_system(),
             page: page_size() as u64,
-            base: TimeBase::process(),
+            base: TimeBase::of(root),
             files: Files::default(),
             stat: SystemStat::default(),
             totals: Totals::default(),

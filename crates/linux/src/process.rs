@@ -95,8 +95,8 @@ struct ProcessSession {
 
 impl ProcessSession {
     fn open(root: &ProcRoot, reader: Reader, choice: ReaderChoice, skip: bool) -> Self {
-        let base = TimeBase::process();
-        let files = ProcFiles::new(reader, Ticks::of_system(), page_size() as u64, base);
+        let base = TimeBase::of(root);
+        let files = ProcFiles::new(reader, Ticks::of_system(), page_size() as u64, base.clone());
         Self {
             reader: ProcessReader::new(files),
             bpf: BpfReader::new(choice, root.clone()),
@@ -174,7 +174,7 @@ impl Session for ProcessSession {
                 lists: &mut self.threads,
                 stat: &self.stat,
                 totals: &self.totals,
-                base: self.base,
+                base: &self.base,
             };
             let written = writer.write(object, places, wanted);
             self.reader.files.faults.report(THREAD.index, out);
@@ -196,7 +196,7 @@ impl ProcessSession {
         let mut total = Sample::default();
         let mut idle_place = None;
         let processors = self.stat.cpus.len() as u64;
-        let idle = Sample::idle(self.totals.sum.idle, processors, self.base, wanted);
+        let idle = Sample::idle(self.totals.sum.idle, processors, &self.base, wanted);
         if processors > 0 {
             idle_place = Some(object.instance_count());
             object.instance_prefix(&InstanceHead::named("Idle"), idle.values())?;

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The folders that a machine is read from. Folders other than the system's own hold a frozen
-/// machine, or the host's folders inside a container. The clocks are always those of the reading
-/// machine.
+/// machine, whose clock is its own `uptime`, or the host's folders inside a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcRoot {
     proc: PathBuf,

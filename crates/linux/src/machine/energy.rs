@@ -48,7 +48,7 @@ impl Meters {
     pub(super) fn write(
         &mut self,
         sys: &mut Reader,
-        base: TimeBase,
+        base: &TimeBase,
         layouts: &mut Layouts,
         faults: &mut Faults,
         out: &mut ObjectWriter<'_>,
@@ -130,7 +130,7 @@ impl Meter {
 
     /// Reads the meter; returns the time of the reading. Since Linux 5.10 only the
     /// superuser may.
-    fn read(&mut self, sys: &mut Reader, base: TimeBase, faults: &mut Faults) -> Option<u64> {
+    fn read(&mut self, sys: &mut Reader, base: &TimeBase, faults: &mut Faults) -> Option<u64> {
         let mut failed = |folder: &[u8], message: fmt::Arguments<'_>| {
             faults.instance(Text(folder), message);
         };

@@ -115,7 +115,12 @@ impl Sample {
     }
 
     /// The sample of Idle, which has processor time and nothing else.
-    pub(super) fn idle(time: u64, processors: u64, base: TimeBase, wanted: ProcessColumns) -> Self {
+    pub(super) fn idle(
+        time: u64,
+        processors: u64,
+        base: &TimeBase,
+        wanted: ProcessColumns,
+    ) -> Self {
         let mut sample = Self::default();
         let start = base.boot().0 as u64;
         sample.push::<STAT_COUNTERS>([time, 0, time, start, 0, 0, 0, 0, processors, 0]);

@@ -31,7 +31,7 @@ pub(super) struct ThreadWriter<'a> {
     pub(super) lists: &'a mut Lists,
     pub(super) stat: &'a SystemStat,
     pub(super) totals: &'a Totals,
-    pub(super) base: TimeBase,
+    pub(super) base: &'a TimeBase,
 }
 
 impl ThreadWriter<'_> {

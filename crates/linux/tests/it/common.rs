@@ -22,7 +22,14 @@ impl Tree {
         let name = format!("perfhive-linux-{}-{count}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(folder.join("proc")).unwrap();
-        Self { folder }
+        let tree = Self { folder };
+        tree.runs_for(1000);
+        tree
+    }
+
+    /// Sets the seconds since the start of the machine.
+    pub(crate) fn runs_for(&self, seconds: u32) {
+        self.file("uptime", format!("{seconds}.00 {seconds}.00\n"));
     }
 
     /// A machine with two processors, 4 GB of memory, and no process.
@@ -162,7 +169,7 @@ impl Machine {
     pub(crate) fn with(root: &ProcRoot, options: &Options) -> Self {
         let providers = providers_with(root, options);
         let sessions = providers.iter().map(|p| p.open(&OpenContext::default()).unwrap()).collect();
-        let clock = LinuxClock::new();
+        let clock = LinuxClock::of(root);
         Self { providers, sessions, writer: BlockWriter::new(), faults: Vec::new(), clock }
     }
 

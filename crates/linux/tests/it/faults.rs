@@ -2,7 +2,7 @@
 //! of the machine says then.
 
 use crate::common::{Look, Machine, Tree, stat};
-use perfhive_format::{Instance, TitleIndex};
+use perfhive_format::{CounterType, Instance, TitleIndex};
 use perfhive_linux::ProcRoot;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
@@ -56,7 +56,8 @@ fn machine() -> Tree {
     tree
 }
 
-/// Every value of an object, by instance, its parent, and counter.
+/// Every value of an object, by instance, its parent, and counter; of an elapsed time not the
+/// start, which counts from another point where `stat` lacks `btime`, but the time since then.
 type Values = BTreeMap<(u32, String, u32), u64>;
 
 fn values(look: &Look) -> Values {
@@ -65,7 +66,10 @@ fn values(look: &Look) -> Values {
         let index = object.name_index().0;
         let mut add = |name: &str, block: perfhive_format::CounterBlock<'_>| {
             for counter in object.counters().filter(|c| !c.counter_type().is_base()) {
-                if let Ok(value) = block.value(&counter) {
+                if let Ok(mut value) = block.value(&counter) {
+                    if counter.counter_type() == CounterType::PERF_ELAPSED_TIME {
+                        value = (object.clocks().object_time as u64).wrapping_sub(value);
+                    }
                     all.insert((index, name.to_string(), counter.name_index().0), value);
                 }
             }

@@ -2,6 +2,7 @@
 
 use crate::common::{Look, Machine, Tree, stat, units};
 use perfhive_engine::OpenContext;
+use perfhive_format::{CookError, CounterPlan, CounterType, FileTime, cook};
 use perfhive_linux::{ProcRoot, providers};
 
 const SYSTEM: u32 = 2;
@@ -27,16 +28,15 @@ fn objects_of_a_frozen_machine_have_its_values() {
     assert_eq!(look.single(SYSTEM, 248), Some(2));
     assert_eq!(look.single(SYSTEM, 250), Some(323));
     let clocks = look.object(SYSTEM).clocks();
-    let up = clocks.object_time as u64 - look.single(SYSTEM, 674).unwrap();
-    let boot_time: f64 = std::fs::read_to_string("/proc/uptime")
-        .unwrap()
-        .split(' ')
-        .next()
-        .unwrap()
-        .parse()
-        .unwrap();
-    assert!((up as f64 / 1e7 - boot_time).abs() < 1.0, "{up} {boot_time}");
-    assert_eq!(clocks.object_freq, 10_000_000);
+    // The time is that of the copy: 1000 seconds after `btime`.
+    let start = FileTime::from_unix_nanos(1_700_000_000_000_000_000);
+    assert_eq!(look.single(SYSTEM, 674), Some(start.0 as u64));
+    assert_eq!(clocks.object_time, start.0 + 1000 * FileTime::PER_SECOND);
+    assert_eq!(clocks.object_freq, FileTime::PER_SECOND);
+    let block = look.block();
+    assert_eq!(block.time_100ns().0, clocks.object_time);
+    assert_eq!(block.header().PerfTime, 1_000_000_000_000);
+    assert_eq!((block.system_time().year, block.system_time().month), (2023, 11));
 
     let kib = |kib: u64| Some(kib * 1024);
     assert_eq!(look.single(MEMORY, 24), kib(2_097_153));
@@ -532,4 +532,29 @@ fn objects_after_the_deadline_are_left_out_with_a_fault() {
     assert_eq!(look.fault_texts(), nothing());
     assert_eq!(look.names(PROCESS).len(), 102);
     assert_eq!(look.names(THREAD).len(), 103);
+}
+
+/// Without `uptime` the time of a copy is unknown: what counts from it has no value.
+#[test]
+fn copy_without_uptime_has_no_elapsed_times() {
+    let tree = Tree::machine();
+    tree.process(7, b"seven");
+    let elapsed = |look: &Look| {
+        [(SYSTEM, 674, None), (PROCESS, 684, Some("seven"))].map(|(object, name, instance)| {
+            let object = look.object(object);
+            let plan = CounterPlan::all(object).into_iter().find(|plan| plan.name.0 == name);
+            let block = match instance {
+                Some(name) => look.instance(PROCESS, name).counter_block(),
+                None => object.counter_block().unwrap(),
+            };
+            let sample = plan.unwrap().sample(object, block).unwrap();
+            cook(CounterType::PERF_ELAPSED_TIME, None, &sample).map(|value| value.as_f64())
+        })
+    };
+    let [up, of_process] = elapsed(&Look::at(&tree.root(), &[SYSTEM, PROCESS], &[]));
+    assert_eq!(up, Ok(1000.0));
+    assert!(of_process.unwrap() < 1000.0);
+    tree.remove("uptime");
+    let none = elapsed(&Look::at(&tree.root(), &[SYSTEM, PROCESS], &[]));
+    assert_eq!(none, [Err(CookError::NoStartTime); 2]);
 }

@@ -329,7 +329,7 @@ fn churn_makes_no_faults() {
 #[test]
 fn a_broker_of_them_answers_global() {
     let mut broker = Broker::builder("local:", &machine_name())
-        .clock(LinuxClock::new())
+        .clock(LinuxClock::of(&ProcRoot::default()))
         .providers(providers(&ProcRoot::default()))
         .build();
     let mut snapshot = Snapshot::new();

@@ -505,7 +505,7 @@ fn maps_that_change_while_they_are_read() {
 #[test]
 fn costly_brings_them_and_process() {
     let mut broker = Broker::builder("local:", "machine")
-        .clock(LinuxClock::new())
+        .clock(LinuxClock::of(&ProcRoot::default()))
         .providers(providers(&ProcRoot::default()))
         .build();
     let mut objects = |query| {

@@ -195,7 +195,12 @@ fn an_interface_that_takes_over_a_name_has_no_rate_once() {
         tree.file("net/dev", format!("{DEV}{LO}  eth0: {bytes} 7 0 0 0 0 0 0 1 9 0 0 0 0 0 0\n"));
     };
     let mut machine = Machine::new(&tree.frozen());
-    let mut look = || machine.look(&[INTERFACE], &[]);
+    let mut seconds = 1000;
+    let mut look = || {
+        seconds += 1;
+        tree.runs_for(seconds);
+        machine.look(&[INTERFACE], &[])
+    };
     eth(1000);
     let first = look();
     eth(3000);

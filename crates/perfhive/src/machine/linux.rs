@@ -67,7 +67,7 @@ fn builder(
 ) -> BrokerBuilder {
     Broker::builder(&address.to_string(), machine)
         .providers(perfhive_linux::providers_with(root, &Options::new().reader(reader)))
-        .clock(LinuxClock::new())
+        .clock(LinuxClock::of(root))
         .default_object(DEFAULT_OBJECT)
 }
 

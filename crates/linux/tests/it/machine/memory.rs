@@ -103,7 +103,7 @@ fn counts_of_32_bits_that_wrap_keep_their_rate() {
     tree.file("vmstat", text(u32::MAX - 99));
     let mut machine = Machine::new(&tree.frozen());
     let first = machine.look(&[MEMORY], &[]);
-    std::thread::sleep(std::time::Duration::from_millis(20));
+    tree.runs_for(1002);
     tree.file("vmstat", text(100));
     let second = machine.look(&[MEMORY], &[]);
     let clock = |look: &Look| look.block().clocks().perf_time as f64 / 1e9;
