@@ -31,6 +31,9 @@ fn main() -> ExitCode {
     if matches!(arguments.command, args::Command::Host) {
         return command::host();
     }
+    // The files of many processes are kept open. Where the limit stays, fewer are.
+    #[cfg(target_os = "linux")]
+    let _ = perfhive::linux::raise_open_file_limit();
     match command::run(&arguments) {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report().into(),

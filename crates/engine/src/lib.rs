@@ -45,7 +45,7 @@ pub use followed::{Followed, INDEX_TAKEN, IndexChange, changing, sample_followed
 pub use frame::{Frame, FramePool, Parents, Snapshot, SnapshotObject};
 pub use identity::{Identity, IdentityMap};
 pub use label::InstanceLabel;
-pub use path::{CounterPath, InstancePattern, NamePattern, OrderNumber, PathError};
+pub use path::{CounterPath, InstancePattern, NamePattern, OrderNumber, PathError, Spelling};
 pub use provider::{
     Collection, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, Session,

@@ -5,6 +5,10 @@
 //! of one sample; `#*` all of them; without it the first is meant. `#n` alone is
 //! an instance without a name.
 //!
+//! Names are compared without regard to case, but where an instance has exactly the name that is
+//! written, it alone is meant. Where none matches, a name that really ends in `#n` does, and then
+//! the spelling of PDH, which prints `[R]` for `(R)`.
+//!
 //! PDH cannot write every name. Here a caret takes the meaning from the
 //! character behind it: `^\`, `^(`, `^)`, `^/`, `^#`, `^*`, `^^`. It is seldom
 //! needed: parentheses in pairs, a `/` at the start of a name, and `#` not
@@ -15,6 +19,7 @@ mod pattern;
 
 pub use pattern::NamePattern;
 
+use crate::label::InstanceLabel;
 use pattern::{Token, write_escaped};
 use std::fmt;
 use std::str::FromStr;
@@ -54,6 +59,35 @@ pub enum OrderNumber {
     All,
 }
 
+/// How the text of a pattern is compared with the names of instances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spelling {
+    /// Character by character; no wildcards.
+    Exact,
+    /// Without regard to case, as PDH compares.
+    AnyCase,
+    /// The order number is the end of the name: `a#2` is an instance that is called so.
+    WithNumber,
+    /// As PDH prints names that its paths cannot hold: `(R)` is `[R]`.
+    Pdh,
+}
+
+impl Spelling {
+    /// All of them, the one that wins first.
+    pub const ALL: [Self; 4] = [Self::Exact, Self::AnyCase, Self::WithNumber, Self::Pdh];
+}
+
+/// A name as PDH prints it: brackets for parentheses, underscores for what separates.
+fn pdh_spelling(name: &str) -> String {
+    let replaced = name.chars().map(|c| match c {
+        '(' => '[',
+        ')' => ']',
+        '#' | '/' | '\\' => '_',
+        other => other,
+    });
+    replaced.collect()
+}
+
 impl InstancePattern {
     /// `*`, without a parent.
     #[must_use]
@@ -75,27 +109,49 @@ impl InstancePattern {
         }
     }
 
-    /// Whether an instance is meant, given its order among instances of the
-    /// same parent and name.
+    /// The spelling by which the pattern means any of the instances of one sample: the first of
+    /// [`Spelling::ALL`] by which one of them matches.
     #[must_use]
-    pub fn matches(&self, parent: Option<&str>, name: &str, order: u32) -> bool {
+    pub fn spelling(&self, labels: &[InstanceLabel]) -> Spelling {
+        let means = |way: &Spelling| labels.iter().any(|label| self.matches(*way, label));
+        Spelling::ALL.into_iter().find(means).unwrap_or(Spelling::AnyCase)
+    }
+
+    /// Whether an instance is meant, if names are compared in one way.
+    #[must_use]
+    pub fn matches(&self, spelling: Spelling, label: &InstanceLabel) -> bool {
         let order_fits = match self.order {
+            _ if spelling == Spelling::WithNumber => label.order == 0,
             OrderNumber::All => true,
-            OrderNumber::Nth(wanted) => wanted == order,
-            OrderNumber::Default => order == 0 || self.is_wild(),
+            OrderNumber::Nth(wanted) => wanted == label.order,
+            OrderNumber::Default => label.order == 0 || self.is_wild(),
         };
         if !order_fits {
             return false;
         }
-        match (&self.parent, parent) {
-            (Some(pattern), Some(parent)) => pattern.matches(parent) && self.name.matches(name),
+        let fits = |pattern: &NamePattern, name: &str| match spelling {
+            Spelling::Exact => pattern.as_literal() == Some(name),
+            Spelling::AnyCase | Spelling::WithNumber => pattern.matches(name),
+            Spelling::Pdh => pattern.has_any("[]_") && pattern.matches(&pdh_spelling(name)),
+        };
+        let numbered = match (spelling, self.order) {
+            (Spelling::WithNumber, OrderNumber::Nth(number)) => {
+                let Some(name) = self.name.as_literal() else { return false };
+                Some(NamePattern::literal(&format!("{name}#{number}")))
+            }
+            (Spelling::WithNumber, _) => return false,
+            _ => None,
+        };
+        let own = numbered.as_ref().unwrap_or(&self.name);
+        match (&self.parent, label.parent.as_deref()) {
+            (Some(pattern), Some(parent)) => fits(pattern, parent) && fits(own, &label.name),
             // A name with a slash in it, written without escaping.
             (Some(pattern), None) => {
-                name.contains('/') && pattern.joined_by_slash(&self.name).matches(name)
+                label.name.contains('/') && fits(&pattern.joined_by_slash(own), &label.name)
             }
             // `Thread(*)` means every thread, whatever its parent.
-            (None, Some(_)) => self.name.is_any(),
-            (None, None) => self.name.matches(name),
+            (None, Some(_)) => own.is_any() && spelling != Spelling::Exact,
+            (None, None) => fits(own, &label.name),
         }
     }
 

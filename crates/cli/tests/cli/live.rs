@@ -35,6 +35,27 @@ fn ps_measures_time_with_two_samples() {
     assert!(own["cpu"].as_f64() >= Some(0.0), "{own}");
 }
 
+/// With the usual soft limit the files of few processes could be kept open.
+#[test]
+fn the_soft_limit_of_open_files_is_raised_to_the_hard_one() {
+    let script = r#"ulimit -S -n 256; exec "$0" watch -i 60 '\System\Processes'"#;
+    let program = env!("CARGO_BIN_EXE_perfhive");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", script, program]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = shell.spawn().expect("a shell");
+    // It writes when it has begun.
+    let mut first = [0];
+    let out = child.stdout.as_mut().expect("its output");
+    std::io::Read::read_exact(out, &mut first).expect("a byte");
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id()));
+    child.kill().expect("its end");
+    child.wait().expect("its end");
+    let limits = limits.expect("limits");
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line");
+    let words: Vec<&str> = line.split_whitespace().skip(3).take(2).collect();
+    assert_eq!(words[0], words[1], "{line}");
+}
+
 #[test]
 fn workset_of_this_test() {
     let out = perfhive(["workset", &own_name().to_uppercase()]).ok();

@@ -144,6 +144,11 @@ impl NamePattern {
         self.pieces.iter().flat_map(|piece| piece.chars())
     }
 
+    /// Whether any of these characters is in it.
+    pub(super) fn has_any(&self, characters: &str) -> bool {
+        self.literal_chars().any(|c| characters.contains(c))
+    }
+
     pub(super) fn has_balanced_parentheses(&self) -> bool {
         let mut depth = 0i64;
         for c in self.literal_chars() {

@@ -5,6 +5,16 @@ fn path(text: &str) -> CounterPath {
     text.parse().unwrap()
 }
 
+fn label(parent: Option<&str>, name: &str, order: u32) -> InstanceLabel {
+    InstanceLabel { parent: parent.map(Into::into), name: name.into(), order }
+}
+
+/// Whether a pattern means the only instance of a sample.
+fn means(pattern: &InstancePattern, parent: Option<&str>, name: &str, order: u32) -> bool {
+    let labels = [label(parent, name, order)];
+    pattern.matches(pattern.spelling(&labels), &labels[0])
+}
+
 #[test]
 fn usual_paths() {
     let p = path(r"\Memory\Available Bytes");
@@ -42,12 +52,12 @@ fn names_that_look_like_syntax() {
     assert_eq!(p.instance, Some(InstancePattern::literal(Some("p"), "", 0)));
     let p = path(r"\Process(a^)b^\c^*^#1^^)\x");
     assert_eq!(p.instance, Some(InstancePattern::literal(None, r"a)b\c*#1^", 0)));
-    assert!(p.instance.unwrap().matches(None, r"A)B\C*#1^", 0));
+    assert!(means(&p.instance.unwrap(), None, r"A)B\C*#1^", 0));
 }
 
 #[test]
 fn a_name_with_slashes_written_as_parent_and_name() {
-    let matches = |text: &str, name: &str| path(text).instance.unwrap().matches(None, name, 0);
+    let matches = |text: &str, name: &str| means(&path(text).instance.unwrap(), None, name, 0);
     for (text, name, fits) in [
         (r"\X(a/b)\x", "A/b", true),
         (r"\X(a/b/c)\x", "a/b/c", true),
@@ -92,23 +102,57 @@ fn faults_are_named_with_their_place() {
 #[test]
 fn instances_match_as_pdh_has_it() {
     let only = |text: &str| path(&format!(r"\P({text})\c")).instance.unwrap();
-    assert!(only("java").matches(None, "JAVA", 0));
-    assert!(!only("java").matches(None, "java", 1));
-    assert!(only("java#1").matches(None, "java", 1));
-    assert!(only("java#*").matches(None, "java", 7));
-    assert!(only("*").matches(None, "java", 7));
-    assert!(only("j*a").matches(None, "java", 7));
-    assert!(!only("j*x").matches(None, "java", 0));
-    assert!(only("*").matches(Some("java"), "3", 0));
-    assert!(only("java/*").matches(Some("java"), "3", 0));
-    assert!(!only("java").matches(Some("java"), "3", 0));
+    assert!(means(&only("java"), None, "JAVA", 0));
+    assert!(!means(&only("java"), None, "java", 1));
+    assert!(means(&only("java#1"), None, "java", 1));
+    assert!(means(&only("java#*"), None, "java", 7));
+    assert!(means(&only("*"), None, "java", 7));
+    assert!(means(&only("j*a"), None, "java", 7));
+    assert!(!means(&only("j*x"), None, "java", 0));
+    assert!(means(&only("*"), Some("java"), "3", 0));
+    assert!(means(&only("java/*"), Some("java"), "3", 0));
+    assert!(!means(&only("java"), Some("java"), "3", 0));
     // A slash in a name that has no parent.
-    assert!(only("a/b").matches(None, "a/b", 0));
-    assert!(only("/a/b").matches(None, "/a/b", 0));
+    assert!(means(&only("a/b"), None, "a/b", 0));
+    assert!(means(&only("/a/b"), None, "/a/b", 0));
     // Overlapping pieces.
-    assert!(!only("ab*ba").matches(None, "aba", 0));
-    assert!(only("*a*a*").matches(None, "aa", 0));
-    assert!(only("ÄRGER").matches(None, "ärger", 0));
+    assert!(!means(&only("ab*ba"), None, "aba", 0));
+    assert!(means(&only("*a*a*"), None, "aa", 0));
+    assert!(means(&only("ÄRGER"), None, "ärger", 0));
+}
+
+#[test]
+fn the_closest_spelling_wins() {
+    let labels = [
+        label(None, "Sleep", 0),
+        label(None, "sleep", 0),
+        label(None, "a", 0),
+        label(None, "a#2", 0),
+        label(None, "Intel(R) PRO/1000", 0),
+        label(None, "b", 2),
+        label(None, "b#2", 0),
+    ];
+    let meant = |text: &str| {
+        let pattern = path(&format!(r"\P({text})\c")).instance.unwrap();
+        let spelling = pattern.spelling(&labels);
+        let found = labels.iter().filter(|label| pattern.matches(spelling, label));
+        found.map(|label| label.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(meant("sleep"), ["sleep"]);
+    assert_eq!(meant("Sleep"), ["Sleep"]);
+    assert_eq!(meant("SLEEP"), ["Sleep", "sleep"]);
+    assert_eq!(meant("s*p"), ["Sleep", "sleep"]);
+    assert_eq!(meant("a#2"), ["a#2"]);
+    // The second of a name precedes a name that ends so.
+    assert_eq!(meant("b#2"), ["b"]);
+    assert_eq!(meant("b^#2"), ["b#2"]);
+    assert_eq!(meant("Intel[R] PRO_1000"), ["Intel(R) PRO/1000"]);
+    assert_eq!(meant("Intel[R]*"), ["Intel(R) PRO/1000"]);
+    assert_eq!(meant("Intel(R) PRO_1000"), [""; 0]);
+    // What is printed means the instance that printed it.
+    for label in &labels {
+        assert_eq!(meant(&label.to_string()), [label.name.to_string()], "{label}");
+    }
 }
 
 fn name() -> impl Strategy<Value = String> {
@@ -177,6 +221,6 @@ proptest! {
     #[test]
     fn a_name_matches_itself(parent in proptest::option::of(name()), name in name(), n in 0u32..3) {
         let pattern = InstancePattern::literal(parent.as_deref(), &name, n);
-        prop_assert!(pattern.matches(parent.as_deref(), &name, n));
+        prop_assert!(means(&pattern, parent.as_deref(), &name, n));
     }
 }

@@ -169,7 +169,8 @@ fn expand_in(
             continue;
         };
         let labels = samples.get(object).map_or(&[][..], ObjectSample::labels);
-        let matches = |l: &&InstanceLabel| pattern.matches(l.parent.as_deref(), &l.name, l.order);
+        let spelling = pattern.spelling(labels);
+        let matches = |label: &&InstanceLabel| pattern.matches(spelling, label);
         for label in labels.iter().filter(matches) {
             let instance =
                 InstancePattern::literal(label.parent.as_deref(), &label.name, label.order);

@@ -46,10 +46,10 @@ impl ThreadWriter<'_> {
 
         if let Some(idle) = places.idle {
             let start = self.base.boot().0 as u64;
-            for (number, cpu) in (0..).zip(&self.stat.cpus) {
+            for cpu in &self.stat.cpus {
                 let idle_time = cpu.times.idle;
                 let sample = Sample::new([idle_time, 0, idle_time, start, 0, 0, 0, 0]);
-                write(&mut writing.object, number, idle, &sample)?;
+                write(&mut writing.object, cpu.number, idle, &sample)?;
             }
         }
         let idle_time = self.totals.sum.idle;

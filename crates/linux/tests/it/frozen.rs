@@ -558,3 +558,28 @@ fn copy_without_uptime_has_no_elapsed_times() {
     let none = elapsed(&Look::at(&tree.root(), &[SYSTEM, PROCESS], &[]));
     assert_eq!(none, [Err(CookError::NoStartTime); 2]);
 }
+
+/// The threads of Idle have the numbers of their processors, and go with them.
+#[test]
+fn idle_threads_have_the_numbers_of_their_processors() {
+    let tree = Tree::machine();
+    let idle = |look: &Look| {
+        let object = look.object(THREAD);
+        let names = object.instances().filter(|thread| {
+            let (_, place) = thread.parent().unwrap();
+            let owner = look.object(PROCESS).instances().nth(place as usize).unwrap();
+            owner.name().to_text() == "Idle"
+        });
+        names.map(|thread| thread.name().to_text()).collect::<Vec<_>>()
+    };
+    let stat = |cpus: &[u32]| {
+        let cpus = cpus.iter().map(|cpu| format!("cpu{cpu} 1 1 1 {cpu}00 1 1 1 1 0 0\n"));
+        let lines: String = cpus.collect();
+        tree.file("stat", format!("cpu  1 1 1 900 1 1 1 0 0 0\n{lines}ctxt 1\nbtime 1700000000\n"));
+    };
+    stat(&[0, 1, 2]);
+    let mut machine = Machine::new(&tree.root());
+    assert_eq!(idle(&machine.look(&[PROCESS, THREAD], &[])), ["0", "1", "2"]);
+    stat(&[0, 2]);
+    assert_eq!(idle(&machine.look(&[PROCESS, THREAD], &[])), ["0", "2"]);
+}
