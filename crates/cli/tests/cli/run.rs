@@ -59,7 +59,15 @@ pub(crate) fn perfhive<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Ru
 }
 
 pub(crate) fn finish(command: &mut Command) -> Run {
-    let output = command.output().expect("the command runs");
+    // ERROR_INTERNAL_ERROR: Wine now and then fails to start a process. Nothing ran then.
+    let not_started = |error: &std::io::Error| cfg!(windows) && error.raw_os_error() == Some(1359);
+    let mut output = command.output();
+    for _ in 0..3 {
+        if output.as_ref().is_err_and(not_started) {
+            output = command.output();
+        }
+    }
+    let output = output.expect("the command runs");
     Run {
         code: output.status.code(),
         out: String::from_utf8(output.stdout).expect("UTF-8"),
