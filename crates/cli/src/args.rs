@@ -90,9 +90,9 @@ pub(crate) struct Global {
     /// Deadline for providers
     ///
     /// In seconds, or with a unit: 0.5, 500ms, 2s. Counters of a provider that takes longer
-    /// are missing. The default on Windows is 10 seconds, then half as long for each provider
-    /// to find out which of them hangs; elsewhere it is two seconds, or twice as long as the
-    /// provider took lately.
+    /// are missing. No request to the source takes longer. The default on Windows is 10 seconds,
+    /// and up to 20 more to find out which provider hangs; elsewhere it is two seconds, or twice
+    /// as long as the provider took lately.
     #[arg(long, global = true, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) patience: Option<Duration>,
 

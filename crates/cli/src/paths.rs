@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// there at the moment.
 pub(crate) type Added = Result<PathId, Absent>;
 
-/// A path to an object that is registered and cannot be read.
+/// A path to an object that cannot be read at the moment: its provider fails or hangs.
 pub(crate) struct Absent {
     pub(crate) path: String,
     object: String,
@@ -30,11 +30,43 @@ impl Absent {
     pub(crate) fn message(&self) -> String {
         format!("object {:?} is not there at the moment: {}", self.object, self.why)
     }
+
+    /// Why a path could not be added; `None` where it is wrong.
+    fn of(query: &mut Query, path: &str, error: &QueryError) -> Option<Self> {
+        let object = path.parse::<CounterPath>().ok()?.object;
+        let why = match error {
+            QueryError::UnknownObject { .. } => silent_in(query, &object)?,
+            QueryError::Source(error) if error.is_transient() => error.to_string(),
+            _ => return None,
+        };
+        Some(Self { path: path.to_string(), object: object.to_string(), why })
+    }
+}
+
+/// Adds the paths whose objects are there now, and answers the others.
+pub(crate) fn add_absent(query: &mut Query, absent: Vec<Absent>) -> Vec<Absent> {
+    let again = |one: Absent| {
+        let error = query.add(&one.path).err()?;
+        Some(Absent::of(query, &one.path, &error).unwrap_or(one))
+    };
+    absent.into_iter().filter_map(again).collect()
+}
+
+/// The failure of a command all of whose paths are absent.
+pub(crate) fn fail_if_all_absent(added: Vec<Added>) -> Result<Vec<Added>, Failure> {
+    if added.iter().any(Result::is_ok) {
+        return Ok(added);
+    }
+    let mut worst = None;
+    for absent in added.into_iter().filter_map(Result::err) {
+        worst = worst.max(Some(Failure::Source(absent.message()).report()));
+    }
+    worst.map_or(Ok(Vec::new()), |exit| Err(Failure::Said(exit)))
 }
 
 /// Adds the paths of the command line to a query. Every wrong path is reported, and
 /// fails the command. A path whose object is only absent at the moment keeps its
-/// place in the result as [`Absent`], unless all are absent.
+/// place in the result as [`Absent`].
 pub(crate) fn add_paths(
     query: &mut Query,
     global: &Global,
@@ -52,16 +84,8 @@ pub(crate) fn add_paths(
             }
             Err(error) => error,
         };
-        let silent = match &error {
-            QueryError::UnknownObject { name, .. } => {
-                let object = path.parse::<CounterPath>().map(|path| path.object);
-                let silent = object.ok().and_then(|object| silent_in(query, &object));
-                silent.map(|why| (name.clone(), why))
-            }
-            _ => None,
-        };
-        match silent {
-            Some((object, why)) => added.push(Err(Absent { path: path.clone(), object, why })),
+        match Absent::of(query, path, &error) {
+            Some(absent) => added.push(Err(absent)),
             None => {
                 let providers = query.providers(0);
                 // A source whose providers cannot be listed now is made of some.
@@ -76,16 +100,16 @@ pub(crate) fn add_paths(
             }
         }
     }
-    if worst.is_none() && added.iter().any(Result::is_ok) {
-        missed.sort();
-        missed.dedup();
-        missed.iter().for_each(|why| warn(why));
-        return Ok(added);
+    if let Some(mut worst) = worst {
+        for absent in added.into_iter().filter_map(Result::err) {
+            worst = worst.max(Failure::Source(absent.message()).report());
+        }
+        return Err(Failure::Said(worst));
     }
-    for absent in added.into_iter().filter_map(Result::err) {
-        worst = worst.max(Some(Failure::Source(absent.message()).report()));
-    }
-    worst.map_or(Ok(Vec::new()), |exit| Err(Failure::Said(exit)))
+    missed.sort();
+    missed.dedup();
+    missed.iter().for_each(|why| warn(why));
+    Ok(added)
 }
 
 /// Warns of registrations and published files that are refused: the missing name

@@ -27,6 +27,7 @@
 
 #[cfg(any(all(windows, target_pointer_width = "64"), test))]
 mod beside;
+mod bounded;
 mod category;
 #[cfg(any(target_os = "linux", windows))]
 pub mod extension;

@@ -1,5 +1,6 @@
 //! From the text of an address to a source.
 
+use crate::bounded::Bounded;
 use crate::options::OpenOptions;
 use crate::scheme::SourceAddress;
 use perfhive_engine::{Source, SourceError, SourceErrorKind};
@@ -19,7 +20,14 @@ impl OpenOptions {
         let parsed: SourceAddress = address
             .parse()
             .map_err(|error| SourceError::new(SourceErrorKind::NotFound, "source", error))?;
-        parsed.open(self)
+        let mut source = parsed.open(self)?;
+        Ok(match self.patience {
+            // A recording waits for no provider.
+            Some(timeout) if source.recording().is_none() => {
+                Box::new(Bounded::new(source, timeout))
+            }
+            _ => source,
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct OpenOptions {
     /// Files with title lists.
     pub(crate) titles: Vec<PathBuf>,
-    /// The limit of a request without a deadline of its own, if one was set.
+    /// The timeout of a request, if one was set.
     pub(crate) patience: Option<Duration>,
 }
 
@@ -29,13 +29,13 @@ impl OpenOptions {
         self
     }
 
-    /// Sets the timeout of a request without a deadline of its own.
+    /// Sets the timeout of each request to a source that is no recording.
     ///
-    /// - On Windows it applies to `local:` and `registry://HOST`; the default is 10 seconds.
-    ///   A request that takes longer is repeated provider by provider, each with half of the
-    ///   timeout, and a provider that hangs costs its own objects only.
-    /// - On Linux it applies to libraries of registered providers; the default is two seconds,
-    ///   or twice the time that the library took lately. Other objects do not wait for a late
+    /// - On Windows a quarter of it is for the request as a whole, half for the search for the
+    ///   providers that hang, which cost their own objects only, and a quarter for connecting to
+    ///   another machine. The default is 10, 20 and 10 seconds.
+    /// - On Linux it is for libraries of registered providers; the default is two seconds, or
+    ///   twice the time that the library took lately. Other objects do not wait for a late
     ///   library, and its objects are missing from that answer.
     ///
     /// ```

@@ -93,7 +93,7 @@ mod windows {
             return;
         }
         let _sleeps = Zoo::register("Sleeps");
-        let patience = std::time::Duration::from_secs(1);
+        let patience = std::time::Duration::from_secs(4);
         let source = perfhive::OpenOptions::new().patience(patience).open("local:").unwrap();
         let mut query = Query::new(source).unwrap();
         query.add(r"\Process(*)\Working Set").unwrap();

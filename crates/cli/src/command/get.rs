@@ -3,12 +3,12 @@
 use crate::args::{Get, Global};
 use crate::failure::{Exit, Outcome, complain};
 use crate::output::Output;
-use crate::paths::{Added, add_paths, missing_instances, with_syntax};
+use crate::paths::{Added, add_paths, fail_if_all_absent, missing_instances, with_syntax};
 use crate::session::Session;
 use crate::text::records::{Records, Shape};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
-use perfhive::{CookedValue, CounterType, Query};
+use perfhive::{CookedValue, CounterType, Query, QueryError};
 use perfhive_view::number::{push_typed, unit_for_people};
 use perfhive_view::{Field, KEYS, Row, RowValue};
 use std::time::Instant;
@@ -17,10 +17,14 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     let session = Session::open(global).map_err(|failure| with_syntax(failure, &args.paths))?;
     let faults = session.faults.clone();
     let mut query = session.query()?;
-    let paths = add_paths(&mut query, global, &args.paths)?;
+    let paths = fail_if_all_absent(add_paths(&mut query, global, &args.paths)?)?;
 
     let start = Instant::now();
-    query.collect()?;
+    match query.collect() {
+        // A search for the provider that hangs goes on, and the next request has its result.
+        Err(QueryError::Source(error)) if error.is_transient() => query.collect()?,
+        collected => collected?,
+    }
     let mut rows = rows_of(&query, &paths);
     let mut notes = missing_instances(&query);
     if query.samples_needed() > 1 {

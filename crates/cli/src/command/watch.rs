@@ -4,13 +4,13 @@ mod screen;
 mod view;
 
 use crate::args::{Global, Watch};
-use crate::failure::{Exit, Failure, Outcome, complain, of_source};
+use crate::failure::{Exit, Failure, Outcome, of_source};
 use crate::output::Output;
-use crate::paths::{add_paths, with_syntax};
+use crate::paths::{Absent, add_absent, add_paths, with_syntax};
 use crate::session::{Faults, Session};
 use crate::signals::{Event, Signals, end_by};
 use crate::text::records::Records;
-use perfhive::Query;
+use perfhive::{Query, QueryError};
 use perfhive_view::{History, KEYS, Row, Selection};
 use screen::Screen;
 use std::time::{Duration, Instant};
@@ -32,6 +32,8 @@ struct Watching {
     face: Face,
     faults: Faults,
     history: History,
+    /// The paths that cannot be read so far. Each sample tries them again.
+    absent: Vec<Absent>,
     interval: Duration,
     /// Tables shown so far.
     shown: u64,
@@ -41,6 +43,7 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
     let session = Session::open(global).map_err(|failure| with_syntax(failure, &args.paths))?;
     let faults = session.faults.clone();
     let mut query = session.query()?;
+    let mut absent = Vec::new();
     let selection = if args.paths.is_empty() {
         Selection::usual(&mut query).ok_or_else(|| {
             let what = "has none of the counters that are usually watched; name some paths \
@@ -48,11 +51,9 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
             Failure::Usage(of_source(&global.source, what))
         })?
     } else {
-        for absent in
-            add_paths(&mut query, global, &args.paths)?.into_iter().filter_map(Result::err)
-        {
-            complain(&absent.message());
-        }
+        absent.extend(
+            add_paths(&mut query, global, &args.paths)?.into_iter().filter_map(Result::err),
+        );
         Selection::default()
     };
     let output = Output::new(global);
@@ -70,11 +71,13 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
         face,
         faults,
         history: History::default(),
+        absent,
         interval: args.interval.unwrap_or(Duration::from_secs(1)),
         shown: 0,
     };
     watching.run(&mut query, &selection, args)?;
-    Ok(Exit::Done)
+    let any = args.paths.is_empty() || watching.absent.len() < args.paths.len();
+    Ok(if any { Exit::Done } else { Exit::NoValue })
 }
 
 impl Watching {
@@ -90,9 +93,16 @@ impl Watching {
         let mut first = live && query.samples_needed() > 1;
         let mut next = Instant::now();
         loop {
+            if !self.absent.is_empty() && self.shown > 0 {
+                self.absent = add_absent(query, std::mem::take(&mut self.absent));
+            }
             match query.collect() {
                 Ok(()) => {}
                 Err(error) if error.is_end_of_data() && self.shown > 0 => return Ok(()),
+                // The next sample may have values again.
+                Err(QueryError::Source(error)) if live && error.is_transient() => {
+                    self.faults.add(error.to_string());
+                }
                 Err(error) => return Err(error.into()),
             }
             self.show(query, selection, first)?;
@@ -121,6 +131,7 @@ impl Watching {
                     .readings(query)
                     .into_iter()
                     .map(|reading| Row::new(query, reading))
+                    .chain(self.absent.iter().map(|one| Row::absent(&one.path, &one.why)))
                     .collect();
                 records.readings(&mut text, &rows);
                 self.output.write(&text)
@@ -130,7 +141,7 @@ impl Watching {
                 if first {
                     return Ok(());
                 }
-                let view = View::new(query, selection, None, false);
+                let view = View::new(query, selection, &self.absent, None, false);
                 if self.shown > 0 {
                     text.push('\n');
                 }
@@ -141,7 +152,7 @@ impl Watching {
                 let faults = self.faults.take().into_iter();
                 screen.warn(faults.map(|fault| fault.text).collect());
                 self.history.note(query);
-                let view = View::new(query, selection, Some(&self.history), first);
+                let view = View::new(query, selection, &self.absent, Some(&self.history), first);
                 screen.show(view, &self.output, self.interval)
             }
         }

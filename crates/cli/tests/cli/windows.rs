@@ -474,7 +474,7 @@ fn a_reader_of_one_object_asks_no_other_provider() {
 fn a_provider_that_hangs_costs_itself_only_and_is_named() {
     let Some(_shop) = Shop::open() else { return };
     let _stuck = Bad::register("Stuck");
-    let patiently = |args: &[&str]| perfhive(args.iter().chain(&["--patience", "4"]));
+    let patiently = |args: &[&str]| perfhive(args.iter().chain(&["--patience", "16"]));
     let list = patiently(&["list"]);
     assert_eq!(list.code, Some(0), "{}", list.err);
     assert!(list.out.contains("Print Shop") && list.out.contains("Process"), "{}", list.out);
@@ -499,7 +499,7 @@ fn a_provider_that_hangs_costs_itself_only_and_is_named() {
 fn where_one_hangs_whatever_is_asked_the_kernels_objects_are_left_and_the_suspects_named() {
     let Some(_shop) = Shop::open() else { return };
     let _hangs = Bad::register("Hangs");
-    let patiently = |args: &[&str]| perfhive(args.iter().chain(&["--patience", "4"]));
+    let patiently = |args: &[&str]| perfhive(args.iter().chain(&["--patience", "16"]));
     let list = patiently(&["list"]);
     assert_eq!(list.code, Some(0), "{}", list.err);
     assert!(list.out.contains("Process") && !list.out.contains("Print Shop"), "{}", list.out);

@@ -13,13 +13,19 @@ use std::time::Duration;
 /// The name of `local:` in measurements.
 pub(crate) const DATA_SOURCE: &str = "windows.winperf";
 
-/// The timeout of a request without a deadline of its own: the time that Windows gives a
-/// provider for its Open.
+/// The timeout of a call of the registry: the time that Windows gives a provider for its Open. A
+/// request takes up to four: one to connect to another machine, one for the whole, and two for the
+/// search for the providers that hang.
 const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The timeout of a call with which a request keeps the timeout of the options.
+fn call_timeout(options: &OpenOptions) -> Duration {
+    options.patience.map_or(TIMEOUT, |patience| patience / 4)
+}
 
 pub(crate) fn open_local(address: &SourceAddress, options: &OpenOptions) -> Opened {
     let name = address.to_string();
-    Ok(with_published(&name, local(&name, options.patience.unwrap_or(TIMEOUT))?))
+    Ok(with_published(&name, local(&name, call_timeout(options))?))
 }
 
 pub(crate) fn open_native(address: &SourceAddress, _: &OpenOptions) -> Opened {
@@ -27,7 +33,7 @@ pub(crate) fn open_native(address: &SourceAddress, _: &OpenOptions) -> Opened {
 }
 
 pub(crate) fn open_registry(address: &SourceAddress, options: &OpenOptions) -> Opened {
-    let timeout = options.patience.unwrap_or(TIMEOUT);
+    let timeout = call_timeout(options);
     let host = address.host().unwrap_or_default();
     Ok(Box::new(remote_relay(&address.to_string(), host, timeout)?))
 }
@@ -79,7 +85,7 @@ fn native(name: &str) -> Broker {
 
 pub(crate) fn reader_of_local(_: &SourceAddress, options: &OpenOptions) -> Option<String> {
     // A remark in a listing is worth no long wait.
-    let timeout = options.patience.unwrap_or(TIMEOUT).min(TIMEOUT / 3);
+    let timeout = call_timeout(options).min(TIMEOUT / 3);
     let reason = local("local:", timeout)
         .and_then(|mut local| local.reason().map(|reason| reason.map(str::to_string)));
     Some(match reason {

@@ -1,6 +1,7 @@
 //! One sample as a table for people.
 
 use crate::output::Output;
+use crate::paths::Absent;
 use crate::text::escape::{Escaped, clip, width};
 use crate::text::style::Style;
 use crate::text::table::{Align, Layout, Table};
@@ -8,7 +9,7 @@ use perfhive::{CookedValue, Query, Reading};
 use perfhive_view::label::plain;
 use perfhive_view::number::{push_brief, push_bytes};
 use perfhive_view::time::for_people;
-use perfhive_view::{History, Selection, TopProcesses, shown};
+use perfhive_view::{History, Row, Selection, TopProcesses, shown};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ impl View {
     pub(super) fn new(
         query: &Query,
         selection: &Selection,
+        absent: &[Absent],
         history: Option<&History>,
         first: bool,
     ) -> Self {
@@ -46,7 +48,7 @@ impl View {
         }
         Self {
             title,
-            table: table(query, &summary, history, first),
+            table: table(query, &summary, absent, history, first),
             processes: selection.top.map(|top| processes(query, &top)),
         }
     }
@@ -104,7 +106,13 @@ impl View {
 }
 
 /// Object, counter, value, unit, curve.
-fn table(query: &Query, readings: &[&Reading], history: Option<&History>, first: bool) -> Table {
+fn table(
+    query: &Query,
+    readings: &[&Reading],
+    absent: &[Absent],
+    history: Option<&History>,
+    first: bool,
+) -> Table {
     let mut table =
         Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Point), ("", Align::Left)]);
     if history.is_some() {
@@ -140,6 +148,17 @@ fn table(query: &Query, readings: &[&Reading], history: Option<&History>, first:
         }
         if let Some(history) = history {
             table.text(Style::Curve, &history.curve(reading));
+        }
+    }
+    for one in absent {
+        let row = Row::absent(&one.path, &one.why);
+        let instance = row.instance.map(|instance| format!("({instance})")).unwrap_or_default();
+        table.text(Style::Name, &format!("{}{instance}", row.object));
+        table.text(Style::Plain, &row.counter);
+        table.text(Style::Faint, "-");
+        table.text(Style::Attention, &one.why);
+        if history.is_some() {
+            table.text(Style::Curve, "");
         }
     }
     table
