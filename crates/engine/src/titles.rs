@@ -18,6 +18,8 @@ pub struct TitleDatabase {
     by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
     /// The error of a list of names that could not be read.
     lacks: Option<SourceError>,
+    /// The names are those that Windows usually has; the source did not tell them.
+    assumed: bool,
 }
 
 /// Most names that count as near to an unknown one. Names of counters are among them.
@@ -47,7 +49,29 @@ impl TitleDatabase {
             map
         }
         let (names, help) = (collect(names), collect(help));
-        Self { language, names, help, by_name: OnceLock::new(), lacks: None }
+        Self { language, names, help, by_name: OnceLock::new(), lacks: None, assumed: false }
+    }
+
+    /// The English names that every Windows has for the indexes of its common objects, as far as
+    /// another list names the index too.
+    fn assumed_english(known: &Self) -> Self {
+        let lines = include_str!("standard/english.txt").lines();
+        let titles = lines.filter_map(|line| {
+            let (index, name) = line.split_once(' ')?;
+            let index = TitleIndex(index.parse().ok()?);
+            known.name(index).map(|_| (index, name.into()))
+        });
+        let mut database = Self::from_lists(LanguageId::ENGLISH, [], []);
+        database.names = titles.collect();
+        database.assumed = true;
+        database
+    }
+
+    /// Whether the names are assumed: the source has names, but not in English, and these are
+    /// the English ones that its indexes have on every Windows.
+    #[must_use]
+    pub fn is_assumed(&self) -> bool {
+        self.assumed
     }
 
     /// The same titles, completed by another database's for indexes without a title here.
@@ -69,6 +93,7 @@ impl TitleDatabase {
             help: fill(&self.help, &other.help),
             by_name: OnceLock::new(),
             lacks: self.lacks.clone().or_else(|| other.lacks.clone()),
+            assumed: self.assumed || other.assumed,
         }
     }
 
@@ -77,7 +102,7 @@ impl TitleDatabase {
     pub fn lacking(&self, why: SourceError) -> Self {
         let (names, help) = (self.names.clone(), self.help.clone());
         let (language, by_name) = (self.language, OnceLock::new());
-        Self { language, names, help, by_name, lacks: Some(why) }
+        Self { language, names, help, by_name, lacks: Some(why), assumed: self.assumed }
     }
 
     /// The error of a list of names that could not be read; `None` where all names are
@@ -173,7 +198,7 @@ impl TitleSet {
     }
 
     /// Loads several languages, the shown one first. A language that the source does not
-    /// have is left out. So is a language with an unreadable list, whose error
+    /// have is left out; English that is missing so is [assumed](TitleDatabase::is_assumed). So is a language with an unreadable list, whose error
     /// [`lacks`](Self::lacks) returns: names in other languages are of use without it.
     ///
     /// # Errors
@@ -201,19 +226,28 @@ impl TitleSet {
     ) -> Result<bool, SourceError> {
         let before = self.databases.len();
         let mut late = None;
+        let mut has_no_english = false;
         for language in languages {
             if self.databases.iter().any(|known| known.language() == language) {
                 continue;
             }
             match titles(language) {
                 Ok(database) => self.databases.push(database),
-                Err(error) if error.kind() == SourceErrorKind::NotFound => {}
+                Err(error) if error.kind() == SourceErrorKind::NotFound => {
+                    has_no_english |= language == LanguageId::ENGLISH;
+                }
                 Err(error) if error.is_transient() => {
                     late.get_or_insert(error);
                 }
                 Err(error) => {
                     self.lacks.get_or_insert(error);
                 }
+            }
+        }
+        if let (true, Some(shown)) = (has_no_english, self.databases.first()) {
+            let english = TitleDatabase::assumed_english(shown);
+            if !english.is_empty() {
+                self.databases.push(Arc::new(english));
             }
         }
         late.map_or(Ok(self.databases.len() > before), Err)

@@ -130,10 +130,12 @@ impl CounterType {
         }
     }
 
-    /// Bytes of data by the size facet; `None` for variable length.
+    /// Bytes of data by the size facet; `None` for variable length. The facet of
+    /// [`PERF_DOUBLE_RAW`](Self::PERF_DOUBLE_RAW) says 4, its data is a double.
     #[must_use]
     pub const fn size_in_bytes(self) -> Option<u32> {
         match self.size() {
+            _ if self.0 == Self::PERF_DOUBLE_RAW.0 => Some(8),
             SizeFacet::Dword => Some(4),
             SizeFacet::Large => Some(8),
             SizeFacet::Zero => Some(0),

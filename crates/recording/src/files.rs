@@ -26,6 +26,10 @@ pub fn read_block(path: impl AsRef<Path>) -> Result<Vec<u8>, SourceError> {
     read(path.as_ref(), BLOCK)
 }
 
+/// The error of a pipe, a socket or a device.
+pub(crate) const NO_FILE: &str =
+    "is no regular file; write what it gives to a file first, and name that";
+
 /// What a file of each kind is, for the error about a missing one.
 const BLOCK: &str = "a raw data block is what `perfhive capture FOLDER` writes for each answer, and \
                      file:FOLDER reads all of them";
@@ -50,6 +54,11 @@ fn read(path: &Path, kind_of_file: &str) -> Result<Vec<u8>, SourceError> {
             _ => error(path, kind, cause),
         }
     };
+    // Opening a pipe would block, so the kind is examined first.
+    let found = std::fs::metadata(path).map_err(failed)?;
+    if !found.is_file() && !found.is_dir() {
+        return Err(error(path, SourceErrorKind::Malformed, NO_FILE));
+    }
     let file = File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;

@@ -9,7 +9,7 @@
 //! | `sample` | number, time, the files of its blocks, each with its origin (`registry`, `native`, `published`) if known, and the faults of the collection |
 //! | `end` | the capture was finished, not interrupted |
 
-use crate::files::write_error;
+use crate::files::{NO_FILE, error, write_error};
 use perfhive_engine::{SourceError, SourceErrorKind};
 use perfhive_format::LanguageId;
 use serde_json::Value;
@@ -83,6 +83,9 @@ pub(crate) struct Contents {
 pub(crate) fn read(folder: &Path) -> Result<Contents, SourceError> {
     let path = folder.join(NAME);
     let mut text = Vec::new();
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(error(&path, SourceErrorKind::Malformed, NO_FILE));
+    }
     let file = File::open(&path);
     let size = file.and_then(|file| file.take(LIMIT + 1).read_to_end(&mut text));
     let name = path.display().to_string();

@@ -129,6 +129,28 @@ fn errors_of_different_kinds_are_all_reported() {
     }
 }
 
+/// A pipe would hold the command up until something is written into it.
+#[cfg(unix)]
+#[test]
+fn pipes_are_refused_as_files() {
+    let folder = Folder::new();
+    let pipe = folder.path().join("pipe").display().to_string();
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let block = folder.file("sample.bin", sample(0));
+    let source = format!("file:{pipe}");
+    let good = format!("file:{block}");
+    for args in [
+        &["dump", &pipe][..],
+        &["get", "-s", &source, r"\4\24"],
+        &["dump", &block, "--titles", &pipe],
+        &["list", "-s", &good, "--titles", &pipe],
+    ] {
+        let line = perfhive(args).fails(3);
+        assert!(line.contains("pipe: is no regular file"), "{args:?} {line}");
+    }
+}
+
 #[test]
 fn workset_of_an_unknown_name_fails() {
     assert_eq!(

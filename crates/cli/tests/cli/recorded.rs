@@ -285,6 +285,22 @@ fn dump_names_every_byte() {
     assert!(out.ends_with("22,840 bytes, no structure damaged\n"), "{}", &out[out.len() - 80..]);
 }
 
+/// English names are recognised where the only title list is in another language.
+#[test]
+fn common_english_names_are_known_beside_a_german_title_list() {
+    let Some(bytes) = real::file("windows-vista/s00_o2_4.bin") else { return };
+    let folder = Folder::new();
+    let file = format!("file:{}", folder.file("memory.bin", &bytes));
+    let titles = folder.file("de.txt", "4\nSpeicher\n24\nVerfügbare Bytes\n");
+    let get = |path: &str| perfhive(["get", "--bare", "-s", &file, "--titles", &titles, path]).ok();
+    let german = get(r"\Speicher\Verfügbare Bytes");
+    assert!(german.trim().parse::<u64>().is_ok(), "{german}");
+    assert_eq!(get(r"\Memory\Available Bytes"), german);
+    // Names are shown in the language that the recording has.
+    let list = perfhive(["list", "-s", &file, "--titles", &titles]).ok();
+    assert!(list.contains("Speicher") && !list.contains("Memory"), "{list}");
+}
+
 /// An instance whose name lies outside its definition is shown by its number, and every
 /// command tells why.
 #[test]

@@ -354,9 +354,11 @@ impl<'a> Made<'a> {
             };
             let offset = self.offset(symbol, line.number, warnings)?;
             if !self.names.values().any(|names| names.contains_key(&offset)) {
-                let message =
-                    format!("the object {symbol} has no name; add {symbol}_009_NAME=... to [text]");
-                return Err(warnings.error(line.number, message));
+                let message = format!(
+                    "the object {symbol} has no name, so that readers show its index; add \
+                     {symbol}_009_NAME=... to [text]"
+                );
+                warnings.add(Some(line.number), message);
             }
             objects.insert(offset);
         }

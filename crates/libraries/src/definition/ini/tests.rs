@@ -96,8 +96,6 @@ fn what_is_missing_is_said_with_its_place() {
     }
     let long = GOOD.replace("Thing", &"x".repeat(1 << 20));
     assert!(parse(&long).unwrap_err().to_string().starts_with("x.ini:12: the name of OBJ"));
-    let nameless = GOOD.replace("OBJ_009_NAME=Thing", "OBJ_009_NAME=");
-    assert!(parse(&nameless).unwrap_err().to_string().starts_with("x.ini:9: the object OBJ"));
 }
 
 #[test]
@@ -109,6 +107,11 @@ fn what_is_odd_is_a_warning() {
     };
     assert!(warning("[OBJECTS]\nOBJ_009_NAME=\n", "").contains("[objects]"));
     assert!(warning("007=Deutsch\n", "").contains("the language 007 is not in [languages]"));
+    // As loadctr does, it registers an object whose symbol has no text.
+    let nameless = parse(&GOOD.replace("OBJ_009_NAME=Thing\n", "")).unwrap();
+    assert_eq!(nameless.value.objects, [0]);
+    let said = nameless.warnings.iter().map(ToString::to_string).collect::<String>();
+    assert!(said.contains("x.ini:9: the object OBJ has no name"), "{said}");
     assert!(warning("B_009_HELP=b\n", "").starts_with("x.ini:18: \"Rest = more\" has no help"));
     assert!(warning("B_009_HELP=b\n", "B_009_HELP=b\nB_009_NAME=Other\n").starts_with("x.ini:20:"));
     assert!(warning("[text]\n", "[text]\nB_NAME=x\n").starts_with("x.ini:11: \"B_NAME\""));
