@@ -5,8 +5,8 @@
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use perfhive_format::{
-    Clock, Clocks, CookError, CookOptions, CookedValue, CounterKind, CounterType, Formula,
-    NumericSubtype, RawSample, UnknownCounterType, cook, cook_with,
+    Clock, Clocks, CookError, CookOptions, CookedValue, CounterKind, CounterSpec, CounterType,
+    Formula, NumericSubtype, RawSample, TitleIndex, UnknownCounterType, cook, cook_with,
 };
 use perfhive_testkit::{is_slow, proptest_config};
 use proptest::prelude::*;
@@ -734,6 +734,7 @@ fn limits() {
     let (old, new) = (wide(5, 0).with_base(7), wide(5, 10).with_base(7));
     assert_eq!(cook(average, Some(&old), &new), Err(CookError::ZeroBase));
     let double = CounterType::PERF_DOUBLE_RAW;
+    assert_eq!(CounterSpec::new(TitleIndex(2), double).size, 8);
     let not = RawSample::new(f64::NAN.to_bits(), Clocks::default());
     assert_eq!(cook(double, None, &not), Err(CookError::NotFinite));
     let half = RawSample::new(0.5f64.to_bits(), Clocks::default());

@@ -108,7 +108,7 @@ fn what_is_odd_is_a_warning() {
     assert!(warning("[OBJECTS]\nOBJ_009_NAME=\n", "").contains("[objects]"));
     assert!(warning("007=Deutsch\n", "").contains("the language 007 is not in [languages]"));
     // As loadctr does, it registers an object whose symbol has no text.
-    let nameless = parse(&GOOD.replace("OBJ_009_NAME=Thing\n", "")).unwrap();
+    let nameless = parse(&GOOD.replace("OBJ_009_NAME=Thing  \n", "")).unwrap();
     assert_eq!(nameless.value.objects, [0]);
     let said = nameless.warnings.iter().map(ToString::to_string).collect::<String>();
     assert!(said.contains("x.ini:9: the object OBJ has no name"), "{said}");
