@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use perfhive_engine::CounterPath;
+use perfhive_engine::{CounterPath, InstanceLabel};
 
 fuzz_target!(|text: &str| {
     match text.parse::<CounterPath>() {
@@ -13,8 +13,14 @@ fuzz_target!(|text: &str| {
             let again: Result<CounterPath, _> = printed.parse();
             assert_eq!(again.as_ref().ok(), Some(&path), "{printed:?}");
             if let Some(instance) = &path.instance {
-                let _ = instance.matches(Some("parent"), text, 1);
-                let _ = instance.matches(None, text, 0);
+                let label = |parent: Option<&str>, order| InstanceLabel {
+                    parent: parent.map(Into::into),
+                    name: text.into(),
+                    order,
+                };
+                let labels = [label(Some("parent"), 1), label(None, 0)];
+                let spelling = instance.spelling(&labels);
+                let _ = labels.iter().filter(|label| instance.matches(spelling, label)).count();
             }
         }
         Err(error) => {

@@ -419,6 +419,14 @@ pub(crate) struct Register {
     #[arg(long, hide = cfg!(windows))]
     pub(crate) no_processes: bool,
 
+    /// A file or folder that the library reads; may be given several times
+    ///
+    /// Its process may then read nothing else, apart from the library's own folder and those of
+    /// the system's libraries. Without it, a library of a reader that is root runs as the user
+    /// nobody. An empty text removes the limit.
+    #[arg(long, value_name = "PATH", hide = cfg!(windows))]
+    pub(crate) reads: Vec<PathBuf>,
+
     /// Register, but never ask the provider for data
     #[arg(long, conflicts_with = "enable")]
     pub(crate) disable: bool,

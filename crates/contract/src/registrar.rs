@@ -241,6 +241,9 @@ pub struct Functions {
     pub memory_limit: Option<u64>,
     /// `Start Processes`: whether the library's host process may start others.
     pub processes: Option<bool>,
+    /// `Read Files`: the absolute paths that the library's host process may read; an empty list
+    /// removes the limit.
+    pub reads: Option<Vec<PathBuf>>,
 }
 
 impl Functions {
@@ -299,6 +302,13 @@ impl Functions {
             made.memory_limit = Some(mib << 20).filter(|bytes| *bytes > 0);
         }
         made.processes = self.processes.unwrap_or(made.processes);
+        if let Some(reads) = &self.reads {
+            if let Some(bad) = reads.iter().find(|path| !path.is_absolute()) {
+                let message = format!("{} is no absolute path", bad.display());
+                return Err(RegisterError::new(RegisterErrorKind::Invalid, message));
+            }
+            made.reads.clone_from(reads);
+        }
         Ok(made)
     }
 }

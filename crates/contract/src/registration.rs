@@ -45,6 +45,10 @@ pub struct Registration {
     /// `Start Processes`: whether the library's host process may start others. The memory
     /// limit holds for each of them, not for all together.
     pub processes: bool,
+    /// `Read Files`: the files and folders that the library's host process may read, beside
+    /// the library's own folder and those of the system's libraries; empty for all that other
+    /// users may read, and with an ordinary user as reader all that this user may.
+    pub reads: Vec<PathBuf>,
     /// The objects and counters that a manifest declares; empty without a manifest. Readers
     /// follow the blocks, which carry the same definitions.
     pub declared: Vec<RegisteredObject>,
@@ -98,6 +102,7 @@ impl Registration {
             collect_timeout: Self::TIMEOUT,
             memory_limit: None,
             processes: false,
+            reads: Vec::new(),
             declared: Vec::new(),
         }
     }

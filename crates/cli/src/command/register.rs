@@ -155,6 +155,7 @@ fn not_for_windows(args: &Register) -> Option<&'static str> {
         () if args.memory_limit.is_some() => Some("--memory-limit"),
         () if args.processes => Some("--processes"),
         () if args.no_processes => Some("--no-processes"),
+        () if !args.reads.is_empty() => Some("--reads"),
         () => None,
     }
 }
@@ -177,6 +178,10 @@ fn functions(args: &Register) -> Result<Functions, Failure> {
         disabled: either(args.disable, args.enable),
         memory_limit: args.memory_limit.map(|mib| u64::from(mib) << 20),
         processes: either(args.processes, args.no_processes),
+        reads: (!args.reads.is_empty()).then(|| {
+            let paths = args.reads.iter().filter(|path| !path.as_os_str().is_empty());
+            paths.cloned().collect()
+        }),
     })
 }
 
@@ -267,6 +272,7 @@ impl Rows {
             "collect_timeout_ms",
             "memory_limit",
             "start_processes",
+            "read_files",
             "place",
         ];
         Self { records: (!output.is_table()).then(|| output.records(keys, text)) }
@@ -284,6 +290,7 @@ impl Rows {
         let library = one.library.to_string_lossy();
         let linkage = one.linkage.as_ref().map(|linkage| linkage.replace('\0', "\n"));
         let objects = objects(one);
+        let reads = std::env::join_paths(&one.reads).ok().filter(|reads| !reads.is_empty());
         let millis = |time: Duration| Field::Unsigned(time.as_millis().try_into().unwrap_or(0));
         records.row(
             text,
@@ -306,6 +313,7 @@ impl Rows {
                 millis(one.collect_timeout),
                 one.memory_limit.map_or(Field::None, Field::Unsigned),
                 Field::Bool(one.processes),
+                Field::text(reads.as_ref().and_then(|reads| reads.to_str())),
                 Field::Text(place),
             ],
         );

@@ -153,6 +153,7 @@ fn full() -> Hive {
         disabled: Some(true),
         memory_limit: Some(300 << 20),
         processes: Some(true),
+        reads: Some(vec!["/proc".into(), "/srv/with space".into()]),
         ..library()
     };
     hive.register(&one, &functions).unwrap();
@@ -337,6 +338,7 @@ fn any_definition() -> impl Strategy<Value = (Definition, Functions, bool)> {
                 disabled: Some(disabled),
                 memory_limit: Some(if disabled { 1 } else { 0 }),
                 processes: Some(back),
+                reads: None,
                 ..library()
             };
             (made, functions, back)

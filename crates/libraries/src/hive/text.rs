@@ -89,7 +89,7 @@ struct Draft {
 const IN_PROCESS: &str = "In Process";
 
 /// The values of `Services\NAME\Performance` that are the contract's.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
     "Library",
     "Open",
     "Collect",
@@ -104,6 +104,7 @@ const KNOWN: [&str; 14] = [
     "Collect Timeout",
     "Memory Limit",
     "Start Processes",
+    "Read Files",
 ];
 
 struct Reader {
@@ -415,6 +416,13 @@ impl Draft {
         }
         one.disabled = flag("Disable Performance Counters")?;
         one.processes = flag("Start Processes")?;
+        if let Some(paths) = text("Read Files")? {
+            one.reads = std::env::split_paths(&paths).collect();
+            if let Some(bad) = one.reads.iter().find(|path| !path.is_absolute()) {
+                let message = format!("{bad:?} in Read Files is no absolute path");
+                return Err(left_out(line, message));
+            }
+        }
         let mib = number("Memory Limit")?.filter(|mib| *mib > 0);
         one.memory_limit = mib.map(|mib| u64::from(mib) << 20);
         one.open_timeout = time("Open Timeout")?;

@@ -68,6 +68,11 @@ impl Service {
             let list: Vec<String> = one.objects.iter().map(ToString::to_string).collect();
             text("Object List", &list.join(" "));
         }
+        if let Ok(paths) = std::env::join_paths(&one.reads)
+            && !one.reads.is_empty()
+        {
+            text("Read Files", paths.to_str().unwrap_or_default());
+        }
         let millis = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         for (key, number) in [
             ("First Counter", one.first_counter),

@@ -5,28 +5,20 @@
 //! need: other descriptors, further privileges, unlimited memory, and a life longer than its
 //! reader's.
 
+mod confine;
 mod supervise;
 
 use crate::hosting::area::Area;
 use crate::hosting::calls;
 use crate::hosting::library::LoadedLibrary;
-use crate::hosting::wire::{LONGEST, Lane, OpenRequest, Request, Response};
-use rustix::event::{PollFd, PollFlags, poll};
+use crate::hosting::wire::{LONGEST, Lane, Request, Response};
+use confine::confine;
+pub(crate) use confine::is_supervised;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustix::process::{PidfdFlags, Resource, Rlimit, Signal, pidfd_open};
-use rustix::thread::{CapabilitySet, CapabilitySets};
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch,
-};
 use std::fs::File;
 use std::process::ExitCode;
-use std::thread;
-
-/// Files that a library may have open.
-const MOST_FILES: u64 = 1024;
 
 /// Runs the host until its reader is gone. A program that is its own host calls this first
 /// in `main` and returns the result.
@@ -119,138 +111,6 @@ fn take_over() -> Result<(OwnedFd, OwnedFd), Errno> {
     Ok((socket, memory))
 }
 
-/// Gives up what a provider does not need; a note about what could not be given up.
-fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    let parent = rustix::process::getppid();
-    // Kernels before 5.3 have no such descriptor.
-    let reader = parent.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    let number = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
-    if number != Some(request.reader) {
-        // The reader ended before the line above: no signal would end this process.
-        return Err(Errno::SRCH);
-    }
-    rustix::thread::set_no_new_privs(true)?;
-    // Root's capabilities reach every file and process.
-    let none = CapabilitySet::empty();
-    let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
-    rustix::thread::set_capabilities(None, none)?;
-    let limit = |resource, most: u64| {
-        let limit = Rlimit { current: Some(most), maximum: Some(most) };
-        rustix::process::setrlimit(resource, limit)
-    };
-    // A core file of each crash would fill the disk.
-    limit(Resource::Core, 0)?;
-    if is_supervised(request.processes) {
-        supervise::split()?;
-    }
-    limit(Resource::As, request.memory_limit)?;
-    // Limits files in memory, which the address space does not count. A library that writes
-    // past the limit gets an error, as on a full disk.
-    limit(Resource::Fsize, request.memory_limit)?;
-    // Each file may be that long, so their number is limited too.
-    let files = rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    limit(Resource::Nofile, files.min(MOST_FILES))?;
-    // SAFETY: no handler of this process's own is replaced; there is none.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-    // When memory runs short, this process is to be killed first. Where the system does not
-    // allow that, nothing is lost.
-    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    reader.map_or(Ok(()), end_with_reader)?;
-    let filtered = no_foreign_memory(std::env::consts::ARCH);
-    if request.processes {
-        return Ok(None);
-    }
-    let filtered = filtered.and_then(|()| one_process(std::env::consts::ARCH));
-    Ok(filtered.err().map(|why| not_refused(&*why)))
-}
-
-/// Starts a thread that ends this process with its reader. A library may switch the parent-death signal
-/// off, by intent or by changing its user.
-fn end_with_reader(reader: OwnedFd) -> Result<(), Errno> {
-    const STACK: usize = 64 << 10;
-    let watch = move || {
-        // Returns when the reader has ended.
-        while poll(&mut [PollFd::new(&reader, PollFlags::IN)], None) != Ok(1) {}
-        let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
-    };
-    let thread = thread::Builder::new().name("perfhive watch".to_string()).stack_size(STACK);
-    let error = |error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
-    thread.spawn(watch).map(drop).map_err(error)
-}
-
-/// Whether a supervisor process stands above the library's, which ends all processes that
-/// the library starts: where it may start others, or no filter can refuse them.
-pub(crate) fn is_supervised(processes: bool) -> bool {
-    const FILTERED: bool =
-        cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
-    processes || !FILTERED
-}
-
-/// The note where a library cannot be kept from starting processes.
-fn not_refused(why: &dyn std::error::Error) -> String {
-    format!(
-        "it may start processes, each with limits of its own, since this system cannot refuse \
-         them ({why}); register it with --processes if it is meant to"
-    )
-}
-
-/// Has the kernel refuse system calls with an error.
-fn refuse(
-    calls: Vec<(i64, Vec<SeccompRule>)>,
-    error: i32,
-    arch: &str,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let answer = SeccompAction::Errno(error.unsigned_abs());
-    let arch = TargetArch::try_from(arch)?;
-    let calls = calls.into_iter().collect();
-    let filter = SeccompFilter::new(calls, SeccompAction::Allow, answer, arch)?;
-    Ok(seccompiler::apply_filter(&BpfProgram::try_from(filter)?)?)
-}
-
-/// Has the kernel refuse to trace other processes, and to read or write their memory.
-fn no_foreign_memory(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let calls = [libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev];
-    refuse(calls.map(|call| (call, vec![])).into(), libc::EPERM, arch)
-}
-
-/// Has the kernel refuse to start processes, which would have the memory limit each and
-/// could outlive this one. Threads are allowed. The kernel also refuses to signal other processes: a
-/// library whose fork failed may `kill` the process -1, which means all processes of the user.
-fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let thread = libc::CLONE_THREAD as u64;
-    let no_thread =
-        SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(thread), 0)?;
-    let mut calls = vec![(libc::SYS_clone, vec![SeccompRule::new(vec![no_thread])?])];
-    let me = u64::from(std::process::id());
-    let other = |also: Option<u64>| {
-        let not =
-            |number| SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, number);
-        let numbers = [Some(me), also].into_iter().flatten();
-        Ok::<_, seccompiler::BackendError>(vec![SeccompRule::new(
-            numbers.map(not).collect::<Result<_, _>>()?,
-        )?])
-    };
-    // Of `kill`, 0 is the group, and of `prlimit64` the process itself.
-    calls.extend([
-        (libc::SYS_kill, other(Some(0))?),
-        (libc::SYS_prlimit64, other(Some(0))?),
-        (libc::SYS_tgkill, other(None)?),
-        (libc::SYS_rt_sigqueueinfo, other(None)?),
-        (libc::SYS_rt_tgsigqueueinfo, other(None)?),
-        (libc::SYS_pidfd_send_signal, vec![]),
-    ]);
-    // It names no process; musl signals its own threads with it.
-    #[cfg(not(target_env = "musl"))]
-    calls.push((libc::SYS_tkill, vec![]));
-    #[cfg(target_arch = "x86_64")]
-    calls.extend([(libc::SYS_fork, vec![]), (libc::SYS_vfork, vec![])]);
-    refuse(calls, libc::EPERM, arch)?;
-    // The flags of clone3 lie in memory, which a filter cannot read. C libraries use the older
-    // call where the kernel does not know this one.
-    refuse(vec![(libc::SYS_clone3, vec![])], libc::ENOSYS, arch)
-}
-
 fn collect(
     library: &LoadedLibrary,
     area: &mut Option<Area>,
@@ -271,19 +131,4 @@ fn collect(
     let response = unsafe { calls::collect(library, asked, area.start(), room) };
     area.note_used(isize::try_from(response.moved).unwrap_or(isize::MAX));
     response
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Filters exist for some processors only.
-    #[test]
-    fn architecture_without_filter_gets_a_note() {
-        let why = one_process("s390x").unwrap_err();
-        let said = not_refused(&*why);
-        assert!(said.contains("cannot refuse them (") && said.contains("s390x"), "{said}");
-        assert!(said.ends_with("register it with --processes if it is meant to"), "{said}");
-        assert_eq!(TargetArch::try_from(std::env::consts::ARCH).is_ok(), !is_supervised(false));
-    }
 }

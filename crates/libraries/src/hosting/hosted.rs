@@ -317,6 +317,7 @@ impl HostedLibrary {
             reader: std::process::id(),
             memory_limit: self.memory_limit,
             processes: of.processes,
+            reads: of.reads.clone(),
             library: of.library.clone(),
             open: of.open.clone(),
             collect: of.collect.clone(),

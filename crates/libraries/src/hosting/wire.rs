@@ -53,6 +53,8 @@ pub(crate) struct OpenRequest {
     pub(crate) memory_limit: u64,
     /// Whether the host may start other processes.
     pub(crate) processes: bool,
+    /// The only files that the host may read, if there are any.
+    pub(crate) reads: Vec<PathBuf>,
     pub(crate) library: PathBuf,
     pub(crate) open: Option<String>,
     pub(crate) collect: String,
@@ -173,6 +175,10 @@ impl Request {
                 out.u32(1).bytes(VERSION.as_bytes());
                 out.u32(open.id).u32(open.reader).u64(open.memory_limit);
                 out.u32(open.processes.into());
+                out.u32(open.reads.len() as u32);
+                for path in &open.reads {
+                    out.bytes(&path_bytes(path));
+                }
                 out.bytes(&path_bytes(&open.library));
                 out.maybe(open.open.as_deref()).bytes(open.collect.as_bytes());
                 out.maybe(open.close.as_deref()).maybe(open.linkage.as_deref());
@@ -208,6 +214,10 @@ impl Request {
                 reader: from.u32()?,
                 memory_limit: from.u64()?,
                 processes: from.u32()? != 0,
+                reads: {
+                    let count = from.u32()?;
+                    (0..count).map(|_| from.bytes().map(path_of)).collect::<Option<_>>()?
+                },
                 library: path_of(from.bytes()?),
                 open: from.maybe()?,
                 collect: from.text()?,
@@ -301,6 +311,7 @@ mod tests {
             reader: 4711,
             memory_limit: 1 << 40,
             processes: true,
+            reads: vec!["/proc".into(), "/sys".into()],
             library: "/opt/gauges.so".into(),
             open: None,
             collect: "CollectGauges".into(),

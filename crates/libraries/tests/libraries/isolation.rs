@@ -112,6 +112,38 @@ fn library_may_start_threads_but_no_processes() {
     }
 }
 
+/// A library that means harm reads what any user may read, and no more; it writes no file, starts
+/// few threads, and gets no further rights. With registered paths it reads those only.
+#[test]
+fn hostile_library_reads_public_files_and_changes_nothing() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new("hostile");
+    let library = folder.compile("tests/libraries/zoo.c");
+    let prey = Folder::new("prey");
+    for (name, mode) in [("secret", 0o600), ("public", 0o644)] {
+        let file = prey.0.join(name);
+        std::fs::write(&file, "text").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let is_root = rustix::process::geteuid().is_root();
+    // Files that only root may read; an ordinary user's library reads what the user may.
+    let usual = if is_root { 2 } else { 3 };
+    for (reads, expected) in
+        [(vec![], usual), (vec!["/proc"], 0), (vec![prey.0.to_str().unwrap()], 3)]
+    {
+        let mut registration = registration(&library, &format!("!attacks {}", prey.0.display()));
+        registration.reads = reads.iter().map(Into::into).collect();
+        let mut reader = broker(registration, |options| options);
+        assert_eq!(reader.see().instances, Some(2));
+        let expected = format!(
+            "Zoo: reads {expected}, writes 0, null 1, memory 0, namespaces 0, raised 0, threads limited"
+        );
+        assert!(reader.lines().contains(&expected), "{expected}: {:?}", reader.lines());
+        assert_eq!(std::fs::read_to_string(prey.0.join("public")).unwrap(), "text");
+        assert_eq!(std::fs::read_dir(&prey.0).unwrap().count(), 2);
+    }
+}
+
 /// Where the system cannot refuse processes, readers, the log and `check` get a note, unless
 /// the library may start them.
 #[test]
@@ -421,9 +453,6 @@ fn libraries_are_called_side_by_side() {
     let mut reader = broker_of(registrations, TestLevel::All, |options| options);
     // With new processes, and with running ones.
     for wanted in [&both[..], &both, &all, &all] {
-        for object in all {
-            let _ = std::fs::remove_file(folder.0.join(format!("met-{object}")));
-        }
         let (snapshot, faults) = reader.collect(&Ask::objects(wanted));
         assert!(wanted.iter().all(|object| snapshot.object(*object).is_some()), "{faults:?}");
     }

@@ -1,10 +1,13 @@
 /* Two of these meet: Collect of each comes back with its object when both are at
- * work at the same time. The linkage says which object, and the folder in which
- * each leaves a file. Each has another object, which is costly, and meets there too. */
+ * work at the same time. The linkage says which object, and the name by which the sockets
+ * of both begin. Each has another object, which is costly, and meets there too. */
 #include "perfhive_provider.h"
-#include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define COSTLY 4u
@@ -19,9 +22,38 @@ PERFHIVE_EXPORT DWORD OpenMeets(LPWSTR given)
     return sscanf(linkage, "%u", &object) == 1 ? ERROR_SUCCESS : ERROR_FILE_NOT_FOUND;
 }
 
+/* An address without a file. */
+static socklen_t address(struct sockaddr_un *to, unsigned name)
+{
+    memset(to, 0, sizeof *to);
+    to->sun_family = AF_UNIX;
+    int length = snprintf(to->sun_path + 1, sizeof to->sun_path - 1, "%s-%u",
+                          strrchr(linkage, '/') + 1, name);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+}
+
+/* Sends the other one a byte, and waits for one from it. */
+static int meet(unsigned name)
+{
+    struct sockaddr_un own, other;
+    struct timeval limit = {2, 0};
+    char byte = 0;
+    int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+    socklen_t length = address(&own, name);
+    int met = bind(fd, (struct sockaddr *)&own, length) == 0 &&
+              setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0;
+    length = address(&other, name ^ 2);
+    for (int i = 0; met && sendto(fd, &byte, 1, 0, (struct sockaddr *)&other, length) != 1; i++) {
+        met = i < 2000;
+        usleep(1000);
+    }
+    met = met && recv(fd, &byte, 1, 0) == 1;
+    close(fd);
+    return met;
+}
+
 PERFHIVE_EXPORT DWORD CollectMeets(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDWORD types)
 {
-    char path[500];
     struct {
         PERF_OBJECT_TYPE head;
         DWORD block[2];
@@ -38,15 +70,9 @@ PERFHIVE_EXPORT DWORD CollectMeets(LPWSTR value, LPVOID *data, LPDWORD bytes, LP
         asked = 10 * asked + (*value - '0');
     unsigned name = asked == object + COSTLY || value[0] == 'C' ? object + COSTLY : object;
     if (asked != 0) {
-        snprintf(path, sizeof path, "%s/met-%u", strchr(linkage, ' ') + 1, name);
-        close(open(path, O_CREAT | O_WRONLY, 0600));
-        snprintf(path, sizeof path, "%s/met-%u", strchr(linkage, ' ') + 1, name ^ 2);
         usleep(1000);
-        for (int i = 0; access(path, F_OK) != 0; i++) {
-            if (i == 2000)
-                return ERROR_FILE_NOT_FOUND;
-            usleep(1000);
-        }
+        if (!meet(name))
+            return ERROR_FILE_NOT_FOUND;
     }
     answer.head.TotalByteLength = sizeof answer;
     answer.head.DefinitionLength = answer.head.HeaderLength = sizeof answer.head;

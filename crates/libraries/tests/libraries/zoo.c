@@ -7,8 +7,10 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -19,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,7 +45,7 @@ typedef struct {
     VALUES Values;
 } ROW;
 
-static char kind[64];
+static char kind[256];
 static atomic_int opened, inside;
 static atomic_uint calls;
 static const PERFHIVE_HOST *host;
@@ -225,6 +228,54 @@ static void leave_processes(void)
         if (orphan)
             waitpid(child, NULL, 0);
     }
+}
+
+static void *sleeps(void *argument)
+{
+    pause();
+    return argument;
+}
+
+/* Tries what a hostile library would, in and beside the folder behind the kind, and says what came
+   of it. */
+static void attack(const char *folder)
+{
+    char text[300], path[300], from[300];
+    const char *const files[] = {"secret", "public"};
+    int read_files = 0, written = 0, threads = 0;
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        int fd = open(path, O_RDONLY);
+        read_files += fd >= 0 ? 1 << i : 0;
+        close(fd);
+        fd = open(path, O_WRONLY);
+        written += fd >= 0;
+        close(fd);
+    }
+    snprintf(path, sizeof path, "%s/new", folder);
+    written += open(path, O_CREAT | O_WRONLY, 0600) >= 0;
+    written += open("/dev/shm/perfhive-zoo", O_CREAT | O_WRONLY, 0600) >= 0;
+    written += symlink("/etc/passwd", path) == 0;
+    written += mkdir(path, 0700) == 0;
+    snprintf(from, sizeof from, "%s/public", folder);
+    written += rename(from, path) == 0;
+    written += chmod(from, 0777) == 0;
+    written += truncate(from, 0) == 0;
+    int null = open("/dev/null", O_RDWR);
+    snprintf(path, sizeof path, "/proc/%d/mem", getppid());
+    int memory = open(path, O_RDONLY);
+    int namespaces = unshare(CLONE_NEWUSER) == 0;
+    int raised = setuid(0) == 0 && getuid() == 0 && open("/etc/shadow", O_RDONLY) >= 0;
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 32 << 10);
+    for (pthread_t thread; threads < 3000; threads++)
+        if (pthread_create(&thread, &small, sleeps, NULL) != 0)
+            break;
+    snprintf(text, sizeof text, "reads %d, writes %d, null %d, memory %d, namespaces %d, raised %d, "
+             "threads %s", read_files, written, null >= 0, memory >= 0, namespaces, raised,
+             threads < 600 ? "limited" : "unlimited");
+    tell(text);
 }
 
 /* Says what this process has, and what its thread is. */
@@ -478,6 +529,8 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
         put(start + offsetof(DEFINITION, Counter.CounterType), PERF_COUNTER_COUNTER);
         put((BYTE *)&first->Values + 4, 1000 - call);
     }
+    if (strncmp(kind, "!attacks ", 9) == 0)
+        attack(kind + 9);
     unsigned at, word;
     if (sscanf(kind, "!puts %u %x", &at, &word) == 2)
         put(start + at, word);

@@ -1,0 +1,326 @@
+//! What the host process gives up before it loads a library.
+//!
+//! A library has the rights of its reader's user, less: all capabilities, root's own files, writing
+//! files, tracing and signalling other processes, reading their memory, starting processes, and a
+//! life longer than its reader's.
+
+use super::supervise;
+use crate::hosting::wire::OpenRequest;
+use landlock::{
+    ABI, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _,
+    RulesetCreatedAttr as _, RulesetError, RulesetStatus, path_beneath_rules,
+};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::process::{
+    DumpableBehavior, Gid, PidfdFlags, Resource, Rlimit, Signal, Uid, pidfd_open,
+};
+use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch,
+};
+use std::fs::File;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+/// Files that a library may have open.
+const MOST_FILES: u64 = 1024;
+/// Threads that a library may have, and with `--processes` all its processes together.
+const MOST_THREADS: u64 = 512;
+/// The number of the user and of the group that own no files.
+const NOBODY: u32 = 65_534;
+/// Reads every file that the restriction of files allows.
+const READS_ALL: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;
+/// `fchmodat2`, since Linux 6.6, on every architecture with a filter.
+const FCHMODAT2: i64 = 452;
+/// Where the system's libraries are, and what they read of their own.
+const SYSTEM: [&str; 8] = [
+    "/usr",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.preload",
+    "/etc/localtime",
+    "/dev",
+];
+
+/// Gives up what a provider does not need; a note about what could not be given up. The process has
+/// one thread before, and a second one afterwards, which ends the process with its reader.
+pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
+    let parent = rustix::process::getppid();
+    // Kernels before 5.3 have no such descriptor.
+    let reader = parent.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    if parent.map(|pid| pid.as_raw_nonzero().get().unsigned_abs()) != Some(request.reader) {
+        // The reader has ended already.
+        return Err(Errno::SRCH);
+    }
+    rustix::thread::set_no_new_privs(true)?;
+    let limit = |resource, most: u64| {
+        let limit = Rlimit { current: Some(most), maximum: Some(most) };
+        rustix::process::setrlimit(resource, limit)
+    };
+    // A core file of each crash would fill the disk.
+    limit(Resource::Core, 0)?;
+    // When memory runs short, this process is to be killed first. Where the system does not
+    // allow that, nothing is lost.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    let mut notes = Vec::new();
+    let is_root = rustix::process::geteuid().is_root();
+    // Root's library reads what it is registered for, whoever owns that.
+    let reads_all = is_root && !request.reads.is_empty();
+    if is_root && let Err(error) = become_nobody(reads_all) {
+        notes.push(format!("it may read root's own files ({error})"));
+    }
+    // A change of the user switches it off.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    if rustix::process::getppid() != parent {
+        return Err(Errno::SRCH);
+    }
+    if is_supervised(request.processes) {
+        supervise::split()?;
+    }
+    // The kernel counts a user's threads in each namespace by themselves, and those of nobody
+    // are few. A namespace would take the capability away.
+    if reads_all || own_user_namespace().is_ok() {
+        limit(Resource::Nproc, MOST_THREADS)?;
+    }
+    limit(Resource::As, request.memory_limit)?;
+    // Limits files in memory, which the address space does not count. A library that writes
+    // past the limit gets an error, as on a full disk.
+    limit(Resource::Fsize, request.memory_limit)?;
+    // Each file may be that long, so their number is limited too.
+    let files = rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    limit(Resource::Nofile, files.min(MOST_FILES))?;
+    // SAFETY: no handler of this process's own is replaced; there is none.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    keep_capabilities(if reads_all { READS_ALL } else { CapabilitySet::empty() })?;
+    let is_enforced =
+        restrict_files(request).is_ok_and(|status| status != RulesetStatus::NotEnforced);
+    if !is_enforced {
+        // Without the limit it would read every file.
+        keep_capabilities(CapabilitySet::empty())?;
+        if !request.reads.is_empty() {
+            notes.push("it may read other files than it is registered for".to_string());
+        }
+    }
+    notes.extend(unreadable(&request.library));
+    reader.map_or(Ok(()), end_with_reader)?;
+    let mut filtered = nothing_of_others(std::env::consts::ARCH);
+    if !request.processes {
+        filtered = filtered.and_then(|()| one_process(std::env::consts::ARCH));
+        notes.extend(filtered.err().map(|why| not_refused(&*why)));
+    }
+    Ok(Some(notes.join("; ")).filter(|notes| !notes.is_empty()))
+}
+
+/// Leaves root for the user and group that own no files: what no other user may read is then out
+/// of reach, which no capability would be needed for. `keeps` leaves the capabilities to be chosen
+/// from.
+fn become_nobody(keeps: bool) -> Result<(), Errno> {
+    let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+    rustix::thread::set_keep_capabilities(keeps)?;
+    rustix::thread::set_thread_groups(&[])?;
+    rustix::thread::set_thread_res_gid(group, group, group)?;
+    rustix::thread::set_thread_res_uid(user, user, user)?;
+    // Otherwise `/proc/self` belongs to root.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
+}
+
+/// The note where the process may not read the library.
+fn unreadable(library: &Path) -> Option<String> {
+    let error = File::open(library).err()?;
+    Some(format!(
+        "it runs as the user nobody, who may not read it ({error}): let others read the library and \
+         its folders, or register what it reads with --reads"
+    ))
+}
+
+/// Moves this process to a user namespace of its own, which has its user alone.
+fn own_user_namespace() -> Result<(), Errno> {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    if user.is_root() {
+        return Err(Errno::PERM);
+    }
+    // SAFETY: a user namespace changes neither memory nor descriptors, which other threads might
+    // share; and the process has this thread alone.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }?;
+    // Without the maps, the user is shown as nobody, and has the same rights.
+    let _ = std::fs::write("/proc/self/setgroups", "deny");
+    let _ = std::fs::write("/proc/self/uid_map", format!("{0} {0} 1", user.as_raw()));
+    let _ = std::fs::write("/proc/self/gid_map", format!("{0} {0} 1", group.as_raw()));
+    Ok(())
+}
+
+/// Gives up all other capabilities: root's reach every file and process, those of a namespace what
+/// is in it.
+fn keep_capabilities(kept: CapabilitySet) -> Result<(), Errno> {
+    let inheritable = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable };
+    rustix::thread::set_capabilities(None, sets)
+}
+
+/// Refuses to write files other than devices without blocks; and to read others than the registered
+/// ones, where there are any. Kernels before 5.13 refuse neither.
+fn restrict_files(request: &OpenRequest) -> Result<RulesetStatus, RulesetError> {
+    let writes = AccessFs::from_write(ABI::V3);
+    let reads = AccessFs::ReadFile | AccessFs::ReadDir;
+    let is_limited = !request.reads.is_empty();
+    let handled = if is_limited { writes | reads } else { writes };
+    let rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(handled)?
+        .create()?
+        .add_rules(path_beneath_rules(devices(), (reads & handled) | AccessFs::WriteFile))?;
+    if !is_limited {
+        return Ok(rules.restrict_self()?.ruleset);
+    }
+    let own = ["/proc/self"].into_iter().chain(SYSTEM).map(PathBuf::from);
+    let folder = request.library.parent().map(Path::to_path_buf);
+    let paths = own.chain(folder).chain(request.reads.iter().cloned());
+    Ok(rules.add_rules(path_beneath_rules(paths, reads))?.restrict_self()?.ruleset)
+}
+
+/// The devices without blocks in `/dev` and its folders: what may be written is theirs to say.
+fn devices() -> Vec<PathBuf> {
+    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found = Vec::new();
+    for entry in entries(Path::new("/dev")) {
+        let Ok(kind) = entry.file_type() else { continue };
+        let inner = kind.is_dir().then(|| entries(&entry.path()).collect::<Vec<_>>());
+        let all = inner.unwrap_or_else(|| vec![entry]);
+        let is_device =
+            |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_char_device());
+        found.extend(all.into_iter().filter(is_device).map(|entry| entry.path()));
+    }
+    found
+}
+
+/// Starts a thread that ends this process with its reader. A library may switch the parent-death signal
+/// off, by intent or by changing its user.
+fn end_with_reader(reader: OwnedFd) -> Result<(), Errno> {
+    const STACK: usize = 64 << 10;
+    let watch = move || {
+        // Returns when the reader has ended.
+        while poll(&mut [PollFd::new(&reader, PollFlags::IN)], None) != Ok(1) {}
+        let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
+    };
+    let thread = thread::Builder::new().name("perfhive watch".to_string()).stack_size(STACK);
+    let error = |error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
+    thread.spawn(watch).map(drop).map_err(error)
+}
+
+/// Whether a supervisor process stands above the library's, which ends all processes that
+/// the library starts: where it may start others, or no filter can refuse them.
+pub(crate) fn is_supervised(processes: bool) -> bool {
+    const FILTERED: bool =
+        cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
+    processes || !FILTERED
+}
+
+/// The note where a library cannot be kept from starting processes.
+fn not_refused(why: &dyn std::error::Error) -> String {
+    format!(
+        "it may start processes, each with limits of its own, since this system cannot refuse \
+         them ({why}); register it with --processes if it is meant to"
+    )
+}
+
+/// Has the kernel refuse system calls with an error.
+fn refuse(
+    calls: Vec<(i64, Vec<SeccompRule>)>,
+    error: i32,
+    arch: &str,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let answer = SeccompAction::Errno(error.unsigned_abs());
+    let arch = TargetArch::try_from(arch)?;
+    let calls = calls.into_iter().collect();
+    let filter = SeccompFilter::new(calls, SeccompAction::Allow, answer, arch)?;
+    Ok(seccompiler::apply_filter(&BpfProgram::try_from(filter)?)?)
+}
+
+/// Has the kernel refuse to trace other processes, to read or write their memory, to change
+/// namespaces, and to change whose files are and who may read them.
+fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let calls = [
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        // A namespace would have capabilities of its own.
+        libc::SYS_unshare,
+        libc::SYS_setns,
+        // Files without a path, which the restriction of files does not know.
+        libc::SYS_open_by_handle_at,
+        // Modes, owners and attributes, which it does not cover.
+        libc::SYS_fchmod,
+        libc::SYS_fchmodat,
+        FCHMODAT2,
+        libc::SYS_fchown,
+        libc::SYS_fchownat,
+        libc::SYS_setxattr,
+        libc::SYS_lsetxattr,
+        libc::SYS_fsetxattr,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_chmod,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_chown,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_lchown,
+    ];
+    refuse(calls.map(|call| (call, vec![])).into(), libc::EPERM, arch)
+}
+
+/// Has the kernel refuse to start processes, which would have the memory limit each and
+/// could outlive this one. Threads are allowed. The kernel also refuses to signal other processes: a
+/// library whose fork failed may `kill` the process -1, which means all processes of the user.
+fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let thread = libc::CLONE_THREAD as u64;
+    let no_thread =
+        SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(thread), 0)?;
+    let mut calls = vec![(libc::SYS_clone, vec![SeccompRule::new(vec![no_thread])?])];
+    let me = u64::from(std::process::id());
+    let other = |also: Option<u64>| {
+        let not =
+            |number| SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, number);
+        let numbers = [Some(me), also].into_iter().flatten();
+        Ok::<_, seccompiler::BackendError>(vec![SeccompRule::new(
+            numbers.map(not).collect::<Result<_, _>>()?,
+        )?])
+    };
+    // Of `kill`, 0 is the group, and of `prlimit64` the process itself.
+    calls.extend([
+        (libc::SYS_kill, other(Some(0))?),
+        (libc::SYS_prlimit64, other(Some(0))?),
+        (libc::SYS_tgkill, other(None)?),
+        (libc::SYS_rt_sigqueueinfo, other(None)?),
+        (libc::SYS_rt_tgsigqueueinfo, other(None)?),
+        (libc::SYS_pidfd_send_signal, vec![]),
+    ]);
+    // It names no process; musl signals its own threads with it.
+    #[cfg(not(target_env = "musl"))]
+    calls.push((libc::SYS_tkill, vec![]));
+    #[cfg(target_arch = "x86_64")]
+    calls.extend([(libc::SYS_fork, vec![]), (libc::SYS_vfork, vec![])]);
+    refuse(calls, libc::EPERM, arch)?;
+    // The flags of clone3 lie in memory, which a filter cannot read. C libraries use the older
+    // call where the kernel does not know this one.
+    refuse(vec![(libc::SYS_clone3, vec![])], libc::ENOSYS, arch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Filters exist for some processors only.
+    #[test]
+    fn architecture_without_filter_gets_a_note() {
+        let why = one_process("s390x").unwrap_err();
+        let said = not_refused(&*why);
+        assert!(said.contains("cannot refuse them (") && said.contains("s390x"), "{said}");
+        assert!(said.ends_with("register it with --processes if it is meant to"), "{said}");
+        assert_eq!(TargetArch::try_from(std::env::consts::ARCH).is_ok(), !is_supervised(false));
+    }
+}
