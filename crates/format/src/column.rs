@@ -103,6 +103,8 @@ pub struct CounterPlan {
     pub base: BaseColumn,
     /// How the value is calculated, or what it is instead of a number.
     pub formula: Result<Formula, CookError>,
+    /// Where an instance says that it has no value of this counter: a column, and a bit of it.
+    absent: Option<(Column, u64)>,
 }
 
 impl CounterPlan {
@@ -111,7 +113,8 @@ impl CounterPlan {
     pub fn new(object: PerfObject<'_>, place: u32) -> Option<Self> {
         let mut counters = object.counters();
         let definition = counters.nth(usize::try_from(place).ok()?)?;
-        Some(Self::resolve(place, definition, counters.next(), &mut Occupied::of(object)))
+        let plan = Self::resolve(place, definition, counters.next(), &mut Occupied::of(object));
+        Some(plan.with_absent(absent_values(object)))
     }
 
     /// Resolves every counter of an object, bases included, in order.
@@ -119,11 +122,13 @@ impl CounterPlan {
     pub fn all(object: PerfObject<'_>) -> Vec<Self> {
         let mut counters = object.counters().peekable();
         let mut occupied = Occupied::of(object);
+        let absent = absent_values(object);
         let mut plans = Vec::new();
         while let Some(definition) = counters.next() {
             let place = u32::try_from(plans.len()).unwrap_or(u32::MAX);
             let next = counters.peek().copied();
-            plans.push(Self::resolve(place, definition, next, &mut occupied));
+            let plan = Self::resolve(place, definition, next, &mut occupied);
+            plans.push(plan.with_absent(absent));
         }
         plans
     }
@@ -141,7 +146,8 @@ impl CounterPlan {
         // A multi timer may carry its item count behind its value: its data is
         // then 12 bytes, or 8 with four behind them that no definition claims.
         let value = Column::new(offset, if multi && size == 12 { 8 } else { size });
-        let follower = next.filter(|next| next.counter_type().is_base());
+        let is_base = |of: &CounterType| of.is_base() && *of != CounterType::ABSENT_VALUES;
+        let follower = next.filter(|next| is_base(&next.counter_type()));
         let base = if !counter_type.needs_base() || counter_type.is_base() {
             BaseColumn::NotNeeded
         } else if let Some(base) = follower.and_then(|b| Column::new(b.offset(), b.size())) {
@@ -163,15 +169,32 @@ impl CounterPlan {
             offset,
             base,
             formula,
+            absent: None,
         }
+    }
+
+    fn with_absent(mut self, absent: Option<Column>) -> Self {
+        let bit = 1u64.checked_shl(self.place);
+        self.absent = absent.zip(bit);
+        self
+    }
+
+    /// Whether the instance of a counter block says that it has no value of this counter.
+    #[inline]
+    fn is_absent(&self, block: CounterBlock<'_>) -> bool {
+        self.absent
+            .is_some_and(|(column, bit)| column.read(block).is_some_and(|absent| absent & bit != 0))
     }
 
     /// The raw number in one counter block.
     ///
     /// # Errors
-    /// Where the block does not hold it, or it is no number.
+    /// Where the block does not hold it, the instance has no value of it, or it is no number.
     #[inline]
     pub fn value(&self, block: CounterBlock<'_>) -> Result<u64, ValueError> {
+        if self.is_absent(block) {
+            return Err(ValueError::Absent);
+        }
         match self.value {
             Some(column) => column.read_or(block),
             None => {
@@ -200,6 +223,13 @@ impl CounterPlan {
         let value_size = self.value.map_or(8, Column::size);
         Ok(RawSample { value, value_size, base, base_size, clocks: object.clocks() })
     }
+}
+
+/// Where the instances of an object say which counters have no value, if they do.
+fn absent_values(object: PerfObject<'_>) -> Option<Column> {
+    let mut counters = object.counters();
+    let absent = counters.find(|one| one.counter_type() == CounterType::ABSENT_VALUES)?;
+    Column::new(absent.offset(), absent.size())
 }
 
 /// The bytes of a counter block that an object's definitions claim.

@@ -130,6 +130,13 @@ impl CounterType {
         }
     }
 
+    /// perfhive's own type of a counter that tells which others have no value for an instance: a
+    /// number of 8 bytes with a bit for each counter of the object, in the order of their
+    /// definitions. It is a base, so that every reader leaves it out of what it shows; where the
+    /// counter block ends before it, all counters have values. Windows has no such type: there a
+    /// value that does not exist is 0.
+    pub const ABSENT_VALUES: Self = Self(0x4003_057F);
+
     /// Bytes of data by the size facet; `None` for variable length. The facet of
     /// [`PERF_DOUBLE_RAW`](Self::PERF_DOUBLE_RAW) says 4, its data is a double.
     #[must_use]

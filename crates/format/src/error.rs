@@ -102,6 +102,9 @@ pub enum ValueError {
     },
     /// The counter needs a base, and the next definition is none.
     NoBase,
+    /// The provider says that this instance has no value of the counter; see
+    /// [`CounterType::ABSENT_VALUES`](crate::CounterType::ABSENT_VALUES).
+    Absent,
 }
 
 impl fmt::Display for ValueError {
@@ -113,6 +116,7 @@ impl fmt::Display for ValueError {
             ),
             Self::NotANumber { size } => write!(f, "{size} bytes of data are not a number"),
             Self::NoBase => f.write_str("the counter's base is missing"),
+            Self::Absent => f.write_str("no value here"),
         }
     }
 }

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_format::{
-    BlockHead, BlockWriter, Clocks, CounterSpec, CounterType, DataBlock, FileTime, InstanceHead,
-    NameRef, ObjectSpec, ObjectTemplate, ParseErrorKind, PerfObject, TitleIndex, ValueError,
-    WriteError,
+    BlockHead, BlockWriter, Clocks, CounterPlan, CounterSpec, CounterType, DataBlock, FileTime,
+    InstanceHead, NameRef, ObjectSpec, ObjectTemplate, ParseErrorKind, PerfObject, TitleIndex,
+    ValueError, WriteError,
 };
 use perfhive_testkit::alloc;
 use perfhive_testkit::model::{BlockModel, BodyModel, ObjectModel, any_block, any_object};
@@ -450,4 +450,39 @@ fn template_length(template: &ObjectTemplate) -> usize {
     let before = writer.len();
     let object = writer.object(template).unwrap();
     object.position() - before
+}
+
+/// An instance tells which of its counters have no value, wherever they stand; one that tells
+/// nothing has all.
+#[test]
+fn any_counter_of_an_instance_may_have_no_value() {
+    let counter = |name, kind| CounterSpec::new(TitleIndex(name), kind);
+    let counters = [
+        counter(12, CounterType::PERF_COUNTER_RAWCOUNT),
+        counter(14, CounterType::PERF_AVERAGE_BULK),
+        counter(14, CounterType::PERF_AVERAGE_BASE),
+        counter(16, CounterType::PERF_COUNTER_LARGE_RAWCOUNT),
+        counter(16, CounterType::ABSENT_VALUES),
+    ];
+    let spec = ObjectSpec::new(TitleIndex(10)).with_instances();
+    let template = ObjectTemplate::new(&spec, &counters).unwrap();
+    let mut writer = BlockWriter::new();
+    writer.start(&BlockHead::default());
+    let mut object = writer.object(&template).unwrap();
+    object.instance(&InstanceHead::named("some"), &[1, 0, 0, 4, 0b0110]).unwrap();
+    object.instance_prefix(&InstanceHead::named("all"), &[1, 2, 3, 4]).unwrap();
+    object.finish().unwrap();
+    let block = DataBlock::parse(writer.finish()).unwrap();
+    let object = block.objects().next().unwrap();
+    let values = |place| {
+        let plans = CounterPlan::all(object);
+        let block = object.instances().nth(place).unwrap().counter_block();
+        let one = CounterPlan::new(object, 1).unwrap().value(block);
+        let values: Vec<_> = plans.iter().take(4).map(|plan| plan.value(block)).collect();
+        assert_eq!(values[1], one);
+        values
+    };
+    let none = Err(ValueError::Absent);
+    assert_eq!(values(0), [Ok(1), none, none, Ok(4)]);
+    assert_eq!(values(1), [Ok(1), Ok(2), Ok(3), Ok(4)]);
 }

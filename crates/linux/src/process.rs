@@ -54,7 +54,7 @@ use proc_files::ProcFiles;
 use read::ProcessReader;
 use rustix::fd::OwnedFd;
 use rustix::param::page_size;
-use sample::Sample;
+use sample::{Sample, Sum};
 use tracked::{Tracked, follow};
 use write::Writing;
 use write_threads::{Lists, ThreadWriter};
@@ -112,7 +112,7 @@ impl ProcessSession {
             copies: Copies::default(),
             maps: Maps::new(),
             threads: Lists::default(),
-            process: Layouts::new(&PROCESS),
+            process: Layouts::new(&PROCESS).telling_absent(),
             thread: Layouts::new(&THREAD),
         }
     }
@@ -193,13 +193,13 @@ impl ProcessSession {
         out: &mut ObjectWriter<'_>,
     ) -> Result<Places, ProviderError> {
         let mut object = out.object(self.process.template(wanted.mask())?)?;
-        let mut total = Sample::default();
+        let mut total = Sum::default();
         let mut idle_place = None;
         let processors = self.stat.cpus.len() as u64;
-        let idle = Sample::idle(self.totals.sum.idle, processors, &self.base, wanted);
+        let mut idle = Sample::idle(self.totals.sum.idle, processors, &self.base, wanted);
         if processors > 0 {
             idle_place = Some(object.instance_count());
-            object.instance_prefix(&InstanceHead::named("Idle"), idle.values())?;
+            object.instance_prefix(&InstanceHead::named("Idle"), idle.block())?;
         }
         // Where the processors cannot be read now, the sum keeps what they did before.
         total.add_values(&idle);
@@ -211,12 +211,12 @@ impl ProcessSession {
             true => writing.by_bpf(tracked, bpf, copies, wanted)?,
             false => writing.by_proc(tracked, wanted)?,
         }
-        let Writing { mut object, mut total, .. } = writing;
+        let Writing { mut object, total, .. } = writing;
         // Read behind all processes, the clock is later than every start time.
         let now = self.base.now();
-        total.make_total(now, wanted);
+        let mut total = total.into_total(now, wanted, idle.len());
         let places = Places { idle: idle_place, total: object.instance_count() };
-        object.instance_prefix(&InstanceHead::named("_Total"), total.values())?;
+        object.instance_prefix(&InstanceHead::named("_Total"), total.block())?;
         object.clock(now.0, FileTime::PER_SECOND).finish()?;
         Ok(places)
     }

@@ -10,8 +10,8 @@ use crate::text::records::Records;
 use crate::text::style::Style;
 use crate::text::table::{Align, Layout, Table};
 use perfhive::format::{
-    CounterBlock, CounterDefinition, CounterKind, DisplayFacet, InstanceName, NumericSubtype,
-    PerfObject, TextEncoding,
+    CounterBlock, CounterDefinition, CounterKind, CounterPlan, DisplayFacet, InstanceName,
+    NumericSubtype, PerfObject, TextEncoding, ValueError,
 };
 use perfhive::{
     Ask, CookedValue, CounterPath, CounterType, InstanceLabel, InstancePattern, NamePattern,
@@ -187,14 +187,18 @@ enum Raw<'a> {
 impl<'a> Raw<'a> {
     fn of(
         object: PerfObject<'_>,
-        counter: CounterDefinition<'_>,
+        (counter, plan): (CounterDefinition<'_>, &CounterPlan),
         block: Option<CounterBlock<'a>>,
         hex: bool,
     ) -> Self {
         let Some(Ok(data)) = block.map(|block| block.data(&counter)) else {
             return Self::Absent;
         };
-        let number = block.and_then(|block| block.value(&counter).ok());
+        let number = block.map(|block| plan.value(block));
+        if number == Some(Err(ValueError::Absent)) {
+            return Self::Absent;
+        }
+        let number = number.and_then(Result::ok);
         match (counter.counter_type().kind(), number) {
             (CounterKind::Text(encoding), _) => {
                 let code_page = match (encoding, object.code_page()) {
@@ -275,6 +279,12 @@ fn page(out: &mut String, output: &Output, names: &Names, snapshot: &Snapshot, h
 }
 
 /// The counters of one instance.
+/// The counters of an object, bases included, without the one that tells which have no value.
+fn counters(object: PerfObject<'_>) -> impl Iterator<Item = (CounterDefinition<'_>, CounterPlan)> {
+    let all = object.counters().zip(CounterPlan::all(object));
+    all.filter(|(counter, _)| counter.counter_type() != CounterType::ABSENT_VALUES)
+}
+
 fn values(
     names: &Names,
     object: PerfObject<'_>,
@@ -283,11 +293,11 @@ fn values(
 ) -> Table {
     let mut table =
         Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Right), ("", Align::Left)]);
-    for counter in object.counters() {
+    for (counter, plan) in counters(object) {
         let counter_type = counter.counter_type();
         table.text(Style::Plain, &names.name(counter.name_index()));
         table.text(Style::Faint, subtype(counter_type));
-        let raw = Raw::of(object, counter, block, hex);
+        let raw = Raw::of(object, (counter, &plan), block, hex);
         let mut behind = suffix(counter_type).to_string();
         match raw {
             Raw::Number(value) if hex || is_hex(counter_type) => {
@@ -348,18 +358,18 @@ fn push_records(
     let view = object.view();
     let object_name = names.name(view.name_index());
     let time = rfc3339(object.frame().system_time());
-    let counters: Vec<CounterDefinition<'_>> = view.counters().collect();
+    let counters: Vec<(CounterDefinition<'_>, CounterPlan)> = counters(view).collect();
     for (label, block) in blocks(object) {
         let pattern = label.as_ref().map(|label| {
             InstancePattern::literal(label.parent.as_deref(), &label.name, label.order)
         });
         let instance = label.as_ref().map(plain);
-        for counter in &counters {
+        for (counter, plan) in &counters {
             let counter_name = names.name(counter.name_index());
             let path = CounterPath::new(&object_name, pattern.clone(), &counter_name).to_string();
             let counter_type = counter.counter_type();
             let type_name = counter_type.to_string();
-            let raw = Raw::of(view, *counter, block, hex);
+            let raw = Raw::of(view, (*counter, plan), block, hex);
             let text = match &raw {
                 Raw::Number(value) if hex => format!("{value:#x}"),
                 Raw::Text(text) => text.clone(),

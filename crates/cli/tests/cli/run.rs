@@ -60,7 +60,7 @@ pub(crate) fn perfhive<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Ru
 
 pub(crate) fn finish(command: &mut Command) -> Run {
     // ERROR_INTERNAL_ERROR: Wine now and then fails to start a process. Nothing ran then.
-    let not_started = |error: &std::io::Error| cfg!(windows) && error.raw_os_error() == Some(1359);
+    let not_started = |error: &std::io::Error| error.raw_os_error() == Some(1359);
     let mut output = command.output();
     for _ in 0..3 {
         if output.as_ref().is_err_and(not_started) {

@@ -47,7 +47,7 @@ impl NoValue {
             Self::NoSuchInstance => "no-such-instance",
             Self::ObjectMissing(_) => "object-missing",
             Self::CounterMissing => "counter-missing",
-            Self::Data(ValueError::OutsideBlock { .. }) => "no-data",
+            Self::Data(ValueError::OutsideBlock { .. } | ValueError::Absent) => "no-data",
             Self::Data(_) => "not-a-number",
             Self::Cook(CookError::WentBackwards) => "went-backwards",
             Self::Cook(CookError::NoTimePassed) => "no-time-passed",
@@ -75,7 +75,9 @@ impl fmt::Display for NoValue {
             Self::ObjectMissing(None) => f.write_str("the object is not in this sample"),
             Self::ObjectMissing(Some(why)) => write!(f, "the object is not in this sample: {why}"),
             Self::CounterMissing => f.write_str("the counter is not in this sample"),
-            Self::Data(ValueError::OutsideBlock { .. }) => f.write_str("not available here"),
+            Self::Data(ValueError::OutsideBlock { .. } | ValueError::Absent) => {
+                f.write_str("not available here")
+            }
             Self::Data(error) => error.fmt(f),
             Self::Cook(error) => error.fmt(f),
             Self::Format(error) => error.fmt(f),

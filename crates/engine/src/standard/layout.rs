@@ -3,7 +3,7 @@
 use super::Object;
 use crate::error::ProviderError;
 use crate::provider::ObjectWriter;
-use perfhive_format::{FileTime, ObjectTemplate, WriteError};
+use perfhive_format::{CounterSpec, CounterType, FileTime, ObjectTemplate, WriteError};
 
 /// Most counters that an object may have, bases included.
 pub const MOST: usize = 64;
@@ -14,6 +14,7 @@ pub const MOST: usize = 64;
 pub struct Layouts {
     object: &'static Object,
     made: Vec<(u64, ObjectTemplate)>,
+    tells_absent: bool,
 }
 
 /// More different sets of counters than ever come up together.
@@ -23,7 +24,15 @@ impl Layouts {
     /// No templates so far.
     #[must_use]
     pub fn new(object: &'static Object) -> Self {
-        Self { object, made: Vec::new() }
+        Self { object, made: Vec::new(), tells_absent: false }
+    }
+
+    /// The same layouts with [`CounterType::ABSENT_VALUES`] behind the counters, for instances
+    /// that lack the values of any of them.
+    #[must_use]
+    pub fn telling_absent(mut self) -> Self {
+        self.tells_absent = true;
+        self
     }
 
     /// The template with the counters at the set bits of `mask`, as places in
@@ -50,11 +59,15 @@ impl Layouts {
     }
 
     fn make(&self, mask: u64) -> Result<ObjectTemplate, WriteError> {
-        let counters: Vec<_> = (0..)
+        let mut counters: Vec<_> = (0..)
             .zip(self.object.counters)
             .filter(|(place, _)| mask & (1 << place) != 0)
             .map(|(_, counter)| counter.spec())
             .collect();
+        if let Some(last) = counters.last().filter(|_| self.tells_absent) {
+            // As that of a base, its name is the one of the counter before.
+            counters.push(CounterSpec::new(last.name, CounterType::ABSENT_VALUES).help(last.help));
+        }
         ObjectTemplate::new(&self.object.spec(), &counters)
     }
 }

@@ -16,6 +16,7 @@ use crate::bpf::{
 use crate::choice::ReaderChoice;
 use crate::cpus::SystemStat;
 use crate::root::ProcRoot;
+use crate::table::{IO_COUNTERS, PEAK_COUNTERS};
 
 /// The collection that loads the program. Loading takes longer than a few readings of `/proc`, so a
 /// session of one or two collections does without.
@@ -272,7 +273,7 @@ impl BpfReader {
         // A security module may refuse more than capabilities do. Each process is asked once.
         let open = before.map_or_else(|| reader.files.tells_io(pid), |shown| shown.open);
         let before = before.map(|shown| shown.times);
-        let there = if !needs_proc(slot.marks, wanted) {
+        let there = if !needs_proc(slot.marks, slot.threads, wanted) {
             name_of(slot, detail, &mut self.name);
             reader.set_name(&self.name);
             let least = before.unwrap_or_else(|| from_nanos(detail.user_told, detail.kernel_told));
@@ -334,8 +335,12 @@ impl BpfReader {
 
 /// Whether a slot is not enough: its parts are of different moments, or it lacks the pages that peak
 /// and swapped size are counted with.
-fn needs_proc(marks: u32, wanted: ProcessColumns) -> bool {
-    marks & MARK_TORN != 0 || marks & MARK_NO_RESIDENT != 0 && (wanted.peaks || wanted.swap)
+fn needs_proc(marks: u32, threads: u32, wanted: ProcessColumns) -> bool {
+    // The first thread has ended, and others tell what they share.
+    let is_headless = marks & (MARK_MEMORY | MARK_KERNEL) == 0 && threads > 1;
+    is_headless
+        || marks & MARK_TORN != 0
+        || marks & MARK_NO_RESIDENT != 0 && (wanted.peaks || wanted.swap)
 }
 
 /// Makes the sample of a process in a slot; `false` where it is gone.
@@ -366,29 +371,30 @@ fn from_slot(
     if slot.marks & MARK_NO_RESIDENT == 0 {
         sample.push([pages(resident), pages(resident - shared), pages(slot.data)]);
     } else {
-        match reader.memory_once(slot.pid, sample) {
-            Some(true) => {}
-            Some(false) => return true,
-            None => return false,
+        if !reader.memory_once(slot.pid, sample) {
+            return false;
         }
     }
     if wanted.handles {
         sample.push([slot.handles]);
     }
+    let is_known = slot.marks & (MARK_MEMORY | MARK_KERNEL) != 0;
     if wanted.peaks {
         // As in /proc: kernel threads never had memory of their own, and the peaks of a process
         // that has ended are not known any more.
-        if slot.marks & (MARK_MEMORY | MARK_KERNEL) == 0 {
-            return true;
-        }
         let most = |peak: u64, now: u64| pages(peak.max(now));
-        sample.push([most(slot.size_peak, slot.size), most(slot.resident_peak, resident)]);
+        match is_known {
+            true => {
+                sample.push([most(slot.size_peak, slot.size), most(slot.resident_peak, resident)]);
+            }
+            false => sample.push_absent(PEAK_COUNTERS),
+        }
     }
     if wanted.swap {
-        if slot.marks & (MARK_MEMORY | MARK_KERNEL) == 0 {
-            return true;
+        match is_known {
+            true => sample.push([pages(counted(slot.swapped))]),
+            false => sample.push_absent(1),
         }
-        sample.push([pages(counted(slot.swapped))]);
     }
     if wanted.descriptors {
         sample.push([slot.handles]);
@@ -396,6 +402,8 @@ fn from_slot(
     if open {
         sample.push_io(detail.read_bytes, detail.written_bytes, detail.reads, detail.writes);
         sample.push([detail.storage_read, detail.storage_written, detail.storage_cancelled]);
+    } else {
+        sample.push_absent(IO_COUNTERS);
     }
     true
 }
@@ -526,11 +534,15 @@ mod tests {
             ProcessColumns { swap: true, ..ProcessColumns::default() },
         );
         for wanted in [plain, peaks, swap] {
-            assert!(needs_proc(MARK_TORN, wanted));
-            assert!(!needs_proc(0, wanted));
+            assert!(needs_proc(MARK_MEMORY | MARK_TORN, 2, wanted));
+            assert!(!needs_proc(MARK_MEMORY, 2, wanted));
+            // Threads without a first one.
+            assert!(needs_proc(0, 2, wanted));
+            assert!(!needs_proc(0, 1, wanted));
         }
-        assert!(needs_proc(MARK_NO_RESIDENT, peaks) && needs_proc(MARK_NO_RESIDENT, swap));
-        assert!(!needs_proc(MARK_NO_RESIDENT, plain));
+        let no_resident = MARK_MEMORY | MARK_NO_RESIDENT;
+        assert!(needs_proc(no_resident, 2, peaks) && needs_proc(no_resident, 2, swap));
+        assert!(!needs_proc(no_resident, 2, plain));
     }
 
     #[test]

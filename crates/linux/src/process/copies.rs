@@ -2,7 +2,7 @@
 //! Their bytes are copied, runs of neighbours at once, and their values are in the sums already.
 
 use super::columns::ProcessColumns;
-use super::sample::{MOST, Sample};
+use super::sample::{MOST, Sample, Sum};
 use perfhive_format::{ObjectWriting, WriteError};
 
 /// Instances are padded to this; the padding depends on their position.
@@ -39,8 +39,10 @@ pub(super) struct Copies {
     /// The values of each, by slot.
     samples: Vec<Sample>,
     sums: [u128; MOST],
-    /// The number of processes in the sums by their number of values.
-    with_values: Vec<u32>,
+    /// The number of processes in the sums that lack each value.
+    lacking: [usize; MOST],
+    /// The number of values of each process.
+    width: usize,
     /// Processes in the sums, and processes met in this run.
     counted: usize,
     met: usize,
@@ -60,7 +62,8 @@ impl Default for Copies {
             cells: Vec::new(),
             samples: Vec::new(),
             sums: [0; MOST],
-            with_values: Vec::new(),
+            lacking: [0; MOST],
+            width: 0,
             counted: 0,
             met: 0,
             waiting: (0, 0, 0),
@@ -81,8 +84,7 @@ impl Copies {
             self.cells.clear();
             self.samples.clear();
             self.sums = [0; MOST];
-            self.with_values.clear();
-            self.with_values.resize(MOST + 1, 0);
+            self.lacking = [0; MOST];
             self.counted = 0;
             self.wanted = Some(wanted);
         }
@@ -169,9 +171,8 @@ impl Copies {
         for (sum, value) in self.sums.iter_mut().zip(sample.values()) {
             *sum += u128::from(*value);
         }
-        if let Some(count) = self.with_values.get_mut(sample.values().len()) {
-            *count += 1;
-        }
+        lacked(&mut self.lacking, sample).for_each(|count| *count += 1);
+        self.width = sample.len();
         self.counted += 1;
         self.met += 1;
     }
@@ -188,15 +189,13 @@ impl Copies {
         for (sum, value) in self.sums.iter_mut().zip(sample.values()) {
             *sum -= u128::from(*value);
         }
-        if let Some(count) = self.with_values.get_mut(sample.values().len()) {
-            *count -= 1;
-        }
+        lacked(&mut self.lacking, sample).for_each(|count| *count -= 1);
         self.counted -= 1;
     }
 
     /// Ends a run: processes that were not met are gone. Adds the sums over the others to
     /// `total`.
-    pub(super) fn end(&mut self, total: &mut Sample) {
+    pub(super) fn end(&mut self, total: &mut Sum) {
         self.ended = Some(self.newest);
         if self.met != self.counted {
             for place in 0..self.cells.len() {
@@ -205,17 +204,28 @@ impl Copies {
                 }
             }
         }
-        let most = self.with_values.iter().rposition(|count| *count > 0).unwrap_or(0);
-        total.add_sums(&self.sums, most);
+        let lacking = self.lacking.iter().take(self.width).enumerate();
+        let told = lacking.filter(|(_, count)| **count < self.counted);
+        total.add_sums(&self.sums, told.fold(0, |told, (place, _)| told | 1 << place));
     }
+}
+
+/// The counts of the values that a process lacks.
+fn lacked<'a>(
+    lacking: &'a mut [usize; MOST],
+    sample: &Sample,
+) -> impl Iterator<Item = &'a mut usize> {
+    let absent = sample.absent();
+    let all = lacking.iter_mut().enumerate();
+    all.filter(move |(place, _)| absent & (1 << place) != 0).map(|(_, count)| count)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use perfhive_format::{
-        BlockHead, BlockWriter, CounterSpec, CounterType, InstanceHead, NameRef, ObjectSpec,
-        ObjectTemplate, TitleIndex,
+        BlockHead, BlockWriter, CounterSpec, CounterType, FileTime, InstanceHead, NameRef,
+        ObjectSpec, ObjectTemplate, TitleIndex,
     };
 
     /// A process: what changes with each step that it does.
@@ -238,7 +248,7 @@ mod tests {
 
     fn template() -> ObjectTemplate {
         let counter = |at| CounterSpec::new(TitleIndex(at), CounterType::PERF_COUNTER_RAWCOUNT);
-        let counters: Vec<_> = (10..10 + MOST as u32).map(counter).collect();
+        let counters: Vec<_> = (10..11 + MOST as u32).map(counter).collect();
         ObjectTemplate::new(&ObjectSpec::new(TitleIndex(2)).with_instances(), &counters).unwrap()
     }
 
@@ -247,10 +257,17 @@ mod tests {
         let number = u64::from(process.pid) << 10;
         sample.begin([number, number, 1], [process.pid, 0], [7, 3], u64::MAX / 1000, 1);
         // Some do not tell the last ones.
-        if !process.pid.is_multiple_of(3) {
-            sample.push_io(u64::from(process.steps), 2, 3, 4);
+        match process.pid.is_multiple_of(3) {
+            true => sample.push_absent(6),
+            false => sample.push_io(u64::from(process.steps), 2, 3, 4),
         }
         sample
+    }
+
+    /// The counter block of `_Total`.
+    fn told(sum: Sum) -> Vec<u64> {
+        let mut total = sum.into_total(FileTime(1), ProcessColumns::default(), 16);
+        total.block().to_vec()
     }
 
     fn name(process: &Process) -> Vec<u16> {
@@ -261,7 +278,7 @@ mod tests {
     fn write_one(object: &mut ObjectWriting<'_, '_>, process: &Process) {
         let name = name(process);
         let head = InstanceHead { name: NameRef::Utf16(&name), unique_id: None, parent: None };
-        object.instance_prefix(&head, sample(process).values()).unwrap();
+        object.instance_prefix(&head, sample(process).block()).unwrap();
     }
 
     /// The block and the values of `_Total`, with copies of what is kept, and how many
@@ -276,7 +293,7 @@ mod tests {
         let mut block = BlockWriter::new();
         block.start(&BlockHead::default());
         let mut object = block.object(template).unwrap();
-        let (mut total, mut copied) = (Sample::default(), 0);
+        let (mut total, mut copied) = (Sum::default(), 0);
         copies.begin(run, wanted);
         for slot in order {
             let process = &slots[*slot as usize];
@@ -299,7 +316,7 @@ mod tests {
         copies.flush(&mut object).unwrap();
         copies.end(&mut total);
         object.finish().unwrap();
-        (block.finish().to_vec(), total.values().to_vec(), copied)
+        (block.finish().to_vec(), told(total), copied)
     }
 
     #[test]
@@ -366,7 +383,7 @@ mod tests {
             let mut block = BlockWriter::new();
             block.start(&BlockHead::default());
             let mut object = block.object(&template).unwrap();
-            let mut expected = Sample::default();
+            let mut expected = Sum::default();
             let there = order.iter().map(|slot| &slots[*slot as usize]);
             for process in there.filter(|process| !process.gone) {
                 write_one(&mut object, process);
@@ -374,7 +391,7 @@ mod tests {
             }
             object.finish().unwrap();
             assert!(got == block.finish(), "run {run} of {order:?}");
-            let expected = expected.values();
+            let expected = told(expected);
             // Of no processes at all there are the values that all have.
             assert!(total == expected || order.is_empty(), "{total:?} {expected:?}");
         }
@@ -393,15 +410,15 @@ mod tests {
         sample.begin([u64::MAX; 3], [1, 0], [0; 2], u64::MAX, 1);
         copies.put(0, &sample, object.position(), &object);
         copies.put(1, &sample, object.position(), &object);
-        let mut total = Sample::default();
+        let mut total = Sum::default();
         copies.end(&mut total);
-        assert_eq!(total.values()[0], u64::MAX);
+        assert_eq!(told(total)[0], u64::MAX);
         // The one that stays is told as it is.
         copies.begin(2, ProcessColumns::default());
         sample.begin([5, 5, 5], [1, 0], [0; 2], 5, 1);
         copies.put(0, &sample, object.position(), &object);
-        let mut total = Sample::default();
+        let mut total = Sum::default();
         copies.end(&mut total);
-        assert_eq!(total.values()[0], 10);
+        assert_eq!(told(total)[0], 10);
     }
 }

@@ -12,7 +12,7 @@ use super::tracked::Tracked;
 use crate::faults::{describe, is_denied, is_gone};
 use crate::files::PidPath;
 use crate::parse::{Io, PF_KTHREAD, Schedule, Stat, Statm, memory_of_status, switches, utf16_name};
-use crate::table::{PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS};
+use crate::table::{IO_COUNTERS, PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS};
 use rustix::io::Errno;
 use std::ops::Range;
 
@@ -38,20 +38,11 @@ pub(super) struct Slot {
     pub(super) at: usize,
     /// Place of its name among the names of the batch.
     name: Range<usize>,
-    state: State,
+    /// The process ended while it was read.
+    gone: bool,
     pub(super) sample: Sample,
     /// Its only thread, if that was wanted and could be read.
     pub(super) thread: Option<thread_sample::Sample>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// All values so far are known.
-    Open,
-    /// A value is not known, so the values behind it have no place in the counter block.
-    Closed,
-    /// The process ended while it was read.
-    Gone,
 }
 
 /// Reads processes from `/proc`.
@@ -66,6 +57,8 @@ pub(super) struct ProcessReader {
     slots: Vec<Slot>,
     /// The names of that batch, one behind the other.
     names: Vec<u16>,
+    /// Threads of a process.
+    tids: Vec<u32>,
 }
 
 impl ProcessReader {
@@ -76,6 +69,7 @@ impl ProcessReader {
             slots: Vec::with_capacity(BATCH),
             names: Vec::with_capacity(BATCH * LONG_NAME),
             kernel: Kernel::default(),
+            tids: Vec::new(),
             buffers: Buffers::default(),
             resting: Resting::default(),
         }
@@ -107,30 +101,28 @@ impl ProcessReader {
                 self.stat(known, at, wanted);
             }
         }
-        self.each(batch, Self::memory);
+        self.each(batch, STATM_COUNTERS, Self::memory);
         if wanted.handles {
-            self.each(batch, Self::handles);
+            self.each(batch, 1, Self::handles);
         }
         if wanted.peaks || wanted.swap {
-            self.each(batch, |reader, known, sample| reader.status(known, wanted, sample));
+            let count = if wanted.peaks { PEAK_COUNTERS } else { 0 } + usize::from(wanted.swap);
+            self.each(batch, count, |reader, known, sample| reader.status(known, wanted, sample));
         }
         if wanted.counts.any() {
-            self.each(batch, |reader, known, sample| {
+            self.each(batch, 0, |reader, known, sample| {
                 let status = known.status.take();
                 let ProcessReader { files, buffers, .. } = reader;
                 let (pid, threads) = (known.pid, sample.threads());
-                let summed =
-                    buffers.sum(files, &mut known.sums, (pid, threads), status, wanted.counts)?;
-                if let Some(summed) = &summed {
-                    sample.push_all(summed.values());
-                }
-                Ok(summed.is_some())
+                let sums = &mut known.sums;
+                buffers.sum(files, sums, (pid, threads), status, wanted.counts)?.push_to(sample);
+                Ok(())
             });
         }
         if wanted.descriptors {
-            self.each(batch, Self::descriptors);
+            self.each(batch, 1, Self::descriptors);
         }
-        self.each(batch, Self::io);
+        self.each(batch, IO_COUNTERS, Self::io);
         if wanted.threads {
             self.first_threads(batch);
         }
@@ -144,7 +136,7 @@ impl ProcessReader {
         sample: &mut Sample,
     ) -> bool {
         self.read(std::slice::from_mut(known), wanted);
-        match self.slots.first().filter(|slot| slot.state != State::Gone) {
+        match self.slots.first().filter(|slot| !slot.gone) {
             Some(slot) => {
                 *sample = slot.sample;
                 true
@@ -153,16 +145,19 @@ impl ProcessReader {
         }
     }
 
-    /// Reads the counters from `statm` into `sample` without keeping the file open; `None` where
-    /// the process is gone, `false` where the file cannot be read.
-    pub(super) fn memory_once(&mut self, pid: u32, sample: &mut Sample) -> Option<bool> {
-        self.memory(&mut Tracked::new(pid), sample).ok()
+    /// Reads the counters from `statm` into `sample` without keeping the file open; `false` where
+    /// the process is gone.
+    pub(super) fn memory_once(&mut self, pid: u32, sample: &mut Sample) -> bool {
+        let end = sample.len() + STATM_COUNTERS;
+        let read = self.memory(&mut Tracked::new(pid), sample);
+        sample.push_absent(end - sample.len());
+        read.is_ok()
     }
 
     /// The processes of the batch that was read last, with their names; without those that are
     /// gone or hidden.
     pub(super) fn processes(&self) -> impl Iterator<Item = (&Slot, &[u16])> {
-        let there = self.slots.iter().filter(|slot| slot.state != State::Gone);
+        let there = self.slots.iter().filter(|slot| !slot.gone);
         there.map(|slot| (slot, self.names.get(slot.name.clone()).unwrap_or_default()))
     }
 
@@ -183,7 +178,7 @@ impl ProcessReader {
         let name = self.add_name(found.name.get(..found.name_length).unwrap_or_default());
         // `statm` tells its size.
         let sample = self.stat_sample(known, found.numbers, 0, 1);
-        self.slots.push(Slot { at, name, state: State::Open, sample, thread: None });
+        self.slots.push(Slot { at, name, gone: false, sample, thread: None });
         true
     }
 
@@ -246,6 +241,7 @@ impl ProcessReader {
         }
         known.is_kernel_thread = stat.flags & PF_KTHREAD != 0;
         known.status = None;
+        let has_ended = matches!(stat.state, b'Z' | b'X' | b'x');
         self.resting.after_stat(&mut known.rest, known.pid, &stat, before);
         let schedule = wanted.schedule.then(|| Schedule::parse(self.files.reader.text()));
         let (numbers, virtual_bytes, threads) =
@@ -255,7 +251,6 @@ impl ProcessReader {
         self.names.extend_from_slice(&self.name);
         let name = start..self.names.len();
         let mut sample = self.stat_sample(known, numbers, virtual_bytes, threads);
-        let mut state = State::Open;
         match schedule {
             None => {}
             Some(Some(Schedule { nice_level, real_time, policy, .. })) => {
@@ -264,29 +259,35 @@ impl ProcessReader {
             }
             Some(None) => {
                 self.files.fault(pid, "stat", "nothing of the schedule is understood");
-                state = State::Closed;
+                sample.push_absent(SCHEDULE_COUNTERS);
             }
         }
-        self.slots.push(Slot { at, name, state, sample, thread: None });
+        known.alive = if has_ended && threads > 1 { self.living_thread(pid) } else { pid };
+        self.slots.push(Slot { at, name, gone: false, sample, thread: None });
     }
 
-    /// Reads the next values of each process that has all values so far. `read` adds them and
-    /// answers whether they are known.
+    /// A thread of a process whose first one has ended.
+    fn living_thread(&mut self, pid: u32) -> u32 {
+        let listed = self.files.reader.list(PidPath::of(pid, b"task").text(), &mut self.tids);
+        let other = self.tids.iter().rev().find(|tid| **tid != pid);
+        listed.ok().and(other).copied().unwrap_or(pid)
+    }
+
+    /// Reads the next values of each process: `count` of them, as far as `read` adds them.
     fn each(
         &mut self,
         batch: &mut [Tracked],
-        read: impl Fn(&mut Self, &mut Tracked, &mut Sample) -> Result<bool, Gone>,
+        count: usize,
+        read: impl Fn(&mut Self, &mut Tracked, &mut Sample) -> Result<(), Gone>,
     ) {
         let mut slots = std::mem::take(&mut self.slots);
-        for slot in slots.iter_mut().filter(|slot| slot.state == State::Open) {
+        for slot in slots.iter_mut().filter(|slot| !slot.gone) {
             let Some(known) = batch.get_mut(slot.at) else {
                 continue;
             };
-            match read(self, known, &mut slot.sample) {
-                Ok(true) => {}
-                Ok(false) => slot.state = State::Closed,
-                Err(Gone) => slot.state = State::Gone,
-            }
+            let end = slot.sample.len() + count;
+            slot.gone = read(self, known, &mut slot.sample).is_err();
+            slot.sample.push_absent(end.saturating_sub(slot.sample.len()));
         }
         self.slots = slots;
     }
@@ -294,7 +295,7 @@ impl ProcessReader {
     /// Reads the threads of processes with a single thread.
     fn first_threads(&mut self, batch: &mut [Tracked]) {
         let mut slots = std::mem::take(&mut self.slots);
-        for slot in slots.iter_mut().filter(|slot| slot.state != State::Gone) {
+        for slot in slots.iter_mut().filter(|slot| !slot.gone) {
             if let Some(known) = batch.get_mut(slot.at).filter(|_| slot.sample.threads() == 1) {
                 slot.thread = read_thread::first(&mut self.files, known.pid, &mut known.thread);
             }
@@ -302,30 +303,31 @@ impl ProcessReader {
         self.slots = slots;
     }
 
-    fn memory(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
+    fn memory(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         // A kernel thread has no memory of its own; its file holds zeros.
         if known.is_kernel_thread {
             sample.push([0; STATM_COUNTERS]);
-            return Ok(true);
+            return Ok(());
         }
         let pid = known.pid;
-        let read = self.files.reader.kept(&mut known.statm, || PidPath::of(pid, b"statm"));
+        let read = match known.alive == pid {
+            true => self.files.reader.kept(&mut known.statm, || PidPath::of(pid, b"statm")),
+            false => self.files.reader.once_here(known.path(b"statm").text()),
+        };
         if self.files.outcome(pid, "statm", read)? != Outcome::Read {
-            self.size_from_stat(known, sample)?;
-            return Ok(false);
+            return self.size_from_stat(known, sample);
         }
         let Some(Statm { size, resident, shared, data }) = Statm::parse(self.files.reader.text())
         else {
             self.files.fault(pid, "statm", "not understood");
-            self.size_from_stat(known, sample)?;
-            return Ok(false);
+            return self.size_from_stat(known, sample);
         };
-        if known.rests {
+        if known.rests || known.alive != pid {
             sample.set_virtual_bytes(size.saturating_mul(self.files.page));
         }
         let pages = [resident, resident.saturating_sub(shared), data];
         sample.push::<STATM_COUNTERS>(pages.map(|pages| pages.saturating_mul(self.files.page)));
-        Ok(true)
+        Ok(())
     }
 
     /// The size of a process that rests, where `statm` does not tell it.
@@ -347,13 +349,13 @@ impl ProcessReader {
         Ok(())
     }
 
-    fn handles(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
-        let size = self.files.reader.size(PidPath::of(known.pid, b"fd").text());
+    fn handles(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
+        let size = self.files.reader.size(known.path(b"fd").text());
         self.files.outcome(known.pid, "fd", size.map(|_| ()))?;
         if let Ok(count) = size {
             sample.push([count.min(MOST_OF_32_BITS)]);
         }
-        Ok(size.is_ok())
+        Ok(())
     }
 
     /// The peaks, as far as they are wanted, and what is swapped out.
@@ -362,12 +364,12 @@ impl ProcessReader {
         known: &mut Tracked,
         wanted: ProcessColumns,
         sample: &mut Sample,
-    ) -> Result<bool, Gone> {
+    ) -> Result<(), Gone> {
         // A kernel thread never had memory of its own.
         let [virtual_bytes, resident, swapped] = match known.is_kernel_thread {
             true => [Some(0); 3],
             false => {
-                let read = self.files.reader.once_here(PidPath::of(known.pid, b"status").text());
+                let read = self.files.reader.once_here(known.path(b"status").text());
                 match self.files.outcome(known.pid, "status", read)? {
                     Outcome::Read => {
                         // Switches of the only thread are in the same file.
@@ -382,39 +384,41 @@ impl ProcessReader {
         };
         if wanted.peaks {
             // A zombie has no peaks any more.
-            let (Some(virtual_bytes), Some(resident)) = (virtual_bytes, resident) else {
-                return Ok(false);
-            };
-            sample.push::<PEAK_COUNTERS>([virtual_bytes, resident]);
+            match (virtual_bytes, resident) {
+                (Some(virtual_bytes), Some(resident)) => {
+                    sample.push::<PEAK_COUNTERS>([virtual_bytes, resident]);
+                }
+                _ => sample.push_absent(PEAK_COUNTERS),
+            }
         }
-        if wanted.swap {
-            let Some(swapped) = swapped else { return Ok(false) };
+        if let (true, Some(swapped)) = (wanted.swap, swapped) {
             sample.push([swapped]);
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Open descriptors, counted one by one where the kernel does not tell.
-    fn descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
+    fn descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         if self.kernel.counts_descriptors(&self.files.reader) {
             return self.handles(known, sample);
         }
         let pid = known.pid;
-        let count = self.files.reader.count_in(PidPath::of(pid, b"fd").text());
+        let count = self.files.reader.count_in(known.path(b"fd").text());
         self.files.outcome(pid, "fd", count.map(|_| ()))?;
         if let Ok(count) = count {
             sample.push([count.min(MOST_OF_32_BITS)]);
         }
-        Ok(count.is_ok())
+        Ok(())
     }
 
-    fn io(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<bool, Gone> {
+    fn io(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         if let Some(io) = known.rests.then(|| self.resting.io(&known.rest)).flatten() {
-            return Ok(sample.push_io_of(io));
+            sample.push_io_of(io);
+            return Ok(());
         }
         if known.io_pause > 0 {
             known.io_pause -= 1;
-            return Ok(false);
+            return Ok(());
         }
         let pid = known.pid;
         let read = self.files.reader.kept(&mut known.io, || PidPath::of(pid, b"io"));
@@ -423,15 +427,16 @@ impl ProcessReader {
             Outcome::Refused => {
                 known.io_pause = pause(pid);
                 self.resting.after_io(&mut known.rest, known.rests, None);
-                return Ok(false);
+                return Ok(());
             }
-            Outcome::Failed => return Ok(false),
+            Outcome::Failed => return Ok(()),
         }
         let Some(io) = Io::parse(self.files.reader.text()) else {
             self.files.fault(pid, "io", "not understood");
-            return Ok(false);
+            return Ok(());
         };
         self.resting.after_io(&mut known.rest, known.rests, Some(io));
-        Ok(sample.push_io_of(io))
+        sample.push_io_of(io);
+        Ok(())
     }
 }

@@ -10,16 +10,19 @@ use perfhive_format::FileTime;
 pub(super) const MOST: usize =
     STAT_COUNTERS + SCHEDULE_COUNTERS + STATM_COUNTERS + 1 + PEAK_COUNTERS + 6 + IO_COUNTERS;
 
-/// The values of a process, up to the first that is not known.
+/// The values of a process, and which of them it lacks.
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
-    values: [u64; MOST],
-    known: usize,
+    /// Behind the values stands `absent`.
+    values: [u64; MOST + 1],
+    count: usize,
+    /// A bit for each value that is not known, and 0 in its place.
+    absent: u64,
 }
 
 impl Default for Sample {
     fn default() -> Self {
-        Self { values: [0; MOST], known: 0 }
+        Self { values: [0; MOST + 1], count: 0, absent: 0 }
     }
 }
 
@@ -45,7 +48,7 @@ impl Sample {
         virtual_bytes: u64,
         threads: u32,
     ) {
-        self.known = 0;
+        *self = Self { values: self.values, ..Self::default() };
         let [pid, parent, threads] = [pid, parent, threads].map(u64::from);
         let all = user.saturating_add(kernel);
         self.push::<STAT_COUNTERS>([
@@ -79,29 +82,53 @@ impl Sample {
         self.push([reads, writes, operations, read, written, read.saturating_add(written)]);
     }
 
-    /// Adds the counters from `io` as the file has them; answers whether it has all.
-    pub(super) fn push_io_of(&mut self, io: Io) -> bool {
+    /// Adds the counters from `io` as the file has them.
+    pub(super) fn push_io_of(&mut self, io: Io) {
         let Io { read_bytes, written_bytes, reads, writes, storage } = io;
         self.push_io(read_bytes, written_bytes, reads, writes);
-        if let Some(storage) = storage {
-            self.push(storage);
+        match storage {
+            Some(storage) => self.push(storage),
+            None => self.push_absent(3),
         }
-        storage.is_some()
     }
 
     pub(super) fn push<const N: usize>(&mut self, values: [u64; N]) {
-        self.push_all(&values);
-    }
-
-    pub(super) fn push_all(&mut self, values: &[u64]) {
-        for (place, value) in self.values.iter_mut().skip(self.known).zip(values) {
-            *place = *value;
-            self.known += 1;
+        for (place, value) in self.values.iter_mut().take(MOST).skip(self.count).zip(values) {
+            *place = value;
+            self.count += 1;
         }
     }
 
+    /// Adds counters without a value.
+    pub(super) fn push_absent(&mut self, counters: usize) {
+        for _ in 0..counters {
+            self.absent |= 1 << self.count;
+            self.push([0]);
+        }
+    }
+
+    /// The number of values, those that are not known included.
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The values; 0 for those that are not known.
     pub(super) fn values(&self) -> &[u64] {
-        self.values.get(..self.known).unwrap_or_default()
+        self.values.get(..self.count).unwrap_or_default()
+    }
+
+    /// The bits of the values that are not known.
+    pub(super) fn absent(&self) -> u64 {
+        self.absent
+    }
+
+    /// What the counter block holds: the values, and which of them mean nothing, if any do.
+    pub(super) fn block(&mut self) -> &[u64] {
+        if let Some(place) = self.values.get_mut(self.count) {
+            *place = self.absent;
+        }
+        let length = self.count + usize::from(self.absent != 0);
+        self.values.get(..length).unwrap_or_default()
     }
 
     /// Thread Count.
@@ -138,40 +165,59 @@ impl Sample {
         if wanted.swap {
             sample.push([0]);
         }
-        sample.push_all(Summed::zero(wanted.counts).values());
+        Summed::zero(wanted.counts).push_to(&mut sample);
         if wanted.descriptors {
             sample.push([0]);
         }
         sample.push([0; IO_COUNTERS]);
         sample
     }
+}
 
+/// The sums over processes, for `_Total`.
+pub(super) struct Sum {
+    values: [u64; MOST],
+    /// The bits of the values that some process tells.
+    told: u64,
+}
+
+impl Default for Sum {
+    fn default() -> Self {
+        // What `stat` tells has a sum even of no process.
+        Self { values: [0; MOST], told: (1 << STAT_COUNTERS) - 1 }
+    }
+}
+
+impl Sum {
     /// Adds the values of a process, as far as it has them.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.add_values(other);
-        self.known = self.known.max(other.known);
+    pub(super) fn add(&mut self, sample: &Sample) {
+        self.add_values(sample);
+        self.told |= !sample.absent & ((1 << sample.count) - 1);
     }
 
     /// As [`add`](Self::add), but the values do not make a sum known: the zeros of Idle must not
     /// give a total of 0 where no process tells a value.
-    pub(super) fn add_values(&mut self, other: &Self) {
-        for (sum, value) in self.values.iter_mut().zip(other.values()) {
+    pub(super) fn add_values(&mut self, sample: &Sample) {
+        for (sum, value) in self.values.iter_mut().zip(sample.values()) {
             *sum = sum.saturating_add(*value);
         }
-        self.known = self.known.max(STAT_COUNTERS);
     }
 
-    /// Adds sums over processes; `known` is the most values that one of them has.
-    pub(super) fn add_sums(&mut self, sums: &[u128; MOST], known: usize) {
+    /// Adds sums over processes; `told` has the bits of those that one of them tells.
+    pub(super) fn add_sums(&mut self, sums: &[u128; MOST], told: u64) {
         for (sum, more) in self.values.iter_mut().zip(sums) {
             *sum = sum.saturating_add(u64::try_from(*more).unwrap_or(u64::MAX));
         }
-        self.known = self.known.max(known.min(MOST));
+        self.told |= told;
     }
 
-    /// Turns a sum into the sample of `_Total`.
-    pub(super) fn make_total(&mut self, now: FileTime, wanted: ProcessColumns) {
-        self.known = self.known.max(STAT_COUNTERS);
+    /// The sample of `_Total`, with `count` values.
+    pub(super) fn into_total(
+        mut self,
+        now: FileTime,
+        wanted: ProcessColumns,
+        count: usize,
+    ) -> Sample {
         if wanted.schedule {
             self.values.iter_mut().skip(STAT_COUNTERS).take(SCHEDULE_COUNTERS).for_each(|n| *n = 0);
         }
@@ -179,6 +225,14 @@ impl Sample {
         self.values[at::PID] = 0;
         self.values[at::PARENT] = 0;
         self.values[at::THREADS] = self.values[at::THREADS].min(MOST_OF_32_BITS);
+        let mut total = Sample::default();
+        for (place, value) in self.values.iter().enumerate().take(count) {
+            match self.told & (1 << place) {
+                0 => total.push_absent(1),
+                _ => total.push([*value]),
+            }
+        }
+        total
     }
 }
 
@@ -186,25 +240,46 @@ impl Sample {
 /// are wanted; times in 100 ns units.
 #[derive(Default)]
 pub(super) struct Summed {
-    values: [u64; 4],
+    values: [Option<u64>; 4],
     count: usize,
 }
 
 impl Summed {
+    /// The number of wanted values.
+    fn count(wanted: ThreadSums) -> usize {
+        let count = usize::from(wanted.waiting) + usize::from(wanted.delay);
+        count + if wanted.apart { 2 } else { 0 }
+    }
+
     /// Zeros, for Idle.
     pub(super) fn zero(wanted: ThreadSums) -> Self {
-        let count = usize::from(wanted.waiting) + usize::from(wanted.delay);
-        Self { values: [0; 4], count: count + if wanted.apart { 2 } else { 0 } }
+        Self { values: [Some(0); 4], count: Self::count(wanted) }
+    }
+
+    /// No value at all.
+    pub(super) fn absent(wanted: ThreadSums) -> Self {
+        Self { values: [None; 4], count: Self::count(wanted) }
     }
 
     pub(super) fn push(&mut self, value: u64) {
         if let Some(place) = self.values.get_mut(self.count) {
-            *place = value;
+            *place = Some(value);
             self.count += 1;
         }
     }
 
-    pub(super) fn values(&self) -> &[u64] {
-        self.values.get(..self.count).unwrap_or_default()
+    /// Leaves out values that are not known.
+    pub(super) fn push_absent(&mut self, count: usize) {
+        self.count += count;
+    }
+
+    /// Adds the values to those of the process.
+    pub(super) fn push_to(&self, sample: &mut Sample) {
+        for value in self.values.iter().take(self.count) {
+            match value {
+                Some(value) => sample.push([*value]),
+                None => sample.push_absent(1),
+            }
+        }
     }
 }

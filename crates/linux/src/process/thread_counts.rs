@@ -111,8 +111,8 @@ impl Buffers {
 
 impl Buffers {
     /// The sums over the threads of a process (its number and how many threads it has), which
-    /// are kept in `sums`; `None` where a file cannot be read. `switches` are those of an only
-    /// thread, if they were read already.
+    /// are kept in `sums`; those whose files cannot be read are absent. `switches` are those of an
+    /// only thread, if they were read already.
     pub(super) fn sum(
         &mut self,
         files: &mut ProcFiles,
@@ -120,7 +120,7 @@ impl Buffers {
         (pid, threads): (u32, u64),
         switches: Option<[u64; 2]>,
         wanted: ThreadSums,
-    ) -> Result<Option<Summed>, Gone> {
+    ) -> Result<Summed, Gone> {
         let folder = if threads == 1 {
             self.tids.clear();
             self.tids.push(pid);
@@ -132,7 +132,7 @@ impl Buffers {
                 Ok(folder) => Some(folder),
                 Err(error) => {
                     files.outcome(pid, "task", Err(error))?;
-                    return Ok(None);
+                    return Ok(Summed::absent(wanted));
                 }
             }
         };
@@ -153,7 +153,10 @@ impl Buffers {
                     self.counts.push((pid, counts));
                 }
                 _ if self.read(files, pid, folder.as_ref(), kind)? => {}
-                _ => return Ok(None),
+                _ => {
+                    summed.push_absent(if let Kind::Switches = kind { 2 } else { 1 });
+                    continue;
+                }
             }
             sum.update(&self.counts);
             let [first, second] = sum.total;
@@ -167,7 +170,7 @@ impl Buffers {
                 Kind::Delay => summed.push(files.units(first)),
             }
         }
-        Ok(Some(summed))
+        Ok(summed)
     }
 
     /// Reads a file of each thread into `counts`. Answers whether all files were understood; a

@@ -2,7 +2,7 @@
 
 use super::rest::RestingProcess;
 use super::thread_counts::Sums;
-use crate::files::KeptFile;
+use crate::files::{KeptFile, PidPath};
 
 /// A process that is followed from one collection to the next.
 pub(super) struct Tracked {
@@ -10,6 +10,9 @@ pub(super) struct Tracked {
     /// Collections until `io`, which was refused, is tried again.
     pub(super) io_pause: u8,
     pub(super) is_kernel_thread: bool,
+    /// The number of its first thread or, if that has ended, of another one: the files of a thread
+    /// that has ended tell nothing of the memory and files that the others share.
+    pub(super) alive: u32,
     /// Its start time in ticks, which tells it from a later process of its number.
     pub(super) start: u64,
     pub(super) stat: KeptFile,
@@ -82,6 +85,7 @@ impl Tracked {
             pid,
             io_pause: 0,
             is_kernel_thread: false,
+            alive: pid,
             start: 0,
             stat: KeptFile::default(),
             statm: KeptFile::default(),
@@ -95,10 +99,19 @@ impl Tracked {
         }
     }
 
+    /// The path of a file that tells what its threads share.
+    pub(super) fn path(&self, file: &[u8]) -> PidPath {
+        match self.alive == self.pid {
+            true => PidPath::of(self.pid, file),
+            false => PidPath::of_thread(self.pid, self.alive, file),
+        }
+    }
+
     /// Forgets everything but the number and the open `stat`: the number belongs to another
     /// process now. Answers the sums, for reuse.
     pub(super) fn begin_anew(&mut self, start: u64) -> Option<Box<Sums>> {
         self.start = start;
+        self.alive = self.pid;
         self.io_pause = 0;
         self.statm.close();
         self.io.close();

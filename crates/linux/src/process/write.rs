@@ -3,7 +3,7 @@
 use super::columns::ProcessColumns;
 use super::instances::{Owner, ReadBy};
 use super::read::{BATCH, ProcessReader, Slot};
-use super::sample::Sample;
+use super::sample::Sum;
 use super::tracked::Tracked;
 use crate::maps::Maps;
 use perfhive_engine::ProviderError;
@@ -12,7 +12,7 @@ use perfhive_format::{InstanceHead, NameRef, ObjectWriting};
 /// Process while it is written.
 pub(super) struct Writing<'a, 'w, 't> {
     pub(super) object: ObjectWriting<'w, 't>,
-    pub(super) total: Sample,
+    pub(super) total: Sum,
     pub(super) reader: &'a mut ProcessReader,
     /// Processes for Thread, if that is wanted: they take several cache lines each.
     pub(super) owners: Option<&'a mut Vec<Owner>>,
@@ -39,8 +39,9 @@ impl Writing<'_, '_, '_> {
                 let place = self.object.instance_count();
                 let head =
                     InstanceHead { name: NameRef::Utf16(name), unique_id: None, parent: None };
-                self.object.instance_prefix(&head, sample.values())?;
-                self.total.add(sample);
+                let mut sample = *sample;
+                self.object.instance_prefix(&head, sample.block())?;
+                self.total.add(&sample);
                 let pid = known.get(*at).map_or(0, |known| known.pid);
                 self.maps.add(pid, place, name);
                 if let Some(owners) = &mut self.owners {

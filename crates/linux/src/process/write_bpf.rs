@@ -55,7 +55,7 @@ impl Writing<'_, '_, '_> {
             }
             copies.flush(&mut self.object)?;
             let (place, position) = (self.object.instance_count(), self.object.position());
-            self.instance(&sample)?;
+            self.instance(&mut sample)?;
             match read_by {
                 ReadBy::Bpf(at) if bpf.is_whole(at) => {
                     let slot = bpf.slot(at).unwrap_or(0);
@@ -74,9 +74,9 @@ impl Writing<'_, '_, '_> {
     }
 
     /// Writes the process with the name that the reader has.
-    fn instance(&mut self, sample: &Sample) -> Result<(), ProviderError> {
+    fn instance(&mut self, sample: &mut Sample) -> Result<(), ProviderError> {
         let name = NameRef::Utf16(self.reader.name());
         let head = InstanceHead { name, unique_id: None, parent: None };
-        Ok(self.object.instance_prefix(&head, sample.values())?)
+        Ok(self.object.instance_prefix(&head, sample.block())?)
     }
 }

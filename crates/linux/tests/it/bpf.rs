@@ -4,6 +4,7 @@ mod rested;
 mod session;
 
 use crate::common::{Look, Machine, wait_for_sleep};
+use perfhive_format::CounterPlan;
 use perfhive_linux::{Options, ProcRoot, ReaderChoice, bpf_refusal};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -133,13 +134,15 @@ type Values = BTreeMap<u32, Option<u64>>;
 /// The instances of an object by number and start: name, place, and values.
 fn instances(look: &Look, object: u32) -> BTreeMap<(u64, u64, u64), (String, usize, Values)> {
     let view = look.object(object);
-    let counters: Vec<_> = view.counters().map(|c| (c.name_index().0, c)).collect();
+    let plans = CounterPlan::all(view);
+    let counters = plans.iter().filter(|plan| !plan.counter_type.is_base());
+    let counters: Vec<_> = counters.map(|plan| (plan.name.0, plan)).collect();
     let mut all = BTreeMap::new();
     for (place, instance) in view.instances().enumerate() {
         let name = instance.name().to_text();
         let block = instance.counter_block();
         let values: Values =
-            counters.iter().map(|(index, counter)| (*index, block.value(counter).ok())).collect();
+            counters.iter().map(|(index, counter)| (*index, counter.value(block).ok())).collect();
         let value = |counter| values.get(&counter).copied().flatten();
         if value(784) == Some(0) {
             continue;

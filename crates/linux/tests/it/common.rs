@@ -3,7 +3,9 @@
 use perfhive_engine::{
     Ask, Collection, Fault, ObjectQuery, ObjectWriter, OpenContext, Provider, Session, TestLevel,
 };
-use perfhive_format::{BlockHead, BlockWriter, DataBlock, Instance, PerfObject, TitleIndex};
+use perfhive_format::{
+    BlockHead, BlockWriter, CounterPlan, DataBlock, Instance, PerfObject, TitleIndex,
+};
 use perfhive_linux::{LinuxClock, Options, ProcRoot, ReaderChoice, providers_with};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -268,9 +270,9 @@ impl Look {
         instance: Instance<'_>,
         counter: u32,
     ) -> Option<u64> {
-        let definition =
-            self.object(object).counters().find(|c| c.name_index() == TitleIndex(counter))?;
-        instance.counter_block().value(&definition).ok()
+        let object = self.object(object);
+        let place = object.counters().position(|c| c.name_index() == TitleIndex(counter))?;
+        CounterPlan::new(object, place as u32)?.value(instance.counter_block()).ok()
     }
 
     /// The value of a counter of the first instance of a name.

@@ -2,7 +2,7 @@
 //! of the machine says then.
 
 use crate::common::{Look, Machine, Tree, stat};
-use perfhive_format::{CounterType, Instance, TitleIndex};
+use perfhive_format::{CounterPlan, CounterType, Instance, TitleIndex};
 use perfhive_linux::ProcRoot;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
@@ -64,13 +64,14 @@ fn values(look: &Look) -> Values {
     let mut all = Values::new();
     for object in look.block().objects() {
         let index = object.name_index().0;
+        let plans = CounterPlan::all(object);
         let mut add = |name: &str, block: perfhive_format::CounterBlock<'_>| {
-            for counter in object.counters().filter(|c| !c.counter_type().is_base()) {
-                if let Ok(mut value) = block.value(&counter) {
-                    if counter.counter_type() == CounterType::PERF_ELAPSED_TIME {
+            for counter in plans.iter().filter(|plan| !plan.counter_type.is_base()) {
+                if let Ok(mut value) = counter.value(block) {
+                    if counter.counter_type == CounterType::PERF_ELAPSED_TIME {
                         value = (object.clocks().object_time as u64).wrapping_sub(value);
                     }
-                    all.insert((index, name.to_string(), counter.name_index().0), value);
+                    all.insert((index, name.to_string(), counter.name.0), value);
                 }
             }
         };

@@ -3,7 +3,7 @@
 
 use crate::common::{Look, Machine, Tree, wait_until};
 use perfhive_format::Instance;
-use perfhive_linux::{Options, ProcRoot, bpf_refusal};
+use perfhive_linux::{Options, ProcRoot, ReaderChoice, bpf_refusal};
 use rustix::process::{Resource, getrlimit};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -289,6 +289,45 @@ fn kernel_threads_have_no_memory_counters() {
         assert!(children(&look, object, 2).is_empty(), "{object}");
     }
     assert!(space(&look, 2).is_none());
+}
+
+/// A process whose first thread has ended has the memory and the files of the others.
+#[test]
+fn process_whose_first_thread_has_ended_has_the_memory_of_the_others() {
+    let program = "#include <pthread.h>\n#include <stdlib.h>\n#include <string.h>\n\
+                   #include <sys/syscall.h>\n#include <unistd.h>\n\
+                   static void *stay(void *x) { pause(); return x; }\n\
+                   int main(void) { pthread_t other; memset(malloc(4 << 20), 1, 4 << 20);\n\
+                   pthread_create(&other, 0, stay, 0); syscall(SYS_exit, 0); return 1; }\n";
+    let folder = std::env::temp_dir().join(format!("perfhive-headless-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (source, file) = (folder.join("headless.c"), folder.join("headless"));
+    std::fs::write(&source, program).unwrap();
+    let made = Command::new("cc").arg("-o").args([&file, &source]).arg("-pthread").status();
+    assert!(made.expect("a C compiler is needed for this test: cc").success());
+    let mut child = Command::new(&file).spawn().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let stat = format!("/proc/{}/stat", child.id());
+    wait_until("the first thread has ended", || {
+        std::fs::read_to_string(&stat).unwrap().contains(") Z ")
+    });
+    for reader in [ReaderChoice::Proc, ReaderChoice::Auto] {
+        let mut machine = Machine::with(&ProcRoot::default(), &Options::new().reader(reader));
+        // The third collection is the first through BPF.
+        for _ in 0..4 {
+            let extra = [172, 178, 952].map(|counter| (230, counter));
+            let look = machine.look(&[230], &extra);
+            let process = look.process(child.id()).unwrap();
+            let value = |counter| look.value_of(230, process, counter);
+            // Working Set, Private Bytes, Virtual Bytes, and their peaks.
+            for counter in [180, 186, 174, 172, 178] {
+                assert!(value(counter) > Some(1 << 20), "{counter}: {:?}", value(counter));
+            }
+            assert!(value(952).is_none_or(|handles| handles >= 3), "{:?}", value(952));
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

@@ -206,7 +206,7 @@ fn values_that_the_kernel_does_not_measure_are_missing() {
 }
 
 #[test]
-fn damage_ends_the_values_of_one_process() {
+fn damage_costs_a_process_the_values_of_one_file() {
     let tree = machine();
     for pid in [20, 21, 22, 23, 24] {
         tree.process(pid, format!("p{pid}").as_bytes());
@@ -225,9 +225,10 @@ fn damage_ends_the_values_of_one_process() {
     let row = |name| {
         [MAJOR, NICE, 186, VOLUNTARY, WAITING, 1412].map(|c| look.value(PROCESS, name, c).is_some())
     };
-    assert_eq!(row("p20"), [true, false, false, false, false, false]);
-    for name in ["p21", "p22", "p23"] {
-        assert_eq!(row(name), [true, true, true, false, false, false], "{name}");
+    assert_eq!(row("p20"), [true, false, true, true, true, true]);
+    assert_eq!(row("p21"), [true, true, true, false, true, true]);
+    for name in ["p22", "p23"] {
+        assert_eq!(row(name), [true, true, true, true, false, true], "{name}");
     }
     assert_eq!(row("p24"), [true; 6]);
     assert_eq!(

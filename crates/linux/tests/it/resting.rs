@@ -4,6 +4,7 @@
 use crate::common::{Look, Machine};
 use crate::odd::within;
 use crate::warm::{Sleepers, alone};
+use perfhive_format::CounterPlan;
 use perfhive_linux::{Options, ProcRoot, ReaderChoice};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -19,12 +20,12 @@ type Row = (String, Vec<Option<u64>>, Option<u64>);
 /// The values of each process, by number; `None` for a missing value.
 fn processes(look: &Look) -> BTreeMap<u64, Row> {
     let object = look.object(230);
-    let counters: Vec<_> = object.counters().collect();
-    let place = |index| counters.iter().position(|c| c.name_index().0 == index).unwrap();
+    let counters = CounterPlan::all(object);
+    let place = |index| counters.iter().position(|plan| plan.name.0 == index).unwrap();
     let (at, threads) = (place(784), place(680));
     let processes = object.instances().filter_map(|instance| {
         let block = instance.counter_block();
-        let values: Vec<_> = counters.iter().map(|counter| block.value(counter).ok()).collect();
+        let values: Vec<_> = counters.iter().map(|counter| counter.value(block).ok()).collect();
         let number = values.get(at).copied().flatten().filter(|number| *number > 0)?;
         let threads = values.get(threads).copied().flatten();
         Some((number, (instance.name().to_text(), values, threads)))
