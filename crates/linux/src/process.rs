@@ -10,7 +10,7 @@
 //! | `sample.rs`, `thread_sample.rs`, `instances.rs` | the values of a process and of a thread; written instances |
 //! | `proc_files.rs` | files of processes, units, faults |
 //! | `thread_counts.rs`, `rest.rs` | sums over threads; processes that need not be read again |
-//! | `tracked.rs`, `copies.rs` | processes from one collection to the next; instances that are copied as bytes |
+//! | `tracked.rs`, `copies.rs`, `ended.rs` | processes from one collection to the next; instances that are copied as bytes; what had been counted by those that ended |
 //! | `read_thread.rs`, `read.rs` | threads and processes from `/proc` |
 //! | `bpf_reader.rs` | the same through BPF |
 //! | `write.rs`, `write_bpf.rs`, `write_threads.rs` | the objects, written from either reader |
@@ -18,6 +18,7 @@
 mod bpf_reader;
 mod columns;
 mod copies;
+mod ended;
 mod instances;
 mod kernel;
 mod order;
@@ -46,6 +47,7 @@ use crate::table::{ADDRESS_SPACE, FULL_IMAGE, IMAGE, Object, PROCESS, THREAD, TH
 use bpf_reader::BpfReader;
 use columns::{ProcessColumns, ThreadColumns};
 use copies::Copies;
+use ended::{Ended, Times};
 use instances::{Owner, Places};
 use perfhive_engine::standard::Layouts;
 use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
@@ -54,7 +56,8 @@ use proc_files::ProcFiles;
 use read::ProcessReader;
 use rustix::fd::OwnedFd;
 use rustix::param::page_size;
-use sample::{Sample, Sum};
+use sample::{COMMON, GROWING, Sample, Sum, growing};
+use thread_sample::SUMS as THREAD_SUMS;
 use tracked::{Tracked, follow};
 use write::Writing;
 use write_threads::{Lists, ThreadWriter};
@@ -89,6 +92,10 @@ struct ProcessSession {
     copies: Copies,
     maps: Maps,
     threads: Lists,
+    ended: Ended<GROWING>,
+    /// Whether all processes of the machine are seen.
+    sees_all: bool,
+    ended_threads: Ended<THREAD_SUMS>,
     process: Layouts,
     thread: Layouts,
 }
@@ -112,6 +119,9 @@ impl ProcessSession {
             copies: Copies::default(),
             maps: Maps::new(),
             threads: Lists::default(),
+            ended: Ended::default(),
+            sees_all: false,
+            ended_threads: Ended::default(),
             process: Layouts::new(&PROCESS).telling_absent(),
             thread: Layouts::new(&THREAD),
         }
@@ -163,7 +173,7 @@ impl Session for ProcessSession {
 
         let written = self.write_processes(wanted, by_bpf, of_threads.is_some(), out);
         self.reader.files.faults.report(PROCESS.index, out);
-        let places = written?;
+        let (places, total) = written?;
         if let Some(wanted) = of_threads {
             let object = out.object(self.thread.template(wanted.mask())?)?;
             let writer = ThreadWriter {
@@ -175,6 +185,8 @@ impl Session for ProcessSession {
                 stat: &self.stat,
                 totals: &self.totals,
                 base: &self.base,
+                ended: &mut self.ended_threads,
+                of_processes: COMMON.map(|place| total.told(place).unwrap_or(0)),
             };
             let written = writer.write(object, places, wanted);
             self.reader.files.faults.report(THREAD.index, out);
@@ -191,7 +203,7 @@ impl ProcessSession {
         by_bpf: bool,
         threads: bool,
         out: &mut ObjectWriter<'_>,
-    ) -> Result<Places, ProviderError> {
+    ) -> Result<(Places, Sample), ProviderError> {
         let mut object = out.object(self.process.template(wanted.mask())?)?;
         let mut total = Sum::default();
         let mut idle_place = None;
@@ -204,20 +216,61 @@ impl ProcessSession {
         // Where the processors cannot be read now, the sum keeps what they did before.
         total.add_values(&idle);
         self.owners.clear();
-        let Self { reader, bpf, tracked, owners, maps, copies, .. } = self;
-        let owners = threads.then_some(owners);
-        let mut writing = Writing { object, total, reader, owners, maps };
+        let Self { reader, bpf, tracked, owners, maps, copies, ended, sees_all, .. } = self;
+        ended.begin();
+        let mut writing = Writing {
+            object,
+            total,
+            reader,
+            owners: threads.then_some(owners),
+            maps,
+            ended,
+            growing: growing(wanted),
+            sees_all,
+            complete: true,
+        };
         match by_bpf {
             true => writing.by_bpf(tracked, bpf, copies, wanted)?,
             false => writing.by_proc(tracked, wanted)?,
         }
-        let Writing { mut object, total, .. } = writing;
+        let Writing { mut object, mut total, ended, growing, sees_all, complete, .. } = writing;
+        let kernel = sees_all.then_some((&self.stat, &self.totals));
+        add_ended(&mut total, ended, growing, complete, kernel);
         // Read behind all processes, the clock is later than every start time.
         let now = self.base.now();
         let mut total = total.into_total(now, wanted, idle.len());
         let places = Places { idle: idle_place, total: object.instance_count() };
         object.instance_prefix(&InstanceHead::named("_Total"), total.block())?;
         object.clock(now.0, FileTime::PER_SECOND).finish()?;
-        Ok(places)
+        Ok((places, total))
+    }
+}
+
+/// Adds what processes had counted when they ended, and what they did before that.
+fn add_ended(
+    total: &mut Sum,
+    ended: &mut Ended<GROWING>,
+    growing: [Option<usize>; GROWING],
+    complete: bool,
+    kernel: Option<(&SystemStat, &Totals)>,
+) {
+    let born = ended.born();
+    for (place, missing) in growing.into_iter().zip(ended.end(complete)) {
+        place.into_iter().for_each(|place| total.add_at(place, missing));
+    }
+    let Some((stat, totals)) = kernel.filter(|_| complete) else { return };
+    let Some(made) = stat.made else { return };
+    let of_all = totals.sum;
+    // Interrupts take time of whatever process they meet.
+    let others = of_all.interrupt.unwrap_or(0) + of_all.soft_interrupt.unwrap_or(0);
+    let kernel = [of_all.user, of_all.privileged.saturating_sub(others)];
+    let [user, in_kernel] = total.times();
+    let parts = [user, in_kernel.saturating_sub(of_all.idle)];
+    let unseen = ended.unseen(born, Times { kernel, parts, made });
+    for (place, more) in [1, 2].into_iter().zip(unseen) {
+        for place in [0, place] {
+            total.add_at(place, more);
+            ended.lose(place, more);
+        }
     }
 }

@@ -28,11 +28,49 @@ impl Default for Sample {
 
 /// Places of the values from `stat`.
 mod at {
+    pub(super) const ALL: usize = 0;
+    pub(super) const USER: usize = 1;
+    pub(super) const KERNEL: usize = 2;
     pub(super) const ELAPSED: usize = 3;
     pub(super) const PID: usize = 4;
     pub(super) const PARENT: usize = 5;
+    pub(super) const FAULTS: usize = 6;
     pub(super) const VIRTUAL_BYTES: usize = 7;
     pub(super) const THREADS: usize = 8;
+    pub(super) const MAJOR_FAULTS: usize = 9;
+}
+
+/// How many counts of a process only grow: times and faults, sums over threads, `io`.
+pub(super) const GROWING: usize = 5 + 4 + IO_COUNTERS;
+/// Those that Thread has too.
+pub(super) const COMMON: [usize; 5] = [at::ALL, at::USER, at::KERNEL, at::FAULTS, at::MAJOR_FAULTS];
+
+/// The places of the counts that only grow, among the wanted values.
+pub(super) fn growing(wanted: ProcessColumns) -> [Option<usize>; GROWING] {
+    let mut places = [None; GROWING];
+    for (slot, place) in places.iter_mut().zip(COMMON) {
+        *slot = Some(place);
+    }
+    let before = [
+        (wanted.schedule, SCHEDULE_COUNTERS),
+        (true, STATM_COUNTERS),
+        (wanted.handles, 1),
+        (wanted.peaks, PEAK_COUNTERS),
+        (wanted.swap, 1),
+    ];
+    let before = before.iter().filter(|(wanted, _)| *wanted).map(|(_, count)| count);
+    let mut next = STAT_COUNTERS + before.sum::<usize>();
+    let counts = wanted.counts;
+    let sums = [counts.apart, counts.apart, counts.waiting, counts.delay];
+    for (slot, wanted) in places.iter_mut().skip(COMMON.len()).zip(sums) {
+        *slot = wanted.then_some(next);
+        next += usize::from(wanted);
+    }
+    next += usize::from(wanted.descriptors);
+    for (slot, place) in places.iter_mut().skip(COMMON.len() + sums.len()).zip(next..) {
+        *slot = Some(place);
+    }
+    places
 }
 
 pub(super) const MOST_OF_32_BITS: u64 = u32::MAX as u64;
@@ -131,6 +169,17 @@ impl Sample {
         self.values.get(..length).unwrap_or_default()
     }
 
+    /// A value by its place, unless it is not known.
+    pub(super) fn told(&self, place: usize) -> Option<u64> {
+        let value = self.values().get(place)?;
+        (self.absent & (1 << place) == 0).then_some(*value)
+    }
+
+    /// Number, start and parent.
+    pub(super) fn identity(&self) -> (u64, u64, u64) {
+        (self.values[at::PID], self.values[at::ELAPSED], self.values[at::PARENT])
+    }
+
     /// Thread Count.
     pub(super) fn threads(&self) -> u64 {
         self.values[at::THREADS]
@@ -209,6 +258,18 @@ impl Sum {
             *sum = sum.saturating_add(u64::try_from(*more).unwrap_or(u64::MAX));
         }
         self.told |= told;
+    }
+
+    /// Adds to one value.
+    pub(super) fn add_at(&mut self, place: usize, more: u64) {
+        if let Some(sum) = self.values.get_mut(place) {
+            *sum = sum.saturating_add(more);
+        }
+    }
+
+    /// Processor time in programs and in the kernel.
+    pub(super) fn times(&self) -> [u64; 2] {
+        [self.values[at::USER], self.values[at::KERNEL]]
     }
 
     /// The sample of `_Total`, with `count` values.

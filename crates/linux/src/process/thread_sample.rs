@@ -3,8 +3,10 @@
 use crate::table::COMMON_COUNTERS;
 use perfhive_format::FileTime;
 
+/// The most counts behind the common ones of which `_Total` has the sum.
+pub(super) const SUMS: usize = 5;
 /// The most values of a thread.
-const MOST: usize = COMMON_COUNTERS + 5 + 5;
+const MOST: usize = COMMON_COUNTERS + SUMS + 5;
 
 /// Places of the values of which `_Total` has no sum.
 mod at {
@@ -49,6 +51,34 @@ impl Sample {
             *sum = sum.saturating_add(*value);
         }
         self.known = self.known.max(other.summed);
+    }
+
+    /// Process and thread as one number, and the start.
+    pub(super) fn identity(&self) -> (u64, u64) {
+        let [pid, tid] = [at::PID, at::TID].map(|place| self.values.get(place).copied());
+        (pid.unwrap_or(0) << 32 | tid.unwrap_or(0), self.values[at::ELAPSED])
+    }
+
+    /// A count behind the common ones of which `_Total` has the sum.
+    pub(super) fn sum(&self, place: usize) -> Option<u64> {
+        let place = COMMON_COUNTERS + place;
+        self.values.get(place).copied().filter(|_| place < self.summed)
+    }
+
+    /// Adds to these counts, as far as the sum has them.
+    pub(super) fn add_sums(&mut self, more: [u64; SUMS]) {
+        let known = self.known.saturating_sub(COMMON_COUNTERS);
+        let sums = self.values.iter_mut().skip(COMMON_COUNTERS).take(known);
+        for (sum, more) in sums.zip(more) {
+            *sum = sum.saturating_add(more);
+        }
+    }
+
+    /// Sets times and faults.
+    pub(super) fn set_common(&mut self, [all, user, kernel, faults, major]: [u64; 5]) {
+        for (place, value) in [(0, all), (1, user), (2, kernel), (6, faults), (7, major)] {
+            self.values[place] = value;
+        }
     }
 
     /// Turns a sum into the sample of `_Total`.

@@ -1,9 +1,10 @@
 //! Process 230, written from what `/proc` tells.
 
 use super::columns::ProcessColumns;
+use super::ended::Ended;
 use super::instances::{Owner, ReadBy};
 use super::read::{BATCH, ProcessReader, Slot};
-use super::sample::Sum;
+use super::sample::{GROWING, Sample, Sum};
 use super::tracked::Tracked;
 use crate::maps::Maps;
 use perfhive_engine::ProviderError;
@@ -17,6 +18,13 @@ pub(super) struct Writing<'a, 'w, 't> {
     /// Processes for Thread, if that is wanted: they take several cache lines each.
     pub(super) owners: Option<&'a mut Vec<Owner>>,
     pub(super) maps: &'a mut Maps,
+    pub(super) ended: &'a mut Ended<GROWING>,
+    /// The places of the counts that only grow.
+    pub(super) growing: [Option<usize>; GROWING],
+    /// Whether process 2 is the kernel's: then all processes of the machine are seen.
+    pub(super) sees_all: &'a mut bool,
+    /// Whether all processes were read.
+    pub(super) complete: bool,
 }
 
 impl Writing<'_, '_, '_> {
@@ -32,6 +40,7 @@ impl Writing<'_, '_, '_> {
                 let left = all.saturating_sub(batch * BATCH);
                 let what = format_args!("{left} processes were not read");
                 self.reader.files.faults.object(format_args!("the deadline passed: {what}"));
+                self.complete = false;
                 break;
             }
             self.reader.read(known, wanted);
@@ -42,6 +51,7 @@ impl Writing<'_, '_, '_> {
                 let mut sample = *sample;
                 self.object.instance_prefix(&head, sample.block())?;
                 self.total.add(&sample);
+                meet(self.ended, &self.growing, self.sees_all, &sample);
                 let pid = known.get(*at).map_or(0, |known| known.pid);
                 self.maps.add(pid, place, name);
                 if let Some(owners) = &mut self.owners {
@@ -53,4 +63,18 @@ impl Writing<'_, '_, '_> {
         }
         Ok(())
     }
+}
+
+/// Notes a process that is there, for the counts of those that end.
+pub(super) fn meet(
+    ended: &mut Ended<GROWING>,
+    growing: &[Option<usize>; GROWING],
+    sees_all: &mut bool,
+    sample: &Sample,
+) {
+    let (pid, start, parent) = sample.identity();
+    if pid == 2 {
+        *sees_all = parent == 0;
+    }
+    ended.meet(pid, start, |slot| sample.told(growing.get(slot).copied().flatten()?));
 }

@@ -6,7 +6,7 @@ use super::copies::Copies;
 use super::instances::{Owner, ReadBy};
 use super::sample::Sample;
 use super::tracked::Tracked;
-use super::write::Writing;
+use super::write::{Writing, meet};
 use perfhive_engine::ProviderError;
 use perfhive_format::{InstanceHead, NameRef};
 
@@ -40,6 +40,7 @@ impl Writing<'_, '_, '_> {
                     let may_copy = !self.maps.is_wanted() && copies.has(slot, &self.object);
                     if let Some(threads) = may_copy.then(|| bpf.is_same(next - 1)).flatten() {
                         copies.again(slot, &mut self.object)?;
+                        self.ended.meet_unchanged(pid.unwrap_or(0).into());
                         let place = self.object.instance_count() + copies.waiting() - 1;
                         if let Some(owners) = &mut self.owners {
                             owners.push(Owner { read_by, place, threads, first: None });
@@ -63,6 +64,7 @@ impl Writing<'_, '_, '_> {
                 }
                 _ => self.total.add(&sample),
             }
+            meet(self.ended, &self.growing, self.sees_all, &sample);
             self.maps.add(pid, place, self.reader.name());
             if let Some(owners) = &mut self.owners {
                 owners.push(Owner { read_by, place, threads: sample.threads(), first: None });

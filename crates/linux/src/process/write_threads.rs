@@ -2,10 +2,11 @@
 
 use super::bpf_reader::BpfReader;
 use super::columns::ThreadColumns;
+use super::ended::Ended;
 use super::instances::{Owner, Places, ReadBy};
 use super::proc_files::ProcFiles;
 use super::read_thread::{Missing, TaskFiles, thread_fault};
-use super::thread_sample::Sample;
+use super::thread_sample::{SUMS, Sample};
 use super::tracked::{Threads, Tracked, TrackedThread, follow};
 use crate::clock::TimeBase;
 use crate::cpus::{SystemStat, Totals};
@@ -32,6 +33,9 @@ pub(super) struct ThreadWriter<'a> {
     pub(super) stat: &'a SystemStat,
     pub(super) totals: &'a Totals,
     pub(super) base: &'a TimeBase,
+    pub(super) ended: &'a mut Ended<SUMS>,
+    /// Times and faults of `_Total` of Process, which threads that ended do not take away.
+    pub(super) of_processes: [u64; 5],
 }
 
 impl ThreadWriter<'_> {
@@ -42,7 +46,10 @@ impl ThreadWriter<'_> {
         places: Places,
         wanted: ThreadColumns,
     ) -> Result<(), ProviderError> {
-        let mut writing = Writing { object, total: Sample::new([0; COMMON_COUNTERS]), wanted };
+        let ended = (!wanted.is_plain()).then_some(self.ended);
+        let total = Sample::new([0; COMMON_COUNTERS]);
+        let mut writing = Writing { object, total, wanted, ended, complete: true };
+        writing.ended.iter_mut().for_each(|ended| ended.begin());
 
         if let Some(idle) = places.idle {
             let start = self.base.boot().0 as u64;
@@ -60,6 +67,7 @@ impl ThreadWriter<'_> {
                 let left = self.owners.len() - at;
                 let what = format_args!("threads of {left} processes were not read");
                 self.files.faults.object(format_args!("the deadline passed: {what}"));
+                writing.complete = false;
                 break;
             }
             let tracked = match owner.read_by {
@@ -109,7 +117,11 @@ impl ThreadWriter<'_> {
             }
         }
 
-        let Writing { mut object, mut total, .. } = writing;
+        let Writing { mut object, mut total, ended, complete, .. } = writing;
+        total.set_common(self.of_processes);
+        if let Some(ended) = ended {
+            total.add_sums(ended.end(complete));
+        }
         let now = self.base.now();
         total.make_total(now);
         let head = InstanceHead {
@@ -127,6 +139,9 @@ struct Writing<'w, 't> {
     object: ObjectWriting<'w, 't>,
     total: Sample,
     wanted: ThreadColumns,
+    /// Threads that ended, where sums over threads are wanted.
+    ended: Option<&'w mut Ended<SUMS>>,
+    complete: bool,
 }
 
 impl Writing<'_, '_> {
@@ -153,6 +168,10 @@ impl Writing<'_, '_> {
     fn add(&mut self, sample: &Sample, (parent, number): (u32, u32)) -> Result<(), ProviderError> {
         write(&mut self.object, number, parent, sample)?;
         self.total.add(sample);
+        if let Some(ended) = &mut self.ended {
+            let (key, start) = sample.identity();
+            ended.meet(key, start, |slot| sample.sum(slot));
+        }
         Ok(())
     }
 }

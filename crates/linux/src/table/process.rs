@@ -38,7 +38,11 @@ pub(crate) static PROCESS: Object = Object {
          name is the command's (`comm`); a byte in it that is no UTF-8 becomes the UTF-16 unit \
          0xDC00 + byte, so that different names stay different. `Idle` has the number 0, the \
          idle time of all processors as its processor time, and as many threads as processors \
-         are on. `_Total` is the sum of all instances that have the value, `Idle` included. \
+         are on. `_Total` is the sum of all instances that have the value, `Idle` included. Its counts \
+         keep what processes had counted when they were last seen before their end, so that the sum \
+         grows by what each process did. Processor times also have what processes did after that, or \
+         in a life shorter than the interval: where all processes of the machine are visible, the \
+         kernel's own sums in `/proc/stat` tell it. Of their other counts that part is lost. \
          Processes that `/proc` hides (another PID namespace, `hidepid`) are not there.\n\nThe \
          counters from `PID/io` take permission to trace the process (an ordinary user's own \
          processes); for others they have no value. Those are then not in `_Total` \

@@ -18,7 +18,8 @@ pub(crate) static THREAD: Object = Object {
          name is the thread's number within its process, from 0, by ascending thread number. `Idle` \
          has a thread for each processor, as on Windows: its processor time is the idle time of that \
          processor, its thread number 0. Of context switches and waiting, Idle's threads have none. \
-         The parent of `_Total` is Process' `_Total`.",
+         The parent of `_Total` is Process' `_Total`, whose processor times and page faults it has: those \
+         of threads that ended are among them.",
     reads: "with Process, for each thread `PID/task/TID/stat`; on request `status` and `schedstat` beside it",
     cost: Cost::Global,
     has_instances: true,

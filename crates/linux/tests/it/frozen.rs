@@ -462,7 +462,8 @@ fn threads_point_to_their_processes() {
                 row("_Total", "_Total", (0, 0), None, switches(168)),
             ]
         );
-        assert_eq!(look.value(THREAD, "_Total", 142), units(10 + 20 + 23 + 1000));
+        // As of Process: a process has the times of its threads that ended.
+        assert_eq!(look.value(THREAD, "_Total", 142), units(10 + 20));
         assert_eq!(look.value(THREAD, "0", 144), units(560));
     }
 }
@@ -582,4 +583,48 @@ fn idle_threads_have_the_numbers_of_their_processors() {
     assert_eq!(idle(&machine.look(&[PROCESS, THREAD], &[])), ["0", "1", "2"]);
     stat(&[0, 2]);
     assert_eq!(idle(&machine.look(&[PROCESS, THREAD], &[])), ["0", "2"]);
+}
+
+/// `_Total` keeps what a process had counted when it ended, and grows by what the others did.
+#[test]
+fn total_keeps_the_counts_of_processes_that_ended() {
+    let tree = Tree::machine();
+    tree.process(7, b"stays");
+    tree.process(9, b"ends");
+    let io = |pid: u32, reads: u32| {
+        let text = format!(
+            "rchar: 0\nwchar: 0\nsyscr: {reads}\nsyscw: 0\nread_bytes: 0\nwrite_bytes: 0\n"
+        );
+        tree.file(&format!("{pid}/io"), text);
+    };
+    io(7, 100);
+    io(9, 5000);
+    let mut machine = Machine::new(&tree.root());
+    let mut totals = || {
+        let look = machine.look(&[PROCESS, THREAD], &[]);
+        let reads = look.value(PROCESS, "_Total", 1412).unwrap();
+        let [of_process, of_threads] = [PROCESS, THREAD].map(|object| {
+            let user = look.value(object, "_Total", 142).unwrap();
+            assert!(user >= look.value(PROCESS, "stays", 142).unwrap());
+            user
+        });
+        assert_eq!(of_process, of_threads);
+        (reads, of_process)
+    };
+    let before = totals();
+    assert_eq!(before.0, 5100);
+    tree.remove("9");
+    io(7, 130);
+    assert_eq!(totals(), (5130, before.1));
+    // A new process of its number brings all that it has counted.
+    tree.process(9, b"new");
+    let text = String::from_utf8(stat(9, b"new", 1, 1)).unwrap();
+    let (head, tail) = text.rsplit_once(") ").unwrap();
+    let mut fields: Vec<&str> = tail.split(' ').collect();
+    fields[19] = "777777";
+    tree.file("9/stat", format!("{head}) {}", fields.join(" ")));
+    io(9, 7);
+    assert_eq!(totals().0, 5137);
+    tree.remove("9");
+    assert_eq!(totals().0, 5137);
 }

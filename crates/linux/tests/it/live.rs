@@ -345,3 +345,29 @@ fn a_broker_of_them_answers_global() {
     broker.collect(&Ask::objects(&[TitleIndex(232)]), &mut snapshot).unwrap();
     assert_eq!(snapshot.objects().count(), 2);
 }
+
+/// `_Total` has the time of processes that live shorter than an interval: the kernel's own sum.
+#[test]
+fn total_has_the_time_of_processes_that_were_never_seen() {
+    const PROCESS: u32 = 230;
+    let mut machine = crate::common::Machine::new(&ProcRoot::default());
+    let mut times = || {
+        let look = machine.look(&[PROCESS, 238], &[]);
+        let of = |object, counter| look.value(object, "_Total", counter).unwrap();
+        // User and privileged time, without that of Idle, and the same of the processors.
+        let idle = look.value(PROCESS, "Idle", 144).unwrap();
+        let processors = look.object(238).instance_count() as u64 - 1;
+        let of_processors = (of(238, 142) + of(238, 144)) * processors;
+        (of(PROCESS, 142) + of(PROCESS, 144) - idle, of_processors)
+    };
+    let before = times();
+    for _ in 0..20 {
+        let script = "i=0; while [ $i -lt 50 ]; do /bin/true; i=$((i+1)); done";
+        assert!(std::process::Command::new("sh").args(["-c", script]).status().unwrap().success());
+    }
+    let after = times();
+    let (grown, used) = (after.0 - before.0, after.1 - before.1);
+    let sees_all = std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n");
+    // Time is counted in ticks, and interrupts are no process'.
+    assert!(!sees_all || grown as f64 > used as f64 * 0.8, "{grown} of {used}");
+}

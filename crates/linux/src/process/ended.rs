@@ -1,0 +1,208 @@
+//! What processes and threads had counted when they ended.
+//!
+//! A plain sum loses the whole history of a process that ends, and with it what the others did
+//! meanwhile. So the counts of `_Total` are those of all that are there, and of the others as they
+//! were last seen: the sum grows by what each part grew. Of what a process did between the last
+//! collection and its end, only the processor times are known, from the kernel's own sums over all
+//! processes (`/proc/stat`).
+
+/// A process or thread as it was last seen.
+struct Seen<const N: usize> {
+    key: u64,
+    start: u64,
+    gone: bool,
+    counts: [u64; N],
+}
+
+/// The counts of all that ended, and what is needed to find out who ended. The keys must be met in
+/// ascending order.
+pub(super) struct Ended<const N: usize> {
+    /// By ascending key.
+    seen: Vec<Seen<N>>,
+    born: Vec<Seen<N>>,
+    /// Entries of `seen` in front of this one were passed.
+    next: usize,
+    /// How many ended since the collection before.
+    gone: usize,
+    lost: [u64; N],
+    before: Option<Times>,
+}
+
+/// Processor time in programs and in the kernel, by the kernel's sums and by those of the parts.
+#[derive(Clone, Copy)]
+pub(super) struct Times {
+    pub(super) kernel: [u64; 2],
+    pub(super) parts: [u64; 2],
+    /// Processes and threads made since the start of the machine.
+    pub(super) made: u64,
+}
+
+impl<const N: usize> Default for Ended<N> {
+    fn default() -> Self {
+        let (seen, born) = (Vec::new(), Vec::new());
+        Self { seen, born, next: 0, gone: 0, lost: [0; N], before: None }
+    }
+}
+
+impl<const N: usize> Ended<N> {
+    /// Begins a collection.
+    pub(super) fn begin(&mut self) {
+        self.born.clear();
+        (self.next, self.gone) = (0, 0);
+    }
+
+    /// Notes one that is there. `count` gives its counts; `None` for one that was not read.
+    pub(super) fn meet(&mut self, key: u64, start: u64, count: impl Fn(usize) -> Option<u64>) {
+        self.pass(key);
+        let fresh = |counts| Seen { key, start, gone: false, counts };
+        let all = || std::array::from_fn(|place| count(place).unwrap_or(0));
+        let Some(known) = self.seen.get_mut(self.next).filter(|known| known.key == key) else {
+            self.born.push(fresh(all()));
+            return;
+        };
+        self.next += 1;
+        if known.start == start {
+            for (place, value) in known.counts.iter_mut().enumerate() {
+                *value = count(place).unwrap_or(*value);
+            }
+            return;
+        }
+        // Its number belongs to another one now.
+        add(&mut self.lost, &known.counts);
+        self.gone += 1;
+        *known = fresh(all());
+    }
+
+    /// Notes one that is there, and did nothing since the collection before.
+    pub(super) fn meet_unchanged(&mut self, key: u64) {
+        self.pass(key);
+        self.next += usize::from(self.seen.get(self.next).is_some_and(|known| known.key == key));
+    }
+
+    fn pass(&mut self, key: u64) {
+        while let Some(known) = self.seen.get_mut(self.next).filter(|known| known.key < key) {
+            add(&mut self.lost, &known.counts);
+            known.gone = true;
+            self.gone += 1;
+            self.next += 1;
+        }
+    }
+
+    /// Ends a collection: those that were not met have ended, unless it was not `complete`.
+    /// Answers what the sums over those that were met lack.
+    pub(super) fn end(&mut self, complete: bool) -> [u64; N] {
+        if complete {
+            self.pass(u64::MAX);
+        }
+        let mut missing = self.lost;
+        let unmet = self.seen.get(self.next..).unwrap_or_default();
+        unmet.iter().for_each(|known| add(&mut missing, &known.counts));
+        if self.gone > 0 {
+            self.seen.retain(|known| !known.gone);
+        }
+        if !self.born.is_empty() {
+            self.seen.append(&mut self.born);
+            self.seen.sort_by_key(|known| known.key);
+        }
+        missing
+    }
+
+    /// What those that ended did after they were last seen: what the kernel's sums grew by more
+    /// than the sums of the parts, where any has ended. `now` is the state of both.
+    pub(super) fn unseen(&mut self, born: usize, now: Times) -> [u64; 2] {
+        let before = self.before.replace(now);
+        let unseen = |before: &Times| {
+            let made = now.made.saturating_sub(before.made);
+            let any = self.gone > 0 || made > born as u64;
+            let grown = |now: [u64; 2], before: [u64; 2]| {
+                [0, 1].map(|place: usize| now[place].saturating_sub(before[place]))
+            };
+            let (kernel, parts) =
+                (grown(now.kernel, before.kernel), grown(now.parts, before.parts));
+            any.then(|| [0, 1].map(|place: usize| kernel[place].saturating_sub(parts[place])))
+        };
+        let unseen = before.as_ref().and_then(unseen).unwrap_or_default();
+        if let Some(before) = &mut self.before {
+            for (place, more) in unseen.into_iter().enumerate() {
+                before.parts[place] = before.parts[place].saturating_add(more);
+            }
+        }
+        unseen
+    }
+
+    /// How many were met for the first time.
+    pub(super) fn born(&self) -> usize {
+        self.born.len()
+    }
+
+    /// Adds to what is lost.
+    pub(super) fn lose(&mut self, place: usize, more: u64) {
+        if let Some(lost) = self.lost.get_mut(place) {
+            *lost = lost.saturating_add(more);
+        }
+    }
+}
+
+fn add<const N: usize>(sum: &mut [u64; N], counts: &[u64; N]) {
+    for (sum, more) in sum.iter_mut().zip(counts) {
+        *sum = sum.saturating_add(*more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A collection of processes: number, start, and one count.
+    fn total(ended: &mut Ended<1>, there: &[(u64, u64, u64)], complete: bool) -> u64 {
+        ended.begin();
+        for (key, start, count) in there {
+            ended.meet(*key, *start, |_| Some(*count));
+        }
+        let sum: u64 = there.iter().map(|(_, _, count)| count).sum();
+        sum + ended.end(complete)[0]
+    }
+
+    #[test]
+    fn the_sum_grows_by_what_each_part_grew() {
+        let mut ended = Ended::default();
+        assert_eq!(total(&mut ended, &[(1, 7, 10), (3, 7, 20), (5, 7, 30)], true), 60);
+        // The middle one ends, the others go on.
+        assert_eq!(total(&mut ended, &[(1, 7, 11), (5, 7, 32)], true), 63);
+        // A new one, with all that it has counted.
+        assert_eq!(total(&mut ended, &[(1, 7, 11), (3, 8, 4), (5, 7, 32)], true), 67);
+        // The number of the first one belongs to another process.
+        assert_eq!(total(&mut ended, &[(1, 9, 1), (3, 8, 4), (5, 7, 33)], true), 69);
+        // Not all could be read: the others count as they were.
+        assert_eq!(total(&mut ended, &[(1, 9, 2)], false), 70);
+        assert_eq!(total(&mut ended, &[(1, 9, 2), (3, 8, 6)], true), 72);
+        assert_eq!(total(&mut ended, &[], true), 72);
+        // One that did nothing needs no counts.
+        ended.begin();
+        ended.meet(4, 1, |_| Some(5));
+        assert_eq!(ended.end(true), [72]);
+        ended.begin();
+        ended.meet_unchanged(4);
+        assert_eq!(ended.end(true), [72]);
+        // One whose count cannot be read any more keeps it.
+        ended.begin();
+        ended.meet(4, 1, |_| None);
+        assert_eq!(ended.end(true), [72]);
+        assert_eq!(total(&mut ended, &[], true), 77);
+    }
+
+    #[test]
+    fn kernel_sums_count_only_where_something_ended() {
+        let mut ended = Ended::<1>::default();
+        let times = |kernel, parts, made| Times { kernel: [kernel, 0], parts: [parts, 0], made };
+        assert_eq!(ended.unseen(0, times(100, 50, 9)), [0, 0]);
+        // The kernel counts in ticks: no part ended, so the parts are right.
+        assert_eq!(ended.unseen(0, times(120, 60, 9)), [0, 0]);
+        // One was made that was never met.
+        assert_eq!(ended.unseen(0, times(150, 70, 10)), [20, 0]);
+        // What was added belongs to the parts from then on.
+        assert_eq!(ended.unseen(1, times(160, 100, 11)), [0, 0]);
+        ended.gone = 1;
+        assert_eq!(ended.unseen(0, times(190, 110, 11)), [20, 0]);
+    }
+}
