@@ -114,7 +114,7 @@ impl From<MeasureError> for Failure {
             MeasureError::UnknownInstance { ref nearest, ref name } if nearest.is_empty() => {
                 let sensor = shell_word(&name.as_ref().clone().without_instance().to_string());
                 Self::Missing(format!(
-                    "{error}; perfhive sensors {sensor} --instances shows those that there are"
+                    "{error}; perfhive sensors {sensor} --instances lists the instances"
                 ))
             }
             MeasureError::UnknownInstance { .. } => Self::Missing(error.to_string()),

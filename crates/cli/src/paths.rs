@@ -312,7 +312,7 @@ pub(crate) fn missing_instances(query: &Query) -> Vec<String> {
         if names.is_empty() {
             note.push_str(" (it has none at the moment)");
         } else if near.is_empty() {
-            note.push_str(&format!("; perfhive list {object:?} shows those that there are"));
+            note.push_str(&format!("; perfhive list {object:?} lists the instances"));
         }
         note.push_str(&did_you_mean(&near));
         if !notes.contains(&note) {

@@ -121,7 +121,7 @@ pub(crate) fn told(fault: &Fault) -> String {
     match fault.kind {
         FaultKind::Quarantined => {
             let name = &fault.provider;
-            format!("{fault}; perfhive providers --enable {name:?} has it asked again")
+            format!("{fault}; perfhive providers --enable {name:?} enables it")
         }
         _ => fault.to_string(),
     }
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn quarantined_names_the_option_and_disabled_its_own_command() {
         let line = told(&Fault::new(FaultKind::Quarantined, "Shop", "was slow too often"));
-        assert!(line.ends_with("--enable \"Shop\" has it asked again"), "{line}");
+        assert!(line.ends_with("--enable \"Shop\" enables it"), "{line}");
         let words = "is disabled; `lodctr /E:Shop`, run on BOX, enables it";
         let line = told(&Fault::new(FaultKind::Disabled, "Shop", words));
         assert!(line.ends_with(words), "{line}");

@@ -80,7 +80,7 @@ mod windows {
 
     /// In the words of Windows: nothing of `perfhive.exe`, or of other shells' quotes.
     #[test]
-    fn what_is_said_is_for_users_of_windows() {
+    fn messages_are_for_users_of_windows() {
         let said = fails(&["get", "--frmat"], 2);
         assert!(said.contains("; see perfhive get --help"), "{said}");
         let said = fails(&["get", "Memory"], 2);
@@ -145,7 +145,7 @@ mod windows {
     }
 
     #[test]
-    fn what_is_not_filled_is_explained() {
+    fn counter_that_is_not_filled_is_explained() {
         let output = perfhive(&["get", "-s", "native:", r"\Processor(0)\DPC Rate"]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(

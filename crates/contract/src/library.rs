@@ -456,7 +456,7 @@ impl Running {
         Ok(Work { session: self.provider.open(&context)?, buffer: Vec::new() })
     }
 
-    /// Returns a buffer to a session that has none.
+    /// Gives a buffer to the last session of the pool if the session's own is smaller; otherwise drops it.
     fn keep_buffer(&self, buffer: Vec<u8>) {
         if let Some(work) = lock(&self.pool).last_mut()
             && work.buffer.capacity() < buffer.capacity()

@@ -73,7 +73,7 @@ impl<J, A> Desk<J, A> {
         self.change(|papers| papers.job = Some(job));
     }
 
-    /// Ends the asking side: [`job`](Self::job) returns `None`.
+    /// Says that no further job comes: [`job`](Self::job) then returns `None`.
     pub fn close(&self) {
         self.change(|papers| papers.closed = true);
     }

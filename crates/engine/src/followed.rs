@@ -32,9 +32,9 @@ pub enum IndexChange {
 /// How often a sample is taken again because an index got another owner meanwhile.
 pub(crate) const ATTEMPTS: usize = 3;
 
-/// A sample, taken with `collect`, before and after which the indexes mean the same according
-/// to `follow`; and whether an index got another owner since the sample before. `None` where
-/// the indexes changed with every attempt.
+/// Takes a sample with `collect`, again where `follow` finds that indexes changed meanwhile.
+/// Returns whether an index got another owner since the sample before; `None` where the indexes
+/// changed with every attempt.
 ///
 /// # Errors
 /// Those of `follow` and `collect`.

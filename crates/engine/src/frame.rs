@@ -21,7 +21,7 @@ pub struct Frame {
     machine: String,
     generation: u64,
     origin: u64,
-    /// The word for what filled the frame.
+    /// What filled the frame: `registry`, `native`, `published`.
     label: Option<Arc<str>>,
     grown: bool,
 }

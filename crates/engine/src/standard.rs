@@ -40,9 +40,9 @@ pub struct Object {
     pub note: &'static str,
     /// What a collection takes: files read, and calls made for each instance.
     pub reads: &'static str,
-    /// Whether `Global` has it, or only `Costly`.
+    /// Whether `Global` has the object, or only `Costly`.
     pub cost: Cost,
-    /// Whether it has instances.
+    /// Whether the object has instances.
     pub has_instances: bool,
     /// Objects that its instances point to.
     pub brings: &'static [u32],
@@ -262,8 +262,8 @@ impl Counter {
         self.wide || self.kind == CounterType::PERF_DOUBLE_RAW
     }
 
-    /// A value as the counter's width takes it: a number saturates, a count
-    /// that only differences matter of wraps.
+    /// The value as it is stored in the counter's width: a number that is too large becomes the
+    /// largest one, and a count of which only differences matter wraps.
     #[must_use]
     pub fn fit(&self, value: u64) -> u64 {
         // The base of an average is a count of operations, whose type does not
@@ -312,7 +312,7 @@ pub struct ObjectDoc {
     pub note: &'static str,
     /// What a collection takes, in Markdown.
     pub reads: &'static str,
-    /// Whether `Global` has it, or only `Costly`.
+    /// Whether `Global` has the object, or only `Costly`.
     pub cost: Cost,
     /// Its counters, present or absent, without bases.
     pub counters: Vec<CounterDoc>,

@@ -149,7 +149,7 @@ pub enum TitleFaultKind {
     OddLength,
     /// The list does not end in a terminator.
     MissingTerminator,
-    /// From here on so many strings are no indexes either; they were counted and not kept.
+    /// The number of further strings that are no indexes. Their faults are counted and not kept.
     More(usize),
 }
 

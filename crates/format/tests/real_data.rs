@@ -193,7 +193,7 @@ fn a_process_is_in_user_or_privileged_mode() {
 /// Between samples 1 and 2 a process ended: `_Total` went backwards, and so
 /// did what took the places behind it. None of that has a value.
 #[test]
-fn what_went_backwards_has_no_value() {
+fn counter_that_went_backwards_has_no_value() {
     let (Some(older), Some(newer)) = (vista(1), vista(2)) else { return };
     let objects = [object(&older, 230), object(&newer, 230)];
     let total =

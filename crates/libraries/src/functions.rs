@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_library_is_said_to_be_none() {
+    fn file_that_is_no_library_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("x.so");
         for (content, needle) in [("", "is no library"), ("#!/bin/sh", "is no library")] {

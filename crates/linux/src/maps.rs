@@ -405,7 +405,8 @@ impl Maps {
     }
 }
 
-/// A process that has ended or may not be read is not a fault.
+/// Turns the error of a process that has ended or may not be read into `false`, and adds the name of
+/// the file to any other error.
 fn settle(file: &'static str, read: Result<bool, Broken>) -> Result<bool, (&'static str, Broken)> {
     match read {
         Ok(any) => Ok(any),

@@ -107,7 +107,7 @@ mod windows {
 
     /// Reads in each of the ways of a program. A request for everything would end the process.
     #[test]
-    fn who_reads_one_object_has_no_other_provider_asked() {
+    fn reading_one_object_asks_no_other_provider() {
         use perfhive::{Category, PerformanceCounter};
         if !perfhive::windows::is_wine() {
             eprintln!("this test changes the registry, and is run under Wine only");
@@ -127,7 +127,7 @@ mod windows {
     }
 
     #[test]
-    fn who_reads_is_told() {
+    fn reader_of_processes_is_named() {
         assert!(reader_of_processes("native:").unwrap().contains("native functions"));
         let told = reader_of_processes("local:").unwrap();
         // Under Wine the registry has no objects of Windows itself.

@@ -52,7 +52,7 @@ impl Drop for Shop {
 /// thread-local variables takes one of 1088 TLS indexes for good: without pinning, a reader
 /// that samples once a second would end after 18 minutes.
 #[test]
-fn it_is_read_more_often_than_there_are_tls_indexes() {
+fn more_readings_than_thread_local_indexes() {
     if !is_wine() {
         eprintln!("this test changes the registry, and is run under Wine only");
         return;

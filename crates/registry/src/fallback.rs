@@ -48,9 +48,11 @@ pub struct Fallback<B> {
     capable: Vec<TitleIndex>,
     /// Those of them that were wanted, and looked for in the first source.
     looked_at: Vec<TitleIndex>,
-    /// The parts of an ask for the second and the first source, and the second one's answer.
+    /// The part of an ask that goes to the second source.
     asked: Ask,
+    /// The part of an ask that goes to the first source.
     rest: Ask,
+    /// The answer of the second source.
     answer: Snapshot,
     /// The ask of a trial, and its answer.
     trial: Ask,
@@ -110,15 +112,15 @@ impl<B: Source> Fallback<B> {
     /// # Errors
     /// Where the second source cannot be read.
     pub fn reason(&mut self) -> Result<Option<&str>, SourceError> {
-        self.learn_capable()?;
+        self.learn_capable(None)?;
         let all = self.capable.clone();
         self.decide(&Ask::objects(&all))?;
         Ok(self.decision.as_ref().and_then(|decision| decision.reason.as_deref()))
     }
 
-    fn learn_capable(&mut self) -> Result<(), SourceError> {
+    fn learn_capable(&mut self, until: Option<Instant>) -> Result<(), SourceError> {
         if self.capable.is_empty() {
-            let theirs = self.second.catalogue(&Ask::everything())?;
+            let theirs = self.second.catalogue(&Ask::everything().until(until))?;
             self.capable = theirs.objects.iter().map(|object| object.name).collect();
         }
         Ok(())
@@ -155,6 +157,8 @@ impl<B: Source> Fallback<B> {
         let second = !list.is_empty();
         self.asked.objects = ObjectQuery::Indexes(list);
         self.asked.until = request.until;
+        self.asked.extra_counters.clone_from(&request.extra_counters);
+        self.asked.max_age = request.max_age;
         // Without a division the ask is passed on as it is.
         if first && is_list && second {
             self.rest.extra_counters.clone_from(&request.extra_counters);
@@ -235,7 +239,7 @@ impl<B: Source> Fallback<B> {
         {
             return Ok(Arc::clone(&kept.merged));
         }
-        let theirs = self.second.catalogue(&Ask::everything())?;
+        let theirs = self.second.catalogue(&Ask::everything().until(ask.until))?;
         let mut merged = Catalogue::clone(mine.as_deref().unwrap_or(&theirs));
         let objects = self.decision.as_ref().map_or(&[][..], |decision| &decision.objects);
         for object in &theirs.objects {
@@ -370,7 +374,7 @@ impl<B: Source> Source for Fallback<B> {
         if let Ok(titles) = &mine
             && self
                 .second
-                .catalogue(&Ask::everything())?
+                .catalogue(&Ask::everything().until(ask.until))?
                 .objects
                 .iter()
                 .all(|one| titles.name(one.name).is_some())

@@ -187,6 +187,14 @@ mod tests {
     }
 
     #[test]
+    fn every_call_is_handed_through_with_its_ask() {
+        let wrap = |source: Box<dyn Source>| -> Box<dyn Source> {
+            Box::new(Relay::new(source, Some(Duration::from_secs(3600))).unwrap())
+        };
+        perfhive_testkit::forwarding::source(wrap, |objects| objects);
+    }
+
+    #[test]
     fn providers_are_listed_once_the_late_collection_has_ended() {
         let (tell, told) = channel();
         let mut relay = Relay::new(Signalled(told), Some(Duration::from_secs(3600))).unwrap();

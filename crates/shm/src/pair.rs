@@ -542,7 +542,7 @@ mod models {
     /// A thread that counts beyond the range of its anchors: a reader that sees its last additions
     /// sees that it renewed them.
     #[test]
-    fn what_was_renewed_is_seen() {
+    fn renewed_pair_is_read_with_its_new_values() {
         check_at(u64::MAX - 5, 7, &[|pair| (0..10).for_each(|_| pair.add(3, 1))], &[10]);
     }
 

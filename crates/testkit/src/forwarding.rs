@@ -9,8 +9,8 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The method, and the objects and the deadline of its ask.
-type Call = (&'static str, ObjectQuery, Option<Instant>);
+/// The method, and the objects, the deadline and the counters on request of its ask.
+type Call = (&'static str, ObjectQuery, Option<Instant>, Vec<(TitleIndex, TitleIndex)>);
 
 /// A recording that notes every call.
 struct Noting(Arc<Mutex<Vec<Call>>>);
@@ -18,7 +18,7 @@ struct Noting(Arc<Mutex<Vec<Call>>>);
 impl Noting {
     fn note(&self, method: &'static str, ask: &Ask) {
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.push((method, ask.objects.clone(), ask.until));
+        calls.push((method, ask.objects.clone(), ask.until, ask.extra_counters.clone()));
     }
 }
 
@@ -82,17 +82,19 @@ pub fn source(
         ObjectQuery::Global,
     ] {
         wrapper.catalogue(&Ask::new(query.clone()).until(until)).expect("a catalogue");
-        got(("catalogue", query, until));
+        got(("catalogue", query, until, Vec::new()));
     }
-    let ask = Ask::new(objects.clone()).until(until);
+    let extra = vec![(TitleIndex(4), TitleIndex(24))];
+    let mut ask = Ask::new(objects.clone()).until(until);
+    ask.extra_counters.clone_from(&extra);
     wrapper.collect(&ask, &mut Snapshot::new()).expect("a sample");
-    got(("collect", collected(objects), until));
+    got(("collect", collected(objects), until, extra));
     let ask = Ask::nothing().until(until);
     wrapper.titles(LanguageId::ENGLISH, &ask).expect("titles");
-    got(("titles", ask.objects.clone(), until));
+    got(("titles", ask.objects.clone(), until, Vec::new()));
     assert_eq!(wrapper.providers(&ask).expect("providers").len(), 1);
-    got(("providers", ask.objects, until));
+    got(("providers", ask.objects, until, Vec::new()));
     let recording = wrapper.recording().expect("the wrapped source is a recording");
     recording.rewind().expect("rewound");
-    got(("rewind", ObjectQuery::Indexes(Vec::new()), None));
+    got(("rewind", ObjectQuery::Indexes(Vec::new()), None, Vec::new()));
 }

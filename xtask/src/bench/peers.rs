@@ -48,7 +48,7 @@ pub(super) fn run() -> Result<()> {
     command::run(&mut cargo)
 }
 
-/// Where a peer is, or why it is not.
+/// The arguments that tell where a peer is, or `missing-NAME=REASON`.
 fn found(name: &str, arguments: Result<Vec<String>>) -> Vec<String> {
     arguments.unwrap_or_else(|error| {
         let why = format!("{error:#}").replace(['\n', '|'], " ");
@@ -95,7 +95,7 @@ mod tests {
     use anyhow::anyhow;
 
     #[test]
-    fn what_is_missing_says_why() {
+    fn missing_peer_has_its_reason() {
         let why = found("x", Err(anyhow!("a|b\nc").context("no x")));
         assert_eq!(why, ["missing-x=no x: a b c"]);
         assert_eq!(found("x", Ok(vec!["x=/x".to_owned()])), ["x=/x"]);

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_goes_to_the_corpus() -> anyhow::Result<()> {
+    fn findings_go_to_the_corpus() -> anyhow::Result<()> {
         let command = command::display(&run("titles", "address", 3));
         let corpus = command.find("fuzz/corpus/titles").context("no corpus")?;
         assert!(command.find("fuzz/seeds/titles").is_some_and(|seeds| corpus < seeds));

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_house_allows_is_allowed() {
+    fn imports_of_lower_floors_are_allowed() {
         use Kind::{Build, Dev, Normal};
         let houses: &[(&str, Uses<'_>)] = &[
             ("perfhive-format", &[("encoding_rs", Normal, false), ("proptest", Dev, false)]),

@@ -85,9 +85,9 @@ pub(super) fn query(
     }
 }
 
-/// The objects that words name, or the words that name none. The shell may have split
-/// a name at its blanks: each argument is one name if all of them are names, otherwise
-/// the longest run of words that is a name is taken each time.
+/// The objects whose names are given as arguments, or the words that are no names. The shell may
+/// have split a name at its blanks: where an argument is no name, the longest run of words that is
+/// a name is taken each time.
 fn find_objects(
     arguments: &[String],
     find: &mut impl FnMut(&str) -> Vec<TitleIndex>,

@@ -268,7 +268,7 @@ fn why(one: &ProviderStatus) -> Option<String> {
     let message = &one.last_fault.as_ref()?.message;
     Some(match one.state {
         ProviderState::Quarantined => {
-            format!("{message}; perfhive providers --enable {:?} has it asked again", one.name)
+            format!("{message}; perfhive providers --enable {:?} enables it", one.name)
         }
         _ => message.to_string(),
     })

@@ -91,8 +91,8 @@ struct Process<'a> {
     block: CounterBlock<'a>,
     /// The counter block of the same process in the older sample.
     older: Option<CounterBlock<'a>>,
-    /// Whether that is certain: without a start time another process may have
-    /// got the ID.
+    /// Whether `older` is certainly of the same process: without a start time, another process may
+    /// have got the ID.
     sure: bool,
 }
 

@@ -124,7 +124,7 @@ fn not_found(object: SnapshotObject<'_>, name: &str) -> Failure {
     let wanted = name.strip_suffix(".exe").unwrap_or(name);
     let near = nearest(wanted, names, 3);
     if near.is_empty() {
-        message.push_str("; perfhive ps shows those that there are");
+        message.push_str("; perfhive ps lists the processes");
     }
     message.push_str(&did_you_mean(&near));
     Failure::Missing(message)

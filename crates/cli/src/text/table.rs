@@ -14,7 +14,7 @@ pub(crate) enum Align {
     Left,
     /// At the right.
     Right,
-    /// With their decimal points below one another.
+    /// The decimal points of all cells below one another.
     Point,
 }
 

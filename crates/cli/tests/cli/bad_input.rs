@@ -155,7 +155,7 @@ fn pipes_are_refused_as_files() {
 fn workset_of_an_unknown_name_fails() {
     assert_eq!(
         run(&["workset", "nobody"]).fails(1),
-        "no process is called \"nobody\"; perfhive ps shows those that there are"
+        "no process is called \"nobody\"; perfhive ps lists the processes"
     );
     assert_eq!(
         run(&["workset", "bahs"]).fails(1),

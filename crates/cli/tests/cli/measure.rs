@@ -211,7 +211,7 @@ fn errors_of_sensor_names_suggest_a_correction() {
         (&["measure", "Process/Working Set"], 2, "add #INSTANCE, or #* for all of them"),
         (&["measure", "Memory/Available Bytes#1"], 2, "has no instances"),
         (&["measure", "Process/Working Set#1000"], 1, "nearest: 100"),
-        (&["measure", "Process/Working Set#bash"], 1, "--instances shows those that there are"),
+        (&["measure", "Process/Working Set#bash"], 1, "--instances lists the instances"),
         (&["measure"], 2, "SENSOR"),
         (&["measure", "Memory/Available Bytes", "-n", "0"], 2, "0 is not in"),
     ] {

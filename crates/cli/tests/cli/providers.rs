@@ -255,7 +255,7 @@ fn library_failing_five_times_is_quarantined_until_enabled() {
         assert_eq!(rows[0]["state"], state);
         place.wait();
     }
-    let enable = "perfhive providers --enable \"Gauges\" has it asked again";
+    let enable = "perfhive providers --enable \"Gauges\" enables it";
     let run = place.run(&["providers", "Gauges"]);
     assert!(run.out.contains("quarantined") && run.out.contains(enable), "{}", run.out);
     let message = place.run(&["get", r"\Gauges(*)\Level"]).fails(3);

@@ -75,7 +75,7 @@ fn local<const N: usize>(args: [&str; N]) -> Run {
 }
 
 #[test]
-fn it_is_registered_listed_and_taken_back() {
+fn provider_is_registered_listed_and_unregistered() {
     let Some(shop) = Shop::open() else { return };
     let again = perfhive(["register", ini()]).ok();
     assert!(again.starts_with("PrintShop was registered so already"), "{again}");
@@ -123,7 +123,7 @@ fn linkage_that_is_given_twice_is_two_strings() {
 
 /// Indexes of a registration that is not whole would pass for those of the next.
 #[test]
-fn what_is_left_of_a_registration_is_not_taken_for_one() {
+fn remains_of_a_registration_are_no_registration() {
     if !perfhive::windows::is_wine() {
         return;
     }
@@ -246,7 +246,7 @@ fn a_registered_name_is_checked_as_its_readers_load_it() {
 }
 
 #[test]
-fn what_a_library_does_wrong_is_said_and_costs_nobody_else() {
+fn faults_of_a_library_are_reported_and_cost_no_other_provider() {
     let zoo = library().replace("print_shop", "zoo");
     for (kind, wanted) in [
         (
@@ -272,7 +272,7 @@ fn what_a_library_does_wrong_is_said_and_costs_nobody_else() {
 }
 
 #[test]
-fn what_is_not_there_is_said_with_the_way_out() {
+fn missing_names_are_errors_with_the_way_out() {
     let line = perfhive(["register", "nosuch.ini"]).fails(3);
     assert!(line.contains("name the .ini or .man file that describes"), "{line}");
     let line = perfhive(["unregister", "nobody"]).fails(1);
@@ -496,7 +496,7 @@ fn a_provider_that_hangs_costs_itself_only_and_is_named() {
 
 /// Wine asks every library whatever is asked for; Windows those without a list.
 #[test]
-fn where_one_hangs_whatever_is_asked_the_kernels_objects_are_left_and_the_suspects_named() {
+fn registry_that_hangs_for_every_request_leaves_native_objects_and_names_suspects() {
     let Some(_shop) = Shop::open() else { return };
     let _hangs = Bad::register("Hangs");
     let patiently = |args: &[&str]| perfhive(args.iter().chain(&["--patience", "16"]));

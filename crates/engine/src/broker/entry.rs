@@ -34,8 +34,9 @@ pub(super) struct Entry {
     is_selected: bool,
     /// Whether the session began this collection and wants another step.
     pub(super) goes_on: bool,
-    /// Objects that the provider offers and does not serve, and the fault that says why.
+    /// Objects that the provider offers and does not serve.
     pub(super) lost: Vec<ObjectDescription>,
+    /// Why it does not serve them.
     pub(super) lost_fault: Option<Fault>,
 }
 
@@ -54,7 +55,8 @@ pub(super) struct Extras<'a> {
     pub(super) foreign: &'a mut Vec<Vec<u8>>,
 }
 
-/// A step of a collection by several providers side by side.
+/// A step of a collection by several providers side by side: `Begin` starts their work, and `GoOn`
+/// takes the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Begin,
@@ -153,7 +155,7 @@ impl Entry {
         })
     }
 
-    /// Releases the provider from quarantine; `false` if it is not in it.
+    /// Releases the provider from quarantine; `false` if the provider was not in quarantine.
     pub(super) fn release(&mut self) -> bool {
         if self.status.state != ProviderState::Quarantined {
             return false;

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_has_no_value() {
+    fn value_outside_the_format_has_no_value() {
         let out = |format: ValueFormat, value| {
             matches!(format.apply(COUNT, value), Err(NoFormat::OutOfRange { .. }))
         };

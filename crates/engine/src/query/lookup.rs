@@ -21,7 +21,7 @@ pub struct Directory {
     pub generation: u64,
     /// The objects that are known so far.
     pub catalogue: Arc<Catalogue>,
-    /// The names, those of the shown language first.
+    /// The names of objects and counters, those of the shown language first.
     pub titles: Arc<TitleSet>,
 }
 

@@ -2,7 +2,7 @@
 //! what it offers and how it did. All programs of a user share it through a file.
 //!
 //! Every failure is written at once: lock the file, read it, change it, replace it.
-//! CollectionTally are counted in memory and added every few seconds. Where the file cannot be
+//! Collections are counted in memory and added every few seconds. Where the file cannot be
 //! kept or locked, a program goes on with what it knows itself.
 
 mod file;

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_ends_the_reading() {
+    fn damaged_line_ends_the_reading() {
         let (found, read) = lines_of(b"one\ntw");
         assert_eq!((found.len(), read), (1, Err(Broken::Text("ends in the middle of a line"))));
         let (found, read) = lines_of(&[b'x'; BUFFER + 1]);

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_can_make_us_keep_has_a_limit() {
+    fn kept_names_of_a_process_are_limited() {
         let mut sums = Tally::default();
         sums.clear();
         let long = "x".repeat(4090);

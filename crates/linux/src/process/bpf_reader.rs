@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_program_does_not_know_is_read_elsewhere() {
+    fn values_that_bpf_lacks_are_read_from_proc() {
         let (plain, peaks, swap) = (
             ProcessColumns::default(),
             ProcessColumns { peaks: true, ..ProcessColumns::default() },
@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_met_is_not_missing() {
+    fn processes_that_bpf_met_are_not_missing() {
         let mut second = BpfReader::new(ReaderChoice::Bpf, ProcRoot::default());
         second.missing = vec![4, 5, 6];
         second.order = vec![(1, 0), (5, 1), (9, 2)];

@@ -27,7 +27,7 @@ const DESCRIPTORS: u32 = 105_018;
 /// Thread 232, Last Processor.
 const PROCESSOR: u32 = 105_118;
 
-/// ThreadSums that the kernel keeps for each thread.
+/// Which of the counts that the kernel keeps for each thread are wanted.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ThreadSums {
     /// Voluntary and involuntary context switches apart.

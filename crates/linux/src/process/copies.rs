@@ -36,7 +36,7 @@ pub(super) struct Copies {
     /// How many of the bytes belong to a process.
     live: usize,
     cells: Vec<Cell>,
-    /// The values of each, by slot.
+    /// The values of the processes, by slot.
     samples: Vec<Sample>,
     sums: [u128; MOST],
     /// The number of processes in the sums that lack each value.

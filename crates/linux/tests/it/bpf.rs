@@ -273,7 +273,7 @@ fn both_readers_agree_while_nothing_much_happens() {
 }
 
 #[test]
-fn what_others_change_is_seen_in_a_process_that_does_not_run() {
+fn changes_from_outside_are_seen_in_a_process_that_does_not_run() {
     if refused() {
         return;
     }
@@ -565,7 +565,7 @@ fn descriptors_are_counted_in_tables_of_any_size() {
 }
 
 #[test]
-fn what_the_program_does_not_tell_is_read_from_proc() {
+fn counters_that_bpf_lacks_are_read_from_proc() {
     if refused() {
         return;
     }

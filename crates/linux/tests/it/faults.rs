@@ -134,7 +134,7 @@ fn files() -> impl Iterator<Item = (&'static str, &'static [u32])> {
 }
 
 #[test]
-fn what_is_no_file_is_a_fault() {
+fn folders_pipes_and_devices_as_files_are_faults() {
     let whole = values(&Look::at(&machine().root(), &ALL, &EXTRA));
     for (file, objects) in files() {
         for what in ["folder", "pipe", "zeros", "loop", "garbage", "nothing"] {
@@ -171,7 +171,7 @@ fn what_is_no_file_is_a_fault() {
 }
 
 #[test]
-fn what_is_missing_is_missing_there_only() {
+fn missing_file_costs_its_own_values_only() {
     let whole = values(&Look::at(&machine().root(), &ALL, &EXTRA));
     for (file, objects) in files() {
         let tree = machine();

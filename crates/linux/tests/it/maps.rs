@@ -250,7 +250,7 @@ fn damaged_maps_cost_only_their_process() {
 }
 
 #[test]
-fn what_is_no_file_is_a_fault_and_holds_nothing_up() {
+fn maps_that_are_no_files_are_faults_and_delay_nothing() {
     let tree = machine();
     tree.process(11, b"folder");
     tree.file("11/maps/x", "");
@@ -522,7 +522,7 @@ fn costly_brings_them_and_process() {
 }
 
 #[test]
-fn they_are_costly() {
+fn objects_of_maps_are_costly() {
     let costly = perfhive_linux::object_table();
     for index in [IMAGE, FULL, SPACE, DETAILS] {
         let object = costly.iter().find(|object| object.index == TitleIndex(index)).unwrap();

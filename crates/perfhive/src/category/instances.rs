@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_any_label_prints_finds_it_among_all_others() {
+    fn printed_label_finds_its_instance_among_all() {
         let mut names = vec![String::new()];
         for length in 0..3 {
             let longer = |name: &String| "aA#0/^(".chars().map(|c| format!("{name}{c}")).collect();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_exact_goes_first() {
+    fn exact_name_precedes_other_spellings() {
         let labels =
             labels(&[(None, "App", 0), (None, "app", 0), (None, "a#1", 0), (None, "a", 1)]);
         assert_eq!(find(&labels, "App"), InstanceMatch::One(0));

@@ -54,7 +54,7 @@ impl<B: Source> Fallback<B> {
     /// While undecided, if the deadline is too short to decide.
     pub(super) fn decide(&mut self, ask: &Ask) -> Result<(), SourceError> {
         let wanted = &ask.objects;
-        self.learn_capable()?;
+        self.learn_capable(ask.until)?;
         let is_news = self.is_news(wanted);
         let known = is_news.then(|| self.looked_at.clone());
         if is_news || self.decision.is_none() {

@@ -99,7 +99,7 @@ pub(super) enum Next {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Health {
     pub(super) state: State,
-    /// Failures in a row, while good.
+    /// Failures in a row in the state `Good`.
     failures: u32,
     /// Trials in a row that delivered a missing object.
     deliveries: u32,

@@ -489,7 +489,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_took_the_place_of_a_file_is_not_removed() {
+    fn file_that_replaced_the_own_one_is_not_removed() {
         let name = format!("perfhive-shm-unit-{}", std::process::id());
         let here = std::env::temp_dir().join(name);
         let (mine, yours, link) = (here.join("mine"), here.join("yours"), here.join("link"));

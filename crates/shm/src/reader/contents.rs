@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_anew_is_no_other_instance_s() {
+    fn reading_again_gives_the_same_instance() {
         let (file, definition) = file(2, 1, |slot, _| slot == 0);
         let file = GivenAway {
             slot_at: definition.live_at + LIVE,
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_when_nobody_wants_more() {
+    fn sharing_ends_when_no_user_wants_more() {
         let (file, definition) = file(1000, 1, |_, _| false);
         assert_eq!(read(&file, &definition, 7).0.len(), 7);
         // Only names are read again.

@@ -136,7 +136,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn who_wants_little_has_it_and_the_others_the_same() {
+    fn small_wants_are_met_and_the_rest_is_shared_evenly() {
         assert_eq!(fair(&[], 100), [0; 0]);
         assert_eq!(fair(&[1000], 100), [100]);
         assert_eq!(fair(&[1000, 10], 100), [90, 10]);

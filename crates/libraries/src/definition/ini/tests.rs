@@ -78,7 +78,7 @@ fn code_pages_go_by_the_languages() {
 }
 
 #[test]
-fn what_is_missing_is_said_with_its_place() {
+fn missing_parts_are_errors_with_their_place() {
     for (bad, header, place, needle) in [
         ("", HEADER, "x.ini:", "[info]"),
         ("[info]\ndrivername=x\nsymbolfile=y\n", HEADER, "x.ini:", "[text]"),
@@ -99,7 +99,7 @@ fn what_is_missing_is_said_with_its_place() {
 }
 
 #[test]
-fn what_is_odd_is_a_warning() {
+fn oddities_are_warnings() {
     let warning = |from: &str, to: &str| {
         let read = parse(&GOOD.replace(from, to)).unwrap();
         assert_eq!(read.warnings.len(), 1, "{:?}", read.warnings);

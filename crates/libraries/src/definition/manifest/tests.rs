@@ -73,7 +73,7 @@ fn counter_sets_counters_and_their_types() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn errors_name_their_line() {
     let with =
         |from: &str, to: &str| parse(&MANIFEST.replacen(from, to, 1)).unwrap_err().to_string();
     for (from, to, place, needle) in [
