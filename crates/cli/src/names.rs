@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::session::Faults;
 use perfhive::{
     Ask, Catalogue, CatalogueCounter, CatalogueObject, LanguageId, NO_OBJECT, NamePattern,
-    ObjectQuery, QueryError, Source, SourceError, TitleIndex, TitleSet, nearest,
+    ObjectQuery, QueryError, Source, SourceError, TitleIndex, TitleSet,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -188,9 +188,8 @@ impl Names {
                 "object {name:?} is not among those that are listed, and others cannot be: {error}"
             ));
         }
-        let objects = self.catalogue.objects.iter();
-        let names = objects.flat_map(|object| self.titles.names(object.name));
-        let nearest = nearest(name, names, 3).into_iter().map(str::to_string).collect();
+        let objects = self.catalogue.objects.iter().map(|object| object.name);
+        let nearest = self.titles.suggestions(name, objects);
         QueryError::UnknownObject { name: name.to_string(), nearest }.into()
     }
 
@@ -211,9 +210,8 @@ impl Names {
         {
             return error.into();
         }
-        let counters = object.counters.iter();
-        let names = counters.flat_map(|counter| self.titles.names(counter.name));
-        let nearest = nearest(name, names, 3).into_iter().map(str::to_string).collect();
+        let counters = object.counters.iter().map(|counter| counter.name);
+        let nearest = self.titles.suggestions(name, counters);
         let object = self.name(object.name).into_owned();
         QueryError::UnknownCounter { object, name: name.to_string(), nearest }.into()
     }

@@ -333,6 +333,25 @@ impl TitleSet {
         indexes.filter(|index| seen.insert(*index)).take(2 * NEAR).collect()
     }
 
+    /// The names of these indexes nearest to an unknown name in any language, as they are called
+    /// in the shown language.
+    #[must_use]
+    pub fn suggestions(
+        &self,
+        name: &str,
+        indexes: impl Iterator<Item = TitleIndex> + Clone,
+    ) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        for near in nearest(name, indexes.clone().flat_map(|index| self.names(index)), 3) {
+            let index = indexes.clone().find(|index| self.names(*index).any(|one| one == near));
+            let shown = index.and_then(|index| self.name(index)).unwrap_or(near);
+            if !found.iter().any(|one| one == shown) {
+                found.push(shown.to_string());
+            }
+        }
+        found
+    }
+
     /// Every name of an index, the shown language's first.
     pub fn names(&self, index: TitleIndex) -> impl Iterator<Item = &str> {
         self.databases.iter().filter_map(move |database| database.name(index))

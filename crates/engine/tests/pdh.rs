@@ -99,7 +99,7 @@ fn objects_counters_and_instances_are_listed() {
         assert!(items.has_instances);
     }
     let error = query.items(None, "Proces").unwrap_err().to_string();
-    assert_eq!(error, r#"no object "Proces"; did you mean "Process" or "Prozess"?"#);
+    assert_eq!(error, r#"no object "Proces"; did you mean "Process"?"#);
 }
 
 #[test]

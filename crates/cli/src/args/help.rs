@@ -256,11 +256,31 @@ pub(super) const WORKSET: &str = r"Examples:
 
 Exit code 1: there is no process of this name.";
 
-pub(super) const PS: &str = r#"Columns:
+/// The columns that Linux can have.
+#[cfg(target_os = "linux")]
+macro_rules! ps_columns {
+    () => {
+        "Columns:
+  pid ppid name threads handles elapsed           identity
+  ws wspeak wsprivate private vsz vszpeak         memory
+"
+    };
+}
+
+#[cfg(not(target_os = "linux"))]
+macro_rules! ps_columns {
+    () => {
+        "Columns:
   pid ppid name threads handles prio elapsed      identity
   ws wspeak wsprivate private vsz vszpeak         memory
   pagefile pagefilepeak paged nonpaged
-  cpu user kernel faults                          these take two samples
+"
+    };
+}
+
+pub(super) const PS: &str = concat!(
+    ps_columns!(),
+    r#"  cpu user kernel faults                          these take two samples
   reads writes readbytes writebytes
   or any counter of the Process object: "IO Data Bytes/sec", 180
 
@@ -268,7 +288,8 @@ Examples:
   perfhive ps
   perfhive ps -o pid,cpu,ws,name --sort -cpu
   perfhive ps -o pid,"Working Set Peak",name
-  perfhive ps --json"#;
+  perfhive ps --json"#
+);
 
 pub(super) const SENSORS: &str = r"Examples:
   perfhive sensors

@@ -3,7 +3,6 @@
 use super::error::QueryError;
 use crate::path::NamePattern;
 use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
-use crate::suggest::nearest;
 use crate::titles::TitleSet;
 use perfhive_format::TitleIndex;
 
@@ -58,8 +57,7 @@ impl CatalogueObject {
 }
 
 pub(super) fn unknown_object(catalogue: &Catalogue, titles: &TitleSet, name: &str) -> QueryError {
-    let names = catalogue.objects.iter().flat_map(|object| titles.names(object.name));
-    let nearest = nearest(name, names, 3).into_iter().map(str::to_string).collect();
+    let nearest = titles.suggestions(name, catalogue.objects.iter().map(|object| object.name));
     QueryError::UnknownObject { name: name.to_string(), nearest }
 }
 
@@ -68,8 +66,7 @@ pub(super) fn unknown_counter(
     titles: &TitleSet,
     name: &str,
 ) -> QueryError {
-    let names = object.counters.iter().flat_map(|counter| titles.names(counter.name));
-    let nearest = nearest(name, names, 3).into_iter().map(str::to_string).collect();
+    let nearest = titles.suggestions(name, object.counters.iter().map(|counter| counter.name));
     let object = titles.name_or_index(object.name);
     QueryError::UnknownCounter { object, name: name.to_string(), nearest }
 }

@@ -275,7 +275,7 @@ impl BpfReader {
         let before = before.map(|shown| shown.times);
         let there = if !needs_proc(slot.marks, slot.threads, wanted) {
             name_of(slot, detail, &mut self.name);
-            reader.set_name(&self.name);
+            reader.set_name(&self.name, pid);
             let least = before.unwrap_or_else(|| from_nanos(detail.user_told, detail.kernel_told));
             let time = time(detail.user, detail.kernel, detail.runtime, least);
             from_slot((slot, detail), time, wanted, open, reader, sample)

@@ -84,7 +84,7 @@ impl ProcessColumns {
         let any = |counters: &[u32]| counters.iter().any(|counter| asked(PROCESS.index, *counter));
         Self {
             schedule: any(&SCHEDULE),
-            handles: asked(PROCESS.index, HANDLES) && probe.has_handles(),
+            handles: asked(PROCESS.index, HANDLES),
             peaks: any(&PEAKS),
             swap: asked(PROCESS.index, SWAP) && probe.has_swap(),
             counts: ThreadSums::new(PROCESS.index, asked, probe),

@@ -1,6 +1,5 @@
 //! Whether this kernel has what some counters take. Each question is answered once.
 
-use crate::faults::Faults;
 use crate::files::Reader;
 use crate::parse::{Words, memory_of_status, number, waiting};
 
@@ -21,23 +20,13 @@ impl Kernel {
     }
 }
 
-/// A kernel with the files that answer questions about it, and the faults of the collection.
+/// A kernel with the files that answer questions about it.
 pub(super) struct Probe<'a> {
     pub(super) kernel: &'a mut Kernel,
     pub(super) files: &'a mut Reader,
-    pub(super) faults: &'a mut Faults,
 }
 
 impl Probe<'_> {
-    /// Whether Handle Count can be filled. If not, that is a fault.
-    pub(super) fn has_handles(&mut self) -> bool {
-        let has = self.kernel.counts_descriptors(self.files);
-        if !has {
-            self.faults.object("Handle Count takes a /proc of Linux 6.2 or later");
-        }
-        has
-    }
-
     /// Whether the kernel tells how much of a process is swapped out.
     pub(super) fn has_swap(&mut self) -> bool {
         if let Some(has) = self.kernel.swap {

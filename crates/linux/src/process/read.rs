@@ -10,7 +10,7 @@ use super::thread_counts::Buffers;
 use super::thread_sample;
 use super::tracked::Tracked;
 use crate::faults::{describe, is_denied, is_gone};
-use crate::files::PidPath;
+use crate::files::{PidPath, decimal};
 use crate::parse::{Io, PF_KTHREAD, Schedule, Stat, Statm, memory_of_status, switches, utf16_name};
 use crate::table::{IO_COUNTERS, PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS};
 use rustix::io::Errno;
@@ -77,8 +77,7 @@ impl ProcessReader {
 
     /// Answers questions about this kernel.
     pub(super) fn probe(&mut self) -> Probe<'_> {
-        let ProcFiles { reader, faults, .. } = &mut self.files;
-        Probe { kernel: &mut self.kernel, files: reader, faults }
+        Probe { kernel: &mut self.kernel, files: &mut self.files.reader }
     }
 
     /// Name of the process that was read last.
@@ -87,8 +86,8 @@ impl ProcessReader {
     }
 
     /// Sets the name of a process that the BPF reader read.
-    pub(super) fn set_name(&mut self, name: &[u8]) {
-        utf16_name(name, &mut self.name);
+    pub(super) fn set_name(&mut self, name: &[u8], pid: u32) {
+        instance_name(name, pid, &mut self.name);
     }
 
     /// Reads the processes of a batch. What was read is
@@ -103,7 +102,7 @@ impl ProcessReader {
         }
         self.each(batch, STATM_COUNTERS, Self::memory);
         if wanted.handles {
-            self.each(batch, 1, Self::handles);
+            self.each(batch, 1, Self::descriptors);
         }
         if wanted.peaks || wanted.swap {
             let count = if wanted.peaks { PEAK_COUNTERS } else { 0 } + usize::from(wanted.swap);
@@ -175,7 +174,8 @@ impl ProcessReader {
         known.rests = found.is_some();
         let Some(found) = found else { return false };
         known.status = None;
-        let name = self.add_name(found.name.get(..found.name_length).unwrap_or_default());
+        let name = found.name.get(..found.name_length).unwrap_or_default();
+        let name = self.add_name(name, known.pid);
         // `statm` tells its size.
         let sample = self.stat_sample(known, found.numbers, 0, 1);
         self.slots.push(Slot { at, name, gone: false, sample, thread: None });
@@ -183,9 +183,9 @@ impl ProcessReader {
     }
 
     /// Adds a name to those of the batch.
-    fn add_name(&mut self, name: &[u8]) -> Range<usize> {
+    fn add_name(&mut self, name: &[u8], pid: u32) -> Range<usize> {
         let start = self.names.len();
-        utf16_name(name, &mut self.name);
+        instance_name(name, pid, &mut self.name);
         self.names.extend_from_slice(&self.name);
         start..self.names.len()
     }
@@ -247,7 +247,7 @@ impl ProcessReader {
         let (numbers, virtual_bytes, threads) =
             (Numbers::of(&stat), stat.virtual_bytes, stat.threads);
         let start = self.names.len();
-        utf16_name(stat.name, &mut self.name);
+        instance_name(stat.name, pid, &mut self.name);
         self.names.extend_from_slice(&self.name);
         let name = start..self.names.len();
         let mut sample = self.stat_sample(known, numbers, virtual_bytes, threads);
@@ -349,7 +349,8 @@ impl ProcessReader {
         Ok(())
     }
 
-    fn handles(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
+    /// Open descriptors, of which the kernel tells the number.
+    fn told_descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         let size = self.files.reader.size(known.path(b"fd").text());
         self.files.outcome(known.pid, "fd", size.map(|_| ()))?;
         if let Ok(count) = size {
@@ -397,10 +398,10 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Open descriptors, counted one by one where the kernel does not tell.
+    /// Open descriptors, counted one by one where the kernel does not tell their number.
     fn descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         if self.kernel.counts_descriptors(&self.files.reader) {
-            return self.handles(known, sample);
+            return self.told_descriptors(known, sample);
         }
         let pid = known.pid;
         let count = self.files.reader.count_in(known.path(b"fd").text());
@@ -438,5 +439,17 @@ impl ProcessReader {
         self.resting.after_io(&mut known.rest, known.rests, Some(io));
         sample.push_io_of(io);
         Ok(())
+    }
+}
+
+/// The instance name of a process. The names of `Idle` and `_Total` are taken: a process that is
+/// called so gets its number behind the name.
+fn instance_name(name: &[u8], pid: u32, out: &mut Vec<u16>) {
+    utf16_name(name, out);
+    if [&b"_total"[..], b"idle"].iter().any(|taken| name.eq_ignore_ascii_case(taken)) {
+        let mut digits = [0; 10];
+        let number = decimal(pid, &mut digits).iter();
+        let number = [b' ', b'('].iter().chain(number).chain([b')'].iter());
+        out.extend(number.map(|byte| u16::from(*byte)));
     }
 }

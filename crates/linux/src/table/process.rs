@@ -36,7 +36,8 @@ pub(crate) static PROCESS: Object = Object {
          which processors had nothing to do, _Total for the sum of all.",
     note: "Instances are `Idle`, the processes by ascending number, and `_Total`. An instance's \
          name is the command's (`comm`); a byte in it that is no UTF-8 becomes the UTF-16 unit \
-         0xDC00 + byte, so that different names stay different. `Idle` has the number 0, the \
+         0xDC00 + byte, so that different names stay different. A process that is itself called \
+         `_Total` or `idle` has its number behind the name: `idle (1234)`. `Idle` has the number 0, the \
          idle time of all processors as its processor time, and as many threads as processors \
          are on. `_Total` is the sum of all instances that have the value, `Idle` included. Its counts \
          keep what processes had counted when they were last seen before their end, so that the sum \
@@ -177,13 +178,13 @@ const COUNTERS: &[Counter] = &[
         .differs("Private writable mappings and the stack, touched or not."),
     w::HANDLE_COUNT
         .means(
-            "File descriptors that the process has open. Filled on request; takes Linux 6.2. \
-             From the size of /proc/PID/fd.",
+            "File descriptors that the process has open. Filled on request. From the size of \
+             /proc/PID/fd; before Linux 6.2 its entries are counted, which takes time, and \
+             permission to look at the process.",
         )
         .on_request()
         .unit("descriptors")
-        .from("`PID/fd`: `st_size`")
-        .since("6.2")
+        .from("`PID/fd`: `st_size`, before 6.2 its entries")
         .differs("File descriptors."),
     w::VIRTUAL_BYTES_PEAK
         .means(

@@ -236,17 +236,28 @@ fn peaks_on_request() {
 }
 
 #[test]
-fn handle_count_needs_a_kernel_that_counts_descriptors() {
+fn handle_count_is_counted_where_the_kernel_does_not_tell_it() {
     let tree = Tree::machine();
     tree.process(20, b"twenty");
     tree.file("20/fd/0", "");
     tree.file("self/fd/0", "");
     let look = Look::at(&tree.root(), &[PROCESS], &[(PROCESS, 952)]);
-    // The size of a folder outside of procfs is no count.
-    assert_eq!(look.value(PROCESS, "twenty", 952), None);
+    // The size of a folder outside of procfs is no count, as before Linux 6.2.
+    assert_eq!(look.value(PROCESS, "twenty", 952), Some(1));
     assert_eq!(look.value(PROCESS, "twenty", 1412), Some(30));
-    assert_eq!(look.faults.len(), 1);
-    assert!(look.faults[0].message.contains("6.2"), "{:?}", look.faults);
+    assert_eq!(look.fault_texts(), nothing());
+}
+
+/// The instances `Idle` and `_Total` are the machine's, whatever processes are called.
+#[test]
+fn processes_called_total_or_idle_have_their_number_in_their_name() {
+    let tree = Tree::machine();
+    tree.process(20, b"_Total");
+    tree.process(21, b"idle");
+    tree.process(22, b"idler");
+    let look = Look::at(&tree.root(), &[PROCESS], &[]);
+    let expected = ["Idle", "_Total (20)", "idle (21)", "idler", "_Total"];
+    assert_eq!(look.names(PROCESS), expected);
 }
 
 #[test]
@@ -260,7 +271,7 @@ fn names_with_any_bytes_are_kept_apart() {
         b"bad\xffbyte",
         b"bad\xfebyte",
         b"x/y#1\\*",
-        b"_Total",
+        b"Total",
         b"",
     ];
     for (pid, name) in (1..).zip(names) {
