@@ -30,6 +30,7 @@ pub use statistics::{SampleRing, Statistics, oldest_first};
 use crate::ask::Ask;
 use crate::followed::INDEX_TAKEN;
 use crate::frame::Snapshot;
+use crate::label::InstanceLabel;
 use crate::path::{CounterPath, InstancePattern, NamePattern};
 use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
 use crate::status::ProviderStatus;
@@ -47,6 +48,8 @@ struct AddedPath {
     id: PathId,
     path: CounterPath,
     targets: Vec<Target>,
+    /// The label of the instance that the path without wildcards meant first.
+    last: Option<InstanceLabel>,
 }
 
 impl AddedPath {
@@ -203,7 +206,7 @@ impl Query {
             self.sources.slot_mut(target.slot)?.want(target.object, &target.counter);
             self.objects.entry((target.slot, target.object)).or_default();
         }
-        self.items.push(AddedPath { id, path, targets });
+        self.items.push(AddedPath { id, path, targets, last: None });
         Ok(id)
     }
 
@@ -303,7 +306,20 @@ impl Query {
                 context.read(item.path.instance.as_ref(), state, &mut self.readings);
             }
         }
+        self.keep_labels();
         Ok(())
+    }
+
+    /// Keeps the label of the instance that each path without wildcards means: the path is written
+    /// in the same way when the instance is gone.
+    fn keep_labels(&mut self) {
+        for reading in &self.readings {
+            let Some(label) = &reading.instance else { continue };
+            let item = self.items.iter_mut().find(|item| item.id == reading.path);
+            if let Some(item) = item.filter(|item| !item.path.is_wild()) {
+                item.last.get_or_insert_with(|| label.clone());
+            }
+        }
     }
 
     /// The readings of the last collection, in the order of the paths.
@@ -339,7 +355,10 @@ impl Query {
                 let parent = label.parent.as_deref();
                 Some(InstancePattern::literal(parent, &label.name, label.order))
             }
-            None => named.and_then(|item| item.path.instance.clone()),
+            None => named.and_then(|item| match &item.last {
+                Some(label) => Some(label.pattern()),
+                None => item.path.instance.clone(),
+            }),
         };
         let machine = named
             .and_then(|item| item.path.machine.as_ref())

@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::text::records::{Records, Shape};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
-use perfhive::{CookedValue, CounterType, Query, QueryError};
+use perfhive::{CookedValue, CounterType, NoValue, Query, QueryError, ValueError};
 use perfhive_view::number::{push_typed, unit_for_people};
 use perfhive_view::{Field, KEYS, Row, RowValue};
 use std::time::Instant;
@@ -27,7 +27,8 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     }
     let mut rows = rows_of(&query, &paths);
     let mut notes = missing_instances(&query);
-    if query.samples_needed() > 1 {
+    // Some gauges, such as the power of an energy meter, are made of two samples by their provider.
+    if query.samples_needed() > 1 || query.is_live() && lacks_a_whole_path(&query, &paths) {
         if query.is_live() {
             std::thread::sleep(args.interval.saturating_sub(start.elapsed()));
         }
@@ -61,6 +62,18 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     }
     let complete = rows.iter().all(Row::has_value);
     Ok(if complete { Exit::Done } else { Exit::NoValue })
+}
+
+/// Whether all instances of a path lack the value.
+fn lacks_a_whole_path(query: &Query, paths: &[Added]) -> bool {
+    paths.iter().flatten().any(|id| {
+        let mut readings = query.readings_of(*id).peekable();
+        let is_lacking = |why: &NoValue| {
+            matches!(why, NoValue::Data(ValueError::OutsideBlock { .. } | ValueError::Absent))
+        };
+        readings.peek().is_some()
+            && readings.all(|reading| reading.value.as_ref().is_err_and(is_lacking))
+    })
 }
 
 /// The rows of the last collection, in the order of the paths.
