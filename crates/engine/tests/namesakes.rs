@@ -258,3 +258,19 @@ fn data_sources_are_found_without_regard_to_case() {
     sources.add(CounterSource::new("windows.winperf", machine)).unwrap();
     assert_eq!(sources.get("Win32.WinPerf").unwrap().name(), "windows.winperf");
 }
+
+/// The path of an instance is written in the same way before and after the instance is gone.
+#[test]
+fn path_keeps_its_spelling_when_the_instance_is_gone() {
+    let things = |instances| [thing((10, "Things"), ITEMS, instances)];
+    let machine = Renumbered::gauges(&things(&[("Bash", 1)]));
+    let mut query = Query::new(machine.clone()).unwrap();
+    let id = query.add(r"\things(BASH)\items").unwrap();
+    for instances in [&[("Bash", 1)][..], &[("other", 2)], &[("other", 2)]] {
+        machine.show(&things(instances));
+        query.collect().unwrap();
+        let paths: Vec<String> =
+            query.readings_of(id).map(|reading| query.path_of(reading).to_string()).collect();
+        assert_eq!(paths, [r"\Things(Bash)\Items"]);
+    }
+}
