@@ -15,6 +15,18 @@ pub(crate) struct Output {
     pub(crate) palette: Palette,
     /// Whether a terminal shows the result.
     pub(crate) terminal: bool,
+    /// Whether the terminal understands escape sequences.
+    pub(crate) escapes: bool,
+}
+
+/// Whether the terminal understands escape sequences. On Windows they are switched on; the console of
+/// Windows before 10 has none.
+fn understands_escapes() -> bool {
+    #[cfg(windows)]
+    if anstyle_query::windows::enable_ansi_colors() == Some(false) {
+        return false;
+    }
+    std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// The width of tables without a terminal: they are not cut off.
@@ -26,15 +38,14 @@ impl Output {
     /// The output that the command line asks for, as far as standard output has it.
     pub(crate) fn new(global: &Global) -> Self {
         let terminal = io::stdout().is_terminal();
+        let escapes = terminal && understands_escapes();
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let colours = match global.color {
             When::Always => true,
             When::Never => false,
-            When::Auto => {
-                terminal && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
-            }
+            When::Auto => escapes && !set("NO_COLOR"),
         };
-        Self { format: global.format, palette: Palette(colours), terminal }
+        Self { format: global.format, palette: Palette(colours), terminal, escapes }
     }
 
     /// Whether the result is a table for people.

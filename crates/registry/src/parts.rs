@@ -381,10 +381,9 @@ fn run_as(host: Option<&str>) -> String {
 fn blame(service: &Service, why: &str, host: Option<&str>) -> String {
     let Service { name, library, .. } = service;
     let library = if library.is_empty() { "its library" } else { library };
-    let (name, run) = (argument(name), run_as(host));
+    let (name, there) = (argument(name), run_there(host));
     format!(
-        "{library} fails and is left out: {why}; `lodctr /D:{name}`, {run}, disables it, \
-         `lodctr /E:{name}` enables it again"
+        "{library} fails and is left out: {why}; `perfhive check {name}`{there} finds the fault"
     )
 }
 
@@ -420,10 +419,9 @@ pub(crate) fn way_out(
         true => "one of these libraries hangs",
         false => "these libraries are part of every request",
     };
-    let (there, run) = (run_there(host), run_as(host));
+    let there = run_there(host);
     format!(
-        "{which}: {}; `perfhive check NAME`{there} says what is wrong with one, \
-         `lodctr /D:NAME`, {run}, disables it",
+        "{which}: {}; `perfhive check NAME`{there} says what is wrong with one",
         names.join(", ")
     )
 }
@@ -535,9 +533,10 @@ mod tests {
         let one = service(".NET CLR Data", &[], None);
         let gone = one.gives_nothing(true, None);
         assert!(gone.message.contains("`perfhive check \".NET CLR Data\"` says"), "{gone}");
-        assert!(one.hangs(None).message.contains("`lodctr /D:\".NET CLR Data\"`, run as"));
+        let hangs = one.hangs(None).message;
+        assert!(hangs.contains("`perfhive check \".NET CLR Data\"` finds"), "{hangs}");
         let plain = service("Bad", &[], None);
-        assert!(plain.hangs(None).message.contains("`lodctr /D:Bad`, run as administrator, dis"));
+        assert!(plain.hangs(None).message.ends_with("`perfhive check Bad` finds the fault"));
         // Commands for another machine say so.
         let host = Some("BOX");
         for fault in [
@@ -559,7 +558,6 @@ mod tests {
         let text = way_out(&services[..1], Some("BOX"), false, fails);
         assert!(text.contains("Listed"), "{text}");
         assert!(text.contains("`perfhive check NAME`, run on BOX,"), "{text}");
-        assert!(text.contains("run as administrator on BOX"), "{text}");
         // Wine asks all providers; on Windows, one that hangs may hold up the others.
         assert!(way_out(&services, None, true, fails).contains("Listed"));
         let text = way_out(&services, None, false, Failed::Read(ReadError::Hangs));

@@ -512,7 +512,7 @@ fn a_failing_provider_is_left_out_until_a_registration() {
         let [fault] = answer.faults() else { panic!("{:?}", answer.faults()) };
         assert_eq!((&*fault.provider, fault.object), ("Broken", Some(TitleIndex(4000))));
         assert!(fault.message.contains(r"C:\Broken.dll"), "{fault}");
-        assert!(fault.message.contains("lodctr /D:Broken"), "{fault}");
+        assert!(fault.message.contains("perfhive check Broken"), "{fault}");
         // One query a sample, for the other providers.
         fake.with(|world| world.asked.clear());
         for _ in 0..3 {

@@ -1,9 +1,11 @@
 //! The calls of Windows that the crate makes, each in a safe function.
 
 mod paths;
+mod security;
 mod write;
 
 pub(crate) use paths::{expanded, system_folders};
+pub(crate) use security::{descriptor, own_user};
 #[cfg(test)]
 pub(crate) use write::profile_string;
 pub(crate) use write::{LoadPerf, Value, report_event};

@@ -2,6 +2,7 @@
 
 mod library;
 mod load;
+mod trust;
 
 use crate::allot;
 use crate::ffi::{self, Key, Value};
@@ -186,6 +187,8 @@ fn prepare(
     let mut made = functions.registration(&definition.name, before.as_ref())?;
     // Windows loads libraries into the reader: no process can be limited.
     (made.memory_limit, made.processes) = (None, false);
+    made.reads.clear();
+    trust::test(&made.library)?;
     let titles: Vec<ProvidedTitles> = definition.titles_at(0, 0).collect();
     if let Some(objection) = allot::objection(&titles) {
         return Err(invalid(format!("{}: {objection}", definition.name)));

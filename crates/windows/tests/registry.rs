@@ -349,7 +349,7 @@ fn a_failing_provider_is_left_out_and_named() {
         if query != ObjectQuery::one(bees) {
             let [fault] = answer.faults() else { panic!("{query}: {:?}", answer.faults()) };
             assert_eq!(&*fault.provider, "PerfhiveBroken");
-            for word in ["zoo.dll", "64 MiB", "lodctr /D:PerfhiveBroken"] {
+            for word in ["zoo.dll", "64 MiB", "perfhive check PerfhiveBroken"] {
                 assert!(fault.message.contains(word), "{word}: {fault}");
             }
         }

@@ -402,7 +402,7 @@ fn a_provider_that_fails_costs_itself_only_and_is_named() {
     let list = perfhive(["list"]);
     assert_eq!(list.code, Some(0), "{}", list.err);
     assert!(list.out.contains("Print Shop") && list.out.contains("Process"), "{}", list.out);
-    for word in ["PerfhiveBroken", "zoo.dll", "lodctr /D:PerfhiveBroken"] {
+    for word in ["PerfhiveBroken", "zoo.dll", "perfhive check PerfhiveBroken"] {
         assert!(list.err.contains(word), "{word}: {}", list.err);
     }
     assert_eq!(local(["get", "-b", r"\Print Shop(laser)\Pages Printed"]).ok(), "120\n");
@@ -478,7 +478,7 @@ fn a_provider_that_hangs_costs_itself_only_and_is_named() {
     let list = patiently(&["list"]);
     assert_eq!(list.code, Some(0), "{}", list.err);
     assert!(list.out.contains("Print Shop") && list.out.contains("Process"), "{}", list.out);
-    for word in ["zoo.dll", "does not come back", "lodctr /D:PerfhiveStuck"] {
+    for word in ["zoo.dll", "does not come back", "perfhive check PerfhiveStuck"] {
         assert!(list.err.contains(word), "{word}: {}", list.err);
     }
     let get = patiently(&["get", "-q", "-b", r"\Print Shop(laser)\Pages Printed"]);

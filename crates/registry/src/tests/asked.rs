@@ -68,7 +68,7 @@ fn an_unknown_name_asks_for_similar_names_only() {
     fake.with(|world| world.data.insert("230 6".to_string(), object(&[230, 6], 1)));
     let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
     let error = query.add(r"\Proces(*)\% Processor Time").unwrap_err();
-    assert!(error.to_string().contains("\"Process\""), "{error}");
+    assert!(error.to_string().contains("\"Prozess\""), "{error}");
     assert_eq!(requests(&fake), [NO_OBJECT_NAME, "230 6"]);
     let mut query = perfhive_engine::Query::new(fake.source()).unwrap();
     for name in ["Xyzzy", "4711"] {

@@ -29,7 +29,7 @@ const WARNINGS: usize = 3;
 impl Screen {
     /// Whether standard output is a terminal that can move its cursor.
     pub(super) fn is_possible(output: &Output) -> bool {
-        output.size().is_some() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+        output.size().is_some() && output.escapes
     }
 
     /// Adds to the warnings below the table.

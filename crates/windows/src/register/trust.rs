@@ -1,0 +1,216 @@
+//! Whether a library may be registered: only administrators may be able to change it.
+//!
+//! Every program that reads counters loads the library, administrators' programs too. Whoever can
+//! change the file, or put another one in its place, would run code with their rights.
+
+use super::invalid;
+use crate::ffi;
+use perfhive_contract::RegisterError;
+use std::path::Path;
+
+/// Rights to change a file: write, append, delete, change its rights or its owner.
+const CHANGE_FILE: u32 = 0x2 | 0x4 | DELETE | RIGHTS | GENERIC_WRITE;
+/// Rights to change what is in the folder of the library.
+const CHANGE_FOLDER: u32 = 0x2 | DELETE_CHILD | DELETE | RIGHTS | GENERIC_WRITE;
+/// Rights to put another folder in the place of one on the way.
+const REPLACE_FOLDER: u32 = DELETE_CHILD | DELETE | RIGHTS;
+const DELETE_CHILD: u32 = 0x40;
+const DELETE: u32 = 0x1_0000;
+/// To change the list of rights, the owner, or anything.
+const RIGHTS: u32 = 0x4_0000 | 0x8_0000 | 0x1000_0000;
+const GENERIC_WRITE: u32 = 0x4000_0000;
+
+/// Those who may change everything anyway: the system, administrators, the built-in administrator,
+/// the installer of Windows, and the owner, who is tested by itself.
+const TRUSTED: [&str; 9] = [
+    "SY",
+    "S-1-5-18",
+    "BA",
+    "S-1-5-32-544",
+    "LA",
+    "CO",
+    "S-1-3-0",
+    "OW",
+    "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464",
+];
+
+/// Tests the library, its folder, and the folders above.
+///
+/// # Errors
+/// The first that users other than administrators may change, with the way out.
+pub(super) fn test(library: &Path) -> Result<(), RegisterError> {
+    // Where there is no such file, readers say so; a name without a folder is looked for in the
+    // folders of Windows.
+    if !library.is_absolute() || !library.is_file() {
+        return Ok(());
+    }
+    let me = ffi::own_user();
+    for (depth, path) in library.ancestors().enumerate() {
+        let rights = match depth {
+            0 => CHANGE_FILE,
+            1 => CHANGE_FOLDER,
+            // Wine makes the lists of folders from their modes, without the sticky bit.
+            _ if crate::is_wine() => break,
+            _ => REPLACE_FOLDER,
+        };
+        let shown = path.display();
+        let descriptor = ffi::descriptor(&path.to_string_lossy()).map_err(|code| {
+            invalid(format!("who may change {shown} cannot be read (Windows error {code})"))
+        })?;
+        if let Some(user) = untrusted(&descriptor, rights, me.as_deref()) {
+            return Err(invalid(format!(
+                "{shown} may be changed by {user}, and every program that reads counters would run \
+                 what is put there; copy the library to a folder below Program Files, or take the \
+                 rights away (icacls \"{shown}\" shows them)"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The first user or group, other than those trusted, to which a descriptor gives one of the
+/// rights; a descriptor that is not understood trusts nobody.
+fn untrusted(descriptor: &str, rights: u32, me: Option<&str>) -> Option<String> {
+    let is_trusted = |sid: &str| TRUSTED.contains(&sid) || me == Some(sid);
+    let owner = descriptor.strip_prefix("O:").map(|rest| until(rest, &["G:", "D:", "S:"]));
+    match owner {
+        Some(owner) if is_trusted(owner) => {}
+        owner => return Some(format!("its owner {}", owner.unwrap_or("(unknown)"))),
+    }
+    let Some((_, list)) = descriptor.split_once("D:") else {
+        return Some("everybody".to_string());
+    };
+    if list.starts_with("NO_ACCESS_CONTROL") || !list.contains('(') {
+        return (!list.is_empty()).then(|| "everybody".to_string());
+    }
+    for entry in list.split('(').skip(1) {
+        let entry = entry.split(')').next().unwrap_or_default();
+        let mut fields = entry.split(';');
+        let mut next = || fields.next().unwrap_or_default();
+        let (kind, flags, given) = (next(), next(), next());
+        let sid = entry.split(';').nth(5).unwrap_or_default();
+        // Only what is allowed here: "inherit only" is for what is made below.
+        let is_allowed =
+            matches!(kind, "A" | "XA" | "OA") && !pairs(flags).any(|flag| flag == "IO");
+        if is_allowed && mask(given) & rights != 0 && !is_trusted(sid) {
+            return Some(sid.to_string());
+        }
+    }
+    None
+}
+
+/// The text up to the first of some words.
+fn until<'t>(text: &'t str, words: &[&str]) -> &'t str {
+    let end = words.iter().filter_map(|word| text.find(word)).min();
+    text.get(..end.unwrap_or(text.len())).unwrap_or_default()
+}
+
+fn pairs(text: &str) -> impl Iterator<Item = &str> {
+    (0..text.len()).step_by(2).filter_map(|at| text.get(at..at + 2))
+}
+
+/// The rights of an entry: a number, or pairs of letters. Pairs that are not known are all rights.
+fn mask(text: &str) -> u32 {
+    if let Some(digits) = text.strip_prefix("0x") {
+        return u32::from_str_radix(digits, 16).unwrap_or(u32::MAX);
+    }
+    let right = |pair: &str| match pair {
+        "FR" => 0x12_0089,
+        "FW" => 0x12_0116,
+        "FX" => 0x12_00A0,
+        "FA" => 0x1F_01FF,
+        "GR" => 0x8000_0000,
+        "GX" => 0x2000_0000,
+        "GW" => GENERIC_WRITE,
+        "GA" => 0x1000_0000,
+        "RC" => 0x2_0000,
+        "SD" => DELETE,
+        "WD" => 0x4_0000,
+        "WO" => 0x8_0000,
+        "CC" => 0x1,
+        "DC" => 0x2,
+        "LC" => 0x4,
+        "SW" => 0x8,
+        "RP" => 0x10,
+        "WP" => 0x20,
+        "DT" => DELETE_CHILD,
+        "LO" => 0x80,
+        "CR" => 0x100,
+        _ => u32::MAX,
+    };
+    pairs(text).fold(0, |all, pair| all | right(pair))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rights of `C:\Program Files`, of `C:\`, and of folders that users can write to.
+    #[test]
+    fn users_who_may_change_a_library_are_found() {
+        let installer = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464";
+        let programs = format!(
+            "O:{installer}D:PAI(A;;FA;;;{installer})(A;CIIO;GA;;;{installer})(A;;0x1301bf;;;SY)\
+             (A;OICIIO;GA;;;SY)(A;;0x1301bf;;;BA)(A;OICIIO;GA;;;BA)(A;;0x1200a9;;;BU)\
+             (A;OICIIO;GXGR;;;BU)(A;OICIIO;GA;;;CO)"
+        );
+        let root = "O:SYD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;;LC;;;AU)\
+                    (A;OICIIO;SDGXGWGR;;;AU)";
+        for (descriptor, rights, expected) in [
+            (&*programs, CHANGE_FILE, None),
+            (&*programs, CHANGE_FOLDER, None),
+            (root, REPLACE_FOLDER, None),
+            ("O:BAD:(A;ID;FA;;;SY)(A;ID;FA;;;BA)(A;ID;0x1301bf;;;AU)", CHANGE_FILE, Some("AU")),
+            ("O:BAD:(A;;FA;;;BA)(A;;FW;;;WD)", CHANGE_FILE, Some("WD")),
+            ("O:BAD:(A;;FA;;;BA)(A;;FRFX;;;WD)", CHANGE_FILE, None),
+            ("O:BAD:(D;;FA;;;WD)(A;;FA;;;BA)", CHANGE_FILE, None),
+            ("O:BAD:(A;;CCDCLC;;;BU)", CHANGE_FOLDER, Some("BU")),
+            ("O:BAD:(A;;CCLC;;;BU)", CHANGE_FOLDER, None),
+            ("O:BAD:(A;;??;;;BU)", CHANGE_FOLDER, Some("BU")),
+            (
+                "O:S-1-5-21-1-2-3-1001D:(A;;FA;;;BA)",
+                CHANGE_FILE,
+                Some("its owner S-1-5-21-1-2-3-1001"),
+            ),
+            ("O:S-1-5-21-1-2-3-1000G:BUD:(A;;FA;;;S-1-5-21-1-2-3-1000)", CHANGE_FILE, None),
+            ("O:BAD:NO_ACCESS_CONTROL", CHANGE_FILE, Some("everybody")),
+            ("O:BA", CHANGE_FILE, Some("everybody")),
+            ("", CHANGE_FILE, Some("its owner (unknown)")),
+        ] {
+            let me = Some("S-1-5-21-1-2-3-1000");
+            let found = untrusted(descriptor, rights, me);
+            assert_eq!(found.as_deref(), expected, "{descriptor} {rights:#x}");
+        }
+    }
+
+    #[test]
+    fn library_that_everybody_may_write_is_refused() {
+        if !crate::is_wine() {
+            eprintln!("this test changes the mode of a file, as Wine shows it");
+            return;
+        }
+        // Wine shows the folders of Unix below Z:, and makes their lists from the modes.
+        let name = format!("perfhive-trust-{}", std::process::id());
+        let folder = Path::new(r"Z:\tmp").join(&name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let library = folder.join("shop.dll");
+        std::fs::write(&library, "x").unwrap();
+        let chmod = |mode: &str, file: &str| {
+            let path = format!("/tmp/{name}{file}");
+            let args = ["/wait", "/unix", "/bin/chmod", mode, &path];
+            assert!(std::process::Command::new("start").args(args).status().unwrap().success());
+        };
+        let mut tested = Vec::new();
+        for (of_folder, of_file) in [("755", "644"), ("755", "666"), ("777", "644")] {
+            chmod(of_folder, "");
+            chmod(of_file, "/shop.dll");
+            tested.push(test(&library).map_err(|error| error.to_string()));
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(tested[0], Ok(()));
+        for (result, place) in tested.into_iter().skip(1).zip(["shop.dll may", &name]) {
+            let error = result.unwrap_err();
+            assert!(error.contains("may be changed by") && error.contains(place), "{error}");
+        }
+    }
+}
