@@ -45,7 +45,8 @@ pub use time::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
 
 use crate::{OpenOptions, SharedSource, SourceAddress};
 use perfhive_engine::{
-    Ask, Cached, Catalogue, ProviderStatus, Recording, Snapshot, Source, SourceError, TitleDatabase,
+    Ask, Cached, Catalogue, ObjectQuery, ProviderStatus, Recording, Snapshot, Source, SourceError,
+    TitleDatabase,
 };
 use perfhive_format::LanguageId;
 use std::sync::Arc;
@@ -172,7 +173,7 @@ impl<S: Source> Source for WholeSamples<S> {
     }
 
     fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
-        self.0.collect(&Ask::everything().until(ask.until), out)
+        self.0.collect(&Ask { objects: ObjectQuery::Global, ..ask.clone() }, out)
     }
 
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
@@ -199,7 +200,6 @@ impl<S: Source> Source for WholeSamples<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perfhive_engine::ObjectQuery;
 
     #[test]
     fn every_call_is_handed_through_with_its_ask_and_a_collection_is_of_everything() {

@@ -292,7 +292,7 @@ fn entries_of_proc_that_are_no_processes() {
     for (key, value) in whole.iter().filter(|((o, n, _), _)| *o != 2 && !n.ends_with("_Total")) {
         assert_eq!(now.get(key), Some(value), "{key:?}");
     }
-    assert_eq!(look.names(230), ["Idle", "hurt", "whole", "idle", "_Total"]);
+    assert_eq!(look.names(230), ["Idle", "hurt", "whole", "idle (23)", "_Total"]);
 }
 
 /// `stat` of the kernels from 2.4 on: the line of a processor grew from four
