@@ -10,7 +10,7 @@ pub(crate) use security::{descriptor, own_user};
 pub(crate) use write::profile_string;
 pub(crate) use write::{LoadPerf, Value, report_event};
 
-use crate::native::Class;
+use crate::native::information::Class;
 use crate::wine::Layout;
 use core::ffi::c_void;
 use perfhive_registry::codes::{BAD_LENGTH, MORE_DATA, SUCCESS};

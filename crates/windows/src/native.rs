@@ -14,7 +14,7 @@
 //! since the machine's start that is still zero, is one that this system does not fill: Wine has
 //! many of them. No definition has it then.
 
-mod information;
+pub(crate) mod information;
 mod layout;
 // Where the repository is, which is missing under Wine.
 #[cfg(all(test, not(windows)))]

@@ -6,7 +6,7 @@ mod trust;
 
 use crate::allot;
 use crate::ffi::{self, Key, Value};
-use crate::winreg::Local;
+use crate::winreg::{Local, MARK, MARKED};
 use library::library;
 use load::{load, unload};
 use perfhive_contract::{
@@ -23,10 +23,6 @@ use std::time::Duration;
 
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
-/// The value that marks a registration of perfhive's. Other registrations are neither replaced nor
-/// removed.
-pub(crate) const MARK: &str = "Registered By";
-pub(crate) const MARKED: &str = "perfhive";
 /// The value that is not 0 for a disabled provider: written by Windows after failed tests, or by an
 /// administrator.
 const DISABLED: &str = "Disable Performance Counters";

@@ -2,7 +2,6 @@
 
 use crate::ffi::{self, Key};
 use crate::readers::Readers;
-use crate::register::{MARK, MARKED};
 use crate::wine::Layout;
 use perfhive_engine::SourceError;
 use perfhive_format::TitleIndex;
@@ -60,6 +59,11 @@ pub fn local_relay(name: &str, patience: Duration) -> Result<Relay, SourceError>
 pub fn remote_relay(name: &str, host: &str, patience: Duration) -> Result<Relay, SourceError> {
     Relay::over_line(name, dialer(host, patience.min(HANGS)), ffi::user_language(), patience)
 }
+
+/// The value that marks a registration of perfhive's. Other registrations are neither replaced nor
+/// removed.
+pub(crate) const MARK: &str = "Registered By";
+pub(crate) const MARKED: &str = "perfhive";
 
 struct Names {
     last_counter: ValueName,

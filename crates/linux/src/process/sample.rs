@@ -344,3 +344,45 @@ impl Summed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::PROCESS;
+
+    /// With every counter wanted, the values stand at the places of the table.
+    #[test]
+    fn places_are_those_of_the_table() {
+        for (place, name) in [
+            (at::ALL, "% Processor Time"),
+            (at::USER, "% User Time"),
+            (at::KERNEL, "% Privileged Time"),
+            (at::ELAPSED, "Elapsed Time"),
+            (at::PID, "ID Process"),
+            (at::PARENT, "Creating Process ID"),
+            (at::FAULTS, "Page Faults/sec"),
+            (at::VIRTUAL_BYTES, "Virtual Bytes"),
+            (at::THREADS, "Thread Count"),
+            (at::MAJOR_FAULTS, "Major Faults/sec"),
+        ] {
+            assert_eq!(PROCESS.counters[place].name, name);
+        }
+        assert_eq!(PROCESS.counters.len(), MOST);
+        let counts = ThreadSums { apart: true, waiting: true, delay: true };
+        let wanted = ProcessColumns {
+            schedule: true,
+            handles: true,
+            peaks: true,
+            swap: true,
+            counts,
+            descriptors: true,
+            threads: false,
+        };
+        // Counts that only grow are those of which two samples make a value.
+        let growing: Vec<usize> = growing(wanted).into_iter().flatten().collect();
+        for (place, counter) in PROCESS.counters.iter().enumerate() {
+            let two_samples = counter.spec().counter_type.samples() == 2;
+            assert_eq!(growing.contains(&place), two_samples, "{}", counter.name);
+        }
+    }
+}
