@@ -19,7 +19,19 @@ pub(crate) struct Hangs {
     queries: Vec<ObjectQuery>,
     objects: Vec<TitleIndex>,
     probe: Duration,
+    /// How often something hung, and again soon after it was asked for again.
+    times: u32,
+    /// Whether what hangs now is counted.
+    is_counted: bool,
+    /// The newest hang.
+    last: Option<Instant>,
+    /// When all calls had returned.
+    returned: Option<Instant>,
 }
+
+/// The pause before a provider that hung twice is asked again; it doubles with each further hang.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 impl Default for Hangs {
     fn default() -> Self {
@@ -30,7 +42,9 @@ impl Default for Hangs {
 impl Hangs {
     /// No hang so far; a provider that is asked alone has the time `probe`.
     pub(crate) fn with_probe(probe: Duration) -> Self {
-        Self { queries: Vec::new(), objects: Vec::new(), probe }
+        let (queries, objects) = (Vec::new(), Vec::new());
+        let (last, returned) = (None, None);
+        Self { queries, objects, probe, times: 0, is_counted: false, last, returned }
     }
 
     /// The time of a provider that is asked alone.
@@ -62,6 +76,24 @@ impl Hangs {
                 self.queries.clear();
             }
             self.queries.push(query.clone());
+            self.hung(Instant::now());
+        }
+    }
+
+    /// Counts a hang, once for all that hangs at the same time.
+    fn hung(&mut self, now: Instant) {
+        if !std::mem::replace(&mut self.is_counted, true) {
+            let is_recent = |last: Instant| now.saturating_duration_since(last) < 2 * LONGEST_PAUSE;
+            self.times = if self.last.is_some_and(is_recent) { self.times + 1 } else { 1 };
+        }
+        (self.last, self.returned) = (Some(now), None);
+    }
+
+    /// The pause between the return of all calls and the next attempt: none after the first hang.
+    fn pause(&self) -> Duration {
+        match self.times {
+            0 | 1 => Duration::ZERO,
+            times => (FIRST_PAUSE * 2u32.pow((times - 2).min(6))).min(LONGEST_PAUSE),
         }
     }
 
@@ -77,15 +109,27 @@ impl Hangs {
         }
     }
 
-    /// Whether all calls have returned.
-    pub(crate) fn are_over(&self, registry: &mut dyn PerfRegistry) -> bool {
+    /// Whether all calls have returned, and the pause after that is over.
+    pub(crate) fn are_over(&mut self, registry: &mut dyn PerfRegistry) -> bool {
         let is_any = !self.queries.is_empty() || !self.objects.is_empty();
-        is_any && registry.hanging() == 0
+        is_any && registry.hanging() == 0 && self.is_pause_over(Instant::now())
     }
 
+    fn is_pause_over(&mut self, now: Instant) -> bool {
+        let returned = *self.returned.get_or_insert(now);
+        now.saturating_duration_since(returned) >= self.pause()
+    }
+
+    /// Forgets what hung, so that it is asked for again.
     pub(crate) fn forget(&mut self) {
+        self.is_counted = false;
         self.queries.clear();
         self.objects.clear();
+    }
+
+    /// Forgets how often it hung: a registration has changed.
+    pub(crate) fn forget_times(&mut self) {
+        (self.times, self.last, self.returned) = (0, None, None);
     }
 
     /// Forgets the objects, whose indexes may have new owners.
@@ -139,5 +183,36 @@ impl Watch {
 
     pub(crate) fn end(&mut self) {
         self.services.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A slow provider, which hangs each time that it is asked again, is asked less and less often.
+    #[test]
+    fn pause_doubles_with_each_hang_and_ends_with_a_long_rest() {
+        let mut hangs = Hangs::default();
+        let mut now = Instant::now();
+        let second = Duration::from_secs(1);
+        let mut round = |rest: Duration| {
+            now += rest;
+            hangs.hung(now);
+            hangs.queries.push(ObjectQuery::Global);
+            now += second;
+            let returned = now;
+            while !hangs.is_pause_over(now) {
+                now += second;
+            }
+            hangs.forget();
+            now.duration_since(returned).as_secs()
+        };
+        let pauses: Vec<u64> = (0..10).map(|_| round(second)).collect();
+        assert_eq!(pauses, [0, 5, 10, 20, 40, 80, 160, 300, 300, 300]);
+        assert_eq!(round(3 * LONGEST_PAUSE), 0);
+        assert_eq!(round(second), 5);
+        hangs.forget_times();
+        assert_eq!(hangs.pause(), Duration::ZERO);
     }
 }

@@ -429,6 +429,7 @@ impl RegistrySource {
         let is_other = self.watch.is_other(&mut *self.registry);
         if is_other {
             self.outdate();
+            self.hangs.forget_times();
         }
         if is_over || is_other {
             self.hangs.forget();
