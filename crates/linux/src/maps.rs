@@ -215,9 +215,7 @@ impl Maps {
                 continue;
             };
             if reader.is_late() {
-                let left = self.listed.len() - process;
-                let what = format_args!("maps of {left} processes were not read");
-                self.faults.object(format_args!("the deadline passed: {what}"));
+                self.faults.object("the deadline passed: the maps of some processes were not read");
                 break;
             }
             match self.read_maps(reader, pid) {

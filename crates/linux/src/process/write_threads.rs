@@ -62,11 +62,10 @@ impl ThreadWriter<'_> {
         let idle_time = self.totals.sum.idle;
         writing.total.add(&Sample::new([idle_time, 0, idle_time, 0, 0, 0, 0, 0]));
         self.bpf.begin_threads();
-        for (at, owner) in self.owners.iter().enumerate() {
+        for owner in self.owners {
             if self.files.reader.is_late() {
-                let left = self.owners.len() - at;
-                let what = format_args!("threads of {left} processes were not read");
-                self.files.faults.object(format_args!("the deadline passed: {what}"));
+                let message = "the deadline passed: the threads of some processes were not read";
+                self.files.faults.object(message);
                 writing.complete = false;
                 break;
             }
