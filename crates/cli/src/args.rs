@@ -501,6 +501,10 @@ pub(crate) struct Check {
     #[arg(long)]
     pub(crate) processes: bool,
 
+    /// A file or folder that the library reads, as in register; may be given several times
+    #[arg(long, value_name = "PATH", hide = cfg!(windows))]
+    pub(crate) reads: Vec<PathBuf>,
+
     /// Also ask for its objects of another machine; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) machine: Vec<String>,

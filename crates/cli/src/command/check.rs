@@ -59,6 +59,7 @@ mod supported {
             registration.memory_limit = Some(u64::from(mib) << 20);
         }
         registration.processes |= args.processes;
+        registration.reads.extend(args.reads.iter().cloned());
         let verdict = extension::check_with(&registration, &extension::options(), &args.machine);
         let output = Output::new(global);
         let mut text = String::new();

@@ -54,8 +54,13 @@ fn serve() -> Result<(), Errno> {
         let response = match (request, &library) {
             (Some(Request::Open(request)), None) => {
                 let note = confine(&request)?;
-                let (response, loaded) = calls::open(&request);
+                let (mut response, loaded) = calls::open(&request);
                 library = loaded;
+                // What the process may not do may be why.
+                if let (Some(failure), Some(note)) = (&mut response.failure, &note) {
+                    failure.push_str("; ");
+                    failure.push_str(note);
+                }
                 Response { note, ..response }
             }
             (Some(Request::Collect { id, lane, room, value }), Some(library)) => {

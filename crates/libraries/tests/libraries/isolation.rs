@@ -144,6 +144,29 @@ fn hostile_library_reads_public_files_and_changes_nothing() {
     }
 }
 
+/// Root's libraries run as nobody: one that nobody may read says so, and reads what is registered.
+#[test]
+fn private_library_of_root_says_how_it_is_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("this takes root");
+        return;
+    }
+    let folder = Folder::new("private");
+    let library = folder.compile("tests/libraries/zoo.c");
+    std::fs::set_permissions(&folder.0, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let mut registration = registration(&library, "good");
+    let seen = broker(registration.clone(), |options| options).see();
+    assert_eq!(seen.instances, None);
+    registration.reads = vec![folder.0.clone()];
+    let mut reader = broker(registration.clone(), |options| options);
+    assert_eq!(reader.see().instances, Some(2));
+    registration.reads.clear();
+    let verdict = check(&registration, &Options::new().host(host()));
+    let wrong: String = verdict.findings.iter().map(|one| one.message.clone()).collect();
+    assert!(wrong.contains("--reads PATH"), "{wrong}");
+}
+
 /// Where the system cannot refuse processes, readers, the log and `check` get a note, unless
 /// the library may start them.
 #[test]

@@ -134,8 +134,8 @@ fn become_nobody(keeps: bool) -> Result<(), Errno> {
 fn unreadable(library: &Path) -> Option<String> {
     let error = File::open(library).err()?;
     Some(format!(
-        "it runs as the user nobody, who may not read it ({error}): let others read the library and \
-         its folders, or register what it reads with --reads"
+        "it runs as the user nobody, who may not read the library ({error}): let others read it and \
+         its folders, or name what it reads with --reads PATH"
     ))
 }
 
