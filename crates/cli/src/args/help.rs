@@ -21,6 +21,7 @@ fn for_windows(text: &str) -> String {
         ),
     ];
     let mut all: Vec<String> = Vec::new();
+    let mut has_percent = false;
     for line in text.lines() {
         // These lines have no counterpart on Windows.
         if ["$(", "sudo "].iter().any(|word| line.contains(word)) {
@@ -37,7 +38,13 @@ fn for_windows(text: &str) -> String {
         for (there, here) in WORDS {
             line = line.replace(there, here);
         }
+        has_percent |= is_command && line.contains('%');
         all.push(line);
+    }
+    if has_percent {
+        all.push(
+            "\nIn a batch file each percent sign is written twice: %% Processor Time.".to_string(),
+        );
     }
     all.join("\n")
 }
@@ -367,6 +374,8 @@ mod tests {
             for_windows("The user's:\n  perfhive get '\\A\\B' \\\n      --titles 'a b'"),
             "The user's:\n  perfhive get \"\\A\\B\" ^\n      --titles \"a b\""
         );
+        // `cmd.exe` takes % in a batch file for a variable.
+        assert!(for_windows("  perfhive get '\\A\\% B'").ends_with("twice: %% Processor Time."));
         for text in [ABOUT, EXAMPLES, MANUAL, LIST, EXPLAIN, GET, WATCH, UNREGISTER, CHECK, ENUM]
             .into_iter()
             .chain([WORKSET, PS, SENSORS, MEASURE, CAPTURE, DUMP])
