@@ -85,9 +85,7 @@ pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     }
     // The kernel counts a user's threads in each namespace by themselves, and those of nobody
     // are few. A namespace would take the capability away.
-    if reads_all || own_user_namespace().is_ok() {
-        limit(Resource::Nproc, MOST_THREADS)?;
-    }
+    let is_counted = reads_all || own_user_namespace().is_ok() && counts_by_namespace();
     limit(Resource::As, request.memory_limit)?;
     // Limits files in memory, which the address space does not count. A library that writes
     // past the limit gets an error, as on a full disk.
@@ -109,6 +107,9 @@ pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     }
     notes.extend(unreadable(&request.library));
     reader.map_or(Ok(()), end_with_reader)?;
+    if is_counted {
+        limit(Resource::Nproc, MOST_THREADS)?;
+    }
     let mut filtered = nothing_of_others(std::env::consts::ARCH);
     if !request.processes {
         filtered = filtered.and_then(|()| one_process(std::env::consts::ARCH));
@@ -153,6 +154,16 @@ fn own_user_namespace() -> Result<(), Errno> {
     let _ = std::fs::write("/proc/self/uid_map", format!("{0} {0} 1", user.as_raw()));
     let _ = std::fs::write("/proc/self/gid_map", format!("{0} {0} 1", group.as_raw()));
     Ok(())
+}
+
+/// Whether the kernel counts the threads of a user in each namespace by themselves (Linux 5.14).
+/// Before that, the limit would be one to all threads of the user.
+fn counts_by_namespace() -> bool {
+    let system = rustix::system::uname();
+    let release = system.release().to_string_lossy();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().ok());
+    let mut next = || numbers.next().flatten().unwrap_or(0u32);
+    (next(), next()) >= (5, 14)
 }
 
 /// Gives up all other capabilities: root's reach every file and process, those of a namespace what
