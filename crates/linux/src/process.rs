@@ -262,7 +262,8 @@ fn add_ended(
     let Some(made) = stat.made else { return };
     let of_all = totals.sum;
     // Interrupts take time of whatever process they meet.
-    let others = of_all.interrupt.unwrap_or(0) + of_all.soft_interrupt.unwrap_or(0);
+    let soft = of_all.soft_interrupt.unwrap_or(0);
+    let others = of_all.interrupt.unwrap_or(0).saturating_add(soft);
     let kernel = [of_all.user, of_all.privileged.saturating_sub(others)];
     let [user, in_kernel] = total.times();
     let parts = [user, in_kernel.saturating_sub(of_all.idle)];
