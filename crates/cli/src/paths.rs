@@ -52,7 +52,7 @@ pub(crate) fn add_absent(query: &mut Query, absent: Vec<Absent>) -> Vec<Absent> 
     absent.into_iter().filter_map(again).collect()
 }
 
-/// The failure of a command all of whose paths are absent.
+/// The failure of a command that has no path with an object.
 pub(crate) fn fail_if_all_absent(added: Vec<Added>) -> Result<Vec<Added>, Failure> {
     if added.iter().any(Result::is_ok) {
         return Ok(added);

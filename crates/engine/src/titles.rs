@@ -198,8 +198,8 @@ impl TitleSet {
     }
 
     /// Loads several languages, the shown one first. A language that the source does not
-    /// have is left out; English that is missing so is [assumed](TitleDatabase::is_assumed). So is a language with an unreadable list, whose error
-    /// [`lacks`](Self::lacks) returns: names in other languages are of use without it.
+    /// have is left out, and so is one with an unreadable list; [`lacks`](Self::lacks) returns
+    /// its error. Missing English is [assumed](TitleDatabase::is_assumed).
     ///
     /// # Errors
     /// Where no language is left, and where one is late.

@@ -58,7 +58,7 @@ mod windows {
     const LOADING: usize = 161;
     const PROCESSES: usize = 8;
     const WARM_UP: usize = 20;
-    /// The number of samples whose allocations are counted, in each process.
+    /// The number of samples, in each process, in which allocations are counted.
     const COUNTED: usize = 20;
     /// The argument that starts such a process, before the object's index.
     const LOADED_EACH_TIME: &str = "--loaded-each-time";

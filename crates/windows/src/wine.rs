@@ -1,4 +1,4 @@
-//! Repairs Wine's replies, whose objects do not begin where the header says.
+//! Repairs replies of Wine: their objects do not begin where the header says.
 //!
 //! Every Wine to date writes the objects `sizeof(PERF_DATA_BLOCK)` bytes, 88, too far: it adds the
 //! header's length to a pointer that is already behind the header. `HeaderLength` and

@@ -155,7 +155,8 @@ fn hostile_library_reads_public_files_and_changes_nothing() {
     }
 }
 
-/// Root's libraries run as nobody: one that nobody may read says so, and reads what is registered.
+/// Root's libraries run as nobody: one that it may not read says so, and
+/// reads what is registered.
 #[test]
 fn private_library_of_root_says_how_it_is_read() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -14,7 +14,7 @@ struct Seen<const N: usize> {
     counts: [u64; N],
 }
 
-/// The counts of all that ended, and what is needed to find out who ended. The keys must be met in
+/// The counts of all that ended, and what is needed to find out which ended. The keys must be met in
 /// ascending order.
 pub(super) struct Ended<const N: usize> {
     /// By ascending key.
@@ -184,7 +184,7 @@ mod tests {
         ended.begin();
         ended.meet_unchanged(4);
         assert_eq!(ended.end(true), [72]);
-        // One whose count cannot be read any more keeps it.
+        // A count that cannot be read any more is kept.
         ended.begin();
         ended.meet(4, 1, |_| None);
         assert_eq!(ended.end(true), [72]);

@@ -1,4 +1,4 @@
-//! Who may change a file, as Windows tells it.
+//! Owner and access control list of a file.
 
 use perfhive_registry::ValueName;
 use std::ptr::null_mut;

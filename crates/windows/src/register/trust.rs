@@ -21,7 +21,7 @@ const RIGHTS: u32 = 0x4_0000 | 0x8_0000 | 0x1000_0000;
 const GENERIC_WRITE: u32 = 0x4000_0000;
 
 /// Those who may change everything anyway: the system, administrators, the built-in administrator,
-/// the installer of Windows, and the owner, who is tested by itself.
+/// the installer of Windows, and the owner, which is tested by itself.
 const TRUSTED: [&str; 9] = [
     "SY",
     "S-1-5-18",
@@ -55,7 +55,9 @@ pub(super) fn test(library: &Path) -> Result<(), RegisterError> {
         };
         let shown = path.display();
         let descriptor = ffi::descriptor(&path.to_string_lossy()).map_err(|code| {
-            invalid(format!("who may change {shown} cannot be read (Windows error {code})"))
+            invalid(format!(
+                "the access control list of {shown} cannot be read (Windows error {code})"
+            ))
         })?;
         if let Some(user) = untrusted(&descriptor, rights, me.as_deref()) {
             return Err(invalid(format!(
@@ -69,7 +71,7 @@ pub(super) fn test(library: &Path) -> Result<(), RegisterError> {
 }
 
 /// The first user or group, other than those trusted, to which a descriptor gives one of the
-/// rights; a descriptor that is not understood trusts nobody.
+/// rights; a descriptor that is not understood trusts no user.
 fn untrusted(descriptor: &str, rights: u32, me: Option<&str>) -> Option<String> {
     let is_trusted = |sid: &str| TRUSTED.contains(&sid) || me == Some(sid);
     let owner = descriptor.strip_prefix("O:").map(|rest| until(rest, &["G:", "D:", "S:"]));

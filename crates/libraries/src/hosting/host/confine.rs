@@ -70,7 +70,7 @@ pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let mut notes = Vec::new();
     let is_root = rustix::process::geteuid().is_root();
-    // Root's library reads what it is registered for, whoever owns that.
+    // Root's library reads what it is registered for, whatever its owner.
     let reads_all = is_root && !request.reads.is_empty();
     if is_root && let Err(error) = become_nobody(reads_all) {
         notes.push(format!("it may read root's own files ({error})"));
@@ -135,7 +135,7 @@ fn become_nobody(keeps: bool) -> Result<(), Errno> {
 fn unreadable(library: &Path) -> Option<String> {
     let error = File::open(library).err()?;
     Some(format!(
-        "it runs as the user nobody, who may not read the library ({error}): let others read it and \
+        "it runs as the user nobody, without the right to read the library ({error}): let others read it and \
          its folders, or name what it reads with --reads PATH"
     ))
 }
@@ -254,7 +254,7 @@ fn refuse(
 }
 
 /// Has the kernel refuse to trace other processes, to read or write their memory, to change
-/// namespaces, and to change whose files are and who may read them.
+/// namespaces, and to change owners and modes of files.
 fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     let calls = [
         libc::SYS_ptrace,
