@@ -1,6 +1,7 @@
 //! Owned blocks and the sets of objects read from them.
 
-use crate::error::{Fault, FaultKind};
+use crate::ask::ObjectQuery;
+use crate::error::{Fault, FaultKind, SourceError};
 use crate::kept_faults::KeptFaults;
 use perfhive_format::{
     BlockHead, BlockWriter, Clocks, DataBlock, Instance, ParseError, PerfObject, SystemTime,
@@ -445,6 +446,22 @@ impl Snapshot {
         self.add(|this| {
             let fault = this.kept().make(kind, provider, (None, None), message);
             this.faults.push(fault);
+        });
+    }
+
+    /// Adds the fault of a source that failed, for each object that it was asked for. It is formatted
+    /// only if the last collections did not have it.
+    pub fn push_source_failed(&mut self, asked: &ObjectQuery, error: &SourceError) {
+        self.add(|this| {
+            let mut push = |object| {
+                let (kind, source) = (FaultKind::SourceFailed, error.source_name());
+                let fault = this.kept().make(kind, source, (object, None), error.message());
+                this.faults.push(fault);
+            };
+            match asked {
+                ObjectQuery::Indexes(list) => list.iter().for_each(|name| push(Some(*name))),
+                _ => push(None),
+            }
         });
     }
 

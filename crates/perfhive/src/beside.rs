@@ -1,21 +1,22 @@
 //! A source with published objects beside its own.
 
 use perfhive_engine::{
-    Ask, Broker, CHOSEN_INDEXES, Catalogue, Fault, FaultKind, NO_OBJECT, ObjectQuery,
-    ProviderStatus, Snapshot, Source, SourceError, SourceErrorKind, TitleDatabase, TitleSet,
+    Ask, Broker, CHOSEN_INDEXES, Catalogue, NO_OBJECT, ObjectQuery, ProviderStatus, Snapshot,
+    Source, SourceError, SourceErrorKind, TitleDatabase, TitleSet,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// The objects of two sources: on Windows those of the registry (the first source) and those that
 /// programs publish in shared memory (the second source), which the registry does not know.
 ///
 /// Published objects have indexes from [`CHOSEN_INDEXES`] on, where no registry allots any: the
 /// index tells the source of an object. If one source fails, the objects of the other are returned,
-/// with a fault. If the first source is late, its error is returned: half of the objects is no
-/// answer.
+/// with a fault.
+///
+/// Deadlines decide nothing here: the whole is used inside a [`Worker`](perfhive_engine::Worker), and
+/// the calls of the first source have timeouts of their own.
 ///
 /// # Names
 ///
@@ -24,9 +25,8 @@ use std::time::Instant;
 ///
 /// The first source is asked for the objects of published names only. It can tell if it lists the
 /// object, if the name is in none of its title lists, or if it answers that no object can be read
-/// (a registry that is broken for good has no objects, so their names are free). A late answer, a
-/// provider that hangs, and a late title list tell nothing: then the verdict of before stays, and a
-/// new name is refused. The names are asked for again when the generation of the first source
+/// (a registry that is broken for good has no objects, so their names are free). A provider or a title
+/// list that times out tells nothing: then the verdict of before stays, and a new name is refused. The names are asked for again when the generation of the first source
 /// changes, and, after an incomplete answer, with each look at the catalogue. Samples do not ask: a
 /// provider that hangs would cost each of them its deadline.
 pub(crate) struct Beside<A, B> {
@@ -36,8 +36,6 @@ pub(crate) struct Beside<A, B> {
     /// allocations.
     asked: [Ask; 2],
     answer: Snapshot,
-    /// The last fault of a source that failed; kept for its text.
-    lost: Option<Fault>,
     catalogue: Option<MergedCatalogue>,
     /// The generations of both sources at the last look.
     generations: Option<[u64; 2]>,
@@ -88,7 +86,6 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             second,
             asked: [nothing(), nothing()],
             answer: Snapshot::new(),
-            lost: None,
             catalogue: None,
             generations: None,
             names: HashMap::new(),
@@ -116,8 +113,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
     }
 
     /// The generations of both sources; of one that does not answer, that of the last look.
-    fn generations(&mut self, until: Option<Instant>) -> [u64; 2] {
-        let ask = Ask::nothing().until(until);
+    fn generations(&mut self) -> [u64; 2] {
+        let ask = Ask::nothing();
         let [mine, theirs] = self.generations.unwrap_or_default();
         let now = |catalogue: Result<Arc<Catalogue>, SourceError>, before| {
             catalogue.map_or(before, |catalogue| catalogue.generation)
@@ -127,16 +124,16 @@ impl<A: Source, B: Yielding> Beside<A, B> {
 
     /// Judges the published names where a generation changed, or, for a look at the catalogue,
     /// where some are open. Answers the generation.
-    fn look(&mut self, is_for_catalogue: bool, until: Option<Instant>) -> u64 {
-        let now = self.generations(until);
+    fn look(&mut self, is_for_catalogue: bool) -> u64 {
+        let now = self.generations();
         let is_other = self.generations != Some(now);
         if is_other || is_for_catalogue && !self.is_settled {
             if is_other {
-                self.learn_names(until);
+                self.learn_names();
                 self.is_settled &= self.generations.is_some_and(|[first, _]| first == now[0]);
             }
             if !self.is_settled {
-                self.is_settled = self.judge_names(until).is_some();
+                self.is_settled = self.judge_names().is_some();
             }
             let having = |verdict| {
                 let names = self.names.iter().filter(move |(_, known)| **known == verdict);
@@ -145,7 +142,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             let (taken, unknown) = (having(Verdict::Taken), having(Verdict::Unknown));
             self.second.reserve(&taken, &unknown);
             // Looking for objects and refusing names may have changed either.
-            let now = self.generations(until);
+            let now = self.generations();
             self.generation += u64::from(is_other || self.generations != Some(now));
             self.generations = Some(now);
         }
@@ -153,8 +150,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
     }
 
     /// Adds the names that are published, in all their languages.
-    fn learn_names(&mut self, until: Option<Instant>) {
-        let ask = Ask::everything().until(until);
+    fn learn_names(&mut self) {
+        let ask = Ask::everything();
         let Ok(theirs) = self.second.catalogue(&ask) else { return };
         let mut published: Vec<String> = Vec::new();
         for language in &theirs.languages {
@@ -177,11 +174,11 @@ impl<A: Source, B: Yielding> Beside<A, B> {
 
     /// Asks the first source for the objects of all published names. `None` where it could not
     /// answer for all of them.
-    fn judge_names(&mut self, until: Option<Instant>) -> Option<()> {
+    fn judge_names(&mut self) -> Option<()> {
         if self.names.is_empty() {
             return Some(());
         }
-        let nothing = Ask::nothing().until(until);
+        let nothing = Ask::nothing();
         let mine = match self.first.catalogue(&nothing) {
             Ok(mine) => mine,
             Err(error) if error.is_transient() => return None,
@@ -190,10 +187,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
                 return Some(());
             }
         };
-        let is_broken = self.first.catalogue(&Ask::objects(&[NO_OBJECT]).until(until)).is_err();
-        if is_broken && nothing.is_over() {
-            return None;
-        }
+        let is_broken = self.first.catalogue(&Ask::objects(&[NO_OBJECT])).is_err();
         let mut titles = TitleSet::default();
         for language in &mine.languages {
             // After a late list, the others are not waited for.
@@ -210,14 +204,13 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             let has = |mine: Arc<Catalogue>| meant.iter().any(|one| mine.object(*one).is_some());
             let answer = match meant.is_empty() {
                 true => Ok(false),
-                false => self.first.catalogue(&Ask::objects(&meant).until(until)).map(has),
+                false => self.first.catalogue(&Ask::objects(&meant)).map(has),
             };
             match answer {
                 Ok(true) => *verdict = Verdict::Taken,
                 Ok(false) if is_late => settled = None,
                 Ok(false) if is_partial => *verdict = verdict.without_owner(),
                 Ok(false) => *verdict = Verdict::Free,
-                Err(_) if nothing.is_over() => return None,
                 Err(_) if is_broken => *verdict = verdict.without_owner(),
                 Err(_) => settled = None,
             }
@@ -240,24 +233,6 @@ fn is_for_none(ask: &Ask, theirs: &Catalogue) -> bool {
     !list.is_empty() && list.iter().all(|name| theirs.object(*name).is_none())
 }
 
-/// Adds the fault of a source that failed, for each object that it was asked for.
-fn add_faults(error: &SourceError, asked: &Ask, known: &mut Option<Fault>, out: &mut Snapshot) {
-    let is_it = |fault: &Fault| {
-        *fault.message == *error.message() && *fault.provider == *error.source_name()
-    };
-    let fault = match known.take().filter(is_it) {
-        Some(fault) => fault,
-        None => Fault::new(FaultKind::SourceFailed, error.source_name(), error.message()),
-    };
-    *known = Some(fault.clone());
-    match &asked.objects {
-        ObjectQuery::Indexes(list) => {
-            list.iter().for_each(|name| out.push_fault(fault.clone().of_object(*name)));
-        }
-        _ => out.push_fault(fault),
-    }
-}
-
 impl<A: Source, B: Yielding> Source for Beside<A, B> {
     fn name(&self) -> &str {
         self.first.name()
@@ -266,7 +241,7 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
     fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         if self.generations.is_none() {
-            self.look(false, request.until);
+            self.look(false);
         }
         let [first, second] = match &request.objects {
             ObjectQuery::Indexes(wanted) => self.divide(request, wanted),
@@ -288,11 +263,11 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
         let theirs = self.second.collect(for_second, &mut self.answer);
         match (mine, theirs) {
             (Ok(()), Ok(())) => out.push_all_of(&self.answer),
-            (Ok(()), Err(error)) => add_faults(&error, for_second, &mut self.lost, out),
+            (Ok(()), Err(error)) => out.push_source_failed(&for_second.objects, &error),
             (Err(error), Ok(())) => {
                 out.clear();
                 out.push_all_of(&self.answer);
-                add_faults(&error, for_first, &mut self.lost, out);
+                out.push_source_failed(&for_first.objects, &error);
             }
             (Err(error), Err(_)) => return Err(error),
         }
@@ -303,14 +278,14 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let mut mine = self.first.catalogue(ask);
         // The question may have found more objects in the first source: more names are taken.
-        let generation = self.look(!ask.is_nothing(), ask.until);
+        let generation = self.look(!ask.is_nothing());
         let theirs = self.second.catalogue(ask);
         if let (Err(_), Ok(theirs), ObjectQuery::Indexes(_)) = (&mine, &theirs, &ask.objects)
             && !ask.is_nothing()
             && !is_for_none(ask, theirs)
         {
             // The other objects of the first source are listed all the same.
-            mine = self.first.catalogue(&Ask::nothing().until(ask.until)).or(mine);
+            mine = self.first.catalogue(&Ask::nothing()).or(mine);
         }
         let (mine, theirs) = match (mine, theirs) {
             (Ok(mine), Ok(theirs)) => (mine, theirs),

@@ -1,4 +1,4 @@
-//! The connection to another machine: made once, watched, and made again after it broke.
+//! The connection to another machine: made once, and made again after it broke.
 //!
 //! `RegConnectRegistryW` returns when the network gives up, which takes up to a minute: where a
 //! firewall drops packets, no answer ever comes. So a connection is made on a thread of its own
@@ -8,7 +8,6 @@
 use crate::codes::{NOT_FOUND, NOT_REACHED, SUCCESS, is_lost};
 use crate::registry::{LastTitles, PerfRegistry, RegistryKey, RegistryPart, ValueName};
 use crate::service::Service;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -22,33 +21,12 @@ const NO_THREAD: u32 = 8;
 /// Connects to the machine of a name; the error is Windows' code.
 pub type Connect<R> = Arc<dyn Fn(&str) -> Result<R, u32> + Send + Sync>;
 
-/// The state of a connection, for sources that wait for answers over it.
-#[derive(Debug)]
-pub struct Line {
-    /// The other machine.
-    pub host: String,
-    /// The timeout of the connection.
-    pub limit: Duration,
-    is_dialing: AtomicBool,
-}
-
-impl Line {
-    /// A line to a machine, without a connection so far.
-    #[must_use]
-    pub fn to(host: &str, limit: Duration) -> Self {
-        Self { host: host.to_string(), limit, is_dialing: AtomicBool::new(false) }
-    }
-
-    /// Whether a connection is being made.
-    pub fn is_dialing(&self) -> bool {
-        self.is_dialing.load(Ordering::Acquire)
-    }
-}
-
 /// Makes connections, one attempt at a time. Where an attempt does not come back, the next caller
 /// waits for its thread instead of starting a second one.
 pub struct Dialer<R> {
-    line: Arc<Line>,
+    host: String,
+    /// The timeout of an attempt.
+    limit: Duration,
     connect: Connect<R>,
     attempt: Mutex<Option<Attempt<R>>>,
 }
@@ -60,14 +38,9 @@ struct Attempt<R> {
 }
 
 impl<R: Send + 'static> Dialer<R> {
-    /// A dialer that connects with `connect` and keeps the state in `line`.
-    pub fn new(line: Arc<Line>, connect: Connect<R>) -> Self {
-        Self { line, connect, attempt: Mutex::new(None) }
-    }
-
-    /// The state of the connection.
-    pub fn line(&self) -> Arc<Line> {
-        Arc::clone(&self.line)
+    /// A dialer that connects to `host` with `connect`; an attempt has the timeout `limit`.
+    pub fn new(host: &str, limit: Duration, connect: Connect<R>) -> Self {
+        Self { host: host.to_string(), limit, connect, attempt: Mutex::new(None) }
     }
 
     /// A connection, possibly one that an earlier attempt made too late.
@@ -81,29 +54,26 @@ impl<R: Send + 'static> Dialer<R> {
             Some(attempt) => attempt,
             None => self.start().ok_or(NO_THREAD)?,
         };
-        self.line.is_dialing.store(true, Ordering::Release);
         let left = attempt.until.saturating_duration_since(Instant::now());
-        let answer = match attempt.answer.recv_timeout(left) {
+        match attempt.answer.recv_timeout(left) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Disconnected) => Err(INTERNAL),
             Err(RecvTimeoutError::Timeout) => {
                 *kept = Some(attempt);
                 Err(NOT_REACHED)
             }
-        };
-        self.line.is_dialing.store(false, Ordering::Release);
-        answer
+        }
     }
 
     fn start(&self) -> Option<Attempt<R>> {
-        let (connect, line) = (Arc::clone(&self.connect), Arc::clone(&self.line));
+        let (connect, host) = (Arc::clone(&self.connect), self.host.clone());
         let (done, answer) = sync_channel(1);
         let body = move || {
             // Where the source is gone, sending fails and the connection is closed.
-            let _ = done.send(connect(&line.host));
+            let _ = done.send(connect(&host));
         };
         thread::Builder::new().name("perfhive connect".to_string()).spawn(body).ok()?;
-        Some(Attempt { answer, until: Instant::now() + self.line.limit })
+        Some(Attempt { answer, until: Instant::now() + self.limit })
     }
 }
 
@@ -134,7 +104,7 @@ impl<R: PerfRegistry + 'static> Remote<R> {
 
 impl<R: PerfRegistry + 'static> PerfRegistry for Remote<R> {
     fn host(&self) -> Option<&str> {
-        Some(&self.dialer.line.host)
+        Some(&self.dialer.host)
     }
 
     fn connect(&mut self) -> u32 {

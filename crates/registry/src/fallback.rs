@@ -5,17 +5,15 @@
 //! denied, or a provider hangs and all others with it. Native functions still have the kernel's own
 //! numbers.
 //!
-//! The states of the first source are those of `health.rs`: undecided (asks fail), good (the second source
-//! has the objects that the first one lacks), and broken (the second source has all that it can).
+//! The states of the first source are those of [`Whole`]: undecided (no ask so far), good (the second
+//! source has the objects that the first one lacks), and broken (the second source has all that it can).
 
 mod decide;
-mod health;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
-use crate::relay::Relay;
+use crate::condition::{Event, Whole};
 use decide::Decision;
-use health::{Event, Health};
 use perfhive_engine::{
     Ask, Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Snapshot, Source, SourceError,
     SourceErrorKind, TitleDatabase,
@@ -24,22 +22,28 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// A source that answers or fails within a timeout, whatever its providers do.
+pub trait TimedSource: Source {
+    /// Sets the timeout of a call, and returns the one before.
+    fn set_timeout(&mut self, timeout: Duration) -> Duration;
+}
+
 /// A source with the objects of a first source, and of a second one those that the first one lacks.
 ///
-/// The first source works on a thread of its own, since it may hang. Its states are those of the
-/// state machine in `health.rs`. Only objects that are wanted are looked for in it, each before the first answer.
+/// The states of the first source are those of the state machine in `condition.rs`. Only objects that
+/// are wanted are looked for in it, each before the first answer.
 ///
-/// A [deadline](Ask::until) that passes before the timeout of the first source decides nothing: the
-/// ask fails, and the next one tries again. Otherwise a short deadline would switch the source of an
-/// object. Many short waits together are a timeout.
+/// A [deadline](Ask::until) decides nothing, so that a short one never switches the source of an object:
+/// the first source has its timeout. Callers with deadlines ask through a
+/// [`Worker`](perfhive_engine::Worker).
 ///
 /// Each change of source is a warning among the faults of the next answer. Samples of an object from
 /// both sources make no value together ([`Frame::origin`](perfhive_engine::Frame::origin)).
-pub struct Fallback<B> {
-    first: Relay,
+pub struct Fallback<A, B> {
+    first: A,
     second: B,
     clock: Box<dyn Fn() -> Instant + Send>,
-    health: Health,
+    whole: Whole,
     /// `None` while undecided.
     decision: Option<Decision>,
     /// Number of decisions, for the catalogue's generation.
@@ -60,8 +64,6 @@ pub struct Fallback<B> {
     catalogue: Option<MergedCatalogue>,
     /// Whether the reason of the decision was reported.
     told: bool,
-    /// The fault of an object that neither source has; kept for its text.
-    lost: Option<Fault>,
 }
 
 /// A catalogue of both sources, and the first one's that it was made of.
@@ -70,28 +72,15 @@ struct MergedCatalogue {
     merged: Arc<Catalogue>,
 }
 
-impl<B: Source> Fallback<B> {
-    /// `second` behind `first`, whose timeout for asks without a deadline is `patience`; `None` waits for
-    /// ever.
-    ///
-    /// # Errors
-    /// Where no thread can be started.
-    pub fn new(
-        first: impl Source + 'static,
-        second: B,
-        patience: Option<Duration>,
-    ) -> Result<Self, SourceError> {
-        Ok(Self::over(Relay::new(first, patience)?, second))
-    }
-
-    /// `second` behind a source that has a thread of its own.
+impl<A: TimedSource, B: Source> Fallback<A, B> {
+    /// Returns a source with the objects of `first`, and of `second` those that `first` lacks.
     #[must_use]
-    pub fn over(first: Relay, second: B) -> Self {
+    pub fn new(first: A, second: B) -> Self {
         Self {
             first,
             second,
             clock: Box::new(Instant::now),
-            health: Health::NEW,
+            whole: Whole::NEW,
             decision: None,
             decisions: 0,
             capable: Vec::new(),
@@ -103,7 +92,6 @@ impl<B: Source> Fallback<B> {
             answer: Snapshot::new(),
             catalogue: None,
             told: false,
-            lost: None,
         }
     }
 
@@ -112,15 +100,14 @@ impl<B: Source> Fallback<B> {
     /// # Errors
     /// Where the second source cannot be read.
     pub fn reason(&mut self) -> Result<Option<&str>, SourceError> {
-        self.learn_capable(None)?;
-        let all = self.capable.clone();
-        self.decide(&Ask::objects(&all))?;
+        self.learn_capable()?;
+        self.decide(&ObjectQuery::Indexes(self.capable.clone()))?;
         Ok(self.decision.as_ref().and_then(|decision| decision.reason.as_deref()))
     }
 
-    fn learn_capable(&mut self, until: Option<Instant>) -> Result<(), SourceError> {
+    fn learn_capable(&mut self) -> Result<(), SourceError> {
         if self.capable.is_empty() {
-            let theirs = self.second.catalogue(&Ask::everything().until(until))?;
+            let theirs = self.second.catalogue(&Ask::everything())?;
             self.capable = theirs.objects.iter().map(|object| object.name).collect();
         }
         Ok(())
@@ -177,7 +164,7 @@ impl<B: Source> Fallback<B> {
         divided: bool,
         out: &mut Snapshot,
     ) -> Result<bool, SourceError> {
-        let (begun, decisions) = (Instant::now(), self.decisions);
+        let decisions = self.decisions;
         let request = if divided { &self.rest } else { request };
         match self.first.collect(request, out) {
             Ok(()) => {
@@ -190,16 +177,11 @@ impl<B: Source> Fallback<B> {
                 let mut expected =
                     self.capable.iter().filter(is_wanted).filter(|name| !known.contains(name));
                 let is_complete = expected.all(|name| out.object(*name).is_some());
-                let until = request.until;
-                self.note(
-                    if is_complete { Event::Complete } else { Event::Incomplete },
-                    None,
-                    until,
-                );
+                self.note(if is_complete { Event::Complete } else { Event::Incomplete }, None);
                 Ok(self.decisions != decisions)
             }
             Err(error) => {
-                self.failed(&error, begun, request.until);
+                self.failed(&error);
                 if self.decisions != decisions {
                     return Ok(true);
                 }
@@ -208,7 +190,7 @@ impl<B: Source> Fallback<B> {
                 }
                 // The objects of the second source follow.
                 out.clear();
-                add_faults(&self.rest.objects, self.first.name(), &error, &mut self.lost, out);
+                out.push_source_failed(&self.rest.objects, &error);
                 Ok(false)
             }
         }
@@ -216,18 +198,17 @@ impl<B: Source> Fallback<B> {
 
     /// The catalogue of both sources.
     fn merged_catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
-        self.decide(ask)?;
+        self.decide(&ask.objects)?;
         let mut mine = None;
         if self.broken().is_none() {
-            let begun = Instant::now();
             match self.first.catalogue(ask) {
                 Ok(catalogue) => {
                     mine = Some(catalogue);
                     // The question may have found more objects: the catalogue has changed.
-                    self.decide(&Ask::nothing().until(ask.until))?;
+                    self.decide(&nothing())?;
                 }
                 Err(error) => {
-                    self.failed(&error, begun, ask.until);
+                    self.failed(&error);
                     if self.broken().is_none() {
                         return Err(error);
                     }
@@ -239,7 +220,7 @@ impl<B: Source> Fallback<B> {
         {
             return Ok(Arc::clone(&kept.merged));
         }
-        let theirs = self.second.catalogue(&Ask::everything().until(ask.until))?;
+        let theirs = self.second.catalogue(&Ask::everything())?;
         let mut merged = Catalogue::clone(mine.as_deref().unwrap_or(&theirs));
         let objects = self.decision.as_ref().map_or(&[][..], |decision| &decision.objects);
         for object in &theirs.objects {
@@ -261,41 +242,19 @@ impl<B: Source> Fallback<B> {
     }
 }
 
-/// Adds a fault for each object of a list.
-fn add_faults(
-    objects: &ObjectQuery,
-    source: &str,
-    why: &SourceError,
-    known: &mut Option<Fault>,
-    out: &mut Snapshot,
-) {
-    let ObjectQuery::Indexes(list) = objects else { return };
-    if list.is_empty() {
-        return;
-    }
-    let is_it = |fault: &Fault| *fault.message == *why.message();
-    let fault = match known.take().filter(is_it) {
-        Some(fault) => fault,
-        None => Fault::new(FaultKind::SourceFailed, source, why.message()),
-    };
-    *known = Some(fault.clone());
-    list.iter().for_each(|name| out.push_fault(fault.clone().of_object(*name)));
-}
-
-impl<B: Source> Source for Fallback<B> {
+impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
     fn name(&self) -> &str {
         self.first.name()
     }
 
     fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
-        let nothing = Ask::nothing().until(request.until);
         let wanted = match &request.objects {
-            ObjectQuery::Global | ObjectQuery::Indexes(_) => request,
-            ObjectQuery::Costly | ObjectQuery::Foreign(_) => &nothing,
+            wanted @ (ObjectQuery::Global | ObjectQuery::Indexes(_)) => wanted,
+            ObjectQuery::Costly | ObjectQuery::Foreign(_) => &nothing(),
         };
         // Readers ask for the generation before each sample, which decides; once is enough.
-        if self.decision.is_none() || self.is_due() || self.is_news(&wanted.objects) {
+        if self.decision.is_none() || self.is_due() || self.is_news(wanted) {
             self.decide(wanted)?;
         }
         let (mut first, mut second) = self.divide(request);
@@ -330,8 +289,7 @@ impl<B: Source> Source for Fallback<B> {
                 // None of the objects can be read: the reason is the first source's.
                 return Err(why.clone());
             }
-            let why = why.clone();
-            add_faults(&self.rest.objects, self.first.name(), &why, &mut self.lost, out);
+            out.push_source_failed(&self.rest.objects, why);
         }
         Ok(())
     }
@@ -357,15 +315,12 @@ impl<B: Source> Source for Fallback<B> {
         language: LanguageId,
         ask: &Ask,
     ) -> Result<Arc<TitleDatabase>, SourceError> {
-        self.decide(&Ask::nothing().until(ask.until))?;
+        self.decide(&nothing())?;
         let mine = match self.broken() {
             None => self.first.titles(language, ask),
             Some(why) => Err(why.clone()),
         };
-        let is_for_now = |error: &SourceError| {
-            !self.first.hangs() && (error.is_transient() || self.first.is_late())
-        };
-        if self.broken().is_none() && mine.as_ref().is_err_and(is_for_now) {
+        if self.broken().is_none() && mine.as_ref().is_err_and(SourceError::is_transient) {
             // The names may come later.
             return mine;
         }
@@ -374,7 +329,7 @@ impl<B: Source> Source for Fallback<B> {
         if let Ok(titles) = &mine
             && self
                 .second
-                .catalogue(&Ask::everything().until(ask.until))?
+                .catalogue(&Ask::everything())?
                 .objects
                 .iter()
                 .all(|one| titles.name(one.name).is_some())
@@ -406,6 +361,11 @@ impl<B: Source> Source for Fallback<B> {
         providers.extend(self.second.providers(ask)?);
         Ok(providers)
     }
+}
+
+/// A list of no objects.
+fn nothing() -> ObjectQuery {
+    ObjectQuery::Indexes(Vec::new())
 }
 
 fn is_empty(query: &ObjectQuery) -> bool {

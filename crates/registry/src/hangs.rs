@@ -1,5 +1,6 @@
 //! Providers that hang or fail, and the end of that.
 
+use crate::condition::Calls;
 use crate::parts::Failed;
 use crate::read::ReadError;
 use crate::registry::PerfRegistry;
@@ -18,20 +19,11 @@ const QUERIES: usize = 64;
 pub(crate) struct Hangs {
     queries: Vec<ObjectQuery>,
     objects: Vec<TitleIndex>,
+    /// Whether even a query for no object hung, so that each query would.
+    everything: bool,
     probe: Duration,
-    /// How often something hung, and again soon after it was asked for again.
-    times: u32,
-    /// Whether what hangs now is counted.
-    is_counted: bool,
-    /// The newest hang.
-    last: Option<Instant>,
-    /// When all calls had returned.
-    returned: Option<Instant>,
+    calls: Calls,
 }
-
-/// The pause before a provider that hung twice is asked again; it doubles with each further hang.
-const FIRST_PAUSE: Duration = Duration::from_secs(5);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 impl Default for Hangs {
     fn default() -> Self {
@@ -43,8 +35,7 @@ impl Hangs {
     /// No hang so far; a provider that is asked alone has the time `probe`.
     pub(crate) fn with_probe(probe: Duration) -> Self {
         let (queries, objects) = (Vec::new(), Vec::new());
-        let (last, returned) = (None, None);
-        Self { queries, objects, probe, times: 0, is_counted: false, last, returned }
+        Self { queries, objects, everything: false, probe, calls: Calls::NEW }
     }
 
     /// The time of a provider that is asked alone.
@@ -57,6 +48,11 @@ impl Hangs {
         &self.objects
     }
 
+    /// Whether every query hangs.
+    pub(crate) fn are_everywhere(&self) -> bool {
+        self.everything
+    }
+
     /// Whether a query is known to hang.
     pub(crate) fn knows(&self, query: &ObjectQuery) -> bool {
         let is_hanging = |name: &TitleIndex| self.objects.contains(name);
@@ -66,7 +62,7 @@ impl Hangs {
             ObjectQuery::Global | ObjectQuery::Costly => !self.objects.is_empty(),
             ObjectQuery::Foreign(_) => false,
         };
-        has || self.queries.contains(query)
+        self.everything || has || self.queries.contains(query)
     }
 
     /// Notes a query that failed, if it hung.
@@ -76,24 +72,15 @@ impl Hangs {
                 self.queries.clear();
             }
             self.queries.push(query.clone());
-            self.hung(Instant::now());
+            self.calls.timed_out(Instant::now());
         }
     }
 
-    /// Counts a hang, once for all that hangs at the same time.
-    fn hung(&mut self, now: Instant) {
-        if !std::mem::replace(&mut self.is_counted, true) {
-            let is_recent = |last: Instant| now.saturating_duration_since(last) < 2 * LONGEST_PAUSE;
-            self.times = if self.last.is_some_and(is_recent) { self.times + 1 } else { 1 };
-        }
-        (self.last, self.returned) = (Some(now), None);
-    }
-
-    /// The pause between the return of all calls and the next attempt: none after the first hang.
-    fn pause(&self) -> Duration {
-        match self.times {
-            0 | 1 => Duration::ZERO,
-            times => (FIRST_PAUSE * 2u32.pow((times - 2).min(6))).min(LONGEST_PAUSE),
+    /// Notes how a query for no object failed.
+    pub(crate) fn note_no_object(&mut self, failed: Failed) {
+        if failed == Failed::Read(ReadError::Hangs) {
+            self.everything = true;
+            self.calls.timed_out(Instant::now());
         }
     }
 
@@ -111,25 +98,20 @@ impl Hangs {
 
     /// Whether all calls have returned, and the pause after that is over.
     pub(crate) fn are_over(&mut self, registry: &mut dyn PerfRegistry) -> bool {
-        let is_any = !self.queries.is_empty() || !self.objects.is_empty();
-        is_any && registry.hanging() == 0 && self.is_pause_over(Instant::now())
-    }
-
-    fn is_pause_over(&mut self, now: Instant) -> bool {
-        let returned = *self.returned.get_or_insert(now);
-        now.saturating_duration_since(returned) >= self.pause()
+        let is_any = self.everything || !self.queries.is_empty() || !self.objects.is_empty();
+        is_any && self.calls.are_over(registry.hanging(), Instant::now())
     }
 
     /// Forgets what hung, so that it is asked for again.
     pub(crate) fn forget(&mut self) {
-        self.is_counted = false;
+        self.everything = false;
         self.queries.clear();
         self.objects.clear();
     }
 
-    /// Forgets how often it hung: a registration has changed.
-    pub(crate) fn forget_times(&mut self) {
-        (self.times, self.last, self.returned) = (0, None, None);
+    /// Forgets the pauses: a registration has changed.
+    pub(crate) fn forget_pauses(&mut self) {
+        self.calls = Calls::NEW;
     }
 
     /// Forgets the objects, whose indexes may have new owners.
@@ -183,36 +165,5 @@ impl Watch {
 
     pub(crate) fn end(&mut self) {
         self.services.clear();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A slow provider, which hangs each time that it is asked again, is asked less and less often.
-    #[test]
-    fn pause_doubles_with_each_hang_and_ends_with_a_long_rest() {
-        let mut hangs = Hangs::default();
-        let mut now = Instant::now();
-        let second = Duration::from_secs(1);
-        let mut round = |rest: Duration| {
-            now += rest;
-            hangs.hung(now);
-            hangs.queries.push(ObjectQuery::Global);
-            now += second;
-            let returned = now;
-            while !hangs.is_pause_over(now) {
-                now += second;
-            }
-            hangs.forget();
-            now.duration_since(returned).as_secs()
-        };
-        let pauses: Vec<u64> = (0..10).map(|_| round(second)).collect();
-        assert_eq!(pauses, [0, 5, 10, 20, 40, 80, 160, 300, 300, 300]);
-        assert_eq!(round(3 * LONGEST_PAUSE), 0);
-        assert_eq!(round(second), 5);
-        hangs.forget_times();
-        assert_eq!(hangs.pause(), Duration::ZERO);
     }
 }

@@ -3,8 +3,9 @@
 //! [`PerfRegistry`] is what the reader needs of a registry: values by name into a buffer, the names of
 //! keys, the registered providers, and numbers that change with each registration. Windows' own calls implement it,
 //! and so may a remote protocol. [`RegistrySource`] makes a [`Source`](perfhive_engine::Source) of
-//! it: growing buffers, retries, titles in several languages, and reading in parts what fails as a
-//! whole. [`Relay`] adds deadlines, [`Fallback`] a second source for what the registry lacks.
+//! it: growing buffers, retries, titles in several languages, a timeout for each call, and reading in parts
+//! what fails as a whole. [`Fallback`] adds a second source for what the registry lacks. Deadlines of
+//! callers are those of the [`Worker`](perfhive_engine::Worker) around it.
 //!
 //! | file | what |
 //! |---|---|
@@ -13,8 +14,8 @@
 //! | `read.rs`, `explain.rs`, `titles.rs` | reading a value; errors in words; title lists |
 //! | `parts.rs`, `hangs.rs`, `watched.rs` | reading provider by provider; providers that hang |
 //! | `source.rs` | [`RegistrySource`] |
-//! | `relay.rs`, `fallback.rs` | a registry on a thread of its own; a second source for what it lacks |
-//! | `fallback/health.rs` | the state machine of a registry: undecided, good, broken |
+//! | `fallback.rs` | a second source for what a registry lacks |
+//! | `condition.rs` | the state machine of a registry: what of it answers, and when it is asked again |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -23,6 +24,7 @@
 static ALLOCATOR: perfhive_testkit::alloc::Counting = perfhive_testkit::alloc::Counting;
 
 pub mod codes;
+mod condition;
 mod connect;
 mod explain;
 mod fallback;
@@ -30,7 +32,6 @@ mod hangs;
 mod parts;
 mod read;
 mod registry;
-mod relay;
 mod service;
 mod source;
 #[cfg(test)]
@@ -38,12 +39,11 @@ mod tests;
 mod titles;
 mod watched;
 
-pub use connect::{Connect, Dialer, Line, Remote};
-pub use fallback::Fallback;
+pub use connect::{Connect, Dialer, Remote};
+pub use fallback::{Fallback, TimedSource};
 pub use parts::argument;
 pub use read::{ReadError, Size, read};
 pub use registry::{LastTitles, PerfRegistry, RegistryKey, RegistryPart, Unreadable, ValueName};
-pub use relay::{HANGS, Relay};
 pub use service::{BASE_INDEX, Service};
 pub use source::RegistrySource;
 pub use titles::{Language, languages, raw};

@@ -6,13 +6,14 @@ mod status;
 
 use crate::codes::{NOT_FOUND, SUCCESS};
 use crate::explain::unreadable;
+use crate::fallback::TimedSource;
 use crate::hangs::{Hangs, Watch};
 use crate::parts::{self, Failed, NO_OBJECT_NAME, Search, Split, read_block};
 use crate::read::{ReadError, Size};
 use crate::registry::{LastTitles, PerfRegistry, ValueName};
 use crate::service::Service;
 use crate::titles::{self, Language};
-use crate::watched::Watched;
+use crate::watched::{Make, Watched};
 use definitions::{Definitions, News};
 use perfhive_engine::{
     Ask, Catalogue, CatalogueObject, Fault, FaultKind, FramePool, ObjectQuery, ProviderStatus,
@@ -43,10 +44,8 @@ fn stays_away(host: Option<&str>) -> String {
 /// most. Buffers grow by doubling, once for each query; a repeated query allocates nothing and takes
 /// one call of `RegQueryValueExW`.
 ///
-/// A collection takes as long as its slowest provider, for ever if one hangs: [`Relay`] adds
-/// a timeout to each call.
-///
-/// [`Relay`]: crate::Relay
+/// A collection takes as long as its slowest provider, for ever if one hangs, unless calls
+/// [have a timeout](RegistrySource::with_timeout).
 pub struct RegistrySource {
     name: String,
     registry: Box<dyn PerfRegistry>,
@@ -121,10 +120,13 @@ impl RegistrySource {
         }
     }
 
-    /// A source over calls with a timeout; a provider that is asked alone has the time `probe`.
-    pub(crate) fn watching(name: &str, calls: Watched, probe: Duration) -> Self {
-        let mut source = Self::over(name, Box::new(calls));
-        source.hangs = Hangs::with_probe(probe);
+    /// A source over registries that `make` makes, each call of which has a timeout. After a timeout
+    /// each provider is asked alone, for half of that time, and those that hang are left out. A question
+    /// takes up to three timeouts.
+    #[must_use]
+    pub fn with_timeout(name: &str, timeout: Duration, make: Make) -> Self {
+        let mut source = Self::over(name, Box::new(Watched::new(make, timeout)));
+        source.hangs = Hangs::with_probe(timeout / 2);
         source
     }
 
@@ -371,7 +373,12 @@ impl RegistrySource {
     /// # Errors
     /// Where not even a query for no object has an answer.
     fn split(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
-        let usual = self.registry.set_limit(self.hangs.probe());
+        if self.hangs.are_everywhere() {
+            return Err(Failed::Read(ReadError::Hangs));
+        }
+        let probe = self.hangs.probe();
+        let usual = self.registry.set_limit(probe);
+        self.registry.set_limit(usual.min(probe));
         let split = self.search(query);
         self.registry.set_limit(usual);
         split
@@ -381,7 +388,8 @@ impl RegistrySource {
         // If this hangs, each provider would, and each would be waited for.
         let no_object = ValueName::new(NO_OBJECT_NAME);
         let no_object = (&no_object, &mut Size::default());
-        read_block(&mut *self.registry, &mut self.pool, self.generation, no_object, None)?;
+        read_block(&mut *self.registry, &mut self.pool, self.generation, no_object, None)
+            .inspect_err(|failed| self.hangs.note_no_object(*failed))?;
         let global = match query {
             ObjectQuery::Costly => self.names_of_global(),
             _ => Vec::new(),
@@ -429,7 +437,7 @@ impl RegistrySource {
         let is_other = self.watch.is_other(&mut *self.registry);
         if is_other {
             self.outdate();
-            self.hangs.forget_times();
+            self.hangs.forget_pauses();
         }
         if is_over || is_other {
             self.hangs.forget();
@@ -491,6 +499,12 @@ impl RegistrySource {
             self.requests.values_mut().for_each(|asked| asked.split = None);
             self.hangs.forget_objects();
         }
+    }
+}
+
+impl TimedSource for RegistrySource {
+    fn set_timeout(&mut self, timeout: Duration) -> Duration {
+        self.registry.set_limit(timeout)
     }
 }
 

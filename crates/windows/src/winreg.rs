@@ -3,18 +3,19 @@
 use crate::ffi::{self, Key};
 use crate::readers::Readers;
 use crate::wine::Layout;
-use perfhive_engine::SourceError;
 use perfhive_format::TitleIndex;
 use perfhive_registry::codes::NOT_FOUND;
 use perfhive_registry::{
-    Dialer, HANGS, LastTitles, Line, PerfRegistry, RegistryKey, RegistryPart, RegistrySource,
-    Relay, Remote, Service, Unreadable, ValueName,
+    Dialer, LastTitles, PerfRegistry, RegistryKey, RegistryPart, RegistrySource, Remote, Service,
+    Unreadable, ValueName,
 };
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Where providers are registered, below `HKEY_LOCAL_MACHINE`.
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
+/// The longest time to connect to another machine.
+const CONNECTION: Duration = Duration::from_secs(10);
 /// The key of title lists.
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
 
@@ -37,27 +38,27 @@ pub fn local_source(name: &str) -> RegistrySource {
 /// at the first request, with a timeout of ten seconds, and reconnects after a broken connection.
 #[must_use]
 pub fn remote_source(name: &str, host: &str) -> RegistrySource {
-    let dialer = dialer(host, HANGS);
+    let dialer = dialer(host, CONNECTION);
     RegistrySource::over(name, Box::new(Remote::new(dialer, ffi::user_language())))
 }
 
-/// Returns a reader of this machine's counters on a thread of its own. Each call has the timeout
-/// `patience`; after a timeout, providers are asked one by one, and those that hang are left out.
-///
-/// # Errors
-/// If no thread can be started.
-pub fn local_relay(name: &str, patience: Duration) -> Result<Relay, SourceError> {
-    Relay::watching(name, patience, Box::new(|| Box::new(Local::new())))
+/// Returns a source of this machine's counters whose calls have a timeout. After a timeout, providers
+/// are asked one by one, and those that hang are left out.
+#[must_use]
+pub fn local_with_timeout(name: &str, timeout: Duration) -> RegistrySource {
+    RegistrySource::with_timeout(name, timeout, Box::new(|| Box::new(Local::new())))
 }
 
-/// As [`local_relay`], for [another machine](remote_source). Connecting has its own timeout,
-/// `patience` up to ten seconds: an unreachable machine is reported as unreachable, and no provider
+/// As [`local_with_timeout`], for [another machine](remote_source). Connecting has its own timeout,
+/// the same up to ten seconds: an unreachable machine is reported as unreachable, and no provider
 /// is suspected.
-///
-/// # Errors
-/// As [`local_relay`].
-pub fn remote_relay(name: &str, host: &str, patience: Duration) -> Result<Relay, SourceError> {
-    Relay::over_line(name, dialer(host, patience.min(HANGS)), ffi::user_language(), patience)
+#[must_use]
+pub fn remote_with_timeout(name: &str, host: &str, timeout: Duration) -> RegistrySource {
+    let dialer = dialer(host, timeout.min(CONNECTION));
+    let make = move || -> Box<dyn PerfRegistry> {
+        Box::new(Remote::new(Arc::clone(&dialer), ffi::user_language()))
+    };
+    RegistrySource::with_timeout(name, timeout, Box::new(make))
 }
 
 /// The value that marks a registration of perfhive's. Other registrations are neither replaced nor
@@ -245,8 +246,7 @@ impl Far {
 
 /// Returns the dialer that connects to another machine, with a timeout.
 fn dialer(host: &str, limit: Duration) -> Arc<Dialer<Far>> {
-    let line = Arc::new(Line::to(host.trim_start_matches('\\'), limit));
-    Arc::new(Dialer::new(line, Arc::new(Far::connect)))
+    Arc::new(Dialer::new(host.trim_start_matches('\\'), limit, Arc::new(Far::connect)))
 }
 
 impl PerfRegistry for Far {

@@ -13,7 +13,8 @@ use perfhive_format::{LanguageId, TitleIndex};
 use perfhive_testkit::{alloc, conformance};
 use perfhive_windows::native::{NativeClock, NativeProvider, Ntdll};
 use perfhive_windows::{
-    Fallback, RegistrySource, WindowsRegistrar, is_wine, local_relay, local_source, remote_source,
+    Fallback, RegistrySource, WindowsRegistrar, is_wine, local_source, local_with_timeout,
+    remote_source,
 };
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -189,8 +190,9 @@ fn warm_samples_allocate_nothing() {
         // which there are no others.
         let mut worker = Worker::new(source(), None).unwrap();
         assert_eq!(count(&mut worker, alloc::process), 0, "{request:?} on a thread of its own");
-        let mut relay = local_relay("local:", Duration::from_secs(60)).unwrap();
-        assert_eq!(count(&mut relay, alloc::process), 0, "{request:?} through a relay");
+        let timed = local_with_timeout("local:", Duration::from_secs(60));
+        let mut worker = Worker::new(timed, None).unwrap();
+        assert_eq!(count(&mut worker, alloc::process), 0, "{request:?} with timeouts");
     }
 }
 
@@ -385,8 +387,7 @@ fn a_hanging_provider_is_left_out_until_it_is_unregistered() {
     let Some(_providers) = Registered::new(&["Stuck", "Bees"]) else { return };
     let first = |name| TitleIndex(perfhive_windows::allotted_indexes(name).unwrap().first_counter);
     let (stuck, bees) = (first("PerfhiveStuck"), first("PerfhiveBees"));
-    let relay = local_relay("local:", Duration::from_secs(2)).unwrap();
-    let mut local = Fallback::over(relay, native());
+    let mut local = Fallback::new(local_with_timeout("local:", Duration::from_secs(2)), native());
     let catalogue = local.catalogue(&Ask::everything()).unwrap();
     let has = |index| catalogue.object(index).is_some();
     assert!(has(bees) && has(TitleIndex(230)) && !has(stuck), "{catalogue:?}");
@@ -459,8 +460,8 @@ fn a_close_that_hangs_delays_neither_end_nor_start_of_a_source() {
     // On a thread of its own: if the test fails, that thread hangs instead of the test.
     std::thread::spawn(move || {
         for _ in 0..2 {
-            let relay = local_relay("local:", Duration::from_millis(500)).unwrap();
-            let mut local = Fallback::over(relay, native());
+            let registry = local_with_timeout("local:", Duration::from_millis(500));
+            let mut local = Fallback::new(registry, native());
             let process = TitleIndex(230);
             let answer = collect(&mut local, ObjectQuery::one(process));
             assert!(answer.object(process).is_some(), "{:?}", answer.faults());
@@ -482,7 +483,8 @@ fn native() -> Broker {
 #[test]
 fn native_objects_are_read_while_the_registry_hangs() {
     let Some(_providers) = Registered::new(&["Sleeps", "Bees"]) else { return };
-    let mut local = Fallback::new(source(), native(), Some(Duration::from_millis(200))).unwrap();
+    let registry = local_with_timeout("local:", Duration::from_millis(200));
+    let mut local = Fallback::new(registry, native());
     let catalogue = local.catalogue(&Ask::everything()).unwrap();
     let process = TitleIndex(230);
     assert!(catalogue.object(process).is_some(), "{catalogue:?}");
@@ -490,7 +492,7 @@ fn native_objects_are_read_while_the_registry_hangs() {
         let answer = collect(&mut local, query);
         assert!(answer.object(process).unwrap().view().instances().count() > 1);
         if let Some(fault) = answer.faults().first() {
-            assert!(fault.message.contains("did not answer in time"), "{fault}");
+            assert!(fault.message.contains("does not come back"), "{fault}");
         }
     }
     let error = local.collect(&Ask::new(ObjectQuery::Costly), &mut Snapshot::new());
@@ -500,8 +502,8 @@ fn native_objects_are_read_while_the_registry_hangs() {
 #[test]
 fn warm_samples_allocate_nothing_after_registrations() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
-    let relay = local_relay("local:", Duration::from_secs(60)).unwrap();
-    let mut local = Cached::new(Fallback::over(relay, native()));
+    let registry = local_with_timeout("local:", Duration::from_secs(60));
+    let mut local = Cached::new(Fallback::new(registry, native()));
     let bees = local.catalogue(&Ask::everything()).unwrap().objects[0].name;
     let mut snapshot = Snapshot::new();
     let mut sample = |step: &str, pause: u64| {

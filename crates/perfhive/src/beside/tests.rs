@@ -3,6 +3,7 @@
 mod doubt;
 
 use super::*;
+use perfhive_engine::FaultKind;
 use perfhive_engine::{
     Collection, FramePool, Numbering, ObjectWriter, Provider, Query, Roster, SourceErrorKind,
 };

@@ -3,29 +3,36 @@
 use super::{Opened, unavailable};
 use crate::options::OpenOptions;
 use crate::scheme::SourceAddress;
-use perfhive_engine::{Broker, Source, SourceError};
+use perfhive_engine::{Broker, Source, SourceError, Worker};
 use perfhive_format::TitleIndex;
 use perfhive_windows::native::{NativeClock, NativeProvider, Ntdll, machine_name};
-use perfhive_windows::{Fallback, local_relay, remote_relay};
+use perfhive_windows::{Fallback, RegistrySource, local_with_timeout, remote_with_timeout};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The name of `local:` in measurements.
 pub(crate) const DATA_SOURCE: &str = "windows.winperf";
 
-/// The timeout of a call of the registry: the time that Windows gives a provider for its Open. A
-/// request takes up to four: one to connect to another machine, one for the whole, and two for the
-/// search for the providers that hang.
+/// The timeout of a call of the registry: the time that Windows gives a provider for its Open.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// How many timeouts a request takes at most: one to connect to another machine, one for the whole, and
+/// two for the search for the providers that hang.
+const TIMEOUTS: u32 = 4;
 
 /// The timeout of a call with which a request keeps the timeout of the options.
 fn call_timeout(options: &OpenOptions) -> Duration {
-    options.patience.map_or(TIMEOUT, |patience| patience / 4)
+    options.patience.map_or(TIMEOUT, |patience| patience / TIMEOUTS)
+}
+
+/// A source on a thread of its own, which answers by the deadlines of its callers.
+fn by_deadline(source: impl Source + 'static, timeout: Duration) -> Result<Worker, SourceError> {
+    Worker::new(source, Some(timeout.saturating_mul(TIMEOUTS)))
 }
 
 pub(crate) fn open_local(address: &SourceAddress, options: &OpenOptions) -> Opened {
     let name = address.to_string();
-    Ok(with_published(&name, local(&name, call_timeout(options))?))
+    let timeout = call_timeout(options);
+    Ok(Box::new(by_deadline(with_published(&name, local(&name, timeout)), timeout)?))
 }
 
 pub(crate) fn open_native(address: &SourceAddress, _: &OpenOptions) -> Opened {
@@ -35,7 +42,8 @@ pub(crate) fn open_native(address: &SourceAddress, _: &OpenOptions) -> Opened {
 pub(crate) fn open_registry(address: &SourceAddress, options: &OpenOptions) -> Opened {
     let timeout = call_timeout(options);
     let host = address.host().unwrap_or_default();
-    Ok(Box::new(remote_relay(&address.to_string(), host, timeout)?))
+    let source = remote_with_timeout(&address.to_string(), host, timeout);
+    Ok(Box::new(by_deadline(source, timeout)?))
 }
 
 pub(crate) fn open_proc(address: &SourceAddress, _: &OpenOptions) -> Opened {
@@ -68,9 +76,8 @@ fn with_published(_: &str, source: impl Source + 'static) -> Box<dyn Source> {
 }
 
 /// This machine's counters: the registry's, and the native functions for what it lacks.
-fn local(name: &str, timeout: Duration) -> Result<Fallback<Broker>, SourceError> {
-    let registry = local_relay(name, timeout)?;
-    Ok(Fallback::over(registry, native(name)))
+fn local(name: &str, timeout: Duration) -> Fallback<RegistrySource, Broker> {
+    Fallback::new(local_with_timeout(name, timeout), native(name))
 }
 
 fn native(name: &str) -> Broker {
@@ -86,11 +93,9 @@ fn native(name: &str) -> Broker {
 pub(crate) fn reader_of_local(_: &SourceAddress, options: &OpenOptions) -> Option<String> {
     // A remark in a listing is worth no long wait.
     let timeout = call_timeout(options).min(TIMEOUT / 3);
-    let reason = local("local:", timeout)
-        .and_then(|mut local| local.reason().map(|reason| reason.map(str::to_string)));
-    Some(match reason {
+    Some(match local("local:", timeout).reason() {
         Ok(None) => "processes from the registry's counters".to_string(),
-        Ok(Some(reason)) => reason,
+        Ok(Some(reason)) => reason.to_string(),
         Err(error) => error.message().to_string(),
     })
 }

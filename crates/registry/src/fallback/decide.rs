@@ -1,20 +1,20 @@
-//! Asks the first source what its [`Health`](super::health::Health) needs to know, and does what follows.
+//! Asks the first source what [`Whole`](crate::condition::Whole) needs to know, and does what follows.
 
-use super::Fallback;
-use super::health::{Event, Failure, Next, State, Trial};
-use crate::relay::HANGS;
+use super::{Fallback, TimedSource, nothing};
+use crate::condition::{Event, Failure, Next, State, Trial};
 use perfhive_engine::{
     Ask, Catalogue, NO_OBJECT, ObjectQuery, Source, SourceError, SourceErrorKind,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Thread refers to Process: both come from one source.
 const PROCESS: TitleIndex = TitleIndex(230);
 const THREAD: TitleIndex = TitleIndex(232);
 
-/// How long a caller waits for a trial.
+/// The timeout of a call in a check or a trial, and of all calls of a broken source: it must not cost each
+/// reader its deadline.
 const TRIAL: Duration = Duration::from_millis(500);
 
 /// What follows from the state of the first source, once it is decided.
@@ -29,7 +29,7 @@ pub(super) struct Decision {
     pub(super) reason: Option<String>,
 }
 
-impl<B: Source> Fallback<B> {
+impl<A: TimedSource, B: Source> Fallback<A, B> {
     /// Whether an object is wanted that the second source can fill, and that was never looked for in the
     /// first one.
     pub(super) fn is_news(&self, wanted: &ObjectQuery) -> bool {
@@ -51,125 +51,98 @@ impl<B: Source> Fallback<B> {
     /// Brings the decision up to date, if an event asks for it.
     ///
     /// # Errors
-    /// While undecided, if the deadline is too short to decide.
-    pub(super) fn decide(&mut self, ask: &Ask) -> Result<(), SourceError> {
-        let wanted = &ask.objects;
-        self.learn_capable(ask.until)?;
+    /// Where the second source cannot be read.
+    pub(super) fn decide(&mut self, wanted: &ObjectQuery) -> Result<(), SourceError> {
+        self.learn_capable()?;
         let is_news = self.is_news(wanted);
-        let known = is_news.then(|| self.looked_at.clone());
         if is_news || self.decision.is_none() {
             self.look_at(wanted);
         }
-        let Some(decision) = &self.decision else { return self.decide_first(ask) };
-        let seen = decision.seen;
-        let is_due = self.is_due();
-        let is_broken = self.health.state == State::Broken;
-        // A broken source must not cost each reader its deadline.
-        let limit = is_broken.then_some(TRIAL);
-        let generation = self.generation(ask.until, limit).unwrap_or(seen);
-        if generation == seen && (is_broken || !is_news) {
-            if is_due {
-                self.try_again(ask.until);
+        let is_broken = self.whole.state == State::Broken;
+        if let Some(Decision { seen, .. }) = self.decision {
+            let is_due = self.is_due();
+            let generation = self.generation().unwrap_or(seen);
+            if generation == seen && (is_broken || !is_news) {
+                if is_due {
+                    self.try_again();
+                }
+                return Ok(());
             }
-            return Ok(());
-        }
-        let begun = Instant::now();
-        // If the first source is broken, the other half of the time is for the second one.
-        let limit = half_of_what_is_left(ask.until).filter(|_| is_broken);
-        match (self.look(ask, limit), &mut self.decision) {
-            (Ok(catalogue), _) => self.settle(&catalogue, None),
-            // The registration did not mend it; or there was no time to see that.
-            (Err(_), Some(decision)) if is_broken => {
+            if let Some(decision) = &mut self.decision
+                && is_broken
+            {
+                // If the registration did not mend it, it is not looked at again.
                 decision.seen = generation;
-                if self.first.is_late() && limit.is_some() {
-                    self.health.try_soon((self.clock)());
-                }
-            }
-            (Err(error), _) => {
-                if let (true, Some(known)) = (self.decides_nothing(), known) {
-                    self.looked_at = known;
-                }
-                self.failed(&error, begun, ask.until);
             }
         }
-        Ok(())
-    }
-
-    /// Decides for the first time.
-    fn decide_first(&mut self, ask: &Ask) -> Result<(), SourceError> {
-        let begun = (self.clock)();
-        match self.look(ask, None) {
+        match self.look(wanted) {
             Ok(catalogue) => self.settle(&catalogue, None),
-            Err(error) => {
-                let failure = match self.decides_nothing() {
-                    true => Failure::Late(begun, self.first.longest()),
-                    false => Failure::Other,
-                };
-                match self.health.on(Event::Failed(failure), (self.clock)()) {
-                    Next::Break => self.break_with(&error),
-                    _ => return Err(error),
-                }
-            }
+            Err(error) => self.failed(&error),
         }
         Ok(())
-    }
-
-    /// Whether the last error decides nothing: the deadline of the caller passed before the timeout.
-    pub(super) fn decides_nothing(&self) -> bool {
-        self.first.is_late() && !self.first.hangs()
     }
 
     /// Whether it is time for a trial.
     pub(super) fn is_due(&self) -> bool {
         let lacks = |decision: &Decision| !decision.objects.is_empty();
-        self.decision.as_ref().is_some_and(lacks) && self.health.is_due((self.clock)())
+        self.decision.as_ref().is_some_and(lacks) && self.whole.is_due((self.clock)())
     }
 
-    /// The catalogue of the first source, for the objects that are looked for or for all. A late answer
-    /// may be there at the next look.
-    fn look(&mut self, ask: &Ask, limit: Option<Duration>) -> Result<Arc<Catalogue>, SourceError> {
-        let until = ask.until_at_most(limit.and_then(|limit| Instant::now().checked_add(limit)));
-        let objects = match &ask.objects {
+    /// The answer to a question to the first source, with the short timeout where `is_short`.
+    fn timed<T>(&mut self, is_short: bool, question: impl FnOnce(&mut A) -> T) -> T {
+        if !is_short {
+            return question(&mut self.first);
+        }
+        let usual = self.first.set_timeout(TRIAL);
+        self.first.set_timeout(usual.min(TRIAL));
+        let answer = question(&mut self.first);
+        self.first.set_timeout(usual);
+        answer
+    }
+
+    /// The catalogue of the first source, for the objects that are looked for or for all.
+    fn look(&mut self, wanted: &ObjectQuery) -> Result<Arc<Catalogue>, SourceError> {
+        let objects = match wanted {
             ObjectQuery::Indexes(_) if self.looked_at.is_empty() => ObjectQuery::one(NO_OBJECT),
             ObjectQuery::Indexes(_) => ObjectQuery::Indexes(self.looked_at.clone()),
             _ => ObjectQuery::Global,
         };
-        self.first.catalogue(&Ask::new(objects).until(until))
+        let is_broken = self.whole.state == State::Broken;
+        self.timed(is_broken, |first| first.catalogue(&Ask::new(objects)))
     }
 
     /// The generation of the first source's catalogue; `None` without an answer.
-    fn generation(&mut self, until: Option<Instant>, limit: Option<Duration>) -> Option<u64> {
-        let ask = Ask::nothing().until(until);
-        let until = ask.until_at_most(limit.and_then(|limit| Instant::now().checked_add(limit)));
-        let catalogue = self.first.catalogue(&ask.until(until));
+    fn generation(&mut self) -> Option<u64> {
+        let is_broken = self.whole.state == State::Broken;
+        let catalogue = self.timed(is_broken, |first| first.catalogue(&Ask::nothing()));
         catalogue.ok().map(|catalogue| catalogue.generation)
     }
 
-    /// Makes a trial.
-    fn try_first(&mut self, until: Option<Instant>, limit: Duration) -> Result<(), SourceError> {
-        let limit = Some(Instant::now() + limit);
-        self.trial.until = Ask::nothing().until(until).until_at_most(limit);
+    /// Asks for the objects of a check or a trial.
+    fn try_first(&mut self) -> Result<(), SourceError> {
         self.tried.clear();
-        self.first.collect(&self.trial, &mut self.tried)
+        let mut tried = std::mem::take(&mut self.tried);
+        let trial = std::mem::replace(&mut self.trial, Ask::nothing());
+        let result = self.timed(true, |first| first.collect(&trial, &mut tried));
+        (self.tried, self.trial) = (tried, trial);
+        result
     }
 
     /// Makes a trial for objects that were missing.
-    fn try_again(&mut self, until: Option<Instant>) {
-        let limit = half_of_what_is_left(until).map_or(TRIAL, |half| half.min(TRIAL));
-        let tried = self.try_first(until, limit);
+    fn try_again(&mut self) {
+        let tried = self.try_first();
         let missing = self.decision.as_ref().map_or(&[][..], |decision| &decision.objects);
         let has = |name: &TitleIndex| self.tried.object(*name).is_some();
         let ending = match tried {
-            Err(_) if limit < TRIAL && self.first.is_late() => Trial::TooShort,
             Err(_) => Trial::Failed,
             Ok(()) if self.broken().is_some() || missing.iter().any(has) => Trial::Delivered,
             Ok(()) => Trial::Empty,
         };
-        if self.health.on(Event::Tried(ending), (self.clock)()) != Next::List {
+        if self.whole.on(Event::Tried(ending), (self.clock)()) != Next::List {
             return;
         }
         let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
-        if let Ok(catalogue) = self.look(&Ask::nothing().until(until), Some(TRIAL)) {
+        if let Ok(catalogue) = self.look(&nothing()) {
             self.settle(&catalogue, Some(&delivered));
         }
     }
@@ -193,56 +166,46 @@ impl<B: Source> Fallback<B> {
             let names = self.names(&names);
             reason = names.map(|names| format!("{names} from the registry again, which has them"));
         }
-        self.health.on(Event::Listed, (self.clock)());
+        self.whole.on(Event::Listed, (self.clock)());
         self.decided(Decision { seen: catalogue.generation, broken: None, objects, reason });
     }
 
-    /// Handles a failed ask to the first source, which began at `begun`.
-    pub(super) fn failed(&mut self, error: &SourceError, begun: Instant, until: Option<Instant>) {
-        let enough = self.first.patience().map_or(HANGS, |patience| patience.min(HANGS));
+    /// Handles a failed ask to the first source.
+    pub(super) fn failed(&mut self, error: &SourceError) {
         let failure = match error.kind() {
-            _ if self.decides_nothing() => Failure::Late(begun, self.first.longest()),
-            _ if self.first.hangs() => Failure::Hang,
-            SourceErrorKind::Deadline if begun.elapsed() >= enough => Failure::Hang,
+            SourceErrorKind::Deadline => Failure::Hang,
             // Denied means that all objects are.
             SourceErrorKind::Denied => Failure::Denied,
             _ => Failure::Other,
         };
-        self.note(Event::Failed(failure), Some(error), until);
+        self.note(Event::Failed(failure), Some(error));
     }
 
     /// Takes an event of an ask, and makes a check if the first source is in doubt: it may be broken, or
     /// only the objects that were asked for.
-    pub(super) fn note(
-        &mut self,
-        event: Event,
-        error: Option<&SourceError>,
-        until: Option<Instant>,
-    ) {
-        let Next::Check(is_hang) = self.health.on(event, (self.clock)()) else { return };
-        let checked = self.try_first(until, TRIAL);
-        let is_too_short = Ask::nothing().until(until).is_over() && self.decides_nothing();
-        let ending = match &checked {
-            Ok(()) => Trial::Empty,
-            Err(_) if is_too_short => Trial::TooShort,
-            Err(_) => Trial::Failed,
+    pub(super) fn note(&mut self, event: Event, error: Option<&SourceError>) {
+        let is_hang = match (self.whole.on(event, (self.clock)()), error) {
+            (Next::Check { is_hang }, _) => is_hang,
+            (Next::Break, Some(error)) => return self.break_with(error),
+            _ => return,
         };
-        let next = self.health.on(Event::Checked(ending, is_hang), (self.clock)());
-        match (next, checked) {
+        let checked = self.try_first();
+        let event = Event::Checked { answered: checked.is_ok(), is_hang };
+        match (self.whole.on(event, (self.clock)()), checked) {
             // The timeout is the better reason.
             (Next::Break, Err(check)) => {
                 self.break_with(error.filter(|_| is_hang).unwrap_or(&check))
             }
-            (Next::List, _) => self.list_again(until),
+            (Next::List, _) => self.list_again(),
             _ => {}
         }
     }
 
     /// Reads the catalogue after a check, and decides anew if objects are missing that were not before.
-    fn list_again(&mut self, until: Option<Instant>) {
+    fn list_again(&mut self) {
         let has = |name: &TitleIndex| self.tried.object(*name).is_some();
         let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
-        match self.look(&Ask::nothing().until(until), Some(TRIAL)) {
+        match self.look(&nothing()) {
             Ok(catalogue) => {
                 let looked_at = &self.looked_at;
                 let lacks = |name| looked_at.contains(name) && !delivered.contains(name);
@@ -251,9 +214,9 @@ impl<B: Source> Fallback<B> {
                     self.settle(&catalogue, Some(&delivered));
                 }
             }
-            Err(_) if Ask::nothing().until(until).is_over() && self.decides_nothing() => {}
             Err(error) => {
-                self.health.on(Event::Checked(Trial::Failed, false), (self.clock)());
+                let event = Event::Checked { answered: false, is_hang: false };
+                self.whole.on(event, (self.clock)());
                 self.break_with(&error);
             }
         }
@@ -278,8 +241,8 @@ impl<B: Source> Fallback<B> {
         let why = SourceError::new(kind, error.source_name(), message);
         let cause = format!("its counters cannot be read: {}", error.message());
         let reason = self.names(&objects).map(|names| by_native(&names, &cause));
-        let known = self.generation(None, Some(TRIAL));
-        let seen = known.unwrap_or(self.first.last_generation());
+        let before = self.decision.as_ref().map_or(0, |decision| decision.seen);
+        let seen = self.generation().unwrap_or(before);
         self.decided(Decision { seen, broken: Some(why), objects, reason });
     }
 
@@ -307,12 +270,6 @@ impl<B: Source> Fallback<B> {
     pub(super) fn broken(&self) -> Option<&SourceError> {
         self.decision.as_ref()?.broken.as_ref()
     }
-}
-
-/// Half of the time until a deadline; `None` without one.
-fn half_of_what_is_left(until: Option<Instant>) -> Option<Duration> {
-    let left = |until: Instant| until.saturating_duration_since(Instant::now());
-    until.map(|until| left(until) / 2)
 }
 
 fn by_native(names: &str, why: &str) -> String {

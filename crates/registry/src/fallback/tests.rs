@@ -1,16 +1,14 @@
 //! The two sources together, with a registry that follows orders.
 
-mod hurry;
-
-use super::health::{FIRST_PAUSE, LONGEST_PAUSE};
 use super::*;
+use crate::condition::{FIRST_PAUSE, LONGEST_PAUSE};
 use perfhive_engine::{Broker, NoValue, Numbering, Provider, Query};
 use perfhive_format::{CounterPlan, CounterSpec, CounterType};
 use perfhive_testkit::alloc::count;
 use perfhive_testkit::conformance;
 use perfhive_testkit::script::ScriptProvider;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex};
 
 /// A provider of one object with one value.
 fn provider(object: u32, name: &str, value: u64) -> Arc<dyn Provider> {
@@ -38,24 +36,22 @@ type Queries = Arc<Mutex<Vec<String>>>;
 
 /// The orders of a test.
 #[derive(Clone, Default)]
-struct Orders(Arc<(Mutex<Order>, Condvar)>);
+struct Orders(Arc<Mutex<Order>>);
 
 #[derive(Default)]
 struct Order {
     fails: Option<SourceErrorKind>,
     /// Objects that are listed, and missing in samples.
     lacks: Vec<u32>,
-    hangs: bool,
-    /// An object that takes longer than the timeout, and fails then.
-    late: Option<u32>,
+    /// An object whose provider hangs.
+    hangs: Option<u32>,
     /// Its list of names cannot be read.
     unnamed: bool,
 }
 
 impl Orders {
     fn give(&self, change: impl FnOnce(&mut Order)) {
-        change(&mut self.0.0.lock().unwrap());
-        self.0.1.notify_all();
+        change(&mut self.0.lock().unwrap());
     }
 }
 
@@ -68,12 +64,16 @@ struct Registry {
 
 impl Registry {
     fn check(&self) -> Result<(), SourceError> {
-        let (told, changed) = &*self.orders.0;
-        let told = changed.wait_while(told.lock().unwrap(), |order| order.hangs).unwrap();
-        match told.fails {
+        match self.orders.0.lock().unwrap().fails {
             Some(kind) => Err(SourceError::new(kind, "local:", "out of order")),
             None => Ok(()),
         }
+    }
+}
+
+impl TimedSource for Registry {
+    fn set_timeout(&mut self, timeout: Duration) -> Duration {
+        timeout
     }
 }
 
@@ -89,9 +89,8 @@ impl Source for Registry {
             }
         }
         self.check()?;
-        let told = self.orders.0.0.lock().unwrap();
-        if told.late.is_some_and(|late| request.objects == ObjectQuery::one(TitleIndex(late))) {
-            std::thread::sleep(Duration::from_millis(30));
+        let told = self.orders.0.lock().unwrap();
+        if told.hangs.is_some_and(|name| request.objects == ObjectQuery::one(TitleIndex(name))) {
             return Err(SourceError::new(
                 SourceErrorKind::Deadline,
                 "local:",
@@ -122,7 +121,7 @@ impl Source for Registry {
     }
     fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         self.check()?;
-        if self.orders.0.0.lock().unwrap().unnamed {
+        if self.orders.0.lock().unwrap().unnamed {
             let message = "its list of names is damaged";
             return Err(SourceError::new(SourceErrorKind::Malformed, "local:", message));
         }
@@ -131,7 +130,7 @@ impl Source for Registry {
 }
 
 struct Parts {
-    source: Fallback<Broker>,
+    source: Fallback<Registry, Broker>,
     broker: Arc<Mutex<Broker>>,
     orders: Orders,
     asked: Queries,
@@ -145,29 +144,26 @@ impl Parts {
     }
 }
 
-/// A registry with these objects, and native functions with the four of Windows.
-fn parts(objects: &[(u32, &str)]) -> Parts {
-    patient(objects, None)
+/// A source with the four objects of the native functions.
+pub(crate) fn native() -> Broker {
+    let broker = Broker::builder("native:", "BOX");
+    WINDOWS
+        .iter()
+        .fold(broker, |broker, (index, name)| broker.provider(provider(*index, name, 2)))
+        .build()
 }
 
-/// Longer than any test takes.
-const FOR_EVER: Duration = Duration::from_secs(3600);
-
-/// The same with a timeout.
-fn patient(objects: &[(u32, &str)], patience: Option<Duration>) -> Parts {
+/// A registry with these objects, and native functions with the four of Windows.
+fn parts(objects: &[(u32, &str)]) -> Parts {
     let mut broker = Broker::builder("local:", "BOX");
     for (index, name) in objects {
         broker = broker.provider(provider(*index, name, 1));
-    }
-    let mut native = Broker::builder("native:", "BOX");
-    for (index, name) in [(2, "System"), (230, "Process"), (232, "Thread"), (238, "Processor")] {
-        native = native.provider(provider(index, name, 2));
     }
     let asked = Arc::new(Mutex::new(Vec::with_capacity(16)));
     let (orders, broker) = (Orders::default(), Arc::new(Mutex::new(broker.build())));
     let registry =
         Registry { broker: Arc::clone(&broker), orders: orders.clone(), asked: Arc::clone(&asked) };
-    let mut source = Fallback::new(registry, native.build(), patience).unwrap();
+    let mut source = Fallback::new(registry, native());
     let (start, passed) = (Instant::now(), Arc::new(AtomicU64::new(0)));
     let clock = Arc::clone(&passed);
     source.clock = Box::new(move || start + Duration::from_millis(clock.load(Ordering::Relaxed)));
@@ -268,11 +264,9 @@ fn an_object_that_a_broken_registry_may_have_is_an_error_and_not_missing() {
 
 #[test]
 fn one_hanging_object_does_not_break_the_registry() {
-    // The object takes longer than this, and is waited for, as a careful source does.
-    let mut parts = patient(&WINDOWS, Some(Duration::from_millis(20)));
-    parts.source.first.wait_for(Some(FOR_EVER));
+    let mut parts = parts(&WINDOWS);
     assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, 1)]);
-    parts.orders.give(|order| order.late = Some(4));
+    parts.orders.give(|order| order.hangs = Some(4));
     let request = Ask::new("4".parse().unwrap());
     for _ in 0..4 {
         let error = parts.source.collect(&request, &mut Snapshot::new()).unwrap_err();
@@ -398,34 +392,44 @@ fn asks_without_an_answer_for_other_objects_do_not_break_the_registry() {
 
 #[test]
 fn a_hanging_registry_is_broken_after_one_timeout_and_used_again_after_it_returns() {
-    // Long enough for an answer, on any machine.
-    let mut parts = patient(&WINDOWS, Some(Duration::from_secs(1)));
-    parts.orders.give(|order| order.hangs = true);
+    let mut parts = parts(&WINDOWS);
+    let hang = |order: &mut Order| order.fails = Some(SourceErrorKind::Deadline);
+    parts.orders.give(hang);
     let snapshot = collect(&mut parts.source, "Global");
     assert_eq!(origins(&snapshot), NATIVE);
-    assert!(snapshot.faults()[0].message.contains("did not answer in time"));
+    assert!(snapshot.faults()[0].message.contains("out of order"));
     let error = parts.source.collect(&Ask::objects(&[TitleIndex(4)]), &mut Snapshot::new());
     assert!(error.unwrap_err().message().contains("a provider may hang; `-s native:`"));
     // A trial while it hangs.
     parts.pass(FIRST_PAUSE);
     assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, 2)]);
-    parts.orders.give(|order| order.hangs = false);
-    let came_back = (0..1000).any(|_| {
+    parts.orders.give(|order| order.fails = None);
+    for expected in [2, 1] {
         parts.pass(LONGEST_PAUSE);
-        std::thread::sleep(Duration::from_millis(1));
-        origins(&collect(&mut parts.source, "230")) == [(230, 1)]
-    });
-    assert!(came_back);
+        assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, expected)]);
+    }
     // A later hang is noticed by the first ask that times out.
-    parts.orders.give(|order| order.hangs = true);
+    parts.orders.give(hang);
     let snapshot = collect(&mut parts.source, "230");
     assert_eq!(origins(&snapshot), [(230, 2)]);
-    parts.orders.give(|order| order.hangs = false);
+}
+
+#[test]
+fn denied_access_breaks_the_registry_at_the_first_error() {
+    for (query, both) in [("230", &[(230, 2)][..]), ("230 238", &[(230, 2), (238, 2)])] {
+        let mut parts = parts(&WINDOWS);
+        assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, 1)]);
+        parts.orders.give(|order| order.fails = Some(SourceErrorKind::Denied));
+        let snapshot = collect(&mut parts.source, query);
+        assert_eq!(origins(&snapshot), both);
+        let [fault] = snapshot.faults() else { panic!("{:?}", snapshot.faults()) };
+        assert!(fault.message.ends_with("cannot be read: out of order"), "{fault}");
+    }
 }
 
 #[test]
 fn samples_of_two_origins_make_no_rate() {
-    let parts = patient(&WINDOWS, Some(Duration::from_secs(60)));
+    let parts = parts(&WINDOWS);
     let orders = parts.orders.clone();
     let mut query = Query::new(parts.source).unwrap();
     query.add(r"\Process\Value/sec").unwrap();
@@ -548,7 +552,9 @@ fn nothing_is_allocated_once_warm() {
 
 #[test]
 fn samples_of_what_lasts_allocate_nothing() {
-    let Parts { source, orders, passed, .. } = parts(&[(2, "System"), (4, "Memory")]);
+    let Parts { source, orders, passed, asked, .. } = parts(&[(2, "System"), (4, "Memory")]);
+    // The registry notes no queries, which takes memory.
+    *asked.lock().unwrap() = Vec::new();
     let mut source = perfhive_engine::Cached::new(source);
     let orders = &orders;
     let fail = |kind: Option<SourceErrorKind>| move || orders.give(|order| order.fails = kind);

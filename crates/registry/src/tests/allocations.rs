@@ -2,7 +2,6 @@
 //! allocation is the source's.
 
 use super::*;
-use crate::watched::Watched;
 use perfhive_engine::Cached;
 use perfhive_testkit::alloc;
 use std::time::Duration;
@@ -170,7 +169,7 @@ fn warm_samples_with_timeouts_allocate_nothing() {
     let other = still.clone();
     let make = Box::new(move || -> Box<dyn PerfRegistry> { Box::new(other.clone()) });
     let limit = Duration::from_secs(600);
-    let source = RegistrySource::watching("test:", Watched::new(make, limit), limit);
+    let source = RegistrySource::with_timeout("test:", limit, make);
     let mut source = Cached::new(source);
     let steps: [Step<'_>; 2] =
         [("first", &|| {}, one(230)), ("another", &|| {}, ObjectQuery::Global)];

@@ -1,10 +1,9 @@
 //! Connections to another machine that are made late, break, or are never made.
 
 use super::*;
-use crate::connect::{Dialer, Line};
-use crate::relay::Relay;
+use crate::connect::{Dialer, Remote};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A network that delays connections until [`let_go`](Self::let_go), as a firewall does that drops
 /// packets.
@@ -29,7 +28,7 @@ impl Network {
 }
 
 /// A machine with two providers behind a network, and the number of connections to it.
-fn machine(limit: Duration) -> (Fake, Network, Arc<AtomicUsize>, Relay) {
+fn machine(limit: Duration) -> (Fake, Network, Arc<AtomicUsize>, RegistrySource) {
     let fake = Fake::default();
     fake.with(|world| {
         world.providers =
@@ -44,9 +43,11 @@ fn machine(limit: Duration) -> (Fake, Network, Arc<AtomicUsize>, Relay) {
         way.pass();
         Ok(far.at(None))
     };
-    let dialer = Arc::new(Dialer::new(Arc::new(Line::to("BOX", limit)), Arc::new(connect)));
-    let relay = Relay::over_line("registry://BOX", dialer, 0x0409, limit).unwrap();
-    (fake, network, attempts, relay)
+    let dialer = Arc::new(Dialer::new("BOX", limit, Arc::new(connect)));
+    let make =
+        move || -> Box<dyn PerfRegistry> { Box::new(Remote::new(Arc::clone(&dialer), 0x0409)) };
+    let source = RegistrySource::with_timeout("registry://BOX", limit, Box::new(make));
+    (fake, network, attempts, source)
 }
 
 /// Long enough to connect, on any machine.
@@ -80,18 +81,6 @@ fn a_machine_not_reached_is_an_error_that_blames_no_provider() {
     assert!(comes_true(|| source.catalogue(&Ask::everything()).is_ok()));
     assert_eq!(names(&mut source), [230, 5000]);
     assert_eq!(attempts.load(Ordering::Relaxed), 2, "one for values, one for the keys beside them");
-}
-
-#[test]
-fn a_deadline_before_the_connection_timeout_is_kept_with_the_same_error() {
-    let (_, network, _, mut source) = machine(Duration::from_secs(3600));
-    network.drops();
-    let soon = || Ask::new(ObjectQuery::Global).until(Instant::now() + SOON);
-    for _ in 0..2 {
-        is_not_reached(&source.collect(&soon(), &mut Snapshot::new()).unwrap_err());
-    }
-    network.let_go();
-    assert!(comes_true(|| source.collect(&soon(), &mut Snapshot::new()).is_ok()));
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Providers that hang, and the objects of the others.
 
 use super::*;
-use crate::relay::Relay;
-use std::time::Duration;
+use crate::fallback::Fallback;
+use perfhive_engine::Worker;
+use std::time::{Duration, Instant};
 
-/// A machine with three providers, behind a relay.
-fn machine() -> (Fake, Relay) {
+/// A machine with three providers, whose calls have a timeout.
+fn machine() -> (Fake, RegistrySource) {
     let fake = Fake::default();
     fake.with(|world| {
         world.providers = vec![
@@ -20,8 +21,8 @@ fn machine() -> (Fake, Relay) {
     });
     let other = fake.at(None);
     let make = Box::new(move || -> Box<dyn PerfRegistry> { Box::new(other.at(None)) });
-    let relay = Relay::watching("test:", Duration::from_secs(2), make).unwrap();
-    (fake, relay)
+    let source = RegistrySource::with_timeout("test:", Duration::from_secs(2), make);
+    (fake, source)
 }
 
 #[test]
@@ -174,4 +175,32 @@ fn a_failing_provider_is_asked_again_once_its_registration_changes() {
         world.changed.remove("Shop");
     });
     assert!(comes_true(|| source.catalogue(&Ask::nothing()).is_ok()));
+}
+
+/// All three mechanisms together: the timeouts, the native functions and the deadline of the reader.
+#[test]
+fn while_every_call_hangs_native_objects_are_read_and_no_further_call_is_made() {
+    let (fake, source) = machine();
+    let source = Fallback::new(source, crate::fallback::tests::native());
+    let mut source = Worker::new(source, None).unwrap();
+    fake.2.close(&[230, 4000, 5000, 2_147_483_632]);
+    let ask = || Ask::new(ObjectQuery::one(TitleIndex(230)));
+    let error = source.collect(&ask().until(Instant::now()), &mut Snapshot::new()).unwrap_err();
+    assert!(error.is_transient(), "{error}");
+    let mut snapshot = Snapshot::new();
+    assert!(comes_true(|| source.collect(&ask(), &mut snapshot).is_ok()));
+    assert!(snapshot.object(TitleIndex(230)).is_some(), "{:?}", snapshot.faults());
+    let calls = || fake.with(|world| world.asked.len());
+    let before = calls();
+    for _ in 0..5 {
+        source.collect(&ask(), &mut snapshot).unwrap();
+        let error = source.collect(&Ask::objects(&[TitleIndex(5000)]), &mut snapshot).unwrap_err();
+        assert_eq!(error.kind(), SourceErrorKind::Deadline, "{error}");
+    }
+    assert_eq!(calls(), before);
+    // Objects that the native functions do not have are back once the calls have returned.
+    fake.2.close(&[]);
+    assert!(comes_true(|| source
+        .collect(&Ask::objects(&[TitleIndex(5000)]), &mut snapshot)
+        .is_ok()));
 }

@@ -1,0 +1,385 @@
+//! The state machine of a registry: what of it answers, and when the rest is asked for again.
+//!
+//! Three things have a state. None of them asks a registry or reads a clock: events come in with the
+//! time, and the answer says what is to be done. Every call of a registry returns or times out, so a
+//! deadline of a caller is no event here.
+//!
+//! # The whole, for a registry that has a second source ([`Whole`])
+//!
+//! | state | event | next state | to be done |
+//! |---|---|---|---|
+//! | undecided | the catalogue was read | good | |
+//! | undecided | an ask failed | broken | use the second source for everything |
+//! | good | an answer with every expected object | good, no failure | |
+//! | good | the first answer in a row without one, or with an error | good, one failure | |
+//! | good | the second one in a row; access is denied; a timeout | good | a check |
+//! | good | a check without an answer | broken | use the second source for everything |
+//! | good | a check with an answer, after a timeout | good, no failure | |
+//! | good | a check with an answer, after other failures | good, no failure | read the catalogue |
+//! | good, broken | it is time for a trial | the same | a trial |
+//! | good, broken | a trial that delivers a missing object; the second in a row | the same | read the catalogue |
+//! | good, broken | a trial that delivers none, or has no answer | the same, after twice the pause | |
+//! | good, broken | the catalogue was read | good | |
+//!
+//! A check and a trial are one ask for the wanted objects that the second source has too.
+//!
+//! # Calls that time out ([`Calls`])
+//!
+//! | state | event | next state | to be done |
+//! |---|---|---|---|
+//! | answering | a call timed out | hanging | ask each provider alone; leave out those that hang |
+//! | hanging | all calls returned | resting | |
+//! | resting | the pause is over | answering | ask for everything again |
+//! | resting | a call timed out | hanging | |
+//! | any | a registration changed | answering, no pause | ask for everything again |
+//!
+//! The pause is none after the first hang, and doubles with each further one from 5 seconds to five
+//! minutes; a long time without a hang begins anew.
+//!
+//! # A query (`KnownQuery` in `source.rs`)
+//!
+//! | state | event | next state |
+//! |---|---|---|
+//! | whole | it fails, or an object in its answer is damaged | in parts |
+//! | in parts | 60 seconds passed; `Calls` is answering again; names were registered | whole |
+//! | in parts | the parts fail | whole, and at once in parts anew |
+
+use std::time::{Duration, Instant};
+
+/// Failures in a row before a check, and deliveries in a row before the objects are used again.
+const IN_A_ROW: u32 = 2;
+/// The pause before what failed is asked for again: the first, and the longest after doubling.
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_secs(5);
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// A pause that doubles each time that it is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pause(Duration);
+
+impl Pause {
+    const FIRST: Self = Self(FIRST_PAUSE);
+
+    fn take(&mut self) -> Duration {
+        let pause = self.0;
+        self.0 = (pause * 2).min(LONGEST_PAUSE);
+        pause
+    }
+}
+
+/// The calls of a registry: whether some time out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Calls {
+    state: CallState,
+    /// The pause after the next hang.
+    pause: Pause,
+    /// The newest hang.
+    last: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallState {
+    Answering,
+    /// A call has not returned. The pause after its return.
+    Hanging(Duration),
+    /// All calls have returned. The end of the pause.
+    Resting(Instant),
+}
+
+impl Calls {
+    pub(crate) const NEW: Self =
+        Self { state: CallState::Answering, pause: Pause::FIRST, last: None };
+
+    /// A call timed out.
+    pub(crate) fn timed_out(&mut self, now: Instant) {
+        let is_recent = |last| now.saturating_duration_since(last) < 2 * LONGEST_PAUSE;
+        let pause = match self.state {
+            CallState::Hanging(pause) => pause,
+            CallState::Resting(_) => self.pause.take(),
+            CallState::Answering if self.last.is_some_and(is_recent) => self.pause.take(),
+            CallState::Answering => {
+                self.pause = Pause::FIRST;
+                Duration::ZERO
+            }
+        };
+        (self.state, self.last) = (CallState::Hanging(pause), Some(now));
+    }
+
+    /// Whether everything is asked for again; `hanging` is the number of calls that have not returned.
+    pub(crate) fn are_over(&mut self, hanging: usize, now: Instant) -> bool {
+        if let CallState::Hanging(pause) = self.state
+            && hanging == 0
+        {
+            self.state = CallState::Resting(now + pause);
+        }
+        let is_over = matches!(self.state, CallState::Resting(end) if now >= end);
+        if is_over {
+            self.state = CallState::Answering;
+        }
+        is_over
+    }
+}
+
+/// What is known of a registry as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// No answer so far.
+    Undecided,
+    /// It answers.
+    Good,
+    /// It does not answer, or refuses access.
+    Broken,
+}
+
+/// What happened at a registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The catalogue was read, and the missing objects are known.
+    Listed,
+    /// An answer held every expected object.
+    Complete,
+    /// An answer lacked an expected object.
+    Incomplete,
+    /// An ask failed.
+    Failed(Failure),
+    /// A check after failures ended: whether it had an answer, and whether a timeout was its cause.
+    Checked { answered: bool, is_hang: bool },
+    /// A trial for missing objects ended.
+    Tried(Trial),
+}
+
+/// How an ask failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// A call timed out.
+    Hang,
+    /// Access is denied.
+    Denied,
+    /// Any other error.
+    Other,
+}
+
+/// How a trial ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trial {
+    /// With a missing object.
+    Delivered,
+    /// With an answer, and without a missing object.
+    Empty,
+    /// With an error.
+    Failed,
+}
+
+/// What has to be done after an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Nothing,
+    /// Make a check; whether a timeout is its cause.
+    Check {
+        is_hang: bool,
+    },
+    /// Read the catalogue.
+    List,
+    /// Use the second source for everything.
+    Break,
+}
+
+/// The state of a registry as a whole, and the counts that lead to the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Whole {
+    pub(crate) state: State,
+    /// Failures in a row in the state `Good`.
+    failures: u32,
+    /// Trials in a row that delivered a missing object.
+    deliveries: u32,
+    /// The time of the next trial, and the pause after it if it fails.
+    again: Option<Instant>,
+    pause: Pause,
+}
+
+impl Whole {
+    pub(crate) const NEW: Self = Self {
+        state: State::Undecided,
+        failures: 0,
+        deliveries: 0,
+        again: None,
+        pause: Pause::FIRST,
+    };
+
+    /// Whether it is time for a trial.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.again.is_some_and(|again| now >= again)
+    }
+
+    /// Takes an event, and returns what has to be done.
+    pub(crate) fn on(&mut self, event: Event, now: Instant) -> Next {
+        match (self.state, event) {
+            (_, Event::Listed) => self.decide(State::Good, now),
+            (State::Undecided, Event::Failed(_)) => self.decide(State::Broken, now),
+            (State::Good, Event::Complete) => self.forgive(Next::Nothing),
+            (State::Good, Event::Failed(Failure::Hang)) => Next::Check { is_hang: true },
+            (State::Good, Event::Failed(Failure::Denied)) => Next::Check { is_hang: false },
+            (State::Good, Event::Incomplete | Event::Failed(Failure::Other)) => {
+                self.failures += 1;
+                if self.failures >= IN_A_ROW {
+                    Next::Check { is_hang: false }
+                } else {
+                    Next::Nothing
+                }
+            }
+            (State::Good, Event::Checked { answered: false, .. }) => {
+                self.decide(State::Broken, now)
+            }
+            (State::Good, Event::Checked { answered: true, is_hang }) => {
+                self.forgive(if is_hang { Next::Nothing } else { Next::List })
+            }
+            (State::Good | State::Broken, Event::Tried(Trial::Delivered)) => {
+                self.deliveries += 1;
+                self.again = Some(now + FIRST_PAUSE);
+                if self.deliveries >= IN_A_ROW { Next::List } else { Next::Nothing }
+            }
+            (State::Good | State::Broken, Event::Tried(Trial::Empty | Trial::Failed)) => {
+                (self.deliveries, self.again) = (0, Some(now + self.pause.take()));
+                Next::Nothing
+            }
+            _ => Next::Nothing,
+        }
+    }
+
+    fn forgive(&mut self, next: Next) -> Next {
+        self.failures = 0;
+        next
+    }
+
+    fn decide(&mut self, state: State, now: Instant) -> Next {
+        *self = Self { state, ..Self::NEW };
+        self.again = Some(now + self.pause.take());
+        if state == State::Broken { Next::Break } else { Next::Nothing }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A state before an event, by name.
+    fn state(name: &str, now: Instant) -> Whole {
+        let mut good = Whole::NEW;
+        good.on(Event::Listed, now);
+        match name {
+            "undecided" => Whole::NEW,
+            "good" => good,
+            "good, one failure" => Whole { failures: 1, ..good },
+            "good, one delivery" => Whole { deliveries: 1, ..good },
+            "broken" => Whole { state: State::Broken, ..good },
+            "broken, one delivery" => Whole { state: State::Broken, deliveries: 1, ..good },
+            other => unreachable!("{other}"),
+        }
+    }
+
+    #[test]
+    fn every_row_of_the_table_leads_to_its_state() {
+        use Event::{Checked, Complete, Failed, Incomplete, Listed, Tried};
+        use Failure::{Denied, Hang, Other};
+        use Trial::Delivered;
+        let now = Instant::now();
+        let checked = |answered, is_hang| Checked { answered, is_hang };
+        let rows = [
+            ("undecided", Listed, "good", Next::Nothing),
+            ("undecided", Failed(Other), "broken", Next::Break),
+            ("undecided", Failed(Hang), "broken", Next::Break),
+            ("undecided", Failed(Denied), "broken", Next::Break),
+            ("good", Complete, "good", Next::Nothing),
+            ("good, one failure", Complete, "good", Next::Nothing),
+            ("good", Incomplete, "good, one failure", Next::Nothing),
+            ("good", Failed(Other), "good, one failure", Next::Nothing),
+            ("good", Failed(Hang), "good", Next::Check { is_hang: true }),
+            ("good", Failed(Denied), "good", Next::Check { is_hang: false }),
+            ("good", checked(false, true), "broken", Next::Break),
+            ("good", checked(false, false), "broken", Next::Break),
+            ("good, one failure", checked(true, true), "good", Next::Nothing),
+            ("good, one failure", checked(true, false), "good", Next::List),
+            ("good", Tried(Delivered), "good, one delivery", Next::Nothing),
+            ("broken", Tried(Delivered), "broken, one delivery", Next::Nothing),
+            ("broken", Complete, "broken", Next::Nothing),
+            ("broken", Listed, "good", Next::Nothing),
+        ];
+        for (before, event, after, next) in rows {
+            let mut whole = state(before, now);
+            assert_eq!(whole.on(event, now), next, "{before}: {event:?}");
+            assert_eq!(whole, state(after, now), "{before}: {event:?}");
+        }
+    }
+
+    #[test]
+    fn the_second_failure_and_the_second_delivery_in_a_row_have_an_effect() {
+        let now = Instant::now();
+        for event in [Event::Incomplete, Event::Failed(Failure::Other)] {
+            assert_eq!(
+                state("good, one failure", now).on(event, now),
+                Next::Check { is_hang: false }
+            );
+        }
+        for before in ["good, one delivery", "broken, one delivery"] {
+            let mut whole = state(before, now);
+            assert_eq!(whole.on(Event::Tried(Trial::Delivered), now), Next::List, "{before}");
+        }
+    }
+
+    /// A slow provider, which hangs each time that it is asked again, is asked less and less often.
+    #[test]
+    fn the_pause_after_a_hang_doubles_and_a_long_rest_ends_that() {
+        let mut calls = Calls::NEW;
+        let mut now = Instant::now();
+        let second = Duration::from_secs(1);
+        let mut round = |rest: Duration| {
+            now += rest;
+            calls.timed_out(now);
+            now += second;
+            // A second call that times out before the first one returned is the same hang.
+            calls.timed_out(now);
+            assert!(!calls.are_over(1, now));
+            let returned = now;
+            while !calls.are_over(0, now) {
+                now += second;
+            }
+            assert_eq!(calls.state, CallState::Answering);
+            now.duration_since(returned).as_secs()
+        };
+        let pauses: Vec<u64> = (0..10).map(|_| round(second)).collect();
+        assert_eq!(pauses, [0, 5, 10, 20, 40, 80, 160, 300, 300, 300]);
+        assert_eq!(round(3 * LONGEST_PAUSE), 0);
+        assert_eq!(round(second), 5);
+    }
+
+    #[test]
+    fn a_hang_during_the_pause_is_a_further_one() {
+        let (mut calls, now) = (Calls::NEW, Instant::now());
+        for _ in 0..2 {
+            calls.timed_out(now);
+            calls.are_over(0, now);
+        }
+        assert_eq!(calls.state, CallState::Resting(now + FIRST_PAUSE));
+        calls.timed_out(now);
+        assert_eq!(calls.state, CallState::Hanging(2 * FIRST_PAUSE));
+        let mut fresh = Calls::NEW;
+        assert!(!fresh.are_over(0, now), "nothing hangs");
+    }
+
+    #[test]
+    fn the_pause_doubles_with_each_failed_trial_up_to_five_minutes() {
+        let mut now = Instant::now();
+        for ending in [Trial::Empty, Trial::Failed] {
+            let mut whole = state("broken", now);
+            let mut pauses = Vec::new();
+            for _ in 0..8 {
+                let before = now;
+                while !whole.is_due(now) {
+                    now += Duration::from_secs(5);
+                }
+                pauses.push((now - before).as_secs());
+                whole.on(Event::Tried(ending), now);
+            }
+            assert_eq!(pauses, [5, 10, 20, 40, 80, 160, 300, 300]);
+        }
+    }
+}
