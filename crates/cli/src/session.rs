@@ -9,13 +9,18 @@ use perfhive::{
 };
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// A source that records the faults and the time of each sample. Queries and
 /// measurements do not hand out their snapshots, so both are recorded here.
 pub(crate) struct Observed {
     source: Box<dyn Source>,
     faults: Faults,
+    /// Whether a late answer is mentioned: on Windows the first one, for which the system loads the
+    /// libraries of all providers.
+    mentions: bool,
 }
 
 impl Source for Observed {
@@ -24,13 +29,13 @@ impl Source for Observed {
     }
 
     fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
-        self.source.collect(ask, out)?;
+        self.mentioned(|source| source.collect(ask, out))?;
         self.faults.note(out);
         Ok(())
     }
 
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
-        self.source.catalogue(ask)
+        self.mentioned(|source| source.catalogue(ask))
     }
 
     fn titles(
@@ -51,10 +56,40 @@ impl Source for Observed {
 }
 
 impl Observed {
+    /// The answer to a question; the first one that takes long is mentioned meanwhile.
+    fn mentioned<T>(&mut self, question: impl FnOnce(&mut dyn Source) -> T) -> T {
+        if !std::mem::take(&mut self.mentions) {
+            return question(&mut *self.source);
+        }
+        let message = format!(
+            "waiting for the first answer of {}, for which Windows loads the libraries of all providers: \
+             a minute at most",
+            self.source.name()
+        );
+        while_late(Duration::from_secs(3), move || warn(&message), || question(&mut *self.source))
+    }
+
     /// Whether waiting brings a new sample; `false` for a recording.
     pub(crate) fn is_live(&mut self) -> bool {
         self.source.recording().is_none()
     }
+}
+
+/// Does `work`, and beside it `mention` if that takes longer than `limit`.
+fn while_late<T>(
+    limit: Duration,
+    mention: impl FnOnce() + Send + 'static,
+    work: impl FnOnce() -> T,
+) -> T {
+    let (answered, waiting) = channel::<()>();
+    std::thread::spawn(move || {
+        if waiting.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+            mention();
+        }
+    });
+    let done = work();
+    drop(answered);
+    done
 }
 
 /// A fault in words, and the provider that it is about.
@@ -192,7 +227,8 @@ impl Session {
         let faults = Faults::default();
         faults.0.lock().unwrap_or_else(PoisonError::into_inner).quiet = global.quiet;
         let source = options.open(&global.source)?;
-        let source = Observed { source, faults: faults.clone() };
+        let mentions = cfg!(windows) && !global.quiet;
+        let source = Observed { source, faults: faults.clone(), mentions };
         Ok(Self { source, faults, language: LanguageId::ENGLISH })
     }
 
@@ -286,9 +322,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_late_answer_is_mentioned_and_one_in_time_is_not() {
+        let (mention, mentioned) = channel();
+        let again = mention.clone();
+        let answer =
+            while_late(Duration::ZERO, move || mention.send(()).unwrap(), || mentioned.recv());
+        assert!(answer.is_ok());
+        while_late(Duration::from_secs(3600), move || again.send(()).unwrap(), || ());
+        assert!(mentioned.recv().is_err(), "the thread has ended without a word");
+    }
+
+    #[test]
     fn every_call_is_handed_through_with_its_ask() {
         let wrap = |source| -> Box<dyn Source> {
-            Box::new(Observed { source, faults: Faults::default() })
+            Box::new(Observed { source, faults: Faults::default(), mentions: true })
         };
         perfhive_testkit::forwarding::source(wrap, |objects| objects);
     }
@@ -340,7 +387,8 @@ mod tests {
 
     #[test]
     fn a_hanging_source_is_reported_as_deadline_not_as_busy() {
-        let source = Observed { source: Box::new(Hangs(false)), faults: Faults::default() };
+        let source =
+            Observed { source: Box::new(Hangs(false)), faults: Faults::default(), mentions: false };
         let faults = Faults::default();
         let mut session = Session { source, faults, language: LanguageId::ENGLISH };
         let failure = session.usual_language(None, false).unwrap_err();
@@ -377,7 +425,8 @@ mod tests {
 
     #[test]
     fn without_variables_windows_takes_the_first_language_of_the_source() {
-        let source = Observed { source: Box::new(German), faults: Faults::default() };
+        let source =
+            Observed { source: Box::new(German), faults: Faults::default(), mentions: false };
         let faults = Faults::default();
         let mut session = Session { source, faults, language: LanguageId::ENGLISH };
         let mut usual = |environment, windows| session.usual_language(environment, windows).ok();

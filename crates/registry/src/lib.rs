@@ -45,6 +45,6 @@ pub use parts::argument;
 pub use read::{ReadError, Size, read};
 pub use registry::{LastTitles, PerfRegistry, RegistryKey, RegistryPart, Unreadable, ValueName};
 pub use service::{BASE_INDEX, Service};
-pub use source::RegistrySource;
+pub use source::{RegistrySource, Timeouts};
 pub use titles::{Language, languages, raw};
 pub use watched::Make;

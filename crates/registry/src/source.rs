@@ -2,13 +2,14 @@
 
 mod catalogue;
 mod definitions;
+mod fetch;
 mod status;
 
 use crate::codes::{NOT_FOUND, SUCCESS};
 use crate::explain::unreadable;
 use crate::fallback::TimedSource;
 use crate::hangs::{Hangs, Watch};
-use crate::parts::{self, Failed, NO_OBJECT_NAME, Search, Split, read_block};
+use crate::parts::{Failed, Split};
 use crate::read::{ReadError, Size};
 use crate::registry::{LastTitles, PerfRegistry, ValueName};
 use crate::service::Service;
@@ -22,7 +23,7 @@ use perfhive_engine::{
 use perfhive_format::{LanguageId, PerfObject, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How many queries are remembered with the size of their answers. A program has a handful; after
 /// this many, all are forgotten.
@@ -78,9 +79,29 @@ pub struct RegistrySource {
     languages: Option<Vec<Language>>,
     hangs: Hangs,
     watch: Watch,
+    /// The timeouts of calls, until all was asked for once.
+    timeouts: Option<Timeouts>,
     /// Repeated faults, kept for their texts: missing objects, and providers without objects.
     missing: HashMap<TitleIndex, Fault>,
     silent: Vec<Fault>,
+}
+
+/// The timeouts of the calls of a registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Of each call.
+    pub call: Duration,
+    /// Of the first query for all objects, with which Windows loads the libraries of all providers: on
+    /// a server that takes longer than any later call.
+    pub first_of_all: Duration,
+}
+
+impl Timeouts {
+    /// The same timeout for all calls.
+    #[must_use]
+    pub fn all(call: Duration) -> Self {
+        Self { call, first_of_all: call }
+    }
 }
 
 /// A query that was made.
@@ -115,18 +136,20 @@ impl RegistrySource {
             languages: None,
             hangs: Hangs::default(),
             watch: Watch::default(),
+            timeouts: None,
             missing: HashMap::new(),
             silent: Vec::new(),
         }
     }
 
-    /// A source over registries that `make` makes, each call of which has a timeout. After a timeout
-    /// each provider is asked alone, for half of that time, and those that hang are left out. A question
-    /// takes up to three timeouts.
+    /// A source over registries that `make` makes, whose calls have timeouts. After a timeout each
+    /// provider is asked alone, for half of [`Timeouts::call`], and those that hang are left out. A
+    /// question takes three timeouts at most, one of which may be [`Timeouts::first_of_all`].
     #[must_use]
-    pub fn with_timeout(name: &str, timeout: Duration, make: Make) -> Self {
-        let mut source = Self::over(name, Box::new(Watched::new(make, timeout)));
-        source.hangs = Hangs::with_probe(timeout / 2);
+    pub fn with_timeouts(name: &str, timeouts: Timeouts, make: Make) -> Self {
+        let mut source = Self::over(name, Box::new(Watched::new(make, timeouts.call)));
+        source.hangs = Hangs::with_probe(timeouts.call / 2);
+        source.timeouts = Some(timeouts);
         source
     }
 
@@ -197,138 +220,6 @@ impl RegistrySource {
         self.databases.clear();
     }
 
-    /// Reads one reply into `out`, which is cleared first. If one provider makes the query fail, the
-    /// objects of the others are read.
-    fn fetch(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
-        out.clear();
-        if let ObjectQuery::Indexes(list) = &request.objects
-            && list.is_empty()
-        {
-            // To Windows, an empty name means all objects.
-            return Ok(());
-        }
-        if !self.requests.contains_key(&request.objects) {
-            if self.requests.len() >= REMEMBERED {
-                self.requests.clear();
-            }
-            let name = ValueName::new(&request.objects.to_string());
-            let size = Size::first_for(&request.objects);
-            let asked = KnownQuery { name, size, split: None };
-            self.requests.insert(request.objects.clone(), asked);
-        }
-        self.generation += 1;
-        self.look_back();
-        let mut is_whole = false;
-        if let Some(asked) = self.requests.get_mut(&request.objects)
-            && let Some(split) = &mut asked.split
-        {
-            // The whole is tried again after a time; after a hang, once the calls have returned.
-            let lasts = Instant::now() < split.until || self.hangs.knows(&request.objects);
-            is_whole = lasts && split.is_whole;
-            if lasts && !is_whole {
-                let (registry, name) = (&mut *self.registry, (&split.name, &mut split.size));
-                let frame =
-                    read_block(registry, &mut self.pool, self.generation, name, request.until);
-                match frame {
-                    Ok(frame) => {
-                        out.push_frame(frame, &self.name);
-                        split.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
-                        return Ok(());
-                    }
-                    Err(failed) if !failed.may_be_a_providers() => return Err(self.error(failed)),
-                    // By now another provider fails.
-                    Err(failed) => self.hangs.note(failed, &request.objects),
-                }
-            }
-            if !is_whole {
-                asked.split = None;
-            }
-        }
-        if self.hangs.knows(&request.objects) {
-            return self.fetch_parts(request, Failed::Read(ReadError::Hangs), out);
-        }
-        let Some(asked) = self.requests.get_mut(&request.objects) else {
-            return Err(self.error(Failed::Read(ReadError::Code(NOT_FOUND))));
-        };
-        let (registry, name) = (&mut *self.registry, (&asked.name, &mut asked.size));
-        let frame = read_block(registry, &mut self.pool, self.generation, name, request.until);
-        match frame {
-            Ok(frame) => {
-                let (damaged, sound) = (!frame.damaged().is_empty(), frame.object_count());
-                out.push_frame(frame, &self.name);
-                if damaged && !is_whole {
-                    return self.fetch_more(request, sound, out);
-                }
-                Ok(())
-            }
-            Err(failed) if failed.may_be_a_providers() => {
-                self.hangs.note(failed, &request.objects);
-                self.fetch_parts(request, failed, out)
-            }
-            Err(failed) => Err(self.error(failed)),
-        }
-    }
-
-    /// Looks for more than the `sound` objects of a reply with a damaged object: the objects behind
-    /// that one cannot be read.
-    fn fetch_more(
-        &mut self,
-        request: &Ask,
-        sound: usize,
-        out: &mut Snapshot,
-    ) -> Result<(), SourceError> {
-        let Ok(mut split) = self.split(&request.objects) else { return Ok(()) };
-        split.is_whole = split.objects <= sound;
-        let is_whole = split.is_whole;
-        if let Some(asked) = self.requests.get_mut(&request.objects) {
-            asked.split = Some(Box::new(split));
-        }
-        if is_whole { Ok(()) } else { self.fetch(request, out) }
-    }
-
-    /// Answers a query that failed as a whole.
-    fn fetch_parts(
-        &mut self,
-        request: &Ask,
-        failed: Failed,
-        out: &mut Snapshot,
-    ) -> Result<(), SourceError> {
-        let error = self.error(failed);
-        let with = |more: &str| {
-            let message = format!("{}; {more}", error.message());
-            SourceError::new(error.kind(), error.source_name(), message)
-        };
-        let split = match self.split(&request.objects) {
-            Ok(split) => split,
-            // The connection is lost: no provider is at fault.
-            Err(other) if other.is_the_connections() => return Err(self.error(other)),
-            // Every query fails.
-            Err(_) => {
-                let services = self.services();
-                let active = services.iter().filter(|service| !service.disabled);
-                self.watch.over(active.map(|one| &*one.name), &mut *self.registry);
-                let everybody = self.registry.asks_everybody();
-                let way_out = parts::way_out(&services, self.registry.host(), everybody, failed);
-                return Err(if way_out.is_empty() { error } else { with(&way_out) });
-            }
-        };
-        let is_list = matches!(request.objects, ObjectQuery::Indexes(_));
-        if split.objects == 0 && (is_list || split.faults.is_empty()) {
-            let Some(fault) = split.faults.first() else { return Err(error) };
-            return Err(with(&format!("{}: {}", fault.provider, fault.message)));
-        }
-        let (name, mut size) = (split.name.clone(), Size::default());
-        let (registry, name) = (&mut *self.registry, (&name, &mut size));
-        let frame = read_block(registry, &mut self.pool, self.generation, name, request.until);
-        let frame = frame.map_err(|failed| self.error(failed))?;
-        out.push_frame(frame, &self.name);
-        split.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
-        if let Some(asked) = self.requests.get_mut(&request.objects) {
-            asked.split = Some(Box::new(split));
-        }
-        Ok(())
-    }
-
     fn services(&mut self) -> Arc<[Service]> {
         if let Some(services) = &self.services {
             return Arc::clone(services);
@@ -368,51 +259,6 @@ impl RegistrySource {
         self.watch.every = Duration::ZERO;
     }
 
-    /// Finds the parts of a query that can be read.
-    ///
-    /// # Errors
-    /// Where not even a query for no object has an answer.
-    fn split(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
-        if self.hangs.are_everywhere() {
-            return Err(Failed::Read(ReadError::Hangs));
-        }
-        let probe = self.hangs.probe();
-        let usual = self.registry.set_limit(probe);
-        self.registry.set_limit(usual.min(probe));
-        let split = self.search(query);
-        self.registry.set_limit(usual);
-        split
-    }
-
-    fn search(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
-        // If this hangs, each provider would, and each would be waited for.
-        let no_object = ValueName::new(NO_OBJECT_NAME);
-        let no_object = (&no_object, &mut Size::default());
-        read_block(&mut *self.registry, &mut self.pool, self.generation, no_object, None)
-            .inspect_err(|failed| self.hangs.note_no_object(*failed))?;
-        let global = match query {
-            ObjectQuery::Costly => self.names_of_global(),
-            _ => Vec::new(),
-        };
-        let named = match query {
-            ObjectQuery::Indexes(_) => Vec::new(),
-            _ => self.named(),
-        };
-        let services = self.services();
-        let (registry, pool, generation) = (&mut self.registry, &mut self.pool, self.generation);
-        let host = registry.host().map(str::to_string);
-        let mut ask = |name: &ValueName| {
-            read_block(&mut **registry, pool, generation, (name, &mut Size::default()), None)
-        };
-        let groups = parts::divide(query, &services, &named, &global);
-        let search = Search::new(&services, host.as_deref(), &mut ask);
-        let split = search.without(self.hangs.objects()).run(query, &groups, &self.name);
-        self.hangs.found(&split.hanging, query);
-        let failing = split.faults.iter().map(|fault| &*fault.provider);
-        self.watch.over(failing, &mut *self.registry);
-        Ok(split)
-    }
-
     fn has_no_titles(&self, language: LanguageId) -> SourceError {
         let message = format!("has no titles in language {language}");
         SourceError::new(SourceErrorKind::NotFound, &self.name, message)
@@ -428,22 +274,6 @@ impl RegistrySource {
             titles = read.into_iter().find(Result::is_ok).unwrap_or(titles);
         }
         titles.iter().flat_map(|titles| titles.all()).map(|(index, _)| index).collect()
-    }
-
-    /// Ends reading in parts once the hanging calls have returned, or the registration of a failing
-    /// provider has changed.
-    fn look_back(&mut self) {
-        let is_over = self.hangs.are_over(&mut *self.registry);
-        let is_other = self.watch.is_other(&mut *self.registry);
-        if is_other {
-            self.outdate();
-            self.hangs.forget_pauses();
-        }
-        if is_over || is_other {
-            self.hangs.forget();
-            self.watch.end();
-            self.requests.values_mut().for_each(|asked| asked.split = None);
-        }
     }
 }
 

@@ -11,7 +11,7 @@ mod silent;
 use crate::codes::{MORE_DATA, NOT_FOUND, SUCCESS};
 use crate::registry::{LastTitles, PerfRegistry, RegistryKey, RegistryPart, ValueName};
 use crate::service::Service;
-use crate::source::RegistrySource;
+use crate::source::{RegistrySource, Timeouts};
 use perfhive_engine::{Ask, ObjectQuery, ProviderState, Snapshot, Source, SourceErrorKind};
 use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
 use perfhive_testkit::script::block;

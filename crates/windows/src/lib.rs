@@ -27,7 +27,7 @@ mod wine;
 #[cfg(windows)]
 mod winreg;
 
-pub use perfhive_registry::{Fallback, RegistrySource};
+pub use perfhive_registry::{Fallback, RegistrySource, Timeouts};
 #[cfg(windows)]
 pub use pin::pin_library;
 #[cfg(windows)]
@@ -37,4 +37,4 @@ pub use register::{WindowsRegistrar, allotted_indexes, enable, registered_linkag
 #[cfg(windows)]
 pub use wine::is_wine;
 #[cfg(windows)]
-pub use winreg::{local_source, local_with_timeout, remote_source, remote_with_timeout};
+pub use winreg::{local_source, local_with_timeouts, remote_source, remote_with_timeouts};

@@ -7,7 +7,7 @@ use perfhive_format::TitleIndex;
 use perfhive_registry::codes::NOT_FOUND;
 use perfhive_registry::{
     Dialer, LastTitles, PerfRegistry, RegistryKey, RegistryPart, RegistrySource, Remote, Service,
-    Unreadable, ValueName,
+    Timeouts, Unreadable, ValueName,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,23 +42,23 @@ pub fn remote_source(name: &str, host: &str) -> RegistrySource {
     RegistrySource::over(name, Box::new(Remote::new(dialer, ffi::user_language())))
 }
 
-/// Returns a source of this machine's counters whose calls have a timeout. After a timeout, providers
+/// Returns a source of this machine's counters whose calls have timeouts. After a timeout, providers
 /// are asked one by one, and those that hang are left out.
 #[must_use]
-pub fn local_with_timeout(name: &str, timeout: Duration) -> RegistrySource {
-    RegistrySource::with_timeout(name, timeout, Box::new(|| Box::new(Local::new())))
+pub fn local_with_timeouts(name: &str, timeouts: Timeouts) -> RegistrySource {
+    RegistrySource::with_timeouts(name, timeouts, Box::new(|| Box::new(Local::new())))
 }
 
-/// As [`local_with_timeout`], for [another machine](remote_source). Connecting has its own timeout,
-/// the same up to ten seconds: an unreachable machine is reported as unreachable, and no provider
+/// As [`local_with_timeouts`], for [another machine](remote_source). Connecting has its own timeout,
+/// that of a call up to ten seconds: an unreachable machine is reported as unreachable, and no provider
 /// is suspected.
 #[must_use]
-pub fn remote_with_timeout(name: &str, host: &str, timeout: Duration) -> RegistrySource {
-    let dialer = dialer(host, timeout.min(CONNECTION));
+pub fn remote_with_timeouts(name: &str, host: &str, timeouts: Timeouts) -> RegistrySource {
+    let dialer = dialer(host, timeouts.call.min(CONNECTION));
     let make = move || -> Box<dyn PerfRegistry> {
         Box::new(Remote::new(Arc::clone(&dialer), ffi::user_language()))
     };
-    RegistrySource::with_timeout(name, timeout, Box::new(make))
+    RegistrySource::with_timeouts(name, timeouts, Box::new(make))
 }
 
 /// The value that marks a registration of perfhive's. Other registrations are neither replaced nor

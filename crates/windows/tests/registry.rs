@@ -13,8 +13,8 @@ use perfhive_format::{LanguageId, TitleIndex};
 use perfhive_testkit::{alloc, conformance};
 use perfhive_windows::native::{NativeClock, NativeProvider, Ntdll};
 use perfhive_windows::{
-    Fallback, RegistrySource, WindowsRegistrar, is_wine, local_source, local_with_timeout,
-    remote_source,
+    Fallback, RegistrySource, Timeouts, WindowsRegistrar, is_wine, local_source,
+    local_with_timeouts, remote_source,
 };
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -190,7 +190,7 @@ fn warm_samples_allocate_nothing() {
         // which there are no others.
         let mut worker = Worker::new(source(), None).unwrap();
         assert_eq!(count(&mut worker, alloc::process), 0, "{request:?} on a thread of its own");
-        let timed = local_with_timeout("local:", Duration::from_secs(60));
+        let timed = local_with_timeouts("local:", Timeouts::all(Duration::from_secs(60)));
         let mut worker = Worker::new(timed, None).unwrap();
         assert_eq!(count(&mut worker, alloc::process), 0, "{request:?} with timeouts");
     }
@@ -387,7 +387,10 @@ fn a_hanging_provider_is_left_out_until_it_is_unregistered() {
     let Some(_providers) = Registered::new(&["Stuck", "Bees"]) else { return };
     let first = |name| TitleIndex(perfhive_windows::allotted_indexes(name).unwrap().first_counter);
     let (stuck, bees) = (first("PerfhiveStuck"), first("PerfhiveBees"));
-    let mut local = Fallback::new(local_with_timeout("local:", Duration::from_secs(2)), native());
+    let mut local = Fallback::new(
+        local_with_timeouts("local:", Timeouts::all(Duration::from_secs(2))),
+        native(),
+    );
     let catalogue = local.catalogue(&Ask::everything()).unwrap();
     let has = |index| catalogue.object(index).is_some();
     assert!(has(bees) && has(TitleIndex(230)) && !has(stuck), "{catalogue:?}");
@@ -460,7 +463,7 @@ fn a_close_that_hangs_delays_neither_end_nor_start_of_a_source() {
     // On a thread of its own: if the test fails, that thread hangs instead of the test.
     std::thread::spawn(move || {
         for _ in 0..2 {
-            let registry = local_with_timeout("local:", Duration::from_millis(500));
+            let registry = local_with_timeouts("local:", Timeouts::all(Duration::from_millis(500)));
             let mut local = Fallback::new(registry, native());
             let process = TitleIndex(230);
             let answer = collect(&mut local, ObjectQuery::one(process));
@@ -483,7 +486,7 @@ fn native() -> Broker {
 #[test]
 fn native_objects_are_read_while_the_registry_hangs() {
     let Some(_providers) = Registered::new(&["Sleeps", "Bees"]) else { return };
-    let registry = local_with_timeout("local:", Duration::from_millis(200));
+    let registry = local_with_timeouts("local:", Timeouts::all(Duration::from_millis(200)));
     let mut local = Fallback::new(registry, native());
     let catalogue = local.catalogue(&Ask::everything()).unwrap();
     let process = TitleIndex(230);
@@ -502,7 +505,7 @@ fn native_objects_are_read_while_the_registry_hangs() {
 #[test]
 fn warm_samples_allocate_nothing_after_registrations() {
     let Some(_bees) = Registered::new(&["Bees"]) else { return };
-    let registry = local_with_timeout("local:", Duration::from_secs(60));
+    let registry = local_with_timeouts("local:", Timeouts::all(Duration::from_secs(60)));
     let mut local = Cached::new(Fallback::new(registry, native()));
     let bees = local.catalogue(&Ask::everything()).unwrap().objects[0].name;
     let mut snapshot = Snapshot::new();

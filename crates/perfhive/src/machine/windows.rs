@@ -6,7 +6,9 @@ use crate::scheme::SourceAddress;
 use perfhive_engine::{Broker, Source, SourceError, Worker};
 use perfhive_format::TitleIndex;
 use perfhive_windows::native::{NativeClock, NativeProvider, Ntdll, machine_name};
-use perfhive_windows::{Fallback, RegistrySource, local_with_timeout, remote_with_timeout};
+use perfhive_windows::{
+    Fallback, RegistrySource, Timeouts, local_with_timeouts, remote_with_timeouts,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,24 +17,28 @@ pub(crate) const DATA_SOURCE: &str = "windows.winperf";
 
 /// The timeout of a call of the registry: the time that Windows gives a provider for its Open.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for the first request for all objects, which loads all libraries.
+const FIRST_OF_ALL: Duration = Duration::from_secs(60);
 /// How many timeouts a request takes at most: one to connect to another machine, one for the whole, and
 /// two for the search for the providers that hang.
 const TIMEOUTS: u32 = 4;
 
-/// The timeout of a call with which a request keeps the timeout of the options.
-fn call_timeout(options: &OpenOptions) -> Duration {
-    options.patience.map_or(TIMEOUT, |patience| patience / TIMEOUTS)
+/// The timeouts of calls with which a request keeps the timeout of the options.
+fn timeouts(options: &OpenOptions) -> Timeouts {
+    let default = Timeouts { call: TIMEOUT, first_of_all: FIRST_OF_ALL };
+    options.patience.map_or(default, |patience| Timeouts::all(patience / TIMEOUTS))
 }
 
 /// A source on a thread of its own, which answers by the deadlines of its callers.
-fn by_deadline(source: impl Source + 'static, timeout: Duration) -> Result<Worker, SourceError> {
-    Worker::new(source, Some(timeout.saturating_mul(TIMEOUTS)))
+fn by_deadline(source: impl Source + 'static, timeouts: Timeouts) -> Result<Worker, SourceError> {
+    let Timeouts { call, first_of_all } = timeouts;
+    Worker::new(source, Some(first_of_all.saturating_add(call.saturating_mul(TIMEOUTS - 1))))
 }
 
 pub(crate) fn open_local(address: &SourceAddress, options: &OpenOptions) -> Opened {
     let name = address.to_string();
-    let timeout = call_timeout(options);
-    Ok(Box::new(by_deadline(with_published(&name, local(&name, timeout)), timeout)?))
+    let timeouts = timeouts(options);
+    Ok(Box::new(by_deadline(with_published(&name, local(&name, timeouts)), timeouts)?))
 }
 
 pub(crate) fn open_native(address: &SourceAddress, _: &OpenOptions) -> Opened {
@@ -40,10 +46,10 @@ pub(crate) fn open_native(address: &SourceAddress, _: &OpenOptions) -> Opened {
 }
 
 pub(crate) fn open_registry(address: &SourceAddress, options: &OpenOptions) -> Opened {
-    let timeout = call_timeout(options);
+    let timeouts = timeouts(options);
     let host = address.host().unwrap_or_default();
-    let source = remote_with_timeout(&address.to_string(), host, timeout);
-    Ok(Box::new(by_deadline(source, timeout)?))
+    let source = remote_with_timeouts(&address.to_string(), host, timeouts);
+    Ok(Box::new(by_deadline(source, timeouts)?))
 }
 
 pub(crate) fn open_proc(address: &SourceAddress, _: &OpenOptions) -> Opened {
@@ -76,8 +82,8 @@ fn with_published(_: &str, source: impl Source + 'static) -> Box<dyn Source> {
 }
 
 /// This machine's counters: the registry's, and the native functions for what it lacks.
-fn local(name: &str, timeout: Duration) -> Fallback<RegistrySource, Broker> {
-    Fallback::new(local_with_timeout(name, timeout), native(name))
+fn local(name: &str, timeouts: Timeouts) -> Fallback<RegistrySource, Broker> {
+    Fallback::new(local_with_timeouts(name, timeouts), native(name))
 }
 
 fn native(name: &str) -> Broker {
@@ -92,8 +98,8 @@ fn native(name: &str) -> Broker {
 
 pub(crate) fn reader_of_local(_: &SourceAddress, options: &OpenOptions) -> Option<String> {
     // A remark in a listing is worth no long wait.
-    let timeout = call_timeout(options).min(TIMEOUT / 3);
-    Some(match local("local:", timeout).reason() {
+    let timeout = timeouts(options).call.min(TIMEOUT / 3);
+    Some(match local("local:", Timeouts::all(timeout)).reason() {
         Ok(None) => "processes from the registry's counters".to_string(),
         Ok(Some(reason)) => reason.to_string(),
         Err(error) => error.message().to_string(),

@@ -169,7 +169,7 @@ fn warm_samples_with_timeouts_allocate_nothing() {
     let other = still.clone();
     let make = Box::new(move || -> Box<dyn PerfRegistry> { Box::new(other.clone()) });
     let limit = Duration::from_secs(600);
-    let source = RegistrySource::with_timeout("test:", limit, make);
+    let source = RegistrySource::with_timeouts("test:", Timeouts::all(limit), make);
     let mut source = Cached::new(source);
     let steps: [Step<'_>; 2] =
         [("first", &|| {}, one(230)), ("another", &|| {}, ObjectQuery::Global)];

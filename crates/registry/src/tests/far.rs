@@ -46,7 +46,8 @@ fn machine(limit: Duration) -> (Fake, Network, Arc<AtomicUsize>, RegistrySource)
     let dialer = Arc::new(Dialer::new("BOX", limit, Arc::new(connect)));
     let make =
         move || -> Box<dyn PerfRegistry> { Box::new(Remote::new(Arc::clone(&dialer), 0x0409)) };
-    let source = RegistrySource::with_timeout("registry://BOX", limit, Box::new(make));
+    let source =
+        RegistrySource::with_timeouts("registry://BOX", Timeouts::all(limit), Box::new(make));
     (fake, network, attempts, source)
 }
 

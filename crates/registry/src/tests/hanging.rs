@@ -21,7 +21,8 @@ fn machine() -> (Fake, RegistrySource) {
     });
     let other = fake.at(None);
     let make = Box::new(move || -> Box<dyn PerfRegistry> { Box::new(other.at(None)) });
-    let source = RegistrySource::with_timeout("test:", Duration::from_secs(2), make);
+    let source =
+        RegistrySource::with_timeouts("test:", Timeouts::all(Duration::from_secs(2)), make);
     (fake, source)
 }
 
@@ -203,4 +204,27 @@ fn while_every_call_hangs_native_objects_are_read_and_no_further_call_is_made() 
     assert!(comes_true(|| source
         .collect(&Ask::objects(&[TitleIndex(5000)]), &mut snapshot)
         .is_ok()));
+}
+
+#[test]
+fn the_first_query_for_all_has_a_longer_timeout_and_the_next_has_not() {
+    let (fake, _) = machine();
+    let other = fake.at(None);
+    let make = Box::new(move || -> Box<dyn PerfRegistry> { Box::new(other.at(None)) });
+    let call = Duration::from_millis(200);
+    let timeouts = Timeouts { call, first_of_all: Duration::from_secs(60) };
+    let mut source = RegistrySource::with_timeouts("test:", timeouts, make);
+    fake.2.close(&[4000]);
+    let opened = {
+        let gate = fake.at(None);
+        std::thread::spawn(move || {
+            std::thread::sleep(5 * call);
+            gate.2.close(&[]);
+        })
+    };
+    assert!(collect(&mut source, ObjectQuery::Global).faults().is_empty(), "late, and waited for");
+    opened.join().unwrap();
+    fake.2.close(&[4000]);
+    assert_eq!(collect(&mut source, ObjectQuery::Global).faults().len(), 1);
+    fake.2.close(&[]);
 }
