@@ -1,8 +1,10 @@
 //! The cost of a collection from a provider in Rust, and from a library in its host
 //! process. Prints a table for BENCHMARKS.md.
 //!
-//! Both write the same object through a broker, with everything tested. They take turns,
-//! so that a slow moment hits both alike; the median counts.
+//! Both write the same object through a broker, with everything tested. A third turn hands a packet
+//! to another process and back, and does nothing else: the time that the machine takes to wake two
+//! processes differs by a factor of twenty from one to the next, and is not perfhive's. They take turns,
+//! so that a slow moment hits all alike; the median counts.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that fails may panic")]
 
 #[cfg(target_os = "linux")]
@@ -24,15 +26,23 @@ mod linux {
     };
     use perfhive_libraries::{ExtensionRoster, HostCommand, Options};
     use perfhive_testkit::script::ScriptProvider;
+    use std::io::{Read as _, Write as _};
+    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::os::unix::net::UnixStream;
     use std::path::{Path, PathBuf};
-    use std::process::Command;
+    use std::process::{Child, Command};
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     const OBJECT: TitleIndex = TitleIndex(50000);
     const ROUNDS: usize = 4000;
     const WARM_UP: usize = 500;
+    /// Microseconds beyond a bare exchange.
     const GOAL: f64 = 30.0;
+    /// The argument of the process that hands packets back.
+    const ECHO: &str = "--echo";
+    /// As long as a question to a host process.
+    const NOTHING: [u8; 64] = [0; 64];
 
     struct Folder(PathBuf);
 
@@ -42,13 +52,55 @@ mod linux {
         }
     }
 
+    /// A process that hands packets back.
+    struct Echo {
+        process: Child,
+        socket: UnixStream,
+    }
+
+    impl Echo {
+        fn start() -> Self {
+            let (socket, theirs) = UnixStream::pair().unwrap();
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            let process = command.arg(ECHO).stdin(OwnedFd::from(theirs)).spawn().unwrap();
+            Self { process, socket }
+        }
+
+        /// What the process does: it ends with its socket.
+        fn run() {
+            let socket = std::io::stdin().as_fd().try_clone_to_owned().unwrap();
+            let mut socket = UnixStream::from(socket);
+            let mut packet = NOTHING;
+            while socket.read_exact(&mut packet).is_ok() && socket.write_all(&packet).is_ok() {}
+        }
+
+        fn exchange(&mut self) {
+            let mut packet = NOTHING;
+            self.socket.write_all(&packet).unwrap();
+            self.socket.read_exact(&mut packet).unwrap();
+        }
+    }
+
+    impl Drop for Echo {
+        fn drop(&mut self) {
+            let _ = self.socket.shutdown(std::net::Shutdown::Both);
+            let _ = self.process.wait();
+        }
+    }
+
     pub(crate) fn main() {
+        if std::env::args().any(|arg| arg == ECHO) {
+            return Echo::run();
+        }
         let folder = std::env::temp_dir().join(format!("perfhive-bench-{}", std::process::id()));
         let folder = Folder(folder);
         std::fs::create_dir_all(&folder.0).unwrap();
         println!("\n`cargo xtask bench extension`\n");
-        println!("| instances | bytes | in Rust | in its host process | the process more | goal |");
-        println!("|---:|---:|---:|---:|---:|---|");
+        println!(
+            "| instances | bytes | in Rust | in its host process | a bare exchange | the process more \
+             than both | goal |"
+        );
+        println!("|---:|---:|---:|---:|---:|---:|---|");
         for (instances, kind) in [(1, "has one"), (1000, "has a thousand")] {
             row(&folder.0, instances, kind);
         }
@@ -59,7 +111,8 @@ mod linux {
 
     fn row(folder: &Path, instances: usize, kind: &str) {
         let mut brokers = [in_rust(instances), in_library(folder, kind)];
-        let mut times: [Vec<Duration>; 2] = std::array::from_fn(|_| Vec::with_capacity(ROUNDS));
+        let mut echo = Echo::start();
+        let mut times: [Vec<Duration>; 3] = std::array::from_fn(|_| Vec::with_capacity(ROUNDS));
         let mut snapshot = Snapshot::new();
         let request = Ask::objects(&[OBJECT]);
         for round in 0..WARM_UP + ROUNDS {
@@ -74,21 +127,26 @@ mod linux {
                     times.push(took);
                 }
             }
+            let start = Instant::now();
+            echo.exchange();
+            if round >= WARM_UP {
+                times[2].push(start.elapsed());
+            }
         }
         let micros = times.map(|mut times| {
             times.sort_unstable();
             times[times.len() / 2].as_secs_f64() * 1e6
         });
         let bytes = brokers[1].providers().next().unwrap().bytes;
-        let [rust, process] = micros;
-        let more = process - rust;
+        let [rust, process, bare] = micros;
+        let more = process - rust - bare;
         let goal = match instances {
             1 if more <= GOAL => format!("<= {GOAL:.0} µs: met"),
             1 => format!("<= {GOAL:.0} µs: MISSED"),
             _ => String::new(),
         };
         println!(
-            "| {instances} | {bytes} | {rust:.1} µs | {process:.1} µs | {more:.1} µs | {goal} |"
+            "| {instances} | {bytes} | {rust:.1} µs | {process:.1} µs | {bare:.1} µs | {more:.1} µs | {goal} |"
         );
     }
 

@@ -485,8 +485,9 @@ fn native() -> Broker {
 
 #[test]
 fn native_objects_are_read_while_the_registry_hangs() {
-    let Some(_providers) = Registered::new(&["Sleeps", "Bees"]) else { return };
-    let registry = local_with_timeouts("local:", Timeouts::all(Duration::from_millis(200)));
+    let Some(_bees) = Registered::new(&["Bees"]) else { return };
+    // No call returns in no time.
+    let registry = local_with_timeouts("local:", Timeouts::all(Duration::ZERO));
     let mut local = Fallback::new(registry, native());
     let catalogue = local.catalogue(&Ask::everything()).unwrap();
     let process = TitleIndex(230);

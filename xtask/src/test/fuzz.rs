@@ -39,18 +39,17 @@ pub(super) fn fuzz() -> Result {
         sanitizer = "none";
         command::run(&mut build(sanitizer)).context("the fuzz targets do not build")?;
     }
-    // One finding must not hide another.
-    let mut failed = Vec::new();
-    for target in targets {
-        say!("{target}: {seconds} s");
+    for target in &targets {
         let corpus = corpus(target);
         std::fs::create_dir_all(workspace::root()?.join(&corpus))
             .with_context(|| format!("cannot create {corpus}"))?;
-        if let Err(error) = quietly(&mut run(target, sanitizer, seconds)) {
-            say!("{target}: {error:#}");
-            failed.push(target);
-        }
     }
+    // A target keeps one processor busy. One finding must not hide another.
+    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
+    let failed: Vec<&str> = targets
+        .chunks(at_once)
+        .flat_map(|targets| at_the_same_time(targets, sanitizer, seconds))
+        .collect();
     if !failed.is_empty() {
         bail!("findings of {} (each is in fuzz/artifacts)", failed.join(", "));
     }
@@ -72,8 +71,28 @@ fn run(target: &str, sanitizer: &str, seconds: u32) -> Command {
     cargo
 }
 
+/// Runs targets beside each other; answers those that failed.
+fn at_the_same_time<'a>(targets: &[&'a str], sanitizer: &str, seconds: u32) -> Vec<&'a str> {
+    std::thread::scope(|scope| {
+        let start = |target: &'a str| {
+            let mut command = run(target, sanitizer, seconds);
+            (target, scope.spawn(move || quietly(target, &mut command)))
+        };
+        let running: Vec<_> = targets.iter().copied().map(start).collect();
+        let mut failed = Vec::new();
+        for (target, run) in running {
+            let ended = run.join().unwrap_or_else(|_| Err(anyhow::anyhow!("its thread panicked")));
+            if let Err(error) = ended {
+                say!("{target}: {error:#}");
+                failed.push(target);
+            }
+        }
+        failed
+    })
+}
+
 /// Runs a target, passing on what it says but for the chatter about progress.
-fn quietly(command: &mut Command) -> anyhow::Result<()> {
+fn quietly(target: &str, command: &mut Command) -> anyhow::Result<()> {
     let shown = command::display(command);
     say!("$ {shown}");
     let mut child = command
@@ -87,7 +106,8 @@ fn quietly(command: &mut Command) -> anyhow::Result<()> {
         // Bytes, not text: a failure may show the input, whatever it holds.
         while stderr.read_until(b'\n', &mut line).unwrap_or(0) > 0 {
             if !chatter.is(&line) {
-                std::io::stderr().write_all(&line)?;
+                let text = [target.as_bytes(), b": ", &line].concat();
+                std::io::stderr().write_all(&text)?;
             }
             line.clear();
         }
