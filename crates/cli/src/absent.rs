@@ -1,16 +1,19 @@
-//! Why this machine lacks a Windows counter.
+//! What the table of this machine's counters says: why a Windows counter is missing, and what a
+//! counter is made from.
 
 use crate::args::Global;
+use perfhive::TitleIndex;
+
+#[cfg(target_os = "linux")]
+use perfhive::linux::counter_table;
+#[cfg(windows)]
+use perfhive::windows::native::counter_table;
 
 /// Why this machine lacks a counter of an object, both given by their English
 /// names; `None` for another source, and if Windows has no such counter either.
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<String> {
     use perfhive::engine::standard::Availability;
-    #[cfg(target_os = "linux")]
-    use perfhive::linux::counter_table;
-    #[cfg(windows)]
-    use perfhive::windows::native::counter_table;
     if !is_from_table(global) {
         return None;
     }
@@ -22,12 +25,44 @@ pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<Str
     match found.availability {
         Availability::Absent { reason } => {
             let (object, counter) = (found.object_name, found.name);
-            // The reasons are sentences of the manual, with its code marks.
-            let reason = reason.replace('`', "").trim_end_matches('.').to_string();
+            let reason = plain(reason);
             Some(format!("this machine has no \\{object}\\{counter}: {reason}"))
         }
         Availability::Present { .. } => None,
     }
+}
+
+/// The file and field, or the call, that a counter of this machine is made from; `None` for
+/// another source, and for counters that no table has.
+#[cfg(any(target_os = "linux", windows))]
+pub(crate) fn made_from(
+    global: &Global,
+    object: TitleIndex,
+    counter: TitleIndex,
+) -> Option<String> {
+    use perfhive::engine::standard::Availability;
+    if !is_from_table(global) {
+        return None;
+    }
+    let is_it = |doc: &perfhive::engine::standard::CounterDoc| {
+        (doc.object, doc.counter) == (object, counter)
+    };
+    match counter_table().into_iter().find(is_it)?.availability {
+        Availability::Present { source, .. } => Some(plain(source)),
+        Availability::Absent { .. } => None,
+    }
+}
+
+/// A text of the manual without its code marks.
+#[cfg(any(target_os = "linux", windows))]
+fn plain(text: &str) -> String {
+    text.replace('`', "").trim_end_matches('.').to_string()
+}
+
+/// Nothing: other systems have no table.
+#[cfg(not(any(target_os = "linux", windows)))]
+pub(crate) fn made_from(_: &Global, _: TitleIndex, _: TitleIndex) -> Option<String> {
+    None
 }
 
 /// No reason: other systems have no table of missing counters.

@@ -62,7 +62,7 @@ mod tests {
             assert!(!text.is_empty() && text.trim() == *text, "{} {text:?}", titles.language);
         }
         for (index, text) in map(&titles.help) {
-            let is_sentence = text.len() > 30 && text.ends_with('.');
+            let is_sentence = text.len() > 20 && text.ends_with('.');
             assert!(is_sentence, "{} {index} {text:?}", titles.language);
         }
     }

@@ -1,5 +1,6 @@
 //! `perfhive explain`: what a counter means and how it is calculated.
 
+use crate::absent;
 use crate::args::{Explain, Global};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::names::Names;
@@ -51,7 +52,7 @@ pub(super) fn run(global: &Global, args: &Explain) -> Outcome {
             page(&mut text, global, &output, &names, session.source.name(), topic);
         }
     } else {
-        records(&mut text, &output, &names, &topics);
+        records(&mut text, global, &output, &names, &topics);
     }
     output.write(&text)?;
     Ok(Exit::Done)
@@ -232,6 +233,9 @@ fn page(
         };
         facts.push(("Scale", scale));
         facts.push(("For", audience(counter.detail.0).to_string()));
+        if let Some(source) = absent::made_from(global, object.name, counter.name) {
+            facts.push(("Made from", source));
+        }
         if counter.on_request {
             facts.push(("Collected", "on request, because it costs extra".to_string()));
         }
@@ -266,7 +270,7 @@ fn page(
     }
 }
 
-fn records(text: &mut String, output: &Output, names: &Names, topics: &[Topic]) {
+fn records(text: &mut String, global: &Global, output: &Output, names: &Names, topics: &[Topic]) {
     let keys = [
         "object",
         "object_index",
@@ -284,6 +288,7 @@ fn records(text: &mut String, output: &Output, names: &Names, topics: &[Topic]) 
         "scale",
         "detail",
         "on_request",
+        "made_from",
         "instances",
         "cost",
         "machine",
@@ -302,6 +307,7 @@ fn records(text: &mut String, output: &Output, names: &Names, topics: &[Topic]) 
         let formula = info.map(|info| info.formula).filter(|formula| !formula.is_empty());
         let samples = counter_type.map(|counter_type| u64::from(counter_type.samples()));
         let detail = counter.map_or(object.detail, |counter| counter.detail);
+        let made_from = counter.and_then(|one| absent::made_from(global, object.name, one.name));
         records.row(
             text,
             [
@@ -321,6 +327,7 @@ fn records(text: &mut String, output: &Output, names: &Names, topics: &[Topic]) 
                 counter.map_or(Field::None, |counter| Field::Signed(counter.scale.into())),
                 Field::Unsigned(detail.0.into()),
                 counter.map_or(Field::None, |counter| Field::Bool(counter.on_request)),
+                Field::text(made_from.as_deref()),
                 Field::Bool(object.has_instances),
                 Field::Text(super::list::cost(object.cost)),
                 Field::Text(&names.catalogue.machine),

@@ -41,86 +41,63 @@ pub(crate) static CGROUP: Object = Object {
     has_instances: true,
     brings: &[],
     counters: &[
-        usage(104_101).means(
-            "Processor time of the processes in the control group; 100 is one processor. \
-                 From cpu.stat.",
-        ),
-        user(104_103).means(
-            "Processor time of the control group in the programs themselves. From \
-                 cpu.stat.",
-        ),
-        privileged(104_105)
-            .means("Processor time of the control group in the kernel. From cpu.stat."),
-        id(104_107).means(
-            "Number of the control group, unique as long as it is there. From the inode of \
-                 its folder.",
-        ),
+        usage(104_101)
+            .means("Processor time of the processes in the control group; 100 is one processor."),
+        user(104_103).means("Processor time of the control group in the programs themselves."),
+        privileged(104_105).means("Processor time of the control group in the kernel."),
+        id(104_107).means("Number of the control group, unique as long as it is there."),
         Counter::new(104_022, 104_023, "Descendants", T::PERF_COUNTER_RAWCOUNT)
             .on_request()
             .unit("groups")
             .from("`cgroup.stat`: `nr_descendants`")
             .since("4.14")
-            .means("Groups in the control group, at all levels. From cgroup.stat."),
+            .means("Groups in the control group, at all levels."),
         Counter::new(248, 104_109, "Processes", T::PERF_COUNTER_RAWCOUNT)
             .on_request()
             .unit("processes")
             .from("lines of `cgroup.procs`")
-            .means(
-                "Processes in the control group itself, not in groups in it. From \
-                 cgroup.procs.",
-            ),
-        tasks(104_111).means(
-            "Processes and their further threads in the control group and those in it. \
-                 From pids.current.",
-        ),
+            .means("Processes in the control group itself, not in groups in it."),
+        tasks(104_111)
+            .means("Processes and their further threads in the control group and those in it."),
         Counter::new(104_026, 104_027, "Populated", T::PERF_COUNTER_RAWCOUNT)
             .on_request()
             .unit("0 or 1")
             .from("`cgroup.events`: `populated`")
-            .means(
-                "1 where the control group or one in it has a process, otherwise 0. From \
-                 cgroup.events.",
-            ),
+            .means("1 where the control group or one in it has a process, otherwise 0."),
         Counter::new(104_028, 104_029, "Frozen", T::PERF_COUNTER_RAWCOUNT)
             .on_request()
             .unit("0 or 1")
             .from("`cgroup.events`: `frozen`")
             .since("5.2")
-            .means(
-                "1 where all processes of the control group are held up, otherwise 0. From \
-                 cgroup.events.",
-            ),
+            .means("1 where all processes of the control group are held up, otherwise 0."),
         periods(104_113).means(
-            "Periods of the control group's limit on processor time that went by while \
-                 there was something to do, a second. From cpu.stat.",
+            "Periods of the control group's limit on processor time that went by while there was \
+                 something to do, a second.",
         ),
         throttled_periods(104_115).means(
-            "Periods in which the control group used its limit on processor time up, a \
-                 second. From cpu.stat.",
+            "Periods in which the control group used its limit on processor time up, a second.",
         ),
         throttled_time(104_117).means(
-            "Time in which the limit on processor time held the control group up, added up \
-                 over processors. From cpu.stat.",
+            "Time in which the limit on processor time held the control group up, added up over \
+                 processors.",
         ),
         Counter::new(104_038, 104_039, "CPU Weight", T::PERF_COUNTER_RAWCOUNT)
             .on_request()
             .unit("number")
             .from("`cpu.weight`")
             .means(
-                "Share of processor time that the control group gets among its neighbours, 1 \
-                 to 10000; 100 is the usual. From cpu.weight.",
+                "Share of processor time that the control group gets among its neighbours, 1 to \
+                 10000; 100 is the usual.",
             ),
         Counter::new(104_040, 104_041, "Tasks Limit", T::PERF_COUNTER_RAWCOUNT)
             .on_request()
             .unit("tasks")
             .from("`pids.max`")
             .since("4.3")
-            .means("Most processes and threads that the control group may have. From pids.max.")
+            .means("Most processes and threads that the control group may have.")
             .differs(LIMIT),
-        cpu_limit(104_119).means(
-            "Limit on the control group's processor time in percent of one processor. From \
-                 cpu.max.",
-        ),
+        cpu_limit(104_119)
+            .means("Limit on the control group's processor time in percent of one processor."),
     ],
     absent: &[],
 };
@@ -137,38 +114,25 @@ pub(crate) static CGROUP_MEMORY: Object = Object {
     has_instances: true,
     brings: &[],
     counters: &[
-        memory_stat(104_200, "Anonymous Bytes", "`memory.stat`: `anon`").means(
-            "Memory of programs that belongs to no file, in bytes. From anon in \
-                 memory.stat.",
-        ),
-        memory_stat(104_202, "File Bytes", "`memory.stat`: `file`").means(
-            "Pages of files in the cache, shared memory included, in bytes. From file in \
-                 memory.stat.",
-        ),
+        memory_stat(104_200, "Anonymous Bytes", "`memory.stat`: `anon`")
+            .means("Memory of programs that belongs to no file, in bytes."),
+        memory_stat(104_202, "File Bytes", "`memory.stat`: `file`")
+            .means("Pages of files in the cache, shared memory included, in bytes."),
         memory_stat(104_204, "Shared Memory Bytes", "`memory.stat`: `shmem`")
-            .means("Shared memory and files of tmpfs, in bytes. From shmem in memory.stat."),
-        memory_stat(104_206, "Mapped File Bytes", "`memory.stat`: `file_mapped`").means(
-            "Pages of files that are mapped into address spaces, in bytes. From \
-                 file_mapped in memory.stat.",
-        ),
-        memory_stat(104_208, "Dirty File Bytes", "`memory.stat`: `file_dirty`").means(
-            "Changed pages of files that are still to be written, in bytes. From \
-                 file_dirty in memory.stat.",
-        ),
-        memory_stat(104_210, "Writeback File Bytes", "`memory.stat`: `file_writeback`").means(
-            "Pages of files that are being written, in bytes. From file_writeback in \
-                 memory.stat.",
-        ),
+            .means("Shared memory and files of tmpfs, in bytes."),
+        memory_stat(104_206, "Mapped File Bytes", "`memory.stat`: `file_mapped`")
+            .means("Pages of files that are mapped into address spaces, in bytes."),
+        memory_stat(104_208, "Dirty File Bytes", "`memory.stat`: `file_dirty`")
+            .means("Changed pages of files that are still to be written, in bytes."),
+        memory_stat(104_210, "Writeback File Bytes", "`memory.stat`: `file_writeback`")
+            .means("Pages of files that are being written, in bytes."),
         memory_stat(104_212, "Socket Bytes", "`memory.stat`: `sock`")
-            .means("Buffers of network connections, in bytes. From sock in memory.stat."),
+            .means("Buffers of network connections, in bytes."),
         memory_stat(104_214, "Slab Bytes", "`memory.stat`: `slab`")
-            .means("The kernel's own small objects, in bytes. From slab in memory.stat."),
+            .means("The kernel's own small objects, in bytes."),
         memory_stat(104_216, "Kernel Bytes", "`memory.stat`: `kernel`")
             .since("5.18")
-            .means(
-                "Memory of the kernel for the control group, in bytes. From kernel in \
-                 memory.stat.",
-            )
+            .means("Memory of the kernel for the control group, in bytes.")
             .differs("Slab, stacks, page tables and others."),
         Counter::new(28, 104_219, "Page Faults/sec", T::PERF_COUNTER_COUNTER)
             .scale(-1)
@@ -176,71 +140,53 @@ pub(crate) static CGROUP_MEMORY: Object = Object {
             .unit("faults/s")
             .from("`memory.stat`: `pgfault`")
             .means(
-                "Page faults of the control group, a second, whether storage was needed or \
-                 not. From pgfault in memory.stat.",
+                "Page faults of the control group, a second, whether storage was needed or not.",
             ),
         Counter::new(105_000, 104_221, "Major Faults/sec", T::PERF_COUNTER_COUNTER)
             .on_request()
             .unit("faults/s")
             .from("`memory.stat`: `pgmajfault`")
-            .means(
-                "Page faults of the control group that had to wait for storage, a second. From \
-                 pgmajfault in memory.stat.",
-            ),
+            .means("Page faults of the control group that had to wait for storage, a second."),
         memory(104_223)
-            .means(
-                "Memory that the control group uses, cache included, in bytes. From \
-                 memory.current.",
-            )
+            .means("Memory that the control group uses, cache included, in bytes.")
             .differs("What the kernel holds for the group is included."),
-        swap(104_225).means(
-            "Memory of the control group that is swapped out, in bytes. From \
-                 memory.swap.current.",
-        ),
+        swap(104_225).means("Memory of the control group that is swapped out, in bytes."),
         event(104_234, "High Events", "`memory.events`: `high`").means(
-            "How often processes were held up because the control group was above its high \
-                 limit, since it was made. From memory.events.",
+            "How often processes were held up because the control group was above its high limit, \
+                 since it was made.",
         ),
         event(104_236, "Limit Events", "`memory.events`: `max`").means(
-            "How often the control group was about to go beyond its memory limit, since it \
-                 was made. From memory.events.",
+            "How often the control group was about to go beyond its memory limit, since it was \
+                 made.",
         ),
         event(104_238, "Out of Memory Events", "`memory.events`: `oom`").means(
-            "How often memory could not be had within the limit, since the control group \
-                 was made. From memory.events.",
+            "How often memory could not be had within the limit, since the control group was \
+                 made.",
         ),
-        event(104_240, "Out of Memory Kills", "`memory.events`: `oom_kill`").since("4.13").means(
-            "Processes of the control group that were killed because no memory was left. \
-                 From memory.events.",
-        ),
+        event(104_240, "Out of Memory Kills", "`memory.events`: `oom_kill`")
+            .since("4.13")
+            .means("Processes of the control group that were killed because no memory was left."),
         Counter::new(104_242, 104_243, "Memory Peak Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-6)
             .on_request()
             .unit("bytes")
             .from("`memory.peak`")
             .since("5.19")
-            .means("Most memory that the control group used so far, in bytes. From memory.peak."),
-        memory_limit(104_227)
-            .means("Most memory that the control group may use, in bytes. From memory.max."),
+            .means("Most memory that the control group used so far, in bytes."),
+        memory_limit(104_227).means("Most memory that the control group may use, in bytes."),
         Counter::new(104_246, 104_247, "Memory High Limit Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-6)
             .on_request()
             .unit("bytes")
             .from("`memory.high`")
-            .means(
-                "Memory beyond which processes of the control group are held up, in bytes. \
-                 From memory.high.",
-            )
+            .means("Memory beyond which processes of the control group are held up, in bytes.")
             .differs(LIMIT),
         Counter::new(104_248, 104_249, "Swap Limit Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-6)
             .on_request()
             .unit("bytes")
             .from("`memory.swap.max`")
-            .means(
-                "Most memory of the control group that may be swapped out, in bytes. From \
-                 memory.swap.max.",
-            )
+            .means("Most memory of the control group that may be swapped out, in bytes.")
             .differs(LIMIT),
     ],
     absent: &[],
@@ -257,39 +203,28 @@ pub(crate) static CGROUP_IO: Object = Object {
     has_instances: true,
     brings: &[],
     counters: &[
-        bytes_read(104_301).means(
-            "Bytes that the control group read from block devices, a second. From rbytes \
-                 in io.stat.",
-        ),
-        bytes_written(104_303).means(
-            "Bytes that the control group wrote to block devices, a second. From wbytes in \
-                 io.stat.",
-        ),
-        reads(104_305).means(
-            "Operations by which the control group read from block devices, a second. From \
-                 rios in io.stat.",
-        ),
-        writes(104_307).means(
-            "Operations by which the control group wrote to block devices, a second. From \
-                 wios in io.stat.",
-        ),
+        bytes_read(104_301)
+            .means("Bytes that the control group read from block devices, a second."),
+        bytes_written(104_303)
+            .means("Bytes that the control group wrote to block devices, a second."),
+        reads(104_305)
+            .means("Operations by which the control group read from block devices, a second."),
+        writes(104_307)
+            .means("Operations by which the control group wrote to block devices, a second."),
         Counter::new(104_308, 104_309, "Discarded Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .scale(-4)
             .unit("bytes/s")
             .from("`io.stat`: `dbytes`")
             .since("4.19")
-            .means(
-                "Bytes that the control group told block devices to forget, a second. From \
-                 dbytes in io.stat.",
-            )
+            .means("Bytes that the control group told block devices to forget, a second.")
             .differs(DEVICES),
         Counter::new(104_310, 104_311, "Discards/sec", T::PERF_COUNTER_COUNTER)
             .unit("operations/s")
             .from("`io.stat`: `dios`")
             .since("4.19")
             .means(
-                "Operations by which the control group told block devices to forget something, \
-                 a second. From dios in io.stat.",
+                "Operations by which the control group told block devices to forget something, a \
+                 second.",
             )
             .differs(DEVICES),
     ],
@@ -312,38 +247,22 @@ pub(crate) static CGROUP_PRESSURE: Object = Object {
     has_instances: true,
     brings: &[],
     counters: &[
-        pressure(104_402, "% Some CPU Pressure", "`cpu.pressure`: `some`, `total`").means(
-            "Time in which some task of the control group waited for a processor. From \
-                 cpu.pressure.",
-        ),
-        pressure(104_406, "% Some Memory Pressure", "`memory.pressure`: `some`, `total`").means(
-            "Time in which some task of the control group waited for memory. From \
-                 memory.pressure.",
-        ),
-        pressure(104_408, "% Full Memory Pressure", "`memory.pressure`: `full`, `total`").means(
-            "Time in which all tasks of the control group waited for memory. From \
-                 memory.pressure.",
-        ),
-        pressure(104_410, "% Some IO Pressure", "`io.pressure`: `some`, `total`").means(
-            "Time in which some task of the control group waited for input or output. From \
-                 io.pressure.",
-        ),
-        pressure(104_412, "% Full IO Pressure", "`io.pressure`: `full`, `total`").means(
-            "Time in which all tasks of the control group waited for input or output. From \
-                 io.pressure.",
-        ),
+        pressure(104_402, "% Some CPU Pressure", "`cpu.pressure`: `some`, `total`")
+            .means("Time in which some task of the control group waited for a processor."),
+        pressure(104_406, "% Some Memory Pressure", "`memory.pressure`: `some`, `total`")
+            .means("Time in which some task of the control group waited for memory."),
+        pressure(104_408, "% Full Memory Pressure", "`memory.pressure`: `full`, `total`")
+            .means("Time in which all tasks of the control group waited for memory."),
+        pressure(104_410, "% Some IO Pressure", "`io.pressure`: `some`, `total`")
+            .means("Time in which some task of the control group waited for input or output."),
+        pressure(104_412, "% Full IO Pressure", "`io.pressure`: `full`, `total`")
+            .means("Time in which all tasks of the control group waited for input or output."),
         pressure(104_414, "% Full IRQ Pressure", "`irq.pressure`: `full`, `total`")
             .since("6.1")
-            .means(
-                "Time in which interrupts kept tasks of the control group from running. From \
-                 irq.pressure.",
-            ),
+            .means("Time in which interrupts kept tasks of the control group from running."),
         pressure(104_404, "% Full CPU Pressure", "`cpu.pressure`: `full`, `total`")
             .since("5.13")
-            .means(
-                "Time in which all tasks of the control group waited for a processor. From \
-                 cpu.pressure.",
-            ),
+            .means("Time in which all tasks of the control group waited for a processor."),
     ],
     absent: &[],
 };
@@ -362,11 +281,9 @@ pub(crate) static CGROUP_PROCESS: Object = Object {
     has_instances: true,
     brings: &[CGROUP.index],
     counters: &[
-        process_id(104_501)
-            .means("The number of the process in the control group. From cgroup.procs."),
+        process_id(104_501).means("The number of the process in the control group."),
         id(104_503).means(
-            "Number of the control group that the process is in, unique as long as it is \
-             there. From the inode of its folder.",
+            "Number of the control group that the process is in, unique as long as it is there.",
         ),
     ],
     absent: &[],
@@ -392,63 +309,36 @@ pub(crate) static CONTAINER: Object = Object {
     has_instances: true,
     brings: &[],
     counters: &[
-        usage(104_601).means(
-            "Processor time of the processes in the container; 100 is one processor. From \
-                 cpu.stat.",
-        ),
-        user(104_603)
-            .means("Processor time of the container in the programs themselves. From cpu.stat."),
-        privileged(104_605).means("Processor time of the container in the kernel. From cpu.stat."),
-        id(104_607).means(
-            "Number of the container's control group, unique as long as it is there. From \
-                 the inode of its folder.",
-        ),
+        usage(104_601)
+            .means("Processor time of the processes in the container; 100 is one processor."),
+        user(104_603).means("Processor time of the container in the programs themselves."),
+        privileged(104_605).means("Processor time of the container in the kernel."),
+        id(104_607)
+            .means("Number of the container's control group, unique as long as it is there."),
         memory(104_609)
-            .means(
-                "Memory that the container uses, cache included, in bytes. From \
-                 memory.current.",
-            )
+            .means("Memory that the container uses, cache included, in bytes.")
             .differs("What the kernel holds for the container is included."),
-        tasks(104_611)
-            .means("Processes and their further threads in the container. From pids.current."),
-        bytes_read(104_613).means(
-            "Bytes that the container read from block devices, a second. From rbytes in \
-                 io.stat.",
-        ),
-        bytes_written(104_615).means(
-            "Bytes that the container wrote to block devices, a second. From wbytes in \
-                 io.stat.",
-        ),
-        reads(104_617).means(
-            "Operations by which the container read from block devices, a second. From \
-                 rios in io.stat.",
-        ),
-        writes(104_619).means(
-            "Operations by which the container wrote to block devices, a second. From wios \
-                 in io.stat.",
-        ),
+        tasks(104_611).means("Processes and their further threads in the container."),
+        bytes_read(104_613).means("Bytes that the container read from block devices, a second."),
+        bytes_written(104_615).means("Bytes that the container wrote to block devices, a second."),
+        reads(104_617)
+            .means("Operations by which the container read from block devices, a second."),
+        writes(104_619)
+            .means("Operations by which the container wrote to block devices, a second."),
         periods(104_621).means(
-            "Periods of the container's limit on processor time that went by while there \
-                 was something to do, a second. From cpu.stat.",
+            "Periods of the container's limit on processor time that went by while there was \
+                 something to do, a second.",
         ),
-        throttled_periods(104_623).means(
-            "Periods in which the container used its limit on processor time up, a second. \
-                 From cpu.stat.",
-        ),
+        throttled_periods(104_623)
+            .means("Periods in which the container used its limit on processor time up, a second."),
         throttled_time(104_625).means(
-            "Time in which the limit on processor time held the container up, added up \
-                 over processors. From cpu.stat.",
+            "Time in which the limit on processor time held the container up, added up over \
+                 processors.",
         ),
-        swap(104_627).means(
-            "Memory of the container that is swapped out, in bytes. From \
-                 memory.swap.current.",
-        ),
-        memory_limit(104_629)
-            .means("Most memory that the container may use, in bytes. From memory.max."),
-        cpu_limit(104_631).means(
-            "Limit on the container's processor time in percent of one processor. From \
-                 cpu.max.",
-        ),
+        swap(104_627).means("Memory of the container that is swapped out, in bytes."),
+        memory_limit(104_629).means("Most memory that the container may use, in bytes."),
+        cpu_limit(104_631)
+            .means("Limit on the container's processor time in percent of one processor."),
     ],
     absent: &[],
 };
@@ -466,10 +356,10 @@ pub(crate) static CONTAINER_PROCESS: Object = Object {
     has_instances: true,
     brings: &[CONTAINER.index],
     counters: &[
-        process_id(104_701).means("The number of the process in the container. From cgroup.procs."),
+        process_id(104_701).means("The number of the process in the container."),
         id(104_703).means(
-            "Number of the control group within the container that the process is in, unique \
-             as long as it is there. From the inode of its folder.",
+            "Number of the control group within the container that the process is in, unique as \
+             long as it is there.",
         ),
     ],
     absent: &[],

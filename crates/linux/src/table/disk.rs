@@ -10,8 +10,8 @@ pub(crate) static PHYSICAL_DISK: Object = Object {
     index: 234,
     help: 235,
     name: "PhysicalDisk",
-    meaning: "The disks of the machine: whole devices, without partitions and without devices that \
-         are made of others. From /proc/diskstats.",
+    meaning: "The disks of the machine: whole devices, without partitions and without devices \
+         that are made of others.",
     note: "One instance for each disk, named as the kernel names it (`sda`, `nvme0n1`, `vda`). \
          Windows puts a number and the volumes into the name (`0 C:`), which here would change \
          with every mount and cut the history of the disk in two. Disks are the whole devices of \
@@ -45,8 +45,7 @@ pub(crate) static LOGICAL_DISK: Object = Object {
     help: 237,
     name: "LogicalDisk",
     meaning: "Mounted file systems that lie on disks of this machine: their space, and the \
-         transfers of the partitions they lie on. From /proc/self/mountinfo, /proc/diskstats \
-         and statfs.",
+         transfers of the partitions they lie on.",
     note: "One instance for each mounted file system that lies on block devices, named after its \
            mount point. A file system that is mounted in several places (bind mounts, subvolumes \
            of btrfs) is one instance, named after the place where it was mounted first. What is \
@@ -82,7 +81,7 @@ pub(crate) static PAGING_FILE: Object = Object {
     index: 700,
     help: 701,
     name: "Paging File",
-    meaning: "The swap areas that are in use, partitions and files. From /proc/swaps.",
+    meaning: "The swap areas that are in use, partitions and files.",
     note: "One instance for each swap area in use, partition or file, named by its path as \
            `swaps` has it (without the `(deleted)` of a file that was removed since). `_Total` is \
            all of them. Without swap there is no instance.",
@@ -211,10 +210,7 @@ const QUEUE: Counter =
         .scale(1)
         .unit("requests")
         .from("`diskstats`: field 9, in flight")
-        .means(
-            "Requests that the disk is serving or that wait for it at this moment. From the \
-             ninth number of /proc/diskstats.",
-        )
+        .means("Requests that the disk is serving or that wait for it at this moment.")
         .differs(
             "Some old kernels count below 0 at times; that is taken for 0, as newer ones do \
              themselves.",
@@ -222,123 +218,97 @@ const QUEUE: Counter =
 const TIME: Counter = precise(200, "% Disk Time")
     .from("`diskstats`: fields 4 and 8, time of reads and writes")
     .means(
-        "Time that reads and writes took, waiting included, added up, as a share of the time \
-         that passed. Above 100 where several were under way at once. From /proc/diskstats.",
+        "Time that reads and writes took, waiting included, added up, as a share of the time that \
+         passed. Above 100 where several were under way at once.",
     )
     .differs(ADDED);
 const TIME_BASE: Counter = clock(&TIME);
 const QUEUED: Counter = queue(1400, "Avg. Disk Queue Length")
     .from("`diskstats`: fields 4 and 8, time of reads and writes")
-    .means(
-        "How many reads and writes were under way on average, waiting or being served. From \
-         the times in /proc/diskstats.",
-    );
+    .means("How many reads and writes were under way on average, waiting or being served.");
 const READ_TIME: Counter = precise(202, "% Disk Read Time")
     .from("`diskstats`: field 4, time of reads")
     .means(
         "Time that reads took, waiting included, added up, as a share of the time that passed. \
-         Above 100 where several were under way at once. From /proc/diskstats.",
+         Above 100 where several were under way at once.",
     )
     .differs(ADDED);
 const READ_TIME_BASE: Counter = clock(&READ_TIME);
-const READS_QUEUED: Counter =
-    queue(1402, "Avg. Disk Read Queue Length").from("`diskstats`: field 4, time of reads").means(
-        "How many reads were under way on average, waiting or being served. From the times in \
-         /proc/diskstats.",
-    );
+const READS_QUEUED: Counter = queue(1402, "Avg. Disk Read Queue Length")
+    .from("`diskstats`: field 4, time of reads")
+    .means("How many reads were under way on average, waiting or being served.");
 const WRITE_TIME: Counter = precise(204, "% Disk Write Time")
     .from("`diskstats`: field 8, time of writes")
     .means(
-        "Time that writes took, waiting included, added up, as a share of the time that \
-         passed. Above 100 where several were under way at once. From /proc/diskstats.",
+        "Time that writes took, waiting included, added up, as a share of the time that passed. \
+         Above 100 where several were under way at once.",
     )
     .differs(ADDED);
 const WRITE_TIME_BASE: Counter = clock(&WRITE_TIME);
-const WRITES_QUEUED: Counter =
-    queue(1404, "Avg. Disk Write Queue Length").from("`diskstats`: field 8, time of writes").means(
-        "How many writes were under way on average, waiting or being served. From the times in \
-         /proc/diskstats.",
-    );
+const WRITES_QUEUED: Counter = queue(1404, "Avg. Disk Write Queue Length")
+    .from("`diskstats`: field 8, time of writes")
+    .means("How many writes were under way on average, waiting or being served.");
 const SEC_TRANSFER: Counter = seconds(206, "Avg. Disk sec/Transfer")
     .from("`diskstats`: fields 4 and 8, by fields 1 and 5")
     .means(
-        "How long a read or write took on average, from when the kernel handed it to the \
-         disk's queue until it was done, in seconds. From /proc/diskstats, which counts \
-         milliseconds.",
+        "How long a read or write took on average, from when the kernel handed it to the disk's \
+         queue until it was done, in seconds.",
     )
     .differs("Counted in milliseconds.");
 const SEC_TRANSFER_BASE: Counter = count(&SEC_TRANSFER);
 const SEC_READ: Counter = seconds(208, "Avg. Disk sec/Read")
     .from("`diskstats`: field 4, by field 1")
-    .means(
-        "How long a read took on average, its time in the queue included, in seconds. From \
-         /proc/diskstats, which counts milliseconds.",
-    )
+    .means("How long a read took on average, its time in the queue included, in seconds.")
     .differs("Counted in milliseconds.");
 const SEC_READ_BASE: Counter = count(&SEC_READ);
 const SEC_WRITE: Counter = seconds(210, "Avg. Disk sec/Write")
     .from("`diskstats`: field 8, by field 5")
-    .means(
-        "How long a write took on average, its time in the queue included, in seconds. From \
-         /proc/diskstats, which counts milliseconds.",
-    )
+    .means("How long a write took on average, its time in the queue included, in seconds.")
     .differs("Counted in milliseconds.");
 const SEC_WRITE_BASE: Counter = count(&SEC_WRITE);
 const TRANSFERS: Counter = rate(212, "Disk Transfers/sec")
     .from("`diskstats`: fields 1 and 5, reads and writes completed")
     .means(
-        "Reads and writes that were completed, per second. Requests that the kernel merged \
-         count as one. From /proc/diskstats.",
+        "Reads and writes that were completed, per second. Requests that the kernel merged count \
+         as one.",
     )
     .differs(MERGED);
 const READS: Counter = rate(214, "Disk Reads/sec")
     .from("`diskstats`: field 1, reads completed")
-    .means(
-        "Reads that were completed, per second. Reads that the kernel merged count as one. \
-         From /proc/diskstats.",
-    )
+    .means("Reads that were completed, per second. Reads that the kernel merged count as one.")
     .differs(MERGED);
 const WRITES: Counter = rate(216, "Disk Writes/sec")
     .from("`diskstats`: field 5, writes completed")
-    .means(
-        "Writes that were completed, per second. Writes that the kernel merged count as one. \
-         From /proc/diskstats.",
-    )
+    .means("Writes that were completed, per second. Writes that the kernel merged count as one.")
     .differs(MERGED);
 const BYTES: Counter = bytes(218, "Disk Bytes/sec")
     .from("`diskstats`: fields 3 and 7, sectors read and written")
-    .means(
-        "Bytes read from the disk and written to it, per second. From the sectors in \
-         /proc/diskstats.",
-    )
+    .means("Bytes read from the disk and written to it, per second.")
     .differs(IN_SECTORS);
 const READ_BYTES: Counter = bytes(220, "Disk Read Bytes/sec")
     .from("`diskstats`: field 3, sectors read")
-    .means("Bytes read from the disk, per second. From the sectors in /proc/diskstats.")
+    .means("Bytes read from the disk, per second.")
     .differs(IN_SECTORS);
 const WRITE_BYTES: Counter = bytes(222, "Disk Write Bytes/sec")
     .from("`diskstats`: field 7, sectors written")
-    .means("Bytes written to the disk, per second. From the sectors in /proc/diskstats.")
+    .means("Bytes written to the disk, per second.")
     .differs(IN_SECTORS);
 const BYTES_TRANSFER: Counter = mean_size(224, "Avg. Disk Bytes/Transfer")
     .from("`diskstats`: fields 3 and 7, by fields 1 and 5")
-    .means("Size of a read or write on average, in bytes. From /proc/diskstats.");
+    .means("Size of a read or write on average, in bytes.");
 const BYTES_TRANSFER_BASE: Counter = count(&BYTES_TRANSFER);
 const BYTES_READ: Counter = mean_size(226, "Avg. Disk Bytes/Read")
     .from("`diskstats`: field 3, by field 1")
-    .means("Size of a read on average, in bytes. From /proc/diskstats.");
+    .means("Size of a read on average, in bytes.");
 const BYTES_READ_BASE: Counter = count(&BYTES_READ);
 const BYTES_WRITE: Counter = mean_size(228, "Avg. Disk Bytes/Write")
     .from("`diskstats`: field 7, by field 5")
-    .means("Size of a write on average, in bytes. From /proc/diskstats.");
+    .means("Size of a write on average, in bytes.");
 const BYTES_WRITE_BASE: Counter = count(&BYTES_WRITE);
 const IDLE: Counter = precise(1482, "% Idle Time")
     .detail(DetailLevel::ADVANCED)
     .from("`diskstats`: field 10, time in which the disk was busy, taken from the time that passed")
-    .means(
-        "Share of time in which nothing was under way on the disk. From the tenth number of \
-         /proc/diskstats, the time in which it was busy.",
-    )
+    .means("Share of time in which nothing was under way on the disk.")
     .differs(
         "Discards and flushes make a disk busy, too. The kernel counts busy time in steps of up \
          to 10 ms.",
@@ -349,63 +319,48 @@ const MERGED_READS: Counter = rate(102_000, "Merged Reads/sec")
     .detail(DetailLevel::ADVANCED)
     .from("`diskstats`: field 2, reads merged")
     .means(
-        "Reads that the kernel joined with a neighbouring one before they went to the disk, \
-         per second. From /proc/diskstats.",
+        "Reads that the kernel joined with a neighbouring one before they went to the disk, per \
+         second.",
     );
 const MERGED_WRITES: Counter = rate(102_002, "Merged Writes/sec")
     .detail(DetailLevel::ADVANCED)
     .from("`diskstats`: field 6, writes merged")
     .means(
-        "Writes that the kernel joined with a neighbouring one before they went to the disk, \
-         per second. From /proc/diskstats.",
+        "Writes that the kernel joined with a neighbouring one before they went to the disk, per \
+         second.",
     );
 const DISCARDS: Counter = rate(102_004, "Disk Discards/sec")
     .detail(DetailLevel::ADVANCED)
     .from("`diskstats`: field 12, discards completed")
     .since("4.18")
-    .means(
-        "Requests that told the disk which blocks are of no use any more, per second. From \
-         /proc/diskstats since Linux 4.18.",
-    )
+    .means("Requests that told the disk which blocks are of no use any more, per second.")
     .differs("TRIM, UNMAP.");
 const DISCARD_BYTES: Counter = bytes(102_006, "Disk Discard Bytes/sec")
     .from("`diskstats`: field 14, sectors discarded")
     .since("4.18")
-    .means(
-        "Bytes that the disk was told are of no use any more, per second. From /proc/diskstats \
-         since Linux 4.18.",
-    );
+    .means("Bytes that the disk was told are of no use any more, per second.");
 const SEC_DISCARD: Counter = seconds(102_008, "Avg. Disk sec/Discard")
     .from("`diskstats`: field 15, by field 12")
     .since("4.18")
-    .means(
-        "How long a discard took on average, its time in the queue included, in seconds. From \
-         /proc/diskstats since Linux 4.18.",
-    );
+    .means("How long a discard took on average, its time in the queue included, in seconds.");
 const SEC_DISCARD_BASE: Counter = count(&SEC_DISCARD);
 const FLUSHES: Counter = rate(102_010, "Disk Flushes/sec")
     .detail(DetailLevel::ADVANCED)
     .from("`diskstats`: field 16, flushes completed")
     .since("5.5")
-    .means(
-        "Requests that the disk write its own cache to the medium, per second. From \
-         /proc/diskstats since Linux 5.5.",
-    );
+    .means("Requests that the disk write its own cache to the medium, per second.");
 const SEC_FLUSH: Counter = seconds(102_012, "Avg. Disk sec/Flush")
     .from("`diskstats`: field 17, by field 16")
     .since("5.5")
-    .means(
-        "How long it took the disk to write out its cache on average, in seconds. From \
-         /proc/diskstats since Linux 5.5.",
-    );
+    .means("How long it took the disk to write out its cache on average, in seconds.");
 const SEC_FLUSH_BASE: Counter = count(&SEC_FLUSH);
 
 const FREE_SPACE: Counter = Counter::new(408, 409, "% Free Space", T::PERF_RAW_FRACTION)
     .unit("%")
     .from("`statfs`: `f_bavail` / (`f_blocks` - `f_bfree` + `f_bavail`)")
     .means(
-        "Free space of the file system as a share of what can be used of it. What is reserved \
-         for the administrator counts as neither. From statfs.",
+        "Free space of the file system as a share of what can be used of it. What is reserved for \
+         the administrator counts as neither.",
     )
     .differs(
         "What is reserved for the administrator is neither free nor usable: 100 less what `df` \
@@ -416,8 +371,8 @@ const FREE_MEGABYTES: Counter = Counter::new(410, 411, "Free Megabytes", T::PERF
     .unit("MB")
     .from("`statfs`: `f_bavail`")
     .means(
-        "Free space of the file system in megabytes (1024 * 1024 bytes), without what is \
-         reserved for the administrator. From statfs.",
+        "Free space of the file system in megabytes (1024 * 1024 bytes), without what is reserved \
+         for the administrator.",
     )
     .differs("Without what is reserved for the administrator, see Reserved Megabytes.");
 const RESERVED: Counter =
@@ -425,17 +380,14 @@ const RESERVED: Counter =
         .detail(DetailLevel::ADVANCED)
         .unit("MB")
         .from("`statfs`: `f_bfree` - `f_bavail`")
-        .means(
-            "Free space that only the administrator can use, in megabytes (1024 * 1024 bytes). \
-             From statfs.",
-        );
+        .means("Free space that only the administrator can use, in megabytes (1024 * 1024 bytes).");
 const FREE_INODES: Counter = Counter::new(102_016, 102_017, "% Free Inodes", T::PERF_RAW_FRACTION)
     .detail(DetailLevel::ADVANCED)
     .unit("%")
     .from("`statfs`: `f_ffree` / `f_files`")
     .means(
-        "Files that can still be made on the file system, as a share of all that it can have. \
-         From statfs; file systems without such a limit do not have it.",
+        "Files that can still be made on the file system, as a share of all that it can have. File \
+         systems without a limit do not have it.",
     );
 const FREE_INODES_BASE: Counter = Counter::base(&FREE_INODES);
 const INODES: Counter =
@@ -445,14 +397,14 @@ const INODES: Counter =
         .unit("inodes")
         .from("`statfs`: `f_ffree`")
         .means(
-            "Files that can still be made on the file system. From statfs; file systems \
-             without such a limit do not have it.",
+            "Files that can still be made on the file system. File systems without a limit do not \
+             have it.",
         );
 
 const USAGE: Counter = Counter::new(702, 703, "% Usage", T::PERF_RAW_FRACTION)
     .unit("%")
     .from("`swaps`: `Used` / `Size`")
-    .means("Share of the swap area that is in use. From Used and Size in /proc/swaps.")
+    .means("Share of the swap area that is in use.")
     .differs("Counted in units of 1024 bytes, not of pages.");
 const USAGE_BASE: Counter = Counter::base(&USAGE);
 const SWAP_USED: Counter =
@@ -460,10 +412,10 @@ const SWAP_USED: Counter =
         .scale(-6)
         .unit("bytes")
         .from("`swaps`: `Used`")
-        .means("How much of the swap area is in use, in bytes. From Used in /proc/swaps.");
+        .means("How much of the swap area is in use, in bytes.");
 const SWAP_SIZE: Counter =
     Counter::new(102_022, 102_023, "Size Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .scale(-6)
         .unit("bytes")
         .from("`swaps`: `Size`")
-        .means("Size of the swap area, in bytes. From Size in /proc/swaps.");
+        .means("Size of the swap area, in bytes.");

@@ -20,8 +20,8 @@ pub(crate) static IMAGE: Object = Object {
     help: 741,
     name: "Image",
     meaning: "Programs and libraries of each process: the files of which it has something mapped \
-         with the right to be executed, by the file's name. Their counters tell the address \
-         space by protection. From /proc/PID/maps.",
+         with the right to be executed, by the file's name. Their counters tell the address space \
+         by protection.",
     note: "An instance for each image of a process: a file of which something is mapped with the \
          right to be executed, which is to say its program and its libraries. Shared memory that \
          may be executed has a name of its own in the maps (`/memfd:NAME`, `/dev/zero`), and \
@@ -51,8 +51,7 @@ pub(crate) static FULL_IMAGE: Object = Object {
     index: 1408,
     help: 1409,
     name: "Full Image",
-    meaning: "Programs and libraries of each process as in Image, by the full path of the file. \
-         From /proc/PID/maps.",
+    meaning: "Programs and libraries of each process as in Image, by the full path of the file.",
     note: "As Image, but an instance's name is the whole path, as the reader sees it; of a process with mounts of \
          its own (a container), the path within those.",
     reads: "as Image, and at once with it",
@@ -66,46 +65,38 @@ pub(crate) static FULL_IMAGE: Object = Object {
 const IMAGE_COUNTERS: &[Counter] = &[
     image(788, "No Access")
         .from("`PID/maps`: mappings `---`")
-        .means(
-            "Bytes of address space of the image that may not be touched, touched or not. From \
-             the protections in /proc/PID/maps.",
-        )
+        .means("Bytes of address space of the image that may not be touched, touched or not.")
         .differs("Gaps that the loader leaves between the parts of a library."),
-    image(790, "Read Only").from("`PID/maps`: mappings `r--`").means(
-        "Bytes of address space of the image that may be read only, touched or not. From \
-             the protections in /proc/PID/maps.",
-    ),
-    image(792, "Read/Write").from("`PID/maps`: mappings `rw-s`").means(
-        "Bytes of address space of the image that may be read and written, touched or not. \
-             From the protections in /proc/PID/maps.",
-    ),
+    image(790, "Read Only")
+        .from("`PID/maps`: mappings `r--`")
+        .means("Bytes of address space of the image that may be read only, touched or not."),
+    image(792, "Read/Write")
+        .from("`PID/maps`: mappings `rw-s`")
+        .means("Bytes of address space of the image that may be read and written, touched or not."),
     image(794, "Write Copy")
         .from("`PID/maps`: mappings `rw-p`")
         .means(
-            "Bytes of address space of the image of which the process gets a copy of its own \
-             when it writes, touched or not. From the protections in /proc/PID/maps.",
+            "Bytes of address space of the image of which the process gets a copy of its own when \
+             it writes, touched or not.",
         )
         .differs(
             "What was written already counts here, too; Windows then counts it as Read/Write.",
         ),
     image(796, "Executable").from("`PID/maps`: mappings `--x`").means(
-        "Bytes of address space of the image that may be executed and not read, touched or \
-             not. From the protections in /proc/PID/maps.",
+        "Bytes of address space of the image that may be executed and not read, touched or not.",
     ),
     image(798, "Exec Read Only").from("`PID/maps`: mappings `r-x`").means(
-        "Bytes of address space of the image that may be executed and read, touched or \
-             not. From the protections in /proc/PID/maps.",
+        "Bytes of address space of the image that may be executed and read, touched or not.",
     ),
     image(800, "Exec Read/Write").from("`PID/maps`: mappings `rwxs`").means(
-        "Bytes of address space of the image that may be executed, read and written, \
-             touched or not. From the protections in /proc/PID/maps.",
+        "Bytes of address space of the image that may be executed, read and written, touched or \
+             not.",
     ),
     image(802, "Exec Write Copy")
         .from("`PID/maps`: mappings `rwxp`")
         .means(
-            "Bytes of address space of the image that may be executed, and of which the \
-             process gets a copy of its own when it writes, touched or not. From the \
-             protections in /proc/PID/maps.",
+            "Bytes of address space of the image that may be executed, and of which the process \
+             gets a copy of its own when it writes, touched or not.",
         )
         .differs(
             "What was written already counts here, too; Windows then counts it as Exec Read/Write.",
@@ -114,29 +105,24 @@ const IMAGE_COUNTERS: &[Counter] = &[
         .detail(DetailLevel::ADVANCED)
         .unit("mappings")
         .from("`PID/maps`: lines")
-        .means(
-            "Mappings of the image in the process: pieces with a protection of their own. From \
-             the lines of /proc/PID/maps.",
-        ),
+        .means("Mappings of the image in the process: pieces with a protection of their own."),
     memory(106_002, 106_003, "Resident Bytes").from("`PID/smaps`: `Rss`").means(
-        "Bytes of the image that are in memory in this process, whether others share them \
-             or not. From Rss in /proc/PID/smaps.",
+        "Bytes of the image that are in memory in this process, whether others share them or \
+             not.",
     ),
     memory(106_004, 106_005, "Proportional Bytes")
         .from("`PID/smaps`: `Pss`")
         .means(
-            "Bytes of the image that are in memory, each page divided by the number of \
-             processes that share it. From Pss in /proc/PID/smaps.",
+            "Bytes of the image that are in memory, each page divided by the number of processes \
+             that share it.",
         )
         .differs("The sum over all processes is what the image takes."),
-    memory(106_006, 106_007, "Private Dirty Bytes").from("`PID/smaps`: `Private_Dirty`").means(
-        "Bytes of the image that this process alone has in memory and has written. From \
-             Private_Dirty in /proc/PID/smaps.",
-    ),
-    memory(106_008, 106_009, "Swapped Bytes").from("`PID/smaps`: `Swap`").means(
-        "Bytes of the image that the process has written and that are swapped out. From \
-             Swap in /proc/PID/smaps.",
-    ),
+    memory(106_006, 106_007, "Private Dirty Bytes")
+        .from("`PID/smaps`: `Private_Dirty`")
+        .means("Bytes of the image that this process alone has in memory and has written."),
+    memory(106_008, 106_009, "Swapped Bytes")
+        .from("`PID/smaps`: `Swap`")
+        .means("Bytes of the image that the process has written and that are swapped out."),
 ];
 
 /// A counter of address space of an image.
@@ -166,7 +152,7 @@ pub(crate) static ADDRESS_SPACE: Object = Object {
     help: 787,
     name: "Process Address Space",
     meaning: "The address space of each process by kind and protection: images, mapped files and \
-         shared memory, reserved space, and the rest. From /proc/PID/maps.",
+         shared memory, reserved space, and the rest.",
     note: "An instance for each process whose maps may be read (see Image), under its name, without a parent; \
          ID Process says which one it is. Process comes along, for the names.\n\n\
          Every mapped byte of a process is in one counter of space, and their sum is its Virtual Bytes. \
@@ -192,162 +178,144 @@ const SPACE_COUNTERS: &[Counter] = &[
         .scale(-1)
         .unit("number")
         .from("the entry of `/proc`")
-        .means(
-            "The number of the process. When the process has ended, another one may get it. \
-             From the entry of /proc.",
-        ),
+        .means("The number of the process. When the process has ended, another one may get it."),
     space(710, "Mapped Space No Access").from(MAPPED).means(
         "Bytes of mapped files that are no images, and of shared memory, that may not be \
-             touched. From /proc/PID/maps.",
+             touched.",
     ),
     space(712, "Mapped Space Read Only").from(MAPPED).means(
-        "Bytes of mapped files that are no images, and of shared memory, that may be read \
-             only. From /proc/PID/maps.",
+        "Bytes of mapped files that are no images, and of shared memory, that may be read only.",
     ),
     space(714, "Mapped Space Read/Write").from(MAPPED).means(
-        "Bytes of mapped files that are no images, and of shared memory, that may be read \
-             and written. From /proc/PID/maps.",
+        "Bytes of mapped files that are no images, and of shared memory, that may be read and \
+             written.",
     ),
     space(716, "Mapped Space Write Copy")
         .from(MAPPED)
         .means(
-            "Bytes of mapped files that are no images, and of shared memory, of which the \
-             process gets a copy of its own when it writes. From /proc/PID/maps.",
+            "Bytes of mapped files that are no images, and of shared memory, of which the process \
+             gets a copy of its own when it writes.",
         )
         .differs("Private mappings of a file, what was written already included."),
     space(718, "Mapped Space Executable")
         .from(MAPPED)
         .means(
-            "Bytes of mapped files that are no images, and of shared memory, that may be \
-             executed and not read. From /proc/PID/maps.",
+            "Bytes of mapped files that are no images, and of shared memory, that may be executed \
+             and not read.",
         )
         .differs("Shared memory that is no file; a file that may be executed is an image."),
     space(720, "Mapped Space Exec Read Only")
         .from(MAPPED)
         .means(
-            "Bytes of mapped files that are no images, and of shared memory, that may be \
-             executed and read. From /proc/PID/maps.",
+            "Bytes of mapped files that are no images, and of shared memory, that may be executed \
+             and read.",
         )
         .differs("Shared memory that is no file; a file that may be executed is an image."),
     space(722, "Mapped Space Exec Read/Write")
         .from(MAPPED)
         .means(
             "Bytes of mapped files that are no images, and of shared memory, that may be \
-             executed, read and written. From /proc/PID/maps.",
+             executed, read and written.",
         )
         .differs("Shared memory that is no file; a file that may be executed is an image."),
     space(726, "Reserved Space No Access")
         .from("`PID/maps`: private mappings without a file, `---`")
         .means(
             "Bytes of private memory without a file that may not be touched, by which programs \
-             keep address space for later, or guard their stacks. From /proc/PID/maps.",
+             keep address space for later, or guard their stacks.",
         )
         .differs(
             "Linux has no reservation as such: a program reserves with a mapping that may not be \
              touched. Guard pages, and memory that was protected later, look the same.",
         ),
     space(746, "Unassigned Space Read Only").from(PRIVATE).means(
-        "Bytes of the process' own memory that belongs to no file (heaps, stacks and the \
-             like) that may be read only. From /proc/PID/maps.",
+        "Bytes of the process' own memory that belongs to no file (heaps, stacks and the like) \
+             that may be read only.",
     ),
     space(748, "Unassigned Space Read/Write")
         .from(PRIVATE)
         .means(
             "Bytes of the process' own memory that belongs to no file (heaps, stacks and the \
-             like) that may be read and written. From /proc/PID/maps.",
+             like) that may be read and written.",
         )
         .differs("Touched or not: Linux gives pages at the first touch."),
     space(752, "Unassigned Space Executable").from(PRIVATE).means(
-        "Bytes of the process' own memory that belongs to no file (heaps, stacks and the \
-             like) that may be executed and not read. From /proc/PID/maps.",
+        "Bytes of the process' own memory that belongs to no file (heaps, stacks and the like) \
+             that may be executed and not read.",
     ),
     space(754, "Unassigned Space Exec Read Only").from(PRIVATE).means(
-        "Bytes of the process' own memory that belongs to no file (heaps, stacks and the \
-             like) that may be executed and read. From /proc/PID/maps.",
+        "Bytes of the process' own memory that belongs to no file (heaps, stacks and the like) \
+             that may be executed and read.",
     ),
     space(756, "Unassigned Space Exec Read/Write").from(PRIVATE).means(
-        "Bytes of the process' own memory that belongs to no file (heaps, stacks and the \
-             like) that may be executed, read and written. From /proc/PID/maps.",
+        "Bytes of the process' own memory that belongs to no file (heaps, stacks and the like) \
+             that may be executed, read and written.",
     ),
-    space(760, "Image Space No Access").from(IMAGES).means(
-        "Bytes of the programs and libraries of the process that may not be touched. From \
-             /proc/PID/maps.",
-    ),
-    space(762, "Image Space Read Only").from(IMAGES).means(
-        "Bytes of the programs and libraries of the process that may be read only. From \
-             /proc/PID/maps.",
-    ),
-    space(764, "Image Space Read/Write").from(IMAGES).means(
-        "Bytes of the programs and libraries of the process that may be read and written. \
-             From /proc/PID/maps.",
-    ),
+    space(760, "Image Space No Access")
+        .from(IMAGES)
+        .means("Bytes of the programs and libraries of the process that may not be touched."),
+    space(762, "Image Space Read Only")
+        .from(IMAGES)
+        .means("Bytes of the programs and libraries of the process that may be read only."),
+    space(764, "Image Space Read/Write")
+        .from(IMAGES)
+        .means("Bytes of the programs and libraries of the process that may be read and written."),
     space(766, "Image Space Write Copy")
         .from(IMAGES)
         .means(
-            "Bytes of the programs and libraries of the process of which the process gets a \
-             copy of its own when it writes. From /proc/PID/maps.",
+            "Bytes of the programs and libraries of the process of which the process gets a copy \
+             of its own when it writes.",
         )
         .differs("What was written already counts here, too."),
     space(768, "Image Space Executable").from(IMAGES).means(
-        "Bytes of the programs and libraries of the process that may be executed and not \
-             read. From /proc/PID/maps.",
+        "Bytes of the programs and libraries of the process that may be executed and not read.",
     ),
-    space(770, "Image Space Exec Read Only").from(IMAGES).means(
-        "Bytes of the programs and libraries of the process that may be executed and read. \
-             From /proc/PID/maps.",
-    ),
+    space(770, "Image Space Exec Read Only")
+        .from(IMAGES)
+        .means("Bytes of the programs and libraries of the process that may be executed and read."),
     space(772, "Image Space Exec Read/Write").from(IMAGES).means(
         "Bytes of the programs and libraries of the process that may be executed, read and \
-             written. From /proc/PID/maps.",
+             written.",
     ),
     space(774, "Image Space Exec Write Copy")
         .from(IMAGES)
         .means(
             "Bytes of the programs and libraries of the process that may be executed, and of \
-             which the process gets a copy of its own when it writes. From /proc/PID/maps.",
+             which the process gets a copy of its own when it writes.",
         )
         .differs("What was written already counts here, too."),
     space(780, "Bytes Reserved")
         .from("`PID/maps`: private mappings without a file, `---`")
         .means(
-            "All bytes of address space that the process keeps for later: here those of \
-             Reserved Space No Access. From /proc/PID/maps.",
+            "All bytes of address space that the process keeps for later: here those of Reserved \
+             Space No Access.",
         )
         .differs("The same as Reserved Space No Access: there are no others."),
     Counter::new(106_000, 106_021, "Mappings", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit("mappings")
         .from("`PID/maps`: lines")
-        .means(
-            "All mappings of the process; the kernel's vm.max_map_count limits them. From the \
-             lines of /proc/PID/maps.",
-        ),
+        .means("All mappings of the process; the kernel's vm.max_map_count limits them."),
     memory(106_002, 106_023, "Resident Bytes")
         .from("`PID/smaps_rollup`: `Rss`")
         .since("4.14")
-        .means(
-            "Bytes of the process that are in memory, whether others share them or not. From \
-             Rss in /proc/PID/smaps_rollup.",
-        ),
+        .means("Bytes of the process that are in memory, whether others share them or not."),
     memory(106_004, 106_025, "Proportional Bytes")
         .from("`PID/smaps_rollup`: `Pss`")
         .since("4.14")
         .means(
             "Bytes of the process that are in memory, each page divided by the number of \
-             processes that share it. From Pss in /proc/PID/smaps_rollup.",
+             processes that share it.",
         )
         .differs("The sum over all processes is what they take."),
     memory(106_006, 106_027, "Private Dirty Bytes")
         .from("`PID/smaps_rollup`: `Private_Dirty`")
         .since("4.14")
-        .means(
-            "Bytes that this process alone has in memory and has written. From Private_Dirty \
-             in /proc/PID/smaps_rollup.",
-        ),
+        .means("Bytes that this process alone has in memory and has written."),
     memory(106_008, 106_029, "Swapped Bytes")
         .from("`PID/smaps_rollup`: `Swap`")
         .since("4.14")
-        .means("Bytes of the process that are swapped out. From Swap in /proc/PID/smaps_rollup."),
+        .means("Bytes of the process that are swapped out."),
 ];
 
 const NO_RESERVE: &str = "A reservation has no protection on Linux but that it may not be touched: see \
@@ -396,8 +364,7 @@ pub(crate) static THREAD_DETAILS: Object = Object {
     index: 816,
     help: 817,
     name: "Thread Details",
-    meaning: "Details of each thread that are laborious to get. Instances as in Thread. From \
-         /proc/PID/task/TID/syscall.",
+    meaning: "Details of each thread that are laborious to get. Instances as in Thread.",
     note: "An instance for each thread of a process, under the name that it has in Thread: its number within \
          the process, by ascending thread number. The parent is the process' instance, and Process comes \
          along. Idle, the threads of the kernel and `_Total` have no address in a program, and no \
@@ -421,8 +388,7 @@ const DETAILS_COUNTERS: &[Counter] = &[Counter::new(
 .from("`PID/task/TID/syscall`: the last number")
 .means(
     "Address in the program at which the thread goes on once it does not wait any more. Of \
-         running threads it is not known. From the last number in /proc/PID/task/TID/syscall, \
-         which takes permission to trace the process.",
+         running threads it is not known. Takes permission to trace the process.",
 )
 .differs(
     "Only of threads that wait. For a thread that runs or is about to run, the kernel has no \

@@ -194,7 +194,7 @@ pub(crate) static INTERFACE: Object = Object {
     help: 511,
     name: "Network Interface",
     meaning: "Counters of the network interfaces that this program sees: physical, virtual and \
-         loopback ones. From /proc/net/dev and /sys/class/net.",
+         loopback ones.",
     note: namespace!(
         " Instances are the kernel's interfaces by name, loopback (`lo`), bridges and tunnels \
          included; as on Windows there is no `_Total`, for a packet may pass several. An \
@@ -238,8 +238,7 @@ const NO_INTERFACE: &[Absent] = &[
 ];
 
 pub(crate) static IPV4: Object = Object {
-    meaning: "Counters of version 4 of the Internet Protocol. From /proc/net/snmp and \
-         /proc/net/netstat.",
+    meaning: "Counters of version 4 of the Internet Protocol.",
     note: namespace!(""),
     ..protocol(
         546,
@@ -251,7 +250,7 @@ pub(crate) static IPV4: Object = Object {
 };
 
 pub(crate) static IPV6: Object = Object {
-    meaning: "Counters of version 6 of the Internet Protocol. From /proc/net/snmp6.",
+    meaning: "Counters of version 6 of the Internet Protocol.",
     note: namespace!(" A kernel without IPv6 has no such object."),
     ..protocol(
         548,
@@ -263,7 +262,7 @@ pub(crate) static IPV6: Object = Object {
 };
 
 pub(crate) static ICMP: Object = Object {
-    meaning: "Counters of ICMP, the control messages of IPv4. From /proc/net/snmp.",
+    meaning: "Counters of ICMP, the control messages of IPv4.",
     note: namespace!(""),
     ..protocol(
         582,
@@ -275,7 +274,7 @@ pub(crate) static ICMP: Object = Object {
 };
 
 pub(crate) static ICMPV6: Object = Object {
-    meaning: "Counters of ICMPv6, the control messages of IPv6. From /proc/net/snmp6.",
+    meaning: "Counters of ICMPv6, the control messages of IPv6.",
     note: namespace!(" A kernel without IPv6 has no such object."),
     ..protocol(
         1534,
@@ -288,8 +287,7 @@ pub(crate) static ICMPV6: Object = Object {
 
 pub(crate) static TCPV4: Object = Object {
     meaning: "Counters of TCP. Linux counts TCP over IPv4 and IPv6 together; only the connections \
-         established and the sockets are told apart. From /proc/net/snmp, /proc/net/netstat \
-         and /proc/net/sockstat.",
+         established and the sockets are told apart.",
     note: namespace!(
         " **Linux counts TCP over IPv4 and IPv6 together**, and these counts are here, where \
          programs made for Windows look for them: on a machine that speaks both, they are those \
@@ -308,7 +306,7 @@ pub(crate) static TCPV4: Object = Object {
 
 pub(crate) static TCPV6: Object = Object {
     meaning: "Counters of TCP over IPv6, as far as Linux counts it apart: everything else is in \
-         TCPv4. From /proc/net/sockstat6 and /proc/net/tcp6.",
+         TCPv4.",
     note: namespace!(" A kernel without IPv6 has no such object. See TCPv4 for what is not here."),
     absent: &[
         absent(640, "Segments/sec", T::PERF_COUNTER_COUNTER, NO_SPLIT),
@@ -330,7 +328,7 @@ pub(crate) static TCPV6: Object = Object {
 };
 
 pub(crate) static UDPV4: Object = Object {
-    meaning: "Counters of UDP over IPv4. From /proc/net/snmp and /proc/net/sockstat.",
+    meaning: "Counters of UDP over IPv4.",
     note: namespace!(" UDP-Lite is not in it."),
     ..protocol(
         658,
@@ -342,7 +340,7 @@ pub(crate) static UDPV4: Object = Object {
 };
 
 pub(crate) static UDPV6: Object = Object {
-    meaning: "Counters of UDP over IPv6. From /proc/net/snmp6 and /proc/net/sockstat6.",
+    meaning: "Counters of UDP over IPv6.",
     note: namespace!(" A kernel without IPv6 has no such object. UDP-Lite is not in it."),
     ..protocol(
         1532,

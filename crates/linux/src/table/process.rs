@@ -67,73 +67,60 @@ pub(crate) static PROCESS: Object = Object {
 const COUNTERS: &[Counter] = &[
     w::PROCESSOR_TIME
         .means(
-            "Processor time of all threads of the process, as a share of one processor: a \
-             process with several threads can exceed 100. From utime and stime in \
-             /proc/PID/stat.",
+            "Processor time of all threads of the process, as a share of one processor: a process \
+             with several threads can exceed 100.",
         )
         .from("`PID/stat`: `utime` + `stime`")
         .differs("In steps of the kernel's tick, usually 10 ms; of 100 ns through BPF."),
     w::USER_TIME
         .means(
             "Processor time that the threads of the process spent in the program itself, as a \
-             share of one processor. From utime in /proc/PID/stat.",
+             share of one processor.",
         )
         .from("`PID/stat`: `utime`"),
     w::PRIVILEGED_TIME
         .means(
             "Processor time that the kernel spent on behalf of the process, as a share of one \
-             processor. From stime in /proc/PID/stat.",
+             processor.",
         )
         .from("`PID/stat`: `stime`"),
     w::ELAPSED_TIME
-        .means(
-            "How long the process or thread has existed, in seconds. From starttime in its \
-             stat file below /proc.",
-        )
+        .means("How long the process or thread has existed, in seconds.")
         .from("`PID/stat`: `starttime`"),
     w::ID_PROCESS
-        .means(
-            "The number of the process. When the process has ended, another one may get it. \
-             From the entry of /proc.",
-        )
+        .means("The number of the process. When the process has ended, another one may get it.")
         .from("the entry of `/proc`"),
     w::CREATING_PROCESS_ID
         .means(
-            "The number of the process's parent. When the parent has ended, this is the \
-             process that took its place. From ppid in /proc/PID/stat.",
+            "The number of the process's parent. When the parent has ended, this is the process \
+             that took its place.",
         )
         .from("`PID/stat`: `ppid`")
         .differs("A process whose parent ended gets another one, usually 1."),
     w::PAGE_FAULTS
-        .means(
-            "Page faults of all threads of the process a second, most of which need no disk. \
-             From minflt and majflt in /proc/PID/stat.",
-        )
+        .means("Page faults of all threads of the process a second, most of which need no disk.")
         .from("`PID/stat`: `minflt` + `majflt`"),
     w::VIRTUAL_BYTES
         .means(
             "Size of the process's address space in use, in bytes. Most of it need not be in \
-             memory. From vsize in /proc/PID/stat.",
+             memory.",
         )
         .from("`PID/stat`: `vsize`"),
     w::THREAD_COUNT
-        .means("Threads of the process at this moment. From num_threads in /proc/PID/stat.")
+        .means("Threads of the process at this moment.")
         .from("`PID/stat`: `num_threads`"),
     Counter::new(105_000, 105_001, "Major Faults/sec", T::PERF_COUNTER_COUNTER)
         .unit("faults/s")
         .from("`PID/stat`: `majflt`")
-        .means(
-            "Page faults of the process that had to wait for storage, a second. From majflt in \
-             /proc/PID/stat.",
-        ),
+        .means("Page faults of the process that had to wait for storage, a second."),
     Counter::new(105_002, 105_003, "Nice Level", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .on_request()
         .unit("number")
         .from("`PID/stat`: `nice`")
         .means(
-            "20 more than the nice value of the process's first thread: 0 is the most \
-             favoured, 20 the usual, 39 the least favoured. From nice in /proc/PID/stat.",
+            "20 more than the nice value of the process's first thread: 0 is the most favoured, \
+             20 the usual, 39 the least favoured.",
         ),
     Counter::new(105_004, 105_005, "Real-Time Priority", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
@@ -142,7 +129,7 @@ const COUNTERS: &[Counter] = &[
         .from("`PID/stat`: `rt_priority`")
         .means(
             "Priority of the process's first thread among real-time ones, 1 to 99, where more \
-             goes first; 0 if it is none. From rt_priority in /proc/PID/stat.",
+             goes first; 0 if it is none.",
         ),
     Counter::new(105_006, 105_007, "Scheduling Policy", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
@@ -150,38 +137,29 @@ const COUNTERS: &[Counter] = &[
         .unit("number")
         .from("`PID/stat`: `policy`")
         .means(
-            "How the process's first thread is scheduled: 0 normal, 1 first in first out, 2 \
-             round robin, 3 batch, 5 idle, 6 deadline, 7 extensible. From policy in \
-             /proc/PID/stat.",
+            "How the process's first thread is scheduled: 0 normal, 1 first in first out, 2 round \
+             robin, 3 batch, 5 idle, 6 deadline, 7 extensible.",
         ),
     w::WORKING_SET
         .means(
             "Memory of the process that is resident at this moment, in bytes, pages that it \
-             shares with others included. From resident in /proc/PID/statm.",
+             shares with others included.",
         )
         .from("`PID/statm`: `resident`")
         .differs("`PID/stat` has an estimate only, which may be off by a quarter."),
     w::WORKING_SET_PRIVATE
-        .means(
-            "The part of Working Set that belongs to the process alone, in bytes. From \
-             resident without shared in /proc/PID/statm.",
-        )
+        .means("The part of Working Set that belongs to the process alone, in bytes.")
         .from("`PID/statm`: `resident` − `shared`")
         .differs("All anonymous pages, those that a child still shares included."),
     w::PRIVATE_BYTES
         .means(
-            "Memory that was promised to the process and that it shares with no other, in \
-             bytes: its private writable mappings and its stack, used or not. From data in \
-             /proc/PID/statm.",
+            "Memory that was promised to the process and that it shares with no other, in bytes: \
+             its private writable mappings and its stack, used or not.",
         )
         .from("`PID/statm`: `data`")
         .differs("Private writable mappings and the stack, touched or not."),
     w::HANDLE_COUNT
-        .means(
-            "File descriptors that the process has open. Filled on request. From the size of \
-             /proc/PID/fd; before Linux 6.2 its entries are counted, which takes time, and \
-             permission to look at the process.",
-        )
+        .means("File descriptors that the process has open. Filled on request.")
         .on_request()
         .unit("descriptors")
         .from("`PID/fd`: `st_size`, before 6.2 its entries")
@@ -189,15 +167,12 @@ const COUNTERS: &[Counter] = &[
     w::VIRTUAL_BYTES_PEAK
         .means(
             "The largest size that the process's address space has had, in bytes. Filled on \
-             request. From VmPeak in /proc/PID/status.",
+             request.",
         )
         .on_request()
         .from("`PID/status`: `VmPeak`"),
     w::WORKING_SET_PEAK
-        .means(
-            "The most memory that the process has had at once, in bytes. Filled on request. \
-             From VmHWM in /proc/PID/status.",
-        )
+        .means("The most memory that the process has had at once, in bytes. Filled on request.")
         .on_request()
         .from("`PID/status`: `VmHWM`")
         .differs("The kernel's count of resident pages for it may lag behind Working Set."),
@@ -208,10 +183,7 @@ const COUNTERS: &[Counter] = &[
         .unit("bytes")
         .from("`PID/status`: `VmSwap`")
         .since("2.6.34")
-        .means(
-            "Private memory of the process that is swapped out, in bytes. From VmSwap in \
-             /proc/PID/status.",
-        ),
+        .means("Private memory of the process that is swapped out, in bytes."),
     Counter::new(105_010, 105_011, "Voluntary Context Switches/sec", T::PERF_COUNTER_COUNTER)
         .scale(-2)
         .detail(DetailLevel::ADVANCED)
@@ -221,8 +193,7 @@ const COUNTERS: &[Counter] = &[
         .since("2.6.23")
         .means(
             "Switches by which threads of the process gave the processor up to wait for \
-             something, a second. From voluntary_ctxt_switches in /proc/PID/task/TID/status of \
-             all its threads.",
+             something, a second.",
         ),
     Counter::new(105_012, 105_013, "Involuntary Context Switches/sec", T::PERF_COUNTER_COUNTER)
         .scale(-2)
@@ -231,10 +202,7 @@ const COUNTERS: &[Counter] = &[
         .unit("switches/s")
         .from("`PID/task/TID/status`: `nonvoluntary_ctxt_switches`, all threads")
         .since("2.6.23")
-        .means(
-            "Switches by which threads of the process lost the processor to others, a second. \
-             From nonvoluntary_ctxt_switches in /proc/PID/task/TID/status of all its threads.",
-        ),
+        .means("Switches by which threads of the process lost the processor to others, a second."),
     Counter::new(105_014, 105_015, "% Run Queue Wait Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
         .on_request()
@@ -242,8 +210,8 @@ const COUNTERS: &[Counter] = &[
         .from("`PID/task/TID/schedstat`: second number, all threads")
         .since("2.6.25")
         .means(
-            "Time in which threads of the process were ready to run and had no processor; 100 \
-             is one thread all the time. From /proc/PID/task/TID/schedstat of all its threads.",
+            "Time in which threads of the process were ready to run and had no processor; 100 is \
+             one thread all the time.",
         )
         .differs("A wait counts when it ends."),
     Counter::new(105_016, 105_017, "% Block I/O Delay Time", T::PERF_100NSEC_TIMER)
@@ -253,9 +221,8 @@ const COUNTERS: &[Counter] = &[
         .from("`PID/task/TID/stat`: `delayacct_blkio_ticks`, all threads")
         .since("5.14")
         .means(
-            "Time in which threads of the process waited for block devices; 100 is one thread \
-             all the time. Takes a kernel that was started with delayacct. From \
-             /proc/PID/task/TID/stat of all its threads.",
+            "Time in which threads of the process waited for block devices; 100 is one thread all \
+             the time. Takes a kernel that was started with delayacct.",
         )
         .differs(
             "Swapping in is included. Where `delayacct` is switched on after the start, \
@@ -267,41 +234,37 @@ const COUNTERS: &[Counter] = &[
         .unit("descriptors")
         .from("the entries of `PID/fd`")
         .means(
-            "File descriptors that the process has open. Before Linux 6.2 they are counted one \
-             by one, which takes time, and permission to look at the process. From \
-             /proc/PID/fd.",
+            "File descriptors that the process has open. Before Linux 6.2 they are counted one by \
+             one, which takes time, and permission to look at the process.",
         ),
     w::IO_READ_OPERATIONS
         .means(
-            "Calls by which the process read from files, pipes and the like, a second; not \
-             those of the recv family on sockets. Takes permission to look at the process. \
-             From syscr in /proc/PID/io.",
+            "Calls by which the process read from files, pipes and the like, a second; not those \
+             of the recv family on sockets. Takes permission to look at the process.",
         )
         .from("`PID/io`: `syscr`")
         .since("2.6.20")
         .differs(CHILDREN),
     w::IO_WRITE_OPERATIONS
         .means(
-            "Calls by which the process wrote to files, pipes and the like, a second; not \
-             those of the send family on sockets. Takes permission to look at the process. \
-             From syscw in /proc/PID/io.",
+            "Calls by which the process wrote to files, pipes and the like, a second; not those \
+             of the send family on sockets. Takes permission to look at the process.",
         )
         .from("`PID/io`: `syscw`")
         .since("2.6.20")
         .differs(CHILDREN),
     w::IO_DATA_OPERATIONS
         .means(
-            "Calls by which the process read or wrote, a second. Takes permission to look at \
-             the process. From syscr and syscw in /proc/PID/io.",
+            "Calls by which the process read or wrote, a second. Takes permission to look at the \
+             process.",
         )
         .from("`PID/io`: `syscr` + `syscw`")
         .since("2.6.20")
         .differs(SUM),
     w::IO_READ_BYTES
         .means(
-            "Bytes that the process read from files, pipes and the like, a second, whether a \
-             disk was needed or not. Takes permission to look at the process. From rchar in \
-             /proc/PID/io.",
+            "Bytes that the process read from files, pipes and the like, a second, whether a disk \
+             was needed or not. Takes permission to look at the process.",
         )
         .from("`PID/io`: `rchar`")
         .since("2.6.20")
@@ -309,8 +272,7 @@ const COUNTERS: &[Counter] = &[
     w::IO_WRITE_BYTES
         .means(
             "Bytes that the process wrote to files, pipes and the like, a second, whether they \
-             got to a disk or not. Takes permission to look at the process. From wchar in \
-             /proc/PID/io.",
+             got to a disk or not. Takes permission to look at the process.",
         )
         .from("`PID/io`: `wchar`")
         .since("2.6.20")
@@ -318,7 +280,7 @@ const COUNTERS: &[Counter] = &[
     w::IO_DATA_BYTES
         .means(
             "Bytes that the process read or wrote, a second. Takes permission to look at the \
-             process. From rchar and wchar in /proc/PID/io.",
+             process.",
         )
         .from("`PID/io`: `rchar` + `wchar`")
         .since("2.6.20")
@@ -331,7 +293,7 @@ const COUNTERS: &[Counter] = &[
         .since("2.6.20")
         .means(
             "Bytes that the process caused to be read from block devices, a second. Takes \
-             permission to look at the process. From read_bytes in /proc/PID/io.",
+             permission to look at the process.",
         )
         .differs("Reads of mapped files are included."),
     Counter::new(105_022, 105_023, "Storage Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
@@ -342,7 +304,7 @@ const COUNTERS: &[Counter] = &[
         .since("2.6.20")
         .means(
             "Bytes that the process made due to be written to block devices, a second. Takes \
-             permission to look at the process. From write_bytes in /proc/PID/io.",
+             permission to look at the process.",
         )
         .differs("Counted when a page becomes dirty, or when it is written past the cache."),
     Counter::new(105_024, 105_025, "Cancelled Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
@@ -352,9 +314,8 @@ const COUNTERS: &[Counter] = &[
         .from("`PID/io`: `cancelled_write_bytes`")
         .since("2.6.20")
         .means(
-            "Bytes due to be written that never were because the process cut or removed the \
-             file, a second. Takes permission to look at the process. From \
-             cancelled_write_bytes in /proc/PID/io.",
+            "Bytes due to be written that never were because the process cut or removed the file, \
+             a second. Takes permission to look at the process.",
         )
         .differs("Another process may have been counted for writing them."),
 ];

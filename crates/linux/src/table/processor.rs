@@ -31,9 +31,8 @@ pub(crate) static PROCESSOR: Object = Object {
 const COUNTERS: &[Counter] = &[
     w::PROCESSOR_TIME
         .means(
-            "Share of time in which the processor was not idle. Time that a hypervisor took \
-             away counts as not idle. From idle and iowait of the processor's line in \
-             /proc/stat.",
+            "Share of time in which the processor was not idle. Time that a hypervisor took away \
+             counts as not idle.",
         )
         .from("`stat`: `cpuN`: `idle` + `iowait`")
         .differs(
@@ -41,45 +40,32 @@ const COUNTERS: &[Counter] = &[
              (`steal`) is in it.",
         ),
     w::USER_TIME
-        .means(
-            "Share of time that the processor spent in programs, in those of low priority too. \
-             From user and nice of the processor's line in /proc/stat.",
-        )
+        .means("Share of time that the processor spent in programs, in those of low priority too.")
         .from("`stat`: `cpuN`: `user` + `nice`")
         .differs("Time given to guests of this machine is in it."),
     w::PRIVILEGED_TIME
-        .means(
-            "Share of time that the processor spent in the kernel, interrupts included. From \
-             system, irq and softirq of the processor's line in /proc/stat.",
-        )
+        .means("Share of time that the processor spent in the kernel, interrupts included.")
         .from("`stat`: `cpuN`: `system` + `irq` + `softirq`"),
     w::IDLE_TIME
-        .means(
-            "Share of time in which the processor was idle, waiting for disks or not. From \
-             idle and iowait of the processor's line in /proc/stat.",
-        )
+        .means("Share of time in which the processor was idle, waiting for disks or not.")
         .from("`stat`: `cpuN`: `idle` + `iowait`"),
     w::INTERRUPT_TIME
-        .means(
-            "Share of time that the processor spent on hardware interrupts. From irq of the \
-             processor's line in /proc/stat.",
-        )
+        .means("Share of time that the processor spent on hardware interrupts.")
         .from("`stat`: `cpuN`: `irq`")
         .since("2.6")
         .differs("Without `IRQ_TIME_ACCOUNTING` the kernel samples it by ticks and sees little."),
     w::DPC_TIME
         .means(
-            "Share of time that the processor spent on work deferred by interrupts, which \
-             Linux calls soft interrupts. From softirq of the processor's line in /proc/stat.",
+            "Share of time that the processor spent on work deferred by interrupts, which Linux \
+             calls soft interrupts.",
         )
         .from("`stat`: `cpuN`: `softirq`")
         .since("2.6")
         .differs("Linux's counterpart are soft interrupts, without those left to `ksoftirqd`."),
     w::INTERRUPTS
         .means(
-            "Interrupts that the processor took, a second, those of the local timer and of \
-             other processors included. Filled on request. From the processor's column in \
-             /proc/interrupts.",
+            "Interrupts that the processor took, a second, those of the local timer and of other \
+             processors included. Filled on request.",
         )
         .on_request()
         .from("`interrupts`: the processor's column")

@@ -24,23 +24,17 @@ pub(crate) static SYSTEM: Object = Object {
 
 const COUNTERS: &[Counter] = &[
     w::CONTEXT_SWITCHES
-        .means(
-            "Switches from one thread to another on all processors of the machine, a second. \
-             From ctxt in /proc/stat.",
-        )
+        .means("Switches from one thread to another on all processors of the machine, a second.")
         .from("`stat`: `ctxt`"),
     w::SYSTEM_UP_TIME
-        .means(
-            "Time since the machine was started, suspension included. From the kernel's \
-             CLOCK_BOOTTIME.",
-        )
+        .means("Time since the machine was started, suspension included.")
         .from("`CLOCK_BOOTTIME`")
         .differs("Time in suspension counts."),
     w::PROCESSOR_QUEUE_LENGTH
         .means(
             "Threads that are ready to run and have no processor. Linux tells how many threads \
-             are runnable, running ones included; this is how many there are beyond the number \
-             of processors. From procs_running in /proc/stat.",
+             are runnable, running ones included; this is how many there are beyond the number of \
+             processors.",
         )
         .from("`stat`: `procs_running` less the number of `cpuN` lines")
         .differs(
@@ -51,14 +45,14 @@ const COUNTERS: &[Counter] = &[
     w::PROCESSES
         .means(
             "Processes at this moment, Idle included. Processes that this /proc hides are not \
-             counted. From the entries of /proc.",
+             counted.",
         )
         .from("the numeric entries of `/proc`, and Idle")
         .differs("Only processes that this mount of `/proc` shows (PID namespace, `hidepid`)."),
     w::THREADS
         .means(
             "Threads of the whole machine at this moment, with one idle thread for each \
-             processor. From /proc/loadavg.",
+             processor.",
         )
         .from("`loadavg`: fourth field; `stat`: one idle thread for each `cpuN` line")
         .differs("Always of the whole machine, in a PID namespace too."),
@@ -66,8 +60,8 @@ const COUNTERS: &[Counter] = &[
         .unit("threads")
         .from("`loadavg`: first field")
         .means(
-            "Threads that ran, waited for a processor or waited for a disk, on average over \
-             the last 1 min. From /proc/loadavg.",
+            "Threads that ran, waited for a processor or waited for a disk, on average over the \
+             last 1 min.",
         )
         .differs(
             "A double as it is, such as 0.52: a type that needs no second sample, and \
@@ -77,8 +71,8 @@ const COUNTERS: &[Counter] = &[
         .unit("threads")
         .from("`loadavg`: second field")
         .means(
-            "Threads that ran, waited for a processor or waited for a disk, on average over \
-             the last 5 min. From /proc/loadavg.",
+            "Threads that ran, waited for a processor or waited for a disk, on average over the \
+             last 5 min.",
         )
         .differs(
             "A double as it is, such as 0.52: a type that needs no second sample, and \
@@ -88,8 +82,8 @@ const COUNTERS: &[Counter] = &[
         .unit("threads")
         .from("`loadavg`: third field")
         .means(
-            "Threads that ran, waited for a processor or waited for a disk, on average over \
-             the last 15 min. From /proc/loadavg.",
+            "Threads that ran, waited for a processor or waited for a disk, on average over the \
+             last 15 min.",
         )
         .differs(
             "A double as it is, such as 0.52: a type that needs no second sample, and \
@@ -98,45 +92,33 @@ const COUNTERS: &[Counter] = &[
     Counter::new(100_006, 100_007, "Runnable Threads", T::PERF_COUNTER_RAWCOUNT)
         .unit("threads")
         .from("`stat`: `procs_running`")
-        .means(
-            "Threads that run or wait for a processor, that which reads included. From \
-             procs_running in /proc/stat.",
-        ),
+        .means("Threads that run or wait for a processor, that which reads included."),
     Counter::new(100_008, 100_009, "Blocked Threads", T::PERF_COUNTER_RAWCOUNT)
         .unit("threads")
         .from("`stat`: `procs_blocked`")
-        .means(
-            "Threads that wait for a disk to be read or written. From procs_blocked in \
-             /proc/stat.",
-        ),
+        .means("Threads that wait for a disk to be read or written."),
     Counter::new(100_010, 100_011, "Threads Created/sec", T::PERF_COUNTER_COUNTER)
         .unit("threads/s")
         .from("`stat`: `processes`")
-        .means(
-            "Threads that were made, those that are the first of a new process included. From \
-             processes in /proc/stat.",
-        ),
+        .means("Threads that were made, those that are the first of a new process included."),
     Counter::new(100_012, 100_013, "Hardware Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .scale(-2)
         .unit("interrupts/s")
         .from("`stat`: first number of `intr`")
         .means(
             "Interrupts that all processors took, those of their clocks and of each other \
-             included. From intr in /proc/stat.",
+             included.",
         ),
     Counter::new(100_014, 100_015, "Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .scale(-2)
         .unit("interrupts/s")
         .from("`stat`: first number of `softirq`")
         .since("2.6.31")
-        .means(
-            "Runs of work that interrupts had put off, on all processors. From softirq in \
-             /proc/stat.",
-        ),
+        .means("Runs of work that interrupts had put off, on all processors."),
     Counter::new(100_016, 100_017, "Processors", T::PERF_COUNTER_RAWCOUNT)
         .unit("processors")
         .from("`stat`: the `cpuN` lines")
-        .means("Processors that are on at this moment. From cpuN lines in /proc/stat."),
+        .means("Processors that are on at this moment."),
 ];
 
 const ABSENT: &[Absent] = &[

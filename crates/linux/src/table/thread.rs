@@ -30,65 +30,47 @@ pub(crate) static THREAD: Object = Object {
 
 const COUNTERS: &[Counter] = &[
     w::PROCESSOR_TIME
-        .means(
-            "Processor time of the thread, as a share of one processor. From utime and stime \
-             in /proc/PID/task/TID/stat.",
-        )
+        .means("Processor time of the thread, as a share of one processor.")
         .from("`PID/task/TID/stat`: `utime` + `stime`")
         .differs("In steps of the kernel's tick, usually 10 ms; of 100 ns through BPF."),
     w::USER_TIME
         .means(
             "Processor time that the thread spent in the program itself, as a share of one \
-             processor. From utime in /proc/PID/task/TID/stat.",
+             processor.",
         )
         .from("`PID/task/TID/stat`: `utime`"),
     w::PRIVILEGED_TIME
         .means(
             "Processor time that the kernel spent on behalf of the thread, as a share of one \
-             processor. From stime in /proc/PID/task/TID/stat.",
+             processor.",
         )
         .from("`PID/task/TID/stat`: `stime`"),
     w::ELAPSED_TIME
-        .means(
-            "How long the process or thread has existed, in seconds. From starttime in its \
-             stat file below /proc.",
-        )
+        .means("How long the process or thread has existed, in seconds.")
         .from("`PID/task/TID/stat`: `starttime`"),
     w::ID_PROCESS
-        .means(
-            "The number of the process. When the process has ended, another one may get it. \
-             From the entry of /proc.",
-        )
+        .means("The number of the process. When the process has ended, another one may get it.")
         .from("the entry of `/proc`"),
     w::ID_THREAD
-        .means(
-            "The number of the thread. When the thread has ended, another one may get it. From \
-             the entry of /proc/PID/task.",
-        )
+        .means("The number of the thread. When the thread has ended, another one may get it.")
         .from("the entry of `PID/task`")
         .differs("The first thread of a process has the number of the process."),
     Counter::new(28, 105_101, "Page Faults/sec", T::PERF_COUNTER_COUNTER)
         .scale(-1)
         .unit("faults/s")
         .from("`PID/task/TID/stat`: `minflt` + `majflt`")
-        .means(
-            "Page faults of this thread, a second, whether storage was needed or not. From \
-             minflt and majflt in /proc/PID/task/TID/stat.",
-        ),
+        .means("Page faults of this thread, a second, whether storage was needed or not."),
     Counter::new(105_000, 105_103, "Major Faults/sec", T::PERF_COUNTER_COUNTER)
         .unit("faults/s")
         .from("`PID/task/TID/stat`: `majflt`")
-        .means(
-            "Page faults of the thread that had to wait for storage, a second. From majflt in \
-             /proc/PID/task/TID/stat.",
-        ),
+        .means("Page faults of the thread that had to wait for storage, a second."),
     w::CONTEXT_SWITCHES
         .on_request()
         .from("`PID/task/TID/status`: `voluntary_ctxt_switches` + `nonvoluntary_ctxt_switches`")
         .since("2.6.23")
         .means(
-            "Switches from this thread to another, a second: those by which it gave the \
-             processor up, and those by which it lost it. From /proc/PID/task/TID/status.",
+            "Switches from this thread to another, a second: those by which it gave the processor \
+             up, and those by which it lost it.",
         )
         .differs("Idle's threads have none."),
     Counter::new(105_010, 105_105, "Voluntary Context Switches/sec", T::PERF_COUNTER_COUNTER)
@@ -99,8 +81,7 @@ const COUNTERS: &[Counter] = &[
         .from("`PID/task/TID/status`: `voluntary_ctxt_switches`")
         .since("2.6.23")
         .means(
-            "Switches by which the thread gave the processor up to wait for something, a \
-             second. From voluntary_ctxt_switches in /proc/PID/task/TID/status.",
+            "Switches by which the thread gave the processor up to wait for something, a second.",
         ),
     Counter::new(105_012, 105_107, "Involuntary Context Switches/sec", T::PERF_COUNTER_COUNTER)
         .scale(-2)
@@ -109,20 +90,14 @@ const COUNTERS: &[Counter] = &[
         .unit("switches/s")
         .from("`PID/task/TID/status`: `nonvoluntary_ctxt_switches`")
         .since("2.6.23")
-        .means(
-            "Switches by which the thread lost the processor to another, a second. From \
-             nonvoluntary_ctxt_switches in /proc/PID/task/TID/status.",
-        ),
+        .means("Switches by which the thread lost the processor to another, a second."),
     Counter::new(105_014, 105_109, "% Run Queue Wait Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
         .on_request()
         .unit("%")
         .from("`PID/task/TID/schedstat`: second number")
         .since("2.6.25")
-        .means(
-            "Time in which the thread was ready to run and had no processor. From \
-             /proc/PID/task/TID/schedstat.",
-        )
+        .means("Time in which the thread was ready to run and had no processor.")
         .differs("A wait counts when it ends."),
     Counter::new(105_016, 105_111, "% Block I/O Delay Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
@@ -131,8 +106,8 @@ const COUNTERS: &[Counter] = &[
         .from("`PID/task/TID/stat`: `delayacct_blkio_ticks`")
         .since("5.14")
         .means(
-            "Time in which the thread waited for block devices. Takes a kernel that was \
-             started with delayacct. From /proc/PID/task/TID/stat.",
+            "Time in which the thread waited for block devices. Takes a kernel that was started \
+             with delayacct.",
         )
         .differs(
             "Swapping in is included. Where `delayacct` is switched on after the start, \
@@ -141,8 +116,8 @@ const COUNTERS: &[Counter] = &[
     w::THREAD_STATE
         .means(
             "What the thread does: 0 initialized, 1 ready, 2 running or about to, 3 standby, 4 \
-             terminated, 5 waiting, 6 transition, 7 unknown. Linux tells only what corresponds \
-             to 2, 4, 5 and 7. From state in /proc/PID/task/TID/stat.",
+             terminated, 5 waiting, 6 transition, 7 unknown. Linux tells only what corresponds to \
+             2, 4, 5 and 7.",
         )
         .from("`PID/task/TID/stat`: `state`")
         .differs(
@@ -156,8 +131,8 @@ const COUNTERS: &[Counter] = &[
         .unit("number")
         .from("`PID/task/TID/stat`: `nice`")
         .means(
-            "20 more than the nice value of the thread: 0 is the most favoured, 20 the usual, \
-             39 the least favoured. From nice in /proc/PID/task/TID/stat.",
+            "20 more than the nice value of the thread: 0 is the most favoured, 20 the usual, 39 \
+             the least favoured.",
         ),
     Counter::new(105_004, 105_115, "Real-Time Priority", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
@@ -165,8 +140,8 @@ const COUNTERS: &[Counter] = &[
         .unit("number")
         .from("`PID/task/TID/stat`: `rt_priority`")
         .means(
-            "Priority of the thread among real-time ones, 1 to 99, where more goes first; 0 if \
-             it is none. From rt_priority in /proc/PID/task/TID/stat.",
+            "Priority of the thread among real-time ones, 1 to 99, where more goes first; 0 if it \
+             is none.",
         ),
     Counter::new(105_006, 105_117, "Scheduling Policy", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
@@ -174,18 +149,15 @@ const COUNTERS: &[Counter] = &[
         .unit("number")
         .from("`PID/task/TID/stat`: `policy`")
         .means(
-            "How the thread is scheduled: 0 normal, 1 first in first out, 2 round robin, 3 \
-             batch, 5 idle, 6 deadline, 7 extensible. From policy in /proc/PID/task/TID/stat.",
+            "How the thread is scheduled: 0 normal, 1 first in first out, 2 round robin, 3 batch, \
+             5 idle, 6 deadline, 7 extensible.",
         ),
     Counter::new(105_118, 105_119, "Last Processor", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .on_request()
         .unit("number")
         .from("`PID/task/TID/stat`: `processor`")
-        .means(
-            "Number of the processor that the thread has, or had last. From processor in \
-             /proc/PID/task/TID/stat.",
-        ),
+        .means("Number of the processor that the thread has, or had last."),
 ];
 
 const ABSENT: &[Absent] = &[

@@ -199,11 +199,6 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-/// A help text without the sentence about the source, which has a column of its own.
-fn without_source(help: &str) -> &str {
-    help.rfind(". From ").map_or(help, |end| &help[..=end])
-}
-
 fn manual() -> String {
     let mut text = HEAD.to_string();
     for object in object_table() {
@@ -228,7 +223,7 @@ fn manual() -> String {
                     if !since.is_empty() {
                         write!(from, "; *since {since}*").unwrap();
                     }
-                    let mut meaning = cell(without_source(meaning));
+                    let mut meaning = cell(meaning);
                     if !difference.is_empty() {
                         write!(meaning, " **Here:** {}", cell(difference)).unwrap();
                     }

@@ -29,14 +29,13 @@ const COUNTERS: &[Counter] = &[
     Counter::new(100_320, 100_321, "Dirty Pages", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("pages")
         .from("`vmstat`: `nr_dirty`")
-        .means("Pages of the cache that must be written to a disk. From nr_dirty in /proc/vmstat."),
+        .means("Pages of the cache that must be written to a disk."),
     Counter::new(100_322, 100_323, "Dirty Page Threshold", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("pages")
         .from("`vmstat`: `nr_dirty_threshold`")
         .since("2.6.37")
         .means(
-            "The number of dirty pages from which on the kernel slows down programs that write. \
-             From nr_dirty_threshold in /proc/vmstat.",
+            "The number of dirty pages from which on the kernel slows down programs that write.",
         ),
     Counter::new(
         100_324,
@@ -47,40 +46,27 @@ const COUNTERS: &[Counter] = &[
     .unit("pages")
     .from("`vmstat`: `nr_dirty_background_threshold`")
     .since("2.6.37")
-    .means(
-        "The number of dirty pages from which on the kernel writes them in the background. From \
-         nr_dirty_background_threshold in /proc/vmstat.",
-    ),
+    .means("The number of dirty pages from which on the kernel writes them in the background."),
     Counter::new(100_326, 100_327, "Writeback Pages", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("pages")
         .from("`vmstat`: `nr_writeback`")
-        .means(
-            "Pages of the cache that are being written at this moment. From nr_writeback in \
-             /proc/vmstat.",
-        ),
+        .means("Pages of the cache that are being written at this moment."),
     Counter::new(100_328, 100_329, "Pages Dirtied/sec", T::PERF_COUNTER_COUNTER)
         .unit("pages/s")
         .from("`vmstat`: `nr_dirtied`")
         .since("2.6.37")
-        .means(
-            "Pages of the cache that were changed and must be written since. From nr_dirtied \
-             in /proc/vmstat.",
-        ),
+        .means("Pages of the cache that were changed and must be written since."),
     Counter::new(100_330, 100_331, "Pages Written/sec", T::PERF_COUNTER_COUNTER)
         .unit("pages/s")
         .from("`vmstat`: `nr_written`")
         .since("2.6.37")
         .means(
-            "Pages of the cache that were written, in the background or on request of a program. \
-             From nr_written in /proc/vmstat.",
+            "Pages of the cache that were written, in the background or on request of a program.",
         ),
     Counter::new(100_332, 100_333, "Cached Pages", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("pages")
         .from("`vmstat`: `nr_file_pages`")
-        .means(
-            "Pages in the cache, those of shared memory included. From nr_file_pages in \
-             /proc/vmstat.",
-        ),
+        .means("Pages in the cache, those of shared memory included."),
 ];
 
 const ABSENT: &[Absent] = &[

@@ -27,7 +27,7 @@ const COUNTERS: &[Counter] = &[
         .from("the numeric entries of `/proc`, and Idle")
         .means(
             "Processes at this moment, Idle included. Processes that this /proc hides are not \
-             counted. From the entries of /proc.",
+             counted.",
         )
         .differs("Only processes that this mount of `/proc` shows (PID namespace, `hidepid`)."),
     Counter::new(250, 251, "Threads", T::PERF_COUNTER_RAWCOUNT)
@@ -35,45 +35,33 @@ const COUNTERS: &[Counter] = &[
         .from("`loadavg`: fourth field; `stat`: one idle thread for each `cpuN` line")
         .means(
             "Threads of the whole machine at this moment, with one idle thread for each \
-             processor. From /proc/loadavg.",
+             processor.",
         )
         .differs("Always of the whole machine, in a PID namespace too."),
     Counter::new(100_300, 100_301, "Open Files", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("files")
         .from("`sys/fs/file-nr`: first number")
-        .means(
-            "Files, sockets and the like that are open, each as often as it was opened. From \
-             /proc/sys/fs/file-nr.",
-        ),
+        .means("Files, sockets and the like that are open, each as often as it was opened."),
     Counter::new(100_302, 100_303, "Open File Limit", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("files")
         .from("`sys/fs/file-nr`: third number")
-        .means("How many files may be open on the whole machine. From /proc/sys/fs/file-nr."),
+        .means("How many files may be open on the whole machine."),
     Counter::new(100_304, 100_305, "Inodes", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("inodes")
         .from("`sys/fs/inode-nr`: first number")
-        .means(
-            "Files and folders of which the kernel holds a description in memory. From \
-             /proc/sys/fs/inode-nr.",
-        ),
+        .means("Files and folders of which the kernel holds a description in memory."),
     Counter::new(100_306, 100_307, "Unused Inodes", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("inodes")
         .from("`sys/fs/inode-nr`: second number")
-        .means("Inodes in memory that are unused and can be given up. From /proc/sys/fs/inode-nr."),
+        .means("Inodes in memory that are unused and can be given up."),
     Counter::new(100_308, 100_309, "Directory Entries", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("entries")
         .from("`sys/fs/dentry-state`: first number")
-        .means(
-            "Names of files and folders that the kernel holds in memory. From \
-             /proc/sys/fs/dentry-state.",
-        ),
+        .means("Names of files and folders that the kernel holds in memory."),
     Counter::new(100_310, 100_311, "Unused Directory Entries", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .unit("entries")
         .from("`sys/fs/dentry-state`: second number")
-        .means(
-            "Directory entries in memory that are unused and can be given up. From \
-             /proc/sys/fs/dentry-state.",
-        ),
+        .means("Directory entries in memory that are unused and can be given up."),
 ];
 
 const ABSENT: &[Absent] = &[

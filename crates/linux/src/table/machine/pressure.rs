@@ -10,7 +10,7 @@ const TEN: Counter =
         .from("`pressure/RESOURCE`: `avg10`")
         .means(
             "The same as the kernel averages it over the last 10 seconds; takes no second \
-             sample. From avg10 in /proc/pressure.",
+             sample.",
         );
 
 const SIXTY: Counter =
@@ -19,7 +19,7 @@ const SIXTY: Counter =
         .from("`pressure/RESOURCE`: `avg60`")
         .means(
             "The same as the kernel averages it over the last 60 seconds; takes no second \
-             sample. From avg60 in /proc/pressure.",
+             sample.",
         );
 
 const THREE_HUNDRED: Counter =
@@ -28,7 +28,7 @@ const THREE_HUNDRED: Counter =
         .from("`pressure/RESOURCE`: `avg300`")
         .means(
             "The same as the kernel averages it over the last 300 seconds; takes no second \
-             sample. From avg300 in /proc/pressure.",
+             sample.",
         );
 
 pub(crate) static PRESSURE: Object = Object {
@@ -56,8 +56,8 @@ const COUNTERS: &[Counter] = &[
         .unit("%")
         .from("`pressure/RESOURCE`: `total`")
         .means(
-            "Share of time in which some tasks, or all that had something to do, waited for \
-             the resource. From total in /proc/pressure.",
+            "Share of time in which some tasks, or all that had something to do, waited for the \
+             resource.",
         ),
     TEN,
     Counter::base(&TEN),

@@ -39,36 +39,24 @@ const COUNTERS: &[Counter] = &[
     Counter::new(6, 100_271, "% Processor Time", T::PERF_100NSEC_TIMER_INV)
         .unit("%")
         .from("`stat`: `cpuN`: `idle` + `iowait`")
-        .means(
-            "Share of time in which the processor ran anything but its idle thread. From idle \
-             and iowait in /proc/stat.",
-        )
+        .means("Share of time in which the processor ran anything but its idle thread.")
         .differs("Time that a hypervisor took away is in it."),
     Counter::new(142, 100_273, "% User Time", T::PERF_100NSEC_TIMER)
         .unit("%")
         .from("`stat`: `cpuN`: `user` + `nice`")
-        .means("Share of time spent in programs. From user and nice in /proc/stat."),
+        .means("Share of time spent in programs."),
     Counter::new(144, 100_275, "% Privileged Time", T::PERF_100NSEC_TIMER)
         .unit("%")
         .from("`stat`: `cpuN`: `system` + `irq` + `softirq`")
-        .means(
-            "Share of time spent in the kernel, interrupts included. From system, irq and \
-             softirq in /proc/stat.",
-        ),
+        .means("Share of time spent in the kernel, interrupts included."),
     Counter::new(1746, 100_277, "% Idle Time", T::PERF_100NSEC_TIMER)
         .unit("%")
         .from("`stat`: `cpuN`: `idle` + `iowait`")
-        .means(
-            "Share of time in which the processor was idle. From idle and iowait in \
-             /proc/stat.",
-        ),
+        .means("Share of time in which the processor was idle."),
     Counter::new(100_202, 100_203, "% Priority Time", T::PERF_100NSEC_TIMER_INV)
         .unit("%")
         .from("`stat`: `cpuN`: `idle` + `iowait` + `nice`")
-        .means(
-            "Share of time in which the processor ran threads that are not of low priority. \
-             From idle, iowait and nice in /proc/stat.",
-        )
+        .means("Share of time in which the processor ran threads that are not of low priority.")
         .differs(
             "Low priority is a positive nice value; what such threads do in the kernel \
              counts as priority time.",
@@ -76,24 +64,21 @@ const COUNTERS: &[Counter] = &[
     Counter::new(100_236, 100_237, "% Low Priority Time", T::PERF_100NSEC_TIMER)
         .unit("%")
         .from("`stat`: `cpuN`: `nice`")
-        .means(
-            "Share of time spent in programs of low priority (a positive nice value). From \
-             nice in /proc/stat.",
-        ),
+        .means("Share of time spent in programs of low priority (a positive nice value)."),
     Counter::new(100_232, 100_233, "% IO Wait Time", T::PERF_100NSEC_TIMER)
         .unit("%")
         .from("`stat`: `cpuN`: `iowait`")
         .since("2.6")
         .means(
             "Share of time in which the processor was idle while a thread that ran on it last \
-             waited for a disk; a part of % Idle Time. From iowait in /proc/stat.",
+             waited for a disk; a part of % Idle Time.",
         )
         .differs("The kernel itself calls it unreliable; it can step back."),
     Counter::new(698, 100_279, "% Interrupt Time", T::PERF_100NSEC_TIMER)
         .unit("%")
         .from("`stat`: `cpuN`: `irq`")
         .since("2.6")
-        .means("Share of time spent on hardware interrupts. From irq in /proc/stat.")
+        .means("Share of time spent on hardware interrupts.")
         .differs(
             "Without `IRQ_TIME_ACCOUNTING` the kernel samples it by ticks and sees \
              little.",
@@ -102,7 +87,7 @@ const COUNTERS: &[Counter] = &[
         .unit("%")
         .from("`stat`: `cpuN`: `softirq`")
         .since("2.6")
-        .means("Share of time spent on deferred procedure calls. From softirq in /proc/stat.")
+        .means("Share of time spent on deferred procedure calls.")
         .differs(
             "Linux's counterpart are soft interrupts, without those left to \
              `ksoftirqd`.",
@@ -113,25 +98,19 @@ const COUNTERS: &[Counter] = &[
         .since("2.6.11")
         .means(
             "Share of time in which the processor had work but its hypervisor ran something \
-             else. From steal in /proc/stat.",
+             else.",
         ),
     Counter::new(100_234, 100_235, "% Guest Time", T::PERF_100NSEC_TIMER)
         .unit("%")
         .from("`stat`: `cpuN`: `guest` + `guest_nice`")
         .since("2.6.24")
-        .means(
-            "Share of time given to guests of this machine; a part of % User Time. From guest \
-             and guest_nice in /proc/stat.",
-        ),
+        .means("Share of time given to guests of this machine; a part of % User Time."),
     Counter::new(148, 100_283, "Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .scale(-2)
         .on_request()
         .unit("interrupts/s")
         .from("`interrupts`: the processor's column")
-        .means(
-            "Hardware interrupts that the processor took. Filled on request. From \
-             /proc/interrupts.",
-        )
+        .means("Hardware interrupts that the processor took. Filled on request.")
         .differs(
             "Interrupts between processors and of the local timer count, as in the \
              file.",
@@ -141,104 +120,76 @@ const COUNTERS: &[Counter] = &[
         .on_request()
         .unit("interrupts/s")
         .from("`interrupts`: `LOC`")
-        .means(
-            "Clock interrupts that the processor took. Filled on request. From LOC in \
-             /proc/interrupts.",
-        )
+        .means("Clock interrupts that the processor took. Filled on request.")
         .differs("x86 alone names them alike on every machine; elsewhere it is not there."),
     Counter::new(100_240, 100_241, "HI Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
         .from("`softirqs`: `HI`")
         .since("2.6.32")
-        .means(
-            "Urgent tasklets that ran on the processor. Filled on request. From HI in \
-             /proc/softirqs.",
-        ),
+        .means("Urgent tasklets that ran on the processor. Filled on request."),
     Counter::new(100_242, 100_243, "TIMER Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
         .from("`softirqs`: `TIMER`")
         .since("2.6.32")
-        .means("Runs of timers on the processor. Filled on request. From TIMER in /proc/softirqs."),
+        .means("Runs of timers on the processor. Filled on request."),
     Counter::new(100_244, 100_245, "NET_TX Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
         .from("`softirqs`: `NET_TX`")
         .since("2.6.32")
-        .means(
-            "Runs on the processor that sent to a network. Filled on request. From NET_TX in \
-             /proc/softirqs.",
-        ),
+        .means("Runs on the processor that sent to a network. Filled on request."),
     Counter::new(100_246, 100_247, "NET_RX Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
         .from("`softirqs`: `NET_RX`")
         .since("2.6.32")
-        .means(
-            "Runs on the processor that received from a network. Filled on request. From \
-             NET_RX in /proc/softirqs.",
-        ),
+        .means("Runs on the processor that received from a network. Filled on request."),
     Counter::new(100_248, 100_249, "BLOCK Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
         .from("`softirqs`: `BLOCK`")
         .since("2.6.32")
         .means(
-            "Runs on the processor that completed requests of block devices. Filled on \
-             request. From BLOCK in /proc/softirqs.",
+            "Runs on the processor that completed requests of block devices. Filled on request.",
         ),
     Counter::new(100_250, 100_251, "IRQ_POLL Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
         .from("`softirqs`: `IRQ_POLL` (`BLOCK_IOPOLL` until 4.4)")
         .since("2.6.32")
-        .means(
-            "Runs on the processor that polled devices. Filled on request. From IRQ_POLL in \
-             /proc/softirqs.",
-        ),
+        .means("Runs on the processor that polled devices. Filled on request."),
     Counter::new(100_252, 100_253, "TASKLET Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
         .from("`softirqs`: `TASKLET`")
         .since("2.6.32")
-        .means(
-            "Tasklets that ran on the processor. Filled on request. From TASKLET in \
-             /proc/softirqs.",
-        ),
+        .means("Tasklets that ran on the processor. Filled on request."),
     Counter::new(100_254, 100_255, "SCHED Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
         .from("`softirqs`: `SCHED`")
         .since("2.6.32")
-        .means(
-            "Runs on the processor that spread threads over processors. Filled on request. \
-             From SCHED in /proc/softirqs.",
-        ),
+        .means("Runs on the processor that spread threads over processors. Filled on request."),
     Counter::new(100_256, 100_257, "HRTIMER Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
         .from("`softirqs`: `HRTIMER`")
         .since("2.6.32")
-        .means(
-            "Runs of precise timers on the processor. Filled on request. From HRTIMER in \
-             /proc/softirqs.",
-        ),
+        .means("Runs of precise timers on the processor. Filled on request."),
     Counter::new(100_258, 100_259, "RCU Soft Interrupts/sec", T::PERF_COUNTER_COUNTER)
         .on_request()
         .unit("interrupts/s")
         .from("`softirqs`: `RCU`")
         .since("2.6.32")
-        .means(
-            "Runs on the processor that freed what no reader uses any more. Filled on request. \
-             From RCU in /proc/softirqs.",
-        ),
+        .means("Runs on the processor that freed what no reader uses any more. Filled on request."),
     Counter::new(100_206, 100_207, "Processor Frequency", T::PERF_COUNTER_RAWCOUNT)
         .scale(-1)
         .on_request()
         .unit("MHz")
         .from("`/sys/devices/system/cpu/cpuN/cpufreq/scaling_cur_freq`")
-        .means("Clock of the processor at this moment. Filled on request. From cpufreq in /sys.")
+        .means("Clock of the processor at this moment. Filled on request.")
         .differs(
             "As the driver knows it: measured by some, requested by others. Virtual \
              machines mostly have none. Totals are the mean.",
@@ -251,8 +202,7 @@ const COUNTERS: &[Counter] = &[
              `cpuinfo_max_freq`",
         )
         .means(
-            "Clock of the processor at this moment as a share of its highest. Filled on \
-             request. From cpufreq in /sys.",
+            "Clock of the processor at this moment as a share of its highest. Filled on request.",
         )
         .differs(
             "The highest is with turbo, as far as the driver knows. Totals are the \

@@ -31,17 +31,11 @@ mod thermal {
         Counter::new(100_502, 100_503, "Temperature", T::PERF_COUNTER_RAWCOUNT)
             .unit("K")
             .from("`temp`")
-            .means(
-                "Temperature of the zone, in kelvins rounded down. From temp in thermal_zoneN \
-                 below /sys/class/thermal.",
-            ),
+            .means("Temperature of the zone, in kelvins rounded down."),
         Counter::new(100_504, 100_505, "High Precision Temperature", T::PERF_COUNTER_RAWCOUNT)
             .unit("K/10")
             .from("`temp`")
-            .means(
-                "Temperature of the zone, in tenths of a kelvin. From temp in thermal_zoneN \
-                 below /sys/class/thermal.",
-            ),
+            .means("Temperature of the zone, in tenths of a kelvin."),
     ];
 
     const ABSENT: &[Absent] = &[
@@ -89,10 +83,7 @@ mod energy {
         Counter::new(100_522, 100_523, "Energy", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .unit("pWh")
             .from("`energy_uj`, continued across the wraps at `max_energy_range_uj`")
-            .means(
-                "Energy that was used, in picowatt-hours. From energy_uj below \
-                 /sys/class/powercap.",
-            )
+            .means("Energy that was used, in picowatt-hours.")
             .differs(
                 "Counts on from what the meter shows at the first reading. A meter that \
              wraps twice between two readings (many minutes) loses a round.",
@@ -100,17 +91,11 @@ mod energy {
         Counter::new(100_524, 100_525, "Time", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .unit("100 ns")
             .from("`CLOCK_BOOTTIME`")
-            .means(
-                "When the meter was read, as a number of 100 ns units since 1601. From the \
-                 kernel's CLOCK_BOOTTIME.",
-            ),
+            .means("When the meter was read, as a number of 100 ns units since 1601."),
         Counter::new(100_526, 100_527, "Power", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .unit("mW")
             .from("`energy_uj`, since the collection before")
-            .means(
-                "Mean power since the collection before, in milliwatts. From energy_uj below \
-                 /sys/class/powercap.",
-            )
+            .means("Mean power since the collection before, in milliwatts.")
             .differs("Not there at the first collection."),
     ];
 }

@@ -2,181 +2,121 @@
 
 use super::{Counter, DetailLevel, File, ProtocolRow, Section, T, count, rate, sum};
 
-const DATAGRAMS: Counter = rate(438, 549, "Datagrams/sec", "datagrams/s").scale(-1).means(
-    "IP datagrams received and sent each second; forwarded ones count as received only. \
-         From InReceives + OutRequests of Ip in /proc/net/snmp; with IPv6, Ip6InReceives + \
-         Ip6OutRequests in /proc/net/snmp6.",
-);
+const DATAGRAMS: Counter = rate(438, 549, "Datagrams/sec", "datagrams/s")
+    .scale(-1)
+    .means("IP datagrams received and sent each second; forwarded ones count as received only.");
 const DATAGRAMS_RECEIVED: Counter = rate(446, 551, "Datagrams Received/sec", "datagrams/s")
     .scale(-1)
-    .means(
-        "IP datagrams received each second, those in error and those to be forwarded included. \
-         From InReceives of Ip in /proc/net/snmp; with IPv6, Ip6InReceives in /proc/net/snmp6.",
-    )
+    .means("IP datagrams received each second, those in error and those to be forwarded included.")
     .differs("Packets that the card or the kernel merged (GRO) count once.");
 const DATAGRAMS_RECEIVED_HEADER_ERRORS: Counter =
     count(552, 553, "Datagrams Received Header Errors", "datagrams").means(
         "Received datagrams thrown away for errors in their headers, an expired lifetime \
-         included. From InHdrErrors of Ip in /proc/net/snmp; with IPv6, Ip6InHdrErrors in \
-         /proc/net/snmp6.",
+         included.",
     );
 const DATAGRAMS_RECEIVED_ADDRESS_ERRORS: Counter =
     count(554, 555, "Datagrams Received Address Errors", "datagrams").means(
         "Received datagrams thrown away because their destination was not valid for this \
-         machine. From InAddrErrors of Ip in /proc/net/snmp; with IPv6, Ip6InAddrErrors in \
-         /proc/net/snmp6.",
+         machine.",
     );
-const DATAGRAMS_FORWARDED: Counter =
-    rate(556, 557, "Datagrams Forwarded/sec", "datagrams/s").scale(-1).means(
-        "Received datagrams that this machine passed on to others each second. From \
-         ForwDatagrams of Ip in /proc/net/snmp; with IPv6, Ip6OutForwDatagrams in \
-         /proc/net/snmp6.",
-    );
+const DATAGRAMS_FORWARDED: Counter = rate(556, 557, "Datagrams Forwarded/sec", "datagrams/s")
+    .scale(-1)
+    .means("Received datagrams that this machine passed on to others each second.");
 const DATAGRAMS_RECEIVED_UNKNOWN_PROTOCOL: Counter =
     count(558, 559, "Datagrams Received Unknown Protocol", "datagrams").means(
         "Datagrams for this machine that were thrown away because nothing here handles their \
-         protocol. From InUnknownProtos of Ip in /proc/net/snmp; with IPv6, Ip6InUnknownProtos \
-         in /proc/net/snmp6.",
+         protocol.",
     );
 const DATAGRAMS_RECEIVED_DISCARDED: Counter =
     count(560, 561, "Datagrams Received Discarded", "datagrams").means(
         "Received datagrams thrown away though nothing was wrong with them, for lack of memory \
-         for example. From InDiscards of Ip in /proc/net/snmp; with IPv6, Ip6InDiscards in \
-         /proc/net/snmp6.",
+         for example.",
     );
 const DATAGRAMS_RECEIVED_DELIVERED: Counter =
     rate(562, 563, "Datagrams Received Delivered/sec", "datagrams/s")
         .scale(-1)
-        .means(
-            "Received datagrams that were handed to the protocols above each second. From \
-         InDelivers of Ip in /proc/net/snmp; with IPv6, Ip6InDelivers in /proc/net/snmp6.",
-        )
+        .means("Received datagrams that were handed to the protocols above each second.")
         .differs("Packets that the card or the kernel merged (GRO) count once.");
-const DATAGRAMS_SENT: Counter =
-    rate(442, 565, "Datagrams Sent/sec", "datagrams/s").scale(-1).means(
-        "Datagrams that the protocols of this machine asked IP to send each second. From \
-         OutRequests of Ip in /proc/net/snmp; with IPv6, Ip6OutRequests in /proc/net/snmp6.",
-    );
+const DATAGRAMS_SENT: Counter = rate(442, 565, "Datagrams Sent/sec", "datagrams/s")
+    .scale(-1)
+    .means("Datagrams that the protocols of this machine asked IP to send each second.");
 const DATAGRAMS_OUTBOUND_DISCARDED: Counter =
-    count(566, 567, "Datagrams Outbound Discarded", "datagrams").means(
-        "Datagrams to send that were thrown away though nothing was wrong with them. From \
-         OutDiscards of Ip in /proc/net/snmp; with IPv6, Ip6OutDiscards in /proc/net/snmp6.",
-    );
+    count(566, 567, "Datagrams Outbound Discarded", "datagrams")
+        .means("Datagrams to send that were thrown away though nothing was wrong with them.");
 const DATAGRAMS_OUTBOUND_NO_ROUTE: Counter =
     count(568, 569, "Datagrams Outbound No Route", "datagrams").means(
         "Datagrams to send that were thrown away because there was no route to their \
-         destination. From OutNoRoutes of Ip in /proc/net/snmp; with IPv6, Ip6OutNoRoutes in \
-         /proc/net/snmp6.",
+         destination.",
     );
 const FRAGMENTS_RECEIVED: Counter = rate(570, 571, "Fragments Received/sec", "fragments/s")
     .scale(-1)
     .detail(DetailLevel::EXPERT)
-    .means(
-        "Fragments received each second that had to be put together here. From ReasmReqds of \
-         Ip in /proc/net/snmp; with IPv6, Ip6ReasmReqds in /proc/net/snmp6.",
-    );
+    .means("Fragments received each second that had to be put together here.");
 const FRAGMENTS_RE_ASSEMBLED: Counter = rate(572, 573, "Fragments Re-assembled/sec", "datagrams/s")
     .scale(-1)
     .detail(DetailLevel::EXPERT)
-    .means(
-        "Datagrams that were put together from fragments each second. From ReasmOKs of Ip in \
-         /proc/net/snmp; with IPv6, Ip6ReasmOKs in /proc/net/snmp6.",
-    );
+    .means("Datagrams that were put together from fragments each second.");
 const FRAGMENT_RE_ASSEMBLY_FAILURES: Counter =
     count(574, 575, "Fragment Re-assembly Failures", "failures").detail(DetailLevel::EXPERT).means(
-        "How often fragments could not be put together, because of time-outs, errors or lack \
-         of memory. From ReasmFails of Ip in /proc/net/snmp; with IPv6, Ip6ReasmFails in \
-         /proc/net/snmp6.",
+        "How often fragments could not be put together, because of time-outs, errors or lack of \
+         memory.",
     );
 const FRAGMENTED_DATAGRAMS: Counter = rate(576, 577, "Fragmented Datagrams/sec", "datagrams/s")
     .scale(-1)
     .detail(DetailLevel::EXPERT)
-    .means(
-        "Datagrams that were split into fragments here each second. From FragOKs of Ip in \
-         /proc/net/snmp; with IPv6, Ip6FragOKs in /proc/net/snmp6.",
-    );
-const FRAGMENTATION_FAILURES: Counter =
-    count(578, 579, "Fragmentation Failures", "datagrams").detail(DetailLevel::EXPERT).means(
-        "Datagrams thrown away because they had to be split and could not be. From FragFails \
-         of Ip in /proc/net/snmp; with IPv6, Ip6FragFails in /proc/net/snmp6.",
-    );
+    .means("Datagrams that were split into fragments here each second.");
+const FRAGMENTATION_FAILURES: Counter = count(578, 579, "Fragmentation Failures", "datagrams")
+    .detail(DetailLevel::EXPERT)
+    .means("Datagrams thrown away because they had to be split and could not be.");
 const FRAGMENTS_CREATED: Counter = rate(580, 581, "Fragments Created/sec", "fragments/s")
     .scale(-1)
     .detail(DetailLevel::EXPERT)
-    .means(
-        "Fragments that were made here each second by splitting datagrams. From FragCreates of \
-         Ip in /proc/net/snmp; with IPv6, Ip6FragCreates in /proc/net/snmp6.",
-    );
+    .means("Fragments that were made here each second by splitting datagrams.");
 const BYTES_RECEIVED: Counter =
     Counter::new(264, 103_301, "Bytes Received/sec", T::PERF_COUNTER_BULK_COUNT)
         .scale(-4)
         .detail(DetailLevel::ADVANCED)
         .unit("bytes/s")
-        .means(
-            "Bytes of IP datagrams received each second, IP headers included. From InOctets of \
-         IpExt in /proc/net/netstat; with IPv6, Ip6InOctets in /proc/net/snmp6.",
-        );
+        .means("Bytes of IP datagrams received each second, IP headers included.");
 const BYTES_SENT: Counter =
     Counter::new(506, 103_303, "Bytes Sent/sec", T::PERF_COUNTER_BULK_COUNT)
         .scale(-4)
         .detail(DetailLevel::ADVANCED)
         .unit("bytes/s")
-        .means(
-            "Bytes of IP datagrams sent each second, IP headers and forwarded ones included. From \
-         OutOctets of IpExt in /proc/net/netstat; with IPv6, Ip6OutOctets in /proc/net/snmp6.",
-        );
+        .means("Bytes of IP datagrams sent each second, IP headers and forwarded ones included.");
 const DATAGRAMS_RECEIVED_MULTICAST: Counter =
-    rate(103_304, 103_305, "Datagrams Received Multicast/sec", "datagrams/s").means(
-        "Multicast datagrams received each second. From InMcastPkts of IpExt in \
-         /proc/net/netstat; with IPv6, Ip6InMcastPkts in /proc/net/snmp6.",
-    );
+    rate(103_304, 103_305, "Datagrams Received Multicast/sec", "datagrams/s")
+        .means("Multicast datagrams received each second.");
 const DATAGRAMS_SENT_MULTICAST: Counter =
-    rate(103_306, 103_307, "Datagrams Sent Multicast/sec", "datagrams/s").means(
-        "Multicast datagrams sent each second. From OutMcastPkts of IpExt in \
-         /proc/net/netstat; with IPv6, Ip6OutMcastPkts in /proc/net/snmp6.",
-    );
+    rate(103_306, 103_307, "Datagrams Sent Multicast/sec", "datagrams/s")
+        .means("Multicast datagrams sent each second.");
 const DATAGRAMS_RECEIVED_BROADCAST: Counter =
-    rate(103_308, 103_309, "Datagrams Received Broadcast/sec", "datagrams/s").means(
-        "Broadcast datagrams received each second. From InBcastPkts of IpExt in \
-         /proc/net/netstat.",
-    );
+    rate(103_308, 103_309, "Datagrams Received Broadcast/sec", "datagrams/s")
+        .means("Broadcast datagrams received each second.");
 const DATAGRAMS_SENT_BROADCAST: Counter =
-    rate(103_310, 103_311, "Datagrams Sent Broadcast/sec", "datagrams/s").means(
-        "Broadcast datagrams sent each second. From OutBcastPkts of IpExt in \
-         /proc/net/netstat.",
-    );
+    rate(103_310, 103_311, "Datagrams Sent Broadcast/sec", "datagrams/s")
+        .means("Broadcast datagrams sent each second.");
 const RE_ASSEMBLY_TIME_OUTS: Counter =
-    rate(103_312, 103_313, "Re-assembly Time-outs/sec", "failures/s").means(
-        "Reassemblies given up each second because fragments did not come in time. From \
-         ReasmTimeout of Ip in /proc/net/snmp; with IPv6, Ip6ReasmTimeout in /proc/net/snmp6.",
-    );
+    rate(103_312, 103_313, "Re-assembly Time-outs/sec", "failures/s")
+        .means("Reassemblies given up each second because fragments did not come in time.");
 const DATAGRAMS_RECEIVED_NO_ROUTE: Counter =
-    rate(103_314, 103_315, "Datagrams Received No Route/sec", "datagrams/s").means(
-        "Received datagrams thrown away each second because there was no route for them. From \
-         InNoRoutes of IpExt in /proc/net/netstat; with IPv6, Ip6InNoRoutes in \
-         /proc/net/snmp6.",
-    );
+    rate(103_314, 103_315, "Datagrams Received No Route/sec", "datagrams/s")
+        .means("Received datagrams thrown away each second because there was no route for them.");
 const DATAGRAMS_RECEIVED_TRUNCATED: Counter =
     rate(103_316, 103_317, "Datagrams Received Truncated/sec", "datagrams/s").means(
-        "Received datagrams thrown away each second because they were shorter than they said. \
-         From InTruncatedPkts of IpExt in /proc/net/netstat; with IPv6, Ip6InTruncatedPkts in \
-         /proc/net/snmp6.",
+        "Received datagrams thrown away each second because they were shorter than they said.",
     );
 const DATAGRAMS_RECEIVED_CONGESTION: Counter =
-    rate(103_318, 103_319, "Datagrams Received Congestion/sec", "datagrams/s").since("3.12").means(
-        "Datagrams received each second that a router marked because of congestion (ECN). From \
-         InCEPkts of IpExt in /proc/net/netstat; with IPv6, Ip6InCEPkts in /proc/net/snmp6.",
-    );
+    rate(103_318, 103_319, "Datagrams Received Congestion/sec", "datagrams/s")
+        .since("3.12")
+        .means("Datagrams received each second that a router marked because of congestion (ECN).");
 const DATAGRAMS_TRANSMITTED: Counter =
-    rate(103_320, 103_321, "Datagrams Transmitted/sec", "datagrams/s").since("6.7").means(
-        "Datagrams handed to the interfaces each second, forwarded ones included. From \
-         OutTransmits of Ip in /proc/net/snmp; with IPv6, Ip6OutTransmits in /proc/net/snmp6.",
-    );
+    rate(103_320, 103_321, "Datagrams Transmitted/sec", "datagrams/s")
+        .since("6.7")
+        .means("Datagrams handed to the interfaces each second, forwarded ones included.");
 const DATAGRAMS_RECEIVED_TOO_BIG: Counter =
-    rate(103_322, 103_323, "Datagrams Received Too Big/sec", "datagrams/s").means(
-        "Datagrams not passed on because they were too big for the next link, each second. \
-         From Ip6InTooBigErrors in /proc/net/snmp6.",
-    );
+    rate(103_322, 103_323, "Datagrams Received Too Big/sec", "datagrams/s")
+        .means("Datagrams not passed on because they were too big for the next link, each second.");
 
 pub(crate) static IPV4_SECTIONS: &[Section] = &[
     Section { file: File::Snmp, name: "Ip", required: true },

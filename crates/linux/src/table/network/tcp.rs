@@ -4,10 +4,7 @@ use super::{Counter, DetailLevel, File, ProtocolRow, Section, T, count, rate, su
 
 const SEGMENTS: Counter = rate(640, 641, "Segments/sec", "segments/s")
     .scale(-1)
-    .means(
-        "TCP segments received and sent each second. TCP over IPv6 is in it. From InSegs + \
-         OutSegs of Tcp in /proc/net/snmp.",
-    )
+    .means("TCP segments received and sent each second. TCP over IPv6 is in it.")
     .differs(
         "Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it. Received \
          segments that the card or the kernel merged (GRO) count once.",
@@ -18,170 +15,125 @@ pub(crate) const CONNECTIONS_ESTABLISHED: Counter =
          their packets. Counted in /proc/net/tcp and /proc/net/tcp6 when asked for.",
     );
 const CONNECTIONS_ACTIVE: Counter = count(644, 645, "Connections Active", "connections")
-    .means(
-        "TCP connections that this machine opened since it was started. TCP over IPv6 is in \
-         it. From ActiveOpens of Tcp in /proc/net/snmp.",
-    )
+    .means("TCP connections that this machine opened since it was started. TCP over IPv6 is in it.")
     .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it.");
 const CONNECTIONS_PASSIVE: Counter = count(646, 647, "Connections Passive", "connections")
     .means(
-        "TCP connections that others opened to this machine since it was started. TCP over \
-         IPv6 is in it. From PassiveOpens of Tcp in /proc/net/snmp.",
+        "TCP connections that others opened to this machine since it was started. TCP over IPv6 \
+         is in it.",
     )
     .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it.");
 const CONNECTION_FAILURES: Counter = count(648, 649, "Connection Failures", "connections")
     .means(
-        "TCP connections that failed while being opened since the machine was started. TCP \
-         over IPv6 is in it. From AttemptFails of Tcp in /proc/net/snmp.",
+        "TCP connections that failed while being opened since the machine was started. TCP over \
+         IPv6 is in it.",
     )
     .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it.");
 const CONNECTIONS_RESET: Counter = count(650, 651, "Connections Reset", "connections")
     .means(
-        "TCP connections that were established and reset since the machine was started. TCP \
-         over IPv6 is in it. From EstabResets of Tcp in /proc/net/snmp.",
+        "TCP connections that were established and reset since the machine was started. TCP over \
+         IPv6 is in it.",
     )
     .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it.");
 const SEGMENTS_RECEIVED: Counter = rate(652, 653, "Segments Received/sec", "segments/s")
     .scale(-1)
-    .means(
-        "TCP segments received each second, those in error included. TCP over IPv6 is in it. \
-         From InSegs of Tcp in /proc/net/snmp.",
-    )
+    .means("TCP segments received each second, those in error included. TCP over IPv6 is in it.")
     .differs(
         "Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it. Segments \
          that the card or the kernel merged (GRO) count once.",
     );
 const SEGMENTS_SENT: Counter = rate(654, 655, "Segments Sent/sec", "segments/s")
     .scale(-1)
-    .means(
-        "TCP segments sent each second, without repeated ones. TCP over IPv6 is in it. From \
-         OutSegs of Tcp in /proc/net/snmp.",
-    )
+    .means("TCP segments sent each second, without repeated ones. TCP over IPv6 is in it.")
     .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it.");
 const SEGMENTS_RETRANSMITTED: Counter = rate(656, 657, "Segments Retransmitted/sec", "segments/s")
     .scale(-1)
     .means(
-        "TCP segments sent again each second because no acknowledgement came. TCP over IPv6 is \
-         in it. From RetransSegs of Tcp in /proc/net/snmp.",
+        "TCP segments sent again each second because no acknowledgement came. TCP over IPv6 is in \
+         it.",
     )
     .differs("Linux counts TCP over IPv4 and IPv6 together: what goes over IPv6 is in it.");
 const CONNECTIONS_ESTABLISHED_IPV4_AND_IPV6: Counter =
-    count(103_100, 103_101, "Connections Established IPv4 and IPv6", "connections").means(
-        "TCP connections in the states established and close-wait. TCP over IPv6 is in it. \
-         From CurrEstab of Tcp in /proc/net/snmp.",
-    );
+    count(103_100, 103_101, "Connections Established IPv4 and IPv6", "connections")
+        .means("TCP connections in the states established and close-wait. TCP over IPv6 is in it.");
 const SEGMENTS_RECEIVED_ERRORS: Counter =
-    rate(103_102, 103_103, "Segments Received Errors/sec", "segments/s").means(
-        "TCP segments received each second that were damaged. TCP over IPv6 is in it. From \
-         InErrs of Tcp in /proc/net/snmp.",
-    );
+    rate(103_102, 103_103, "Segments Received Errors/sec", "segments/s")
+        .means("TCP segments received each second that were damaged. TCP over IPv6 is in it.");
 const SEGMENTS_RECEIVED_CHECKSUM_ERRORS: Counter =
     rate(103_104, 103_105, "Segments Received Checksum Errors/sec", "segments/s")
         .since("3.10")
-        .means(
-            "TCP segments received each second with a wrong checksum. TCP over IPv6 is in it. From \
-         InCsumErrors of Tcp in /proc/net/snmp.",
-        );
-const RESETS_SENT: Counter = rate(103_106, 103_107, "Resets Sent/sec", "segments/s").means(
-    "TCP segments sent each second that reset a connection. TCP over IPv6 is in it. From \
-         OutRsts of Tcp in /proc/net/snmp.",
-);
+        .means("TCP segments received each second with a wrong checksum. TCP over IPv6 is in it.");
+const RESETS_SENT: Counter = rate(103_106, 103_107, "Resets Sent/sec", "segments/s")
+    .means("TCP segments sent each second that reset a connection. TCP over IPv6 is in it.");
 const LISTEN_OVERFLOWS: Counter = rate(103_108, 103_109, "Listen Overflows/sec", "connections/s")
     .means(
-        "Connections not accepted each second because the queue of a listening socket was \
-         full. TCP over IPv6 is in it. From ListenOverflows of TcpExt in /proc/net/netstat.",
+        "Connections not accepted each second because the queue of a listening socket was full. \
+         TCP over IPv6 is in it.",
     );
 const LISTEN_DROPS: Counter = rate(103_110, 103_111, "Listen Drops/sec", "connections/s").means(
-    "Requests for connections to listening sockets that were thrown away each second, for \
-         any reason. TCP over IPv6 is in it. From ListenDrops of TcpExt in /proc/net/netstat.",
+    "Requests for connections to listening sockets that were thrown away each second, for any \
+         reason. TCP over IPv6 is in it.",
 );
 const SYN_COOKIES_SENT: Counter = rate(103_112, 103_113, "SYN Cookies Sent/sec", "segments/s")
     .means(
-        "SYN cookies sent each second because a queue of requests was full. TCP over IPv6 is \
-         in it. From SyncookiesSent of TcpExt in /proc/net/netstat.",
+        "SYN cookies sent each second because a queue of requests was full. TCP over IPv6 is in \
+         it.",
     );
 const RETRANSMISSION_TIME_OUTS: Counter =
     rate(103_114, 103_115, "Retransmission Time-outs/sec", "events/s").means(
-        "Time-outs each second after which segments were sent again. TCP over IPv6 is in it. \
-         From TCPTimeouts of TcpExt in /proc/net/netstat.",
+        "Time-outs each second after which segments were sent again. TCP over IPv6 is in it.",
     );
 const FAST_RETRANSMITS: Counter = rate(103_116, 103_117, "Fast Retransmits/sec", "segments/s")
     .means(
-        "Segments sent again each second because acknowledgements told of a loss. TCP over \
-         IPv6 is in it. From TCPFastRetrans of TcpExt in /proc/net/netstat.",
+        "Segments sent again each second because acknowledgements told of a loss. TCP over IPv6 \
+         is in it.",
     );
 const SLOW_START_RETRANSMITS: Counter =
     rate(103_118, 103_119, "Slow Start Retransmits/sec", "segments/s").means(
-        "Segments sent again each second while a connection recovered after a time-out. TCP \
-         over IPv6 is in it. From TCPSlowStartRetrans of TcpExt in /proc/net/netstat.",
+        "Segments sent again each second while a connection recovered after a time-out. TCP over \
+         IPv6 is in it.",
     );
 const SYN_RETRANSMITS: Counter =
     rate(103_120, 103_121, "SYN Retransmits/sec", "segments/s").since("3.15").means(
-        "Requests and answers of new connections sent again each second. TCP over IPv6 is in \
-         it. From TCPSynRetrans of TcpExt in /proc/net/netstat.",
+        "Requests and answers of new connections sent again each second. TCP over IPv6 is in it.",
     );
 const LOST_RETRANSMITS: Counter = rate(103_122, 103_123, "Lost Retransmits/sec", "segments/s")
-    .means(
-        "Segments sent again that were lost once more, each second. TCP over IPv6 is in it. \
-         From TCPLostRetransmit of TcpExt in /proc/net/netstat.",
-    );
+    .means("Segments sent again that were lost once more, each second. TCP over IPv6 is in it.");
 const SPURIOUS_TIME_OUTS: Counter = rate(103_124, 103_125, "Spurious Time-outs/sec", "events/s")
-    .means(
-        "Time-outs each second that turned out to be needless. TCP over IPv6 is in it. From \
-         TCPSpuriousRTOs of TcpExt in /proc/net/netstat.",
-    );
+    .means("Time-outs each second that turned out to be needless. TCP over IPv6 is in it.");
 const OUT_OF_ORDER_SEGMENTS: Counter =
     rate(103_126, 103_127, "Out of Order Segments/sec", "segments/s").means(
-        "Segments received each second before earlier ones and queued. TCP over IPv6 is in it. \
-         From TCPOFOQueue of TcpExt in /proc/net/netstat.",
+        "Segments received each second before earlier ones and queued. TCP over IPv6 is in it.",
     );
 const BACKLOG_DROPS: Counter = rate(103_128, 103_129, "Backlog Drops/sec", "segments/s").means(
-    "Segments thrown away each second because a busy socket had too many waiting. TCP over \
-         IPv6 is in it. From TCPBacklogDrop of TcpExt in /proc/net/netstat.",
+    "Segments thrown away each second because a busy socket had too many waiting. TCP over IPv6 \
+         is in it.",
 );
 const ABORTS_ON_MEMORY: Counter = rate(103_130, 103_131, "Aborts on Memory/sec", "connections/s")
-    .means(
-        "Connections aborted each second for lack of memory. TCP over IPv6 is in it. From \
-         TCPAbortOnMemory of TcpExt in /proc/net/netstat.",
-    );
-const MEMORY_PRESSURES: Counter = rate(103_132, 103_133, "Memory Pressures/sec", "events/s").means(
-    "How often each second TCP came under memory pressure. TCP over IPv6 is in it. From \
-         TCPMemoryPressures of TcpExt in /proc/net/netstat.",
-);
-const SOCKETS_IN_USE: Counter = count(103_134, 103_135, "Sockets In Use", "sockets").means(
-    "TCP sockets of IPv4 that are in use, listening ones included. From inuse of TCP in \
-         /proc/net/sockstat.",
-);
+    .means("Connections aborted each second for lack of memory. TCP over IPv6 is in it.");
+const MEMORY_PRESSURES: Counter = rate(103_132, 103_133, "Memory Pressures/sec", "events/s")
+    .means("How often each second TCP came under memory pressure. TCP over IPv6 is in it.");
+const SOCKETS_IN_USE: Counter = count(103_134, 103_135, "Sockets In Use", "sockets")
+    .means("TCP sockets of IPv4 that are in use, listening ones included.");
 const SOCKETS_ORPHANED: Counter = count(103_136, 103_137, "Sockets Orphaned", "sockets")
     .means(
-        "TCP sockets that no program has open any more and that are not closed yet, over IPv4 \
-         and IPv6. From orphan of TCP in /proc/net/sockstat.",
+        "TCP sockets that no program has open any more and that are not closed yet, over IPv4 and \
+         IPv6.",
     )
     .differs("Of all network namespaces.");
 const SOCKETS_IN_TIME_WAIT: Counter = count(103_138, 103_139, "Sockets in Time Wait", "sockets")
-    .means(
-        "Closed TCP connections that are kept for a while in time-wait, over IPv4 and IPv6. \
-         From tw of TCP in /proc/net/sockstat.",
-    );
+    .means("Closed TCP connections that are kept for a while in time-wait, over IPv4 and IPv6.");
 const SOCKETS_ALLOCATED: Counter = count(103_140, 103_141, "Sockets Allocated", "sockets")
-    .means(
-        "TCP sockets that exist, in use or not, over IPv4 and IPv6. From alloc of TCP in \
-         /proc/net/sockstat.",
-    )
+    .means("TCP sockets that exist, in use or not, over IPv4 and IPv6.")
     .differs("Of all network namespaces.");
 pub(crate) const SOCKET_BUFFER_BYTES: Counter =
     Counter::new(103_142, 103_143, "Socket Buffer Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit("bytes")
-        .means(
-            "Memory for data of TCP sockets, over IPv4 and IPv6. From mem of TCP in \
-         /proc/net/sockstat.",
-        )
+        .means("Memory for data of TCP sockets, over IPv4 and IPv6.")
         .differs("Of all network namespaces.");
-const SOCKETS_IN_USE_V6: Counter = count(103_134, 103_145, "Sockets In Use", "sockets").means(
-    "TCP sockets of IPv6 that are in use, listening ones included. From inuse of TCP6 in \
-         /proc/net/sockstat6.",
-);
+const SOCKETS_IN_USE_V6: Counter = count(103_134, 103_145, "Sockets In Use", "sockets")
+    .means("TCP sockets of IPv6 that are in use, listening ones included.");
 
 pub(crate) static TCPV4_SECTIONS: &[Section] = &[
     Section { file: File::Snmp, name: "Tcp", required: true },

@@ -4,80 +4,48 @@ use super::{Counter, DetailLevel, File, ProtocolRow, Section, T, count, rate, su
 
 const DATAGRAMS: Counter = rate(438, 661, "Datagrams/sec", "datagrams/s")
     .scale(-1)
-    .means(
-        "UDP datagrams received and sent each second. From InDatagrams + OutDatagrams of Udp \
-         in /proc/net/snmp; with IPv6, Udp6InDatagrams + Udp6OutDatagrams in /proc/net/snmp6.",
-    )
+    .means("UDP datagrams received and sent each second.")
     .differs("A received one counts when a program reads it.");
 const DATAGRAMS_RECEIVED: Counter = rate(446, 663, "Datagrams Received/sec", "datagrams/s")
     .scale(-1)
-    .means(
-        "UDP datagrams delivered to programs each second. From InDatagrams of Udp in \
-         /proc/net/snmp; with IPv6, Udp6InDatagrams in /proc/net/snmp6.",
-    )
+    .means("UDP datagrams delivered to programs each second.")
     .differs("A datagram counts when a program reads it.");
-const DATAGRAMS_NO_PORT: Counter =
-    rate(664, 665, "Datagrams No Port/sec", "datagrams/s").scale(-1).means(
-        "UDP datagrams received each second for ports where no program listens. From NoPorts \
-         of Udp in /proc/net/snmp; with IPv6, Udp6NoPorts in /proc/net/snmp6.",
-    );
+const DATAGRAMS_NO_PORT: Counter = rate(664, 665, "Datagrams No Port/sec", "datagrams/s")
+    .scale(-1)
+    .means("UDP datagrams received each second for ports where no program listens.");
 const DATAGRAMS_RECEIVED_ERRORS: Counter =
     count(666, 667, "Datagrams Received Errors", "datagrams").means(
-        "UDP datagrams that could not be delivered: no room in the buffer, or a wrong \
-         checksum. From InErrors of Udp in /proc/net/snmp; with IPv6, Udp6InErrors in \
-         /proc/net/snmp6.",
+        "UDP datagrams that could not be delivered: no room in the buffer, or a wrong checksum.",
     );
-const DATAGRAMS_SENT: Counter =
-    rate(442, 669, "Datagrams Sent/sec", "datagrams/s").scale(-1).means(
-        "UDP datagrams sent each second. From OutDatagrams of Udp in /proc/net/snmp; with \
-         IPv6, Udp6OutDatagrams in /proc/net/snmp6.",
-    );
+const DATAGRAMS_SENT: Counter = rate(442, 669, "Datagrams Sent/sec", "datagrams/s")
+    .scale(-1)
+    .means("UDP datagrams sent each second.");
 const RECEIVE_BUFFER_ERRORS: Counter =
-    rate(103_200, 103_201, "Receive Buffer Errors/sec", "datagrams/s").means(
-        "UDP datagrams lost each second because the receive buffer of a socket was full. From \
-         RcvbufErrors of Udp in /proc/net/snmp; with IPv6, Udp6RcvbufErrors in \
-         /proc/net/snmp6.",
-    );
+    rate(103_200, 103_201, "Receive Buffer Errors/sec", "datagrams/s")
+        .means("UDP datagrams lost each second because the receive buffer of a socket was full.");
 const SEND_BUFFER_ERRORS: Counter = rate(103_202, 103_203, "Send Buffer Errors/sec", "datagrams/s")
-    .means(
-        "UDP datagrams not sent each second because a send buffer was full. From SndbufErrors \
-         of Udp in /proc/net/snmp; with IPv6, Udp6SndbufErrors in /proc/net/snmp6.",
-    );
+    .means("UDP datagrams not sent each second because a send buffer was full.");
 const DATAGRAMS_RECEIVED_CHECKSUM_ERRORS: Counter =
     rate(103_204, 103_205, "Datagrams Received Checksum Errors/sec", "datagrams/s")
         .since("3.10")
-        .means(
-            "UDP datagrams received each second with a wrong checksum. From InCsumErrors of Udp in \
-         /proc/net/snmp; with IPv6, Udp6InCsumErrors in /proc/net/snmp6.",
-        );
+        .means("UDP datagrams received each second with a wrong checksum.");
 const MULTICAST_DATAGRAMS_IGNORED: Counter =
-    rate(103_206, 103_207, "Multicast Datagrams Ignored/sec", "datagrams/s").since("3.19").means(
-        "UDP datagrams to multicast groups each second that no socket wanted. From \
-         IgnoredMulti of Udp in /proc/net/snmp; with IPv6, Udp6IgnoredMulti in \
-         /proc/net/snmp6.",
-    );
-const MEMORY_ERRORS: Counter =
-    rate(103_208, 103_209, "Memory Errors/sec", "datagrams/s").since("5.11").means(
-        "UDP datagrams lost each second for lack of memory for all sockets. From MemErrors of \
-         Udp in /proc/net/snmp; with IPv6, Udp6MemErrors in /proc/net/snmp6.",
-    );
-const SOCKETS_IN_USE: Counter = count(103_134, 103_147, "Sockets In Use", "sockets").means(
-    "UDP sockets of IPv4 that are in use, listening ones included. From inuse of UDP in \
-         /proc/net/sockstat.",
-);
+    rate(103_206, 103_207, "Multicast Datagrams Ignored/sec", "datagrams/s")
+        .since("3.19")
+        .means("UDP datagrams to multicast groups each second that no socket wanted.");
+const MEMORY_ERRORS: Counter = rate(103_208, 103_209, "Memory Errors/sec", "datagrams/s")
+    .since("5.11")
+    .means("UDP datagrams lost each second for lack of memory for all sockets.");
+const SOCKETS_IN_USE: Counter = count(103_134, 103_147, "Sockets In Use", "sockets")
+    .means("UDP sockets of IPv4 that are in use, listening ones included.");
 const SOCKET_BUFFER_BYTES: Counter =
     Counter::new(103_142, 103_151, "Socket Buffer Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit("bytes")
-        .means(
-            "Memory for data of UDP sockets, over IPv4 and IPv6. From mem of UDP in \
-         /proc/net/sockstat.",
-        )
+        .means("Memory for data of UDP sockets, over IPv4 and IPv6.")
         .differs("Of all network namespaces.");
-const SOCKETS_IN_USE_V6: Counter = count(103_134, 103_149, "Sockets In Use", "sockets").means(
-    "UDP sockets of IPv6 that are in use, listening ones included. From inuse of UDP6 in \
-         /proc/net/sockstat6.",
-);
+const SOCKETS_IN_USE_V6: Counter = count(103_134, 103_149, "Sockets In Use", "sockets")
+    .means("UDP sockets of IPv6 that are in use, listening ones included.");
 
 pub(crate) static UDPV4_SECTIONS: &[Section] = &[
     Section { file: File::Snmp, name: "Udp", required: true },
