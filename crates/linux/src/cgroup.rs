@@ -2,6 +2,7 @@
 //! among them, and the processes in them.
 
 mod container;
+mod file;
 mod group;
 mod mount;
 mod processes;

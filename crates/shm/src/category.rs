@@ -455,7 +455,7 @@ impl Instance {
             let message = format!("{name:?} has a base: use pair()");
             return Err(PublishError::new(PublishErrorKind::BadName, message));
         }
-        Ok(Counter::new(Arc::clone(&self.0), self.0.word(at), self.0.category.guard))
+        Ok(Counter::new(self.0.clone(), self.0.word(at), self.0.category.guard))
     }
 
     /// A counter of this instance that has a base.
@@ -469,7 +469,7 @@ impl Instance {
             return Err(PublishError::new(PublishErrorKind::BadName, message));
         }
         let words = std::array::from_fn(|place| self.0.word(at + place * 8));
-        Ok(PairCounter::new(Arc::clone(&self.0), words, self.0.category.guard))
+        Ok(PairCounter::new(self.0.clone(), words, self.0.category.guard))
     }
 
     fn find(&self, name: &str) -> Result<(usize, &CounterDefinition), PublishError> {

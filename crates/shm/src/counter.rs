@@ -1,7 +1,6 @@
 //! [`Counter`] and [`PairCounter`]: the handles that a program counts with.
 #![allow(unsafe_code, reason = "handles point into the mapping")]
 
-use crate::category::InstanceShared;
 use crate::os::ForkGuard;
 use crate::pair::Pair;
 use std::ptr::NonNull;
@@ -28,6 +27,9 @@ impl Cell {
     }
 }
 
+/// Keeps the slot of an instance from being used again.
+type Instance = Arc<dyn std::fmt::Debug + Send + Sync>;
+
 /// A counter without a base. Clones are handles to the same counter.
 ///
 /// Every change is one relaxed atomic operation: no lock, no system call, no allocation. In a
@@ -36,11 +38,11 @@ impl Cell {
 pub struct Counter {
     cell: Cell,
     guard: ForkGuard,
-    _instance: Arc<InstanceShared>,
+    _instance: Instance,
 }
 
 impl Counter {
-    pub(crate) fn new(instance: Arc<InstanceShared>, at: &AtomicU64, guard: ForkGuard) -> Self {
+    pub(crate) fn new(instance: Instance, at: &AtomicU64, guard: ForkGuard) -> Self {
         let cell = Cell(NonNull::from(at));
         Self { cell, guard, _instance: instance }
     }
@@ -139,15 +141,11 @@ impl Drop for ActiveTime<'_> {
 pub struct PairCounter {
     cells: [Cell; 7],
     guard: ForkGuard,
-    _instance: Arc<InstanceShared>,
+    _instance: Instance,
 }
 
 impl PairCounter {
-    pub(crate) fn new(
-        instance: Arc<InstanceShared>,
-        at: [&AtomicU64; 7],
-        guard: ForkGuard,
-    ) -> Self {
+    pub(crate) fn new(instance: Instance, at: [&AtomicU64; 7], guard: ForkGuard) -> Self {
         Self { cells: at.map(|at| Cell(NonNull::from(at))), guard, _instance: instance }
     }
 

@@ -4,6 +4,7 @@ mod contents;
 mod definition;
 mod indexes;
 mod provider;
+mod published_file;
 mod roster;
 mod share;
 

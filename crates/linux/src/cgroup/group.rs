@@ -1,16 +1,15 @@
 //! One group, and reading its files.
 
 use super::container::Container;
-use super::source::File;
-use super::walk::shown;
-use crate::faults::{Faults, describe, is_denied};
+use super::file::File;
+use crate::faults::{Faults, Text, describe, is_denied};
 use crate::files::{KeptFile, Reader};
 use crate::parse::utf16_name;
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, FsWord, Mode, OFlags, fstatfs, openat};
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::CStr;
-use std::fmt::Display;
+use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
 /// Magic numbers of cgroup file systems.
@@ -136,4 +135,15 @@ impl GroupReader {
     pub(super) fn fault(&mut self, group: &Group, file: File, message: impl Display) {
         self.faults.instance(shown(&group.path), format_args!("{}: {message}", file.name()));
     }
+}
+
+/// A path as it is shown.
+pub(super) fn shown(path: &[u8]) -> impl Display {
+    struct Shown<'a>(Text<'a, [u8]>);
+    impl Display for Shown<'_> {
+        fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+            write!(f, "/{}", self.0)
+        }
+    }
+    Shown(Text(path))
 }

@@ -1,7 +1,7 @@
 //! Cgroup Process and Container Process.
 
+use super::file::File;
 use super::group::{Group, GroupReader};
-use super::source::File;
 use crate::faults::{describe, is_denied, is_gone};
 use crate::files::{PidPath, Reader};
 use crate::parse::{Stat, number, utf16_name, whole_lines};

@@ -1,70 +1,11 @@
 //! The file of a group that each counter is read from, and how.
 
+use super::file::File;
 use super::group::{Group, GroupReader};
 use crate::faults::Text;
 use crate::parse::{Words, number, whole_lines};
 use crate::table::{self, CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, index_of};
 use perfhive_engine::standard::Row;
-
-/// A file of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum File {
-    CpuStat,
-    CpuWeight,
-    CpuMax,
-    CpuPressure,
-    MemoryStat,
-    MemoryCurrent,
-    MemoryEvents,
-    MemoryPeak,
-    MemoryMax,
-    MemoryHigh,
-    MemoryPressure,
-    SwapCurrent,
-    SwapMax,
-    IoStat,
-    IoPressure,
-    IrqPressure,
-    PidsCurrent,
-    PidsMax,
-    Events,
-    Stat,
-    Procs,
-}
-
-impl File {
-    pub(super) const COUNT: usize = 21;
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::CpuStat => "cpu.stat",
-            Self::CpuWeight => "cpu.weight",
-            Self::CpuMax => "cpu.max",
-            Self::CpuPressure => "cpu.pressure",
-            Self::MemoryStat => "memory.stat",
-            Self::MemoryCurrent => "memory.current",
-            Self::MemoryEvents => "memory.events",
-            Self::MemoryPeak => "memory.peak",
-            Self::MemoryMax => "memory.max",
-            Self::MemoryHigh => "memory.high",
-            Self::MemoryPressure => "memory.pressure",
-            Self::SwapCurrent => "memory.swap.current",
-            Self::SwapMax => "memory.swap.max",
-            Self::IoStat => "io.stat",
-            Self::IoPressure => "io.pressure",
-            Self::IrqPressure => "irq.pressure",
-            Self::PidsCurrent => "pids.current",
-            Self::PidsMax => "pids.max",
-            Self::Events => "cgroup.events",
-            Self::Stat => "cgroup.stat",
-            Self::Procs => "cgroup.procs",
-        }
-    }
-
-    pub(super) fn bit(self) -> u32 {
-        1 << self as u32
-    }
-}
 
 /// A counter, the word before its number, and the factor to the counter's unit.
 type Field = (u32, &'static [u8], u64);

@@ -1,13 +1,12 @@
 //! Walks through the folders of all groups.
 
-use super::group::GroupReader;
-use crate::faults::{Faults, Text, describe, is_denied, is_gone};
+use super::group::{GroupReader, shown};
+use crate::faults::{Faults, describe, is_denied, is_gone};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, fstat, openat, statat};
 use rustix::io::{Errno, retry_on_intr};
 use std::cmp::Ordering;
 use std::ffi::CStr;
-use std::fmt::{self, Display, Formatter};
 
 /// Most groups that are read; more are a fault.
 const MOST: usize = 65_536;
@@ -190,17 +189,6 @@ pub(super) fn order(one: &[u8], other: &[u8]) -> Ordering {
 /// Whether a group is below another one.
 pub(super) fn is_below(path: &[u8], above: &[u8]) -> bool {
     above.is_empty() || path.strip_prefix(above).is_some_and(|rest| rest.first() == Some(&b'/'))
-}
-
-/// A path as it is shown.
-pub(super) fn shown(path: &[u8]) -> impl Display {
-    struct Shown<'a>(Text<'a, [u8]>);
-    impl Display for Shown<'_> {
-        fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-            write!(f, "/{}", self.0)
-        }
-    }
-    Shown(Text(path))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use super::definition::Definition;
 use super::indexes::Indexes;
-use super::provider::{CategoryProvider, FileError, Members, PublishedFile};
+use super::provider::{CategoryProvider, Members};
+use super::published_file::{FileError, PublishedFile};
 use super::share;
 use crate::layout::{SUFFIX, UNFINISHED};
 use crate::os::{self, Owner, User};

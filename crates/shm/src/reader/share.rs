@@ -6,7 +6,7 @@
 //! reader's deadline.
 
 use super::definition::Definition;
-use super::provider::PublishedFile;
+use super::published_file::PublishedFile;
 use crate::os::User;
 use perfhive_format::winperf::{
     PERF_COUNTER_BLOCK, PERF_COUNTER_DEFINITION, PERF_INSTANCE_DEFINITION, PERF_OBJECT_TYPE,

@@ -1,0 +1,61 @@
+//! The files of a control group.
+
+/// A file of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum File {
+    CpuStat,
+    CpuWeight,
+    CpuMax,
+    CpuPressure,
+    MemoryStat,
+    MemoryCurrent,
+    MemoryEvents,
+    MemoryPeak,
+    MemoryMax,
+    MemoryHigh,
+    MemoryPressure,
+    SwapCurrent,
+    SwapMax,
+    IoStat,
+    IoPressure,
+    IrqPressure,
+    PidsCurrent,
+    PidsMax,
+    Events,
+    Stat,
+    Procs,
+}
+
+impl File {
+    pub(super) const COUNT: usize = 21;
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::CpuStat => "cpu.stat",
+            Self::CpuWeight => "cpu.weight",
+            Self::CpuMax => "cpu.max",
+            Self::CpuPressure => "cpu.pressure",
+            Self::MemoryStat => "memory.stat",
+            Self::MemoryCurrent => "memory.current",
+            Self::MemoryEvents => "memory.events",
+            Self::MemoryPeak => "memory.peak",
+            Self::MemoryMax => "memory.max",
+            Self::MemoryHigh => "memory.high",
+            Self::MemoryPressure => "memory.pressure",
+            Self::SwapCurrent => "memory.swap.current",
+            Self::SwapMax => "memory.swap.max",
+            Self::IoStat => "io.stat",
+            Self::IoPressure => "io.pressure",
+            Self::IrqPressure => "irq.pressure",
+            Self::PidsCurrent => "pids.current",
+            Self::PidsMax => "pids.max",
+            Self::Events => "cgroup.events",
+            Self::Stat => "cgroup.stat",
+            Self::Procs => "cgroup.procs",
+        }
+    }
+
+    pub(super) fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
