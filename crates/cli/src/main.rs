@@ -11,7 +11,6 @@ mod absent;
 mod args;
 mod command;
 mod failure;
-mod names;
 mod output;
 mod paths;
 mod process;

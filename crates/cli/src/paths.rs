@@ -3,13 +3,13 @@
 use crate::absent;
 use crate::args::Global;
 use crate::failure::{Failure, warn};
-use crate::names::Names;
 use crate::session::{Session, told};
 use perfhive::{
     Ask, Catalogue, CounterPath, Fault, NamePattern, NoValue, ObjectQuery, PathId, ProviderState,
     ProviderStatus, Query, QueryError, Reading, Snapshot, Source as _, TitleIndex, TitleSet,
     nearest,
 };
+use perfhive_view::Names;
 use perfhive_view::did_you_mean;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};

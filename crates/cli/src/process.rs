@@ -3,7 +3,6 @@
 
 use crate::args::Global;
 use crate::failure::{Failure, of_source};
-use crate::names::Names;
 use crate::paths::damaged_object;
 use crate::session::Session;
 use perfhive::format::winperf::PROCESS;
@@ -12,6 +11,7 @@ use perfhive::{
     Ask, CatalogueObject, NamePattern, Snapshot, SnapshotObject, Source as _, SourceError,
     TitleIndex,
 };
+use perfhive_view::Names;
 
 /// A counter of the Process object, known by its index on every Windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Processes {
             // A damaged object is reported as that.
             None => Err(damaged_object(global, "Process")
                 .or_else(|| damaged_object(global, &windows.to_string()))
-                .unwrap_or_else(|| names.no_such_object("Process"))),
+                .unwrap_or_else(|| names.no_such_object("Process").into())),
         }
     }
 
@@ -100,7 +100,7 @@ impl Processes {
         let names = self.names(session)?;
         match names.catalogue.object(object) {
             Some(object) => Ok((object.clone(), names)),
-            None => Err(names.no_such_object("Process")),
+            None => Err(names.no_such_object("Process").into()),
         }
     }
 

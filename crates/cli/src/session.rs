@@ -7,6 +7,7 @@ use perfhive::{
     Snapshot, Source, SourceAddress, SourceError, SourceErrorKind, SourceSet, SystemTime,
     TitleDatabase,
 };
+use perfhive_view::Names;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -127,6 +128,13 @@ impl Faults {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if noted.known.insert(text.clone()) {
             noted.fresh.push(FaultLine { provider: None, text });
+        }
+    }
+
+    /// Adds a warning if some title list could not be read, so that names are missing.
+    pub(crate) fn add_lacks(&self, names: &Names) {
+        if let Some(why) = names.titles().lacks() {
+            self.add(format!("not all names can be read: {why}"));
         }
     }
 

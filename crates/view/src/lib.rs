@@ -2,8 +2,9 @@
 //!
 //! A terminal, a browser and an exporter show the same things: [`Row`]s with
 //! named columns, labels of instances, scaled numbers with units, the past
-//! values of a counter ([`History`]), the busiest processes ([`Selection`]).
-//! This crate makes them from a query's readings. It knows neither terminals
+//! values of a counter ([`History`]), the busiest processes ([`Selection`]),
+//! names and the names nearest to an unknown one ([`Names`]).
+//! This crate makes them from a source's catalogue and a query's readings. It knows neither terminals
 //! nor HTML, and nothing of where a source came from.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
@@ -11,6 +12,7 @@
 mod field;
 mod history;
 pub mod label;
+mod names;
 pub mod number;
 mod row;
 mod scale;
@@ -21,6 +23,7 @@ mod usual;
 
 pub use field::Field;
 pub use history::History;
+pub use names::Names;
 pub use row::{KEYS, Row, RowValue};
 pub use scale::{Shown, shown};
 pub use selection::{BusyProcess, Selection, TopProcesses};

@@ -4,7 +4,6 @@ use super::enumerate;
 use super::watch::following;
 use crate::args::{Capture as Args, Global};
 use crate::failure::{Exit, Failure, Outcome, warn};
-use crate::names::Names;
 use crate::output::Output;
 use crate::session::Session;
 use crate::signals::{Event, Signals, end_by};
@@ -12,8 +11,8 @@ use crate::text::escape::{Escaped, shell_path};
 use perfhive::{
     Ask, Capture, CaptureOptions, ObjectQuery, Snapshot, Source as _, SourceAddress, SourceError,
 };
-use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
+use perfhive_view::{Field, Names};
 use std::time::{Duration, Instant};
 
 /// How long Ctrl-C waits for a sample under way.

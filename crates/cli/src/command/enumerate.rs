@@ -2,7 +2,6 @@
 
 use crate::args::{Enumerate, Global};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::names::Names;
 use crate::output::Output;
 use crate::session::Session;
 use crate::text::escape::Escaped;
@@ -17,16 +16,16 @@ use perfhive::{
     Ask, CookedValue, CounterPath, CounterType, InstanceLabel, InstancePattern, NamePattern,
     ObjectQuery, Snapshot, SnapshotObject, Source as _, TitleIndex,
 };
-use perfhive_view::Field;
 use perfhive_view::label::{labelled, plain};
 use perfhive_view::number::{is_hex, push_cooked, push_grouped};
 use perfhive_view::time::rfc3339;
+use perfhive_view::{Field, Names};
 use std::fmt::Write as _;
 
 pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
     let mut session = Session::open(global)?;
     let mut names = Names::load(&mut session.source, session.language)?;
-    names.tell_of_lacks(&session.faults);
+    session.faults.add_lacks(&names);
     let query = query(global, &mut session, &mut names, &args.objects)?;
     let mut request = Ask::new(query);
     // A named object is printed with the counters that are filled on request.

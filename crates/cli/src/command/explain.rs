@@ -3,7 +3,6 @@
 use crate::absent;
 use crate::args::{Explain, Global};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::names::Names;
 use crate::output::Output;
 use crate::session::Session;
 use crate::text::escape::{Escaped, shell_word};
@@ -13,7 +12,7 @@ use perfhive::{
     CatalogueCounter, CatalogueObject, CookError, CounterPath, CounterType, NamePattern,
     QueryError, Source as _, TitleIndex,
 };
-use perfhive_view::Field;
+use perfhive_view::{Field, Names};
 use std::fmt::Write as _;
 
 /// The objects that more than one reader can give: /proc or BPF, registry or native.
@@ -112,7 +111,11 @@ fn find(
         }));
     }
     if topics.is_empty() {
-        return Err(names.no_such_counter(global, first, &counter.to_string()));
+        let name = counter.to_string();
+        let reason = absent::reason(global, &names.english(first.name), &name);
+        return Err(
+            reason.map_or_else(|| names.no_such_counter(first, &name).into(), Failure::Usage)
+        );
     }
     Ok(topics)
 }

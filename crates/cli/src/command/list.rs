@@ -2,22 +2,21 @@
 
 use crate::args::{Global, List};
 use crate::failure::{Exit, Failure, Outcome, warn};
-use crate::names::Names;
 use crate::output::Output;
 use crate::session::Session;
 use crate::text::escape::{Escaped, width};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::{Ask, CatalogueObject, Cost, NamePattern, ObjectQuery, Snapshot, Source as _};
-use perfhive_view::Field;
 use perfhive_view::label::{labelled, plain};
 use perfhive_view::number::push_grouped;
+use perfhive_view::{Field, Names};
 use std::fmt::Write as _;
 
 pub(super) fn run(global: &Global, args: &List) -> Outcome {
     let mut session = Session::open(global)?;
     let mut names = Names::load(&mut session.source, session.language)?;
-    names.tell_of_lacks(&session.faults);
+    session.faults.add_lacks(&names);
     let output = Output::new(global);
     let mut text = String::new();
     match &args.object {
@@ -69,7 +68,7 @@ pub(super) fn no_such_object(
 ) -> Failure {
     crate::paths::damaged_object(global, name).unwrap_or_else(|| {
         names.look_near(&mut session.source, name);
-        names.no_such_object(name)
+        names.no_such_object(name).into()
     })
 }
 

@@ -1,25 +1,23 @@
 //! Names of objects and counters, and objects by name.
 
-use crate::args::Global;
-use crate::failure::Failure;
-use crate::session::Faults;
-use perfhive::{
-    Ask, Catalogue, CatalogueCounter, CatalogueObject, LanguageId, NO_OBJECT, NamePattern,
-    ObjectQuery, QueryError, Source, SourceError, TitleIndex, TitleSet,
+use perfhive_engine::{
+    Ask, Catalogue, CatalogueCounter, CatalogueObject, NO_OBJECT, NamePattern, ObjectQuery,
+    QueryError, Source, SourceError, TitleSet,
 };
+use perfhive_format::{LanguageId, TitleIndex};
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What a source has, with names.
-pub(crate) struct Names {
+pub struct Names {
     /// Objects and counters.
-    pub(crate) catalogue: Arc<Catalogue>,
+    pub catalogue: Arc<Catalogue>,
     titles: TitleSet,
     /// Whether every language of the source is loaded.
     complete: bool,
     /// Why the catalogue is incomplete: objects that take time to find out, or are
     /// expensive to list, could not be asked for.
-    pub(crate) unlisted: Option<SourceError>,
+    pub unlisted: Option<SourceError>,
     /// Patterns that matched nothing, each with the error of its own search.
     failed: Vec<(NamePattern, SourceError)>,
 }
@@ -27,7 +25,10 @@ pub(crate) struct Names {
 impl Names {
     /// Loads one language and English, and the objects that are known without
     /// asking providers.
-    pub(crate) fn load(source: &mut dyn Source, language: LanguageId) -> Result<Self, SourceError> {
+    ///
+    /// # Errors
+    /// Where the source tells neither its catalogue nor any names.
+    pub fn load(source: &mut dyn Source, language: LanguageId) -> Result<Self, SourceError> {
         let catalogue = source.catalogue(&Ask::nothing())?;
         let titles = TitleSet::load([language, LanguageId::ENGLISH], |one| {
             source.titles(one, &Ask::nothing())
@@ -35,20 +36,15 @@ impl Names {
         Ok(Self { catalogue, titles, complete: false, unlisted: None, failed: Vec::new() })
     }
 
-    /// Adds a warning if some title list could not be read, so that names are missing.
-    pub(crate) fn tell_of_lacks(&self, faults: &Faults) {
-        if let Some(why) = self.titles.lacks() {
-            faults.add(format!("not all names can be read: {why}"));
-        }
-    }
-
     /// The titles.
-    pub(crate) fn titles(&self) -> &TitleSet {
+    #[must_use]
+    pub fn titles(&self) -> &TitleSet {
         &self.titles
     }
 
     /// The name of an index, or the index itself if it has none.
-    pub(crate) fn name(&self, index: TitleIndex) -> Cow<'_, str> {
+    #[must_use]
+    pub fn name(&self, index: TitleIndex) -> Cow<'_, str> {
         match self.titles.name(index) {
             Some(name) => Cow::Borrowed(name),
             None => Cow::Owned(index.to_string()),
@@ -57,7 +53,8 @@ impl Names {
 
     /// The English name of an index, which is the same whatever language is shown;
     /// else its name in another language, or the index itself.
-    pub(crate) fn english(&self, index: TitleIndex) -> Cow<'_, str> {
+    #[must_use]
+    pub fn english(&self, index: TitleIndex) -> Cow<'_, str> {
         let english = self.titles.databases().iter().find(|d| d.language() == LanguageId::ENGLISH);
         match english.and_then(|database| database.name(index)) {
             Some(name) => Cow::Borrowed(name),
@@ -67,7 +64,7 @@ impl Names {
 
     /// The objects that a pattern matches: a name in any language, an index, or a
     /// name with wildcards.
-    pub(crate) fn objects(
+    pub fn objects(
         &mut self,
         source: &mut dyn Source,
         pattern: &NamePattern,
@@ -121,7 +118,7 @@ impl Names {
     }
 
     /// Asks providers for the objects that a pattern matches.
-    pub(crate) fn find_out(&mut self, source: &mut dyn Source, pattern: &NamePattern) {
+    pub fn find_out(&mut self, source: &mut dyn Source, pattern: &NamePattern) {
         let meant = pattern.as_literal().map(|name| self.titles.meant_by(name));
         match meant {
             // A source that cannot tell its names says so with an error.
@@ -134,7 +131,7 @@ impl Names {
     }
 
     /// Asks for the objects whose names are near to an unknown one, to suggest them.
-    pub(crate) fn look_near(&mut self, source: &mut dyn Source, name: &str) {
+    pub fn look_near(&mut self, source: &mut dyn Source, name: &str) {
         let near = self.titles.near(name);
         if self.failure(name).is_none() && !near.is_empty() {
             self.look_for(source, &Ask::objects(&near));
@@ -151,7 +148,7 @@ impl Names {
     }
 
     /// Adds the objects that are expensive even to list.
-    pub(crate) fn list_costly(&mut self, source: &mut dyn Source) {
+    pub fn list_costly(&mut self, source: &mut dyn Source) {
         let before = self.catalogue.generation;
         let listed = source.catalogue(&Ask::new(ObjectQuery::Costly));
         match listed {
@@ -167,7 +164,8 @@ impl Names {
     }
 
     /// Whether a pattern matches a name of the index, or is the index itself.
-    pub(crate) fn is_meant(&self, pattern: &NamePattern, index: TitleIndex) -> bool {
+    #[must_use]
+    pub fn is_meant(&self, pattern: &NamePattern, index: TitleIndex) -> bool {
         self.titles.names(index).any(|name| pattern.matches(name))
             || pattern.as_literal().is_some_and(|literal| literal == index.to_string())
             || (pattern.is_any() && self.titles.name(index).is_none())
@@ -181,47 +179,45 @@ impl Names {
         failed.or(self.unlisted.as_ref()).or(self.titles.lacks())
     }
 
-    /// The failure for an unknown object, with the nearest names.
-    pub(crate) fn no_such_object(&self, name: &str) -> Failure {
+    /// The error for an unknown object, with the nearest names; that of the source where others than
+    /// the listed ones may exist.
+    #[must_use]
+    pub fn no_such_object(&self, name: &str) -> QueryError {
         if let Some(error) = self.failure(name) {
-            return Failure::Source(format!(
-                "object {name:?} is not among those that are listed, and others cannot be: {error}"
-            ));
+            let message = format!(
+                "object {name:?} is not among those that are listed, and others cannot be: {}",
+                error.message()
+            );
+            let error = SourceError::new(error.kind(), error.source_name(), message);
+            return QueryError::Source(error);
         }
         let objects = self.catalogue.objects.iter().map(|object| object.name);
         let nearest = self.titles.suggestions(name, objects);
-        QueryError::UnknownObject { name: name.to_string(), nearest }.into()
+        QueryError::UnknownObject { name: name.to_string(), nearest }
     }
 
-    /// The failure for an unknown counter, with the nearest names, or with the
-    /// reason why this machine lacks it.
-    pub(crate) fn no_such_counter(
-        &self,
-        global: &Global,
-        object: &CatalogueObject,
-        name: &str,
-    ) -> Failure {
-        if let Some(reason) = crate::absent::reason(global, &self.english(object.name), name) {
-            return Failure::Usage(reason);
-        }
+    /// The error for an unknown counter of an object, with the nearest names; that of the source where
+    /// a counter has no name because a title list cannot be read.
+    #[must_use]
+    pub fn no_such_counter(&self, object: &CatalogueObject, name: &str) -> QueryError {
         let is_unnamed = |counter: &CatalogueCounter| self.titles.name(counter.name).is_none();
         if object.counters.iter().any(is_unnamed)
             && let Some(error) = self.titles.cannot_tell(name)
         {
-            return error.into();
+            return QueryError::Source(error);
         }
         let counters = object.counters.iter().map(|counter| counter.name);
         let nearest = self.titles.suggestions(name, counters);
         let object = self.name(object.name).into_owned();
-        QueryError::UnknownCounter { object, name: name.to_string(), nearest }.into()
+        QueryError::UnknownCounter { object, name: name.to_string(), nearest }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perfhive::format::titles::{Title, TitleList};
-    use perfhive::{Snapshot, SourceErrorKind, TitleDatabase};
+    use perfhive_engine::{Snapshot, SourceErrorKind, TitleDatabase};
+    use perfhive_format::titles::{Title, TitleList};
 
     /// A source that knows two names; the provider of one of them does not answer.
     struct Failing;
@@ -266,8 +262,8 @@ mod tests {
         for (name, hangs) in [("Stuck", true), ("Sound", false), ("Xyzzy", false)] {
             names.look_near(&mut Failing, name);
             let told = match (names.no_such_object(name), hangs) {
-                (Failure::Source(text), true) => text.contains("it hangs"),
-                (Failure::Usage(text), false) => text.contains("no object"),
+                (QueryError::Source(error), true) => error.message().contains("it hangs"),
+                (QueryError::UnknownObject { .. }, false) => true,
                 _ => false,
             };
             assert!(told, "{name}: {:?}", names.no_such_object(name));
@@ -302,11 +298,10 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_title_list_gives_one_warning() {
-        for (language, told) in [(LanguageId::GERMAN, 1), (LanguageId::ENGLISH, 0)] {
-            let faults = Faults::default();
-            Names::load(&mut Damaged, language).unwrap().tell_of_lacks(&faults);
-            assert_eq!(faults.take().len(), told);
+    fn a_damaged_title_list_is_the_reason_why_names_lack() {
+        for (language, lacks) in [(LanguageId::GERMAN, true), (LanguageId::ENGLISH, false)] {
+            let names = Names::load(&mut Damaged, language).unwrap();
+            assert_eq!(names.titles().lacks().is_some(), lacks);
         }
     }
 }
