@@ -95,6 +95,8 @@ const MOST_SEEN: usize = 4096;
 /// [module](self) lists what it promises.
 pub struct Cached<S> {
     hub: Arc<Hub<S>>,
+    /// This handle's limit to the age of kept data; `None` for the cache's.
+    limit: Option<Duration>,
     /// What this consumer has had, by key.
     seen: HashMap<Key, Seen>,
     /// Collections up to this number count as had, whatever `seen` says.
@@ -146,6 +148,14 @@ impl<S: Source> Cached<S> {
         }
     }
 
+    /// The same consumer with a limit of its own to the age of kept data, for asks without one
+    /// ([`Ask::max_age`]). Zero takes no data from before the ask.
+    #[must_use]
+    pub fn max_age(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
     /// Whether the source is live, not a recording.
     #[must_use]
     pub fn is_live(&self) -> bool {
@@ -177,7 +187,7 @@ impl<S: Source> Cached<S> {
         self.list_keys(request);
         let keys = std::mem::take(&mut self.keys);
         let failure = self.gather(request, deadline, &keys, asked_at);
-        let served = self.hand_out(&keys, out);
+        let served = self.hand_out(&keys, asked_at, out);
         self.keys = keys;
         // An allocation in a collection delays each consumer that waited for it.
         if self.own.iter().any(|reply| reply.snapshot.has_grown()) {
@@ -229,7 +239,7 @@ impl<S: Source> Cached<S> {
         asked_at: Duration,
     ) -> Option<SourceError> {
         let hub = Arc::clone(&self.hub);
-        let limit = request.max_age.unwrap_or(hub.limit);
+        let limit = request.max_age.or(self.limit).unwrap_or(hub.limit);
         let young = |begun| !limit.is_zero() && asked_at.saturating_sub(begun) <= limit;
         let mut failure = None;
         // By lane: whether nothing more can come, and whether a run was joined.
@@ -365,12 +375,16 @@ impl<S: Source> Cached<S> {
 
     /// Moves the replies found into the answer and remembers them as had. Returns the number of keys
     /// served.
-    fn hand_out(&mut self, keys: &[Key], out: &mut Snapshot) -> usize {
+    fn hand_out(&mut self, keys: &[Key], asked_at: Duration, out: &mut Snapshot) -> usize {
         let mut served = 0;
         let mut last = 0;
         for (key, reply) in keys.iter().zip(&mut self.found) {
             let Some(reply) = reply.take() else { continue };
             served += 1;
+            // The sample of a recording has no age.
+            if !self.hub.is_recording {
+                out.note_age(asked_at.saturating_sub(reply.begun));
+            }
             if let Some(seen) = self.seen.get_mut(key) {
                 seen.number = reply.number;
             }
@@ -411,9 +425,9 @@ fn is_late(error: &SourceError) -> bool {
 }
 
 impl<S> Clone for Cached<S> {
-    /// Another consumer, which has had no data yet.
+    /// Another consumer with the same limit, which has had no data yet.
     fn clone(&self) -> Self {
-        Self::consumer(Arc::clone(&self.hub))
+        Self { limit: self.limit, ..Self::consumer(Arc::clone(&self.hub)) }
     }
 }
 
@@ -421,6 +435,7 @@ impl<S> Cached<S> {
     fn consumer(hub: Arc<Hub<S>>) -> Self {
         Self {
             hub,
+            limit: None,
             seen: HashMap::new(),
             floor: 0,
             costs_of: UNKNOWN,

@@ -1,15 +1,18 @@
 //! Owned blocks and the sets of objects read from them.
 
+mod parents;
+
+pub use parents::Parents;
+
 use crate::ask::ObjectQuery;
 use crate::error::{Fault, FaultKind, SourceError};
 use crate::kept_faults::KeptFaults;
 use perfhive_format::{
-    BlockHead, BlockWriter, Clocks, DataBlock, Instance, ParseError, PerfObject, SystemTime,
-    TitleIndex,
+    BlockHead, BlockWriter, Clocks, DataBlock, ParseError, PerfObject, SystemTime, TitleIndex,
 };
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// One owned, immutable data block, validated once. Each object is judged by itself, so
 /// that a damaged object does not cost the others.
@@ -318,6 +321,7 @@ pub struct Snapshot {
     faults: Vec<Fault>,
     /// Whether a list had to grow, or a frame.
     grown: bool,
+    age: Duration,
     /// Faults of earlier collections; most snapshots format none.
     kept: Option<Box<KeptFaults>>,
 }
@@ -336,6 +340,7 @@ impl Snapshot {
         self.by_name.clear();
         self.faults.clear();
         self.grown = false;
+        self.age = Duration::ZERO;
         self.kept.iter_mut().for_each(|kept| kept.begin());
     }
 
@@ -344,6 +349,18 @@ impl Snapshot {
     #[must_use]
     pub fn has_grown(&self) -> bool {
         self.grown
+    }
+
+    /// How long before the ask the oldest collection in the snapshot began, where a cache kept it; zero
+    /// where all of it was collected for the ask.
+    #[must_use]
+    pub fn age(&self) -> Duration {
+        self.age
+    }
+
+    /// Notes the age of a part.
+    pub(crate) fn note_age(&mut self, age: Duration) {
+        self.age = self.age.max(age);
     }
 
     /// Says that filling the snapshot allocated.
@@ -396,6 +413,7 @@ impl Snapshot {
     /// Adds the objects of a name from another snapshot, and the faults that
     /// concern them.
     pub(crate) fn push_objects_of(&mut self, other: &Self, name: TitleIndex) {
+        self.note_age(other.age);
         self.add(|this| {
             let from = other.by_name.partition_point(|(listed, _)| *listed < name);
             let rest = other.by_name.get(from..).unwrap_or_default();
@@ -425,6 +443,7 @@ impl Snapshot {
 
     /// Adds everything that another snapshot has.
     pub fn push_all_of(&mut self, other: &Self) {
+        self.note_age(other.age);
         self.add(|this| {
             let (frames, objects) = (this.frames.len() as u32, this.objects.len() as u32);
             this.frames.extend(other.frames.iter().cloned());
@@ -558,43 +577,6 @@ impl<'a> SnapshotObject<'a> {
     /// Finds the parents of this object's instances in the same block.
     #[must_use]
     pub fn parents(self) -> Parents<'a> {
-        Parents { frame: self.frame, places: None, tables: HashMap::new() }
-    }
-}
-
-/// Finds the parents that instances point to. The objects, and the instances of each parent
-/// object, are listed once, so that a lookup is no walk even in a hostile block.
-pub struct Parents<'a> {
-    frame: &'a Arc<Frame>,
-    places: Option<HashMap<TitleIndex, usize>>,
-    tables: HashMap<TitleIndex, Vec<Instance<'a>>>,
-}
-
-impl<'a> Parents<'a> {
-    /// The instance to which `instance` points as its parent, if the block
-    /// has it.
-    pub fn of(&mut self, instance: &Instance<'_>) -> Option<Instance<'a>> {
-        self.place_of(instance).map(|(_, parent)| parent)
-    }
-
-    /// As [`of`](Self::of), with the parent's object and its place there, which are unique
-    /// in the block.
-    pub(crate) fn place_of(
-        &mut self,
-        instance: &Instance<'_>,
-    ) -> Option<((TitleIndex, u32), Instance<'a>)> {
-        let (object, place) = instance.parent()?;
-        let frame: &'a Frame = self.frame;
-        let places = self.places.get_or_insert_with(|| {
-            // Of several objects with one name the first counts.
-            let objects = frame.objects.iter().enumerate().rev();
-            objects.map(|(at, entry)| (entry.name, at)).collect()
-        });
-        let instances = self.tables.entry(object).or_insert_with(|| {
-            let view = places.get(&object).and_then(|at| frame.object(*at));
-            view.map(|view| view.instances().collect()).unwrap_or_default()
-        });
-        let parent = instances.get(usize::try_from(place).ok()?)?;
-        Some(((object, place), *parent))
+        Parents::new(self.frame)
     }
 }

@@ -41,7 +41,7 @@ use sample::ObjectState;
 use sources::QuerySource;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// One path and what it was resolved to.
 struct AddedPath {
@@ -138,6 +138,7 @@ pub struct Query {
     objects: HashMap<(usize, TitleIndex), ObjectState>,
     readings: Vec<Reading>,
     snapshot: Snapshot,
+    max_age: Option<Duration>,
 }
 
 impl Query {
@@ -170,7 +171,16 @@ impl Query {
             objects: HashMap::new(),
             readings: Vec::new(),
             snapshot: Snapshot::new(),
+            max_age: None,
         })
+    }
+
+    /// The same query with a limit to the age of the data that a cache gives it
+    /// ([`Ask::max_age`](crate::Ask::max_age)); without one the cache's own counts.
+    #[must_use]
+    pub fn max_age(mut self, limit: Duration) -> Self {
+        self.max_age = Some(limit);
+        self
     }
 
     /// Adds a path given as text.

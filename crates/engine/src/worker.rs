@@ -53,6 +53,7 @@ enum Job {
     Rewind,
 }
 
+#[allow(clippy::large_enum_variant, reason = "the large variant is the frequent one")]
 enum WorkerReply {
     Collected(Ask, Snapshot, Result<(), SourceError>),
     Catalogue(Result<Arc<Catalogue>, SourceError>),

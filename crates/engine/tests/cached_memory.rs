@@ -132,8 +132,8 @@ fn a_new_thread_that_prepares_samples_without_an_allocation() {
     let mut filler = cache.clone();
     let request = Ask::objects(&[TitleIndex(700), TitleIndex(702)]).max_age(Duration::ZERO);
     filler.collect(&request, &mut Snapshot::new()).unwrap();
-    let mut contexts: Vec<_> =
-        (0..6).map(|_| context(&cache, 0..2, MeasurementOptions::new())).collect();
+    let kept = || MeasurementOptions::new().max_age(Duration::from_secs(3600));
+    let mut contexts: Vec<_> = (0..6).map(|_| context(&cache, 0..2, kept())).collect();
     for context in &mut contexts {
         for _ in 0..8 {
             cycle(context);

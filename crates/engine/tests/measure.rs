@@ -335,7 +335,11 @@ fn a_panic_in_a_source_leads_back_to_initialized() {
         fn instances(&mut self, _: SensorId) -> Result<Vec<String>, MeasureError> {
             Ok(Vec::new())
         }
-        fn probe(&mut self, _: &Selection) -> Result<Box<dyn ProbeContext>, MeasureError> {
+        fn probe(
+            &mut self,
+            _: &Selection,
+            _: Duration,
+        ) -> Result<Box<dyn ProbeContext>, MeasureError> {
             Ok(Box::new(Panics))
         }
     }
@@ -707,7 +711,7 @@ impl DataSource for Dice {
     fn instances(&mut self, _: SensorId) -> Result<Vec<String>, MeasureError> {
         Ok(Vec::new())
     }
-    fn probe(&mut self, _: &Selection) -> Result<Box<dyn ProbeContext>, MeasureError> {
+    fn probe(&mut self, _: &Selection, _: Duration) -> Result<Box<dyn ProbeContext>, MeasureError> {
         let name = SensorName::new("dice", "table", "rolls");
         let slot = Arc::new(SensorSlot { name, value_type: ValueType::Int64 });
         Ok(Box::new(DiceProbe { rolls: self.0, slot, fails: false }))

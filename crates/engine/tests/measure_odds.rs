@@ -321,7 +321,7 @@ fn a_source_that_hangs_takes_no_time_of_the_others() {
 fn the_baseline_has_a_deadline() {
     let shown = shows(children(1, [0; 4]));
     let mut source = CounterSource::new("test.host", shown.clone());
-    source.probe(&Selection::Global).unwrap();
+    source.probe(&Selection::Global, Duration::ZERO).unwrap();
     let deadlines = shown.deadlines();
     assert!(!deadlines.is_empty() && deadlines.iter().all(Option::is_some), "{deadlines:?}");
 }
@@ -349,7 +349,7 @@ impl DataSource for Unready {
     fn instances(&mut self, _: SensorId) -> Result<Vec<String>, MeasureError> {
         Ok(Vec::new())
     }
-    fn probe(&mut self, _: &Selection) -> Result<Box<dyn ProbeContext>, MeasureError> {
+    fn probe(&mut self, _: &Selection, _: Duration) -> Result<Box<dyn ProbeContext>, MeasureError> {
         Ok(Box::new(self.clone()))
     }
 }

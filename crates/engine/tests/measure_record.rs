@@ -169,7 +169,7 @@ impl DataSource for Own {
     fn instances(&mut self, _: SensorId) -> Result<Vec<String>, MeasureError> {
         Ok(Vec::new())
     }
-    fn probe(&mut self, _: &Selection) -> Result<Box<dyn ProbeContext>, MeasureError> {
+    fn probe(&mut self, _: &Selection, _: Duration) -> Result<Box<dyn ProbeContext>, MeasureError> {
         Ok(Box::new(OwnProbe(self.1)))
     }
 }

@@ -254,7 +254,8 @@ impl SharedSource {
 
     /// A source over the same data, for a [`Query`](crate::Query) beside the counters. Each
     /// sample that it takes of a recording moves the counters on, and browsing rewinds the
-    /// recording for all readers.
+    /// recording for all readers. Of a live source it takes data no older than
+    /// [`max_age`](Self::max_age), as the counters do.
     ///
     /// ```ignore-windows,ignore-macos
     /// let shared = perfhive::SharedSource::local()?;
@@ -264,7 +265,8 @@ impl SharedSource {
     /// ```
     #[must_use]
     pub fn source(&self) -> Cached<Box<dyn Source>> {
-        self.inner.clone()
+        let source = self.inner.clone();
+        if self.is_live() { source.max_age(self.max_age) } else { source }
     }
 
     /// The catalogue's generation, which changes when objects or names do.

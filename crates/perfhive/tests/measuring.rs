@@ -7,7 +7,7 @@ use perfhive::measure::{
     Anomaly, CounterSource, DataSources, MeasurementContext, MeasurementOptions, MonotonicTime,
     Readings, SensorReading, WallTime,
 };
-use perfhive::{Cached, LanguageId, ReplaySource, open};
+use perfhive::{Cached, LanguageId, Query, ReplaySource, SharedSource, open};
 use perfhive_testkit::script::{block, titles};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -139,6 +139,24 @@ fn processor_time(pid: u32) -> f64 {
     let ticks = rest.split_whitespace().skip(11).take(2);
     let ticks: u64 = ticks.map(|ticks| ticks.parse::<u64>().unwrap()).sum();
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+}
+
+#[test]
+fn a_query_over_a_shared_source_does_not_show_a_process_that_ended_before() {
+    let shared = SharedSource::new(open("local:").unwrap());
+    let mut child = Running::new("cat", &[]);
+    let has = |pid: u32| {
+        let mut query = Query::new(shared.source()).unwrap();
+        query.add(r"\Process(*)\ID Process").unwrap();
+        query.collect().unwrap();
+        let ids = query.readings().iter().filter_map(|reading| reading.value.as_ref().ok());
+        let pid = f64::from(pid);
+        ids.map(|id| id.as_f64()).any(|id| id == pid)
+    };
+    let pid = child.pid();
+    assert!(has(pid));
+    child.end();
+    assert!(!has(pid));
 }
 
 #[test]

@@ -45,10 +45,11 @@ impl Readings {
 pub struct MeasurementOptions {
     times: Vec<Box<dyn TimeSource>>,
     patience: Option<Duration>,
+    max_age: Duration,
 }
 
 impl MeasurementOptions {
-    /// No times, no deadline.
+    /// No times, no deadline, fresh data.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -66,6 +67,15 @@ impl MeasurementOptions {
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
+        self
+    }
+
+    /// Sets how old the data of a sample may be, where other readers of the program share the data
+    /// source. Zero, the default, collects for each sample, so that figures are of the section
+    /// measured. Data that is older than the sample is an anomaly ([`Anomaly::Aged`]).
+    #[must_use]
+    pub fn max_age(mut self, limit: Duration) -> Self {
+        self.max_age = limit;
         self
     }
 }
@@ -88,6 +98,9 @@ pub struct SampleRecord {
     pub times: Vec<TimeReading>,
     /// How long the sample stage took.
     pub duration: Duration,
+    /// How long before the sample the oldest of its data was collected; zero where all of it was
+    /// collected for the sample.
+    pub age: Duration,
     /// The anomalies; after decoding, instances that came and went too.
     pub anomalies: Vec<Anomaly>,
 }
@@ -156,7 +169,7 @@ impl MeasurementContext {
         }
         let mut parts = Vec::new();
         for (source, asked, list) in selections {
-            let probe = sources.get(&source)?.probe(&Selection::Custom(list))?;
+            let probe = sources.get(&source)?.probe(&Selection::Custom(list), options.max_age)?;
             parts.push(SourceProbe::new(&source, probe, asked));
         }
         Ok(Self::of_parts(parts, options))
@@ -173,12 +186,12 @@ impl MeasurementContext {
         selection: &Selection,
         options: MeasurementOptions,
     ) -> Result<Self, MeasureError> {
-        let probe = sources.get(source)?.probe(selection)?;
+        let probe = sources.get(source)?.probe(selection, options.max_age)?;
         Ok(Self::of_parts(vec![SourceProbe::new(source, probe, Vec::new())], options))
     }
 
     fn of_parts(parts: Vec<SourceProbe>, options: MeasurementOptions) -> Self {
-        let MeasurementOptions { times, patience } = options;
+        let MeasurementOptions { times, patience, max_age: _ } = options;
         let readings = times.iter().map(|time| TimeReading {
             name: time.name().into(),
             before: None,
@@ -187,6 +200,7 @@ impl MeasurementContext {
         let record = SampleRecord {
             times: readings.collect(),
             duration: Duration::ZERO,
+            age: Duration::ZERO,
             anomalies: Vec::with_capacity(PLACES * parts.len()),
         };
         let mut context = Self {
@@ -269,7 +283,7 @@ impl MeasurementContext {
     pub fn sample(&mut self) -> Result<&SampleRecord, MeasureError> {
         let stage = self.enter(Operation::Sample, &[State::Prepared], State::Sampling)?;
         // Cleared first, so that nothing of the sample before is left even if a probe panics.
-        self.record.duration = Duration::ZERO;
+        (self.record.duration, self.record.age) = (Duration::ZERO, Duration::ZERO);
         for (reading, time) in self.record.times.iter_mut().zip(&mut self.times) {
             reading.after = None;
             reading.before = time.now();
@@ -293,6 +307,11 @@ impl MeasurementContext {
         for part in &mut self.parts {
             part.report(&mut self.record.anomalies);
         }
+        let ages = self.record.anomalies.iter().filter_map(|anomaly| match anomaly {
+            Anomaly::Aged { age, .. } => Some(*age),
+            _ => None,
+        });
+        self.record.age = ages.max().unwrap_or_default();
         if !good {
             return Err(first_failure(&self.parts));
         }

@@ -23,7 +23,7 @@ use list::{PATIENCE, SensorList, counter_of, object_of, unknown_sensor};
 use names::{InstancePlaces, instance_name, instance_names};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// One counter of one probed object.
 struct ProbedCounter {
@@ -78,6 +78,11 @@ struct ProbedObject {
     all: bool,
     /// An index changed, which is not reported yet.
     moved: bool,
+}
+
+/// The limit to the age of data as an ask has it: none for a recording, whose samples have no age.
+fn limit_of(source: &mut impl Source, max_age: Duration) -> Option<Duration> {
+    source.recording().is_none().then_some(max_age)
 }
 
 /// Sensors of one source, ready to be measured.
@@ -185,8 +190,12 @@ impl<S: Source> CounterProbe<S> {
 
     /// The first sample, which binds instances to their names.
     fn take_baseline(&mut self) -> Result<(), MeasureError> {
-        let sampled = sample_followed(self, Self::follow_catalogue, |probe| {
-            probe.request.until = Instant::now().checked_add(PATIENCE);
+        let until = Instant::now().checked_add(PATIENCE);
+        self.request.until = until;
+        // An instance may be younger than what a cache has.
+        self.request.max_age = limit_of(&mut self.source, Duration::ZERO);
+        let follow = |probe: &mut Self| probe.follow_catalogue(until);
+        let sampled = sample_followed(self, follow, |probe| {
             probe.source.collect(&probe.request, &mut probe.snapshot)
         })?;
         sampled.ok_or_else(|| changing(&self.name))?;
@@ -249,7 +258,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
     fn prepare(&mut self) -> Result<(), MeasureError> {
         // The frames of the last sample go back to the source, which needs a free one.
         self.snapshot.clear();
-        self.follow_catalogue()?;
+        self.follow_catalogue(Instant::now().checked_add(PATIENCE))?;
         Ok(())
     }
 
@@ -266,6 +275,10 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
             anomalies.push(Anomaly::BufferGrown { source: source() });
         }
         collected?;
+        let age = self.snapshot.age();
+        if !age.is_zero() {
+            anomalies.push(Anomaly::Aged { source: source(), age });
+        }
         let partial = |fault: &Fault| Anomaly::Partial {
             source: source(),
             message: Arc::clone(&fault.message),
@@ -294,7 +307,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
         // The sample is of the wanted objects only if their indexes did not change.
         let (failed, unlike) = match failed {
             Some(failed) => (Some(failed), false),
-            None => match self.follow_catalogue() {
+            None => match self.follow_catalogue(self.request.until) {
                 Ok(change) => (None, change == IndexChange::Taken),
                 Err(error) => (Some(error), false),
             },

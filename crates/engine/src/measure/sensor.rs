@@ -6,6 +6,7 @@ use crate::query::NoValue;
 use perfhive_format::CookedValue;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The number of a sensor within its data source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,6 +107,15 @@ pub enum Anomaly {
         /// The data source.
         source: Arc<str>,
     },
+    /// A data source gave data that was collected before the sample, within
+    /// [`MeasurementOptions::max_age`](super::MeasurementOptions::max_age): the section that is
+    /// measured began and ended that much earlier.
+    Aged {
+        /// The data source.
+        source: Arc<str>,
+        /// How long before the sample the collection began.
+        age: Duration,
+    },
     /// Instances that were not there in the sample before.
     Born {
         /// Data source and group: `linux.procfs/Process`.
@@ -161,6 +171,7 @@ impl Anomaly {
     pub fn code(&self) -> &'static str {
         match self {
             Self::BufferGrown { .. } => "buffer-grown",
+            Self::Aged { .. } => "aged",
             Self::Born { .. } => "born",
             Self::Gone { .. } => "gone",
             Self::StructureChanged { .. } => "structure-changed",
@@ -180,6 +191,7 @@ impl fmt::Display for Anomaly {
         };
         match self {
             Self::BufferGrown { source } => write!(f, "{source}: a buffer had to grow"),
+            Self::Aged { source, age } => write!(f, "{source}: its data is {age:.1?} old"),
             Self::Born { group, count } => write!(f, "{group}: {} new", instances(count)),
             Self::Gone { group, count } => write!(f, "{group}: {} gone", instances(count)),
             Self::StructureChanged { group } => {

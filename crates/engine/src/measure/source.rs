@@ -5,7 +5,7 @@ use super::name::{SensorName, source_name};
 use super::sensor::{Anomaly, Sensor, SensorId, SensorReading};
 use crate::suggest::{nearest, same_name};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A source of sensors.
 pub trait DataSource: Send {
@@ -44,12 +44,17 @@ pub trait DataSource: Send {
     /// Where there is no such sensor, or the source does not answer.
     fn instances(&mut self, sensor: SensorId) -> Result<Vec<String>, MeasureError>;
 
-    /// A probe context for a selection. It takes a first sample, its baseline, so that the
-    /// first cycle has rates.
+    /// A probe context for a selection, whose samples may have data that was collected up to
+    /// `max_age` before. It takes a first sample, its baseline, so that the first cycle has
+    /// rates.
     ///
     /// # Errors
     /// A sensor or instance that does not exist, or a source that fails.
-    fn probe(&mut self, selection: &Selection) -> Result<Box<dyn ProbeContext>, MeasureError>;
+    fn probe(
+        &mut self,
+        selection: &Selection,
+        max_age: Duration,
+    ) -> Result<Box<dyn ProbeContext>, MeasureError>;
 }
 
 /// The sensors that a probe context measures.

@@ -36,10 +36,12 @@ impl Query {
         number: usize,
         deadline: Option<Instant>,
     ) -> Result<(), SourceError> {
+        let max_age = self.max_age;
         let Ok(slot) = self.sources.slot_mut(number) else { return Ok(()) };
         let request = Ask {
             extra_counters: slot.extra.clone(),
             until: deadline,
+            max_age,
             ..Ask::new(ObjectQuery::Indexes(slot.wanted.clone()))
         };
         slot.lookup.source.collect(&request, &mut self.snapshot)?;

@@ -345,7 +345,7 @@ fn an_object_that_was_looked_for_is_measured_with_all() {
     let mut sensors = CounterSource::new("windows.test", Cached::new(fake.source()));
     let measured = |sensors: &mut CounterSource<_>, selection| {
         let mut readings = Vec::new();
-        sensors.probe(&selection).unwrap().baseline(&mut readings);
+        sensors.probe(&selection, Duration::ZERO).unwrap().baseline(&mut readings);
         let groups = readings.iter().map(|one| one.slot.name.group().to_string());
         groups.collect::<Vec<_>>()
     };

@@ -10,6 +10,7 @@ use crate::query::Directory;
 use crate::query::sample::ObjectState;
 use crate::source::Source;
 use perfhive_format::TitleIndex;
+use std::time::Instant;
 
 impl<S: Source> CounterProbe<S> {
     /// Looks every object and counter up again if the catalogue changed. Returns whether an
@@ -17,8 +18,11 @@ impl<S: Source> CounterProbe<S> {
     ///
     /// # Errors
     /// Where the catalogue changed and cannot be read; the next call tries again.
-    pub(super) fn follow_catalogue(&mut self) -> Result<IndexChange, SourceError> {
-        let ask = Ask::nothing();
+    pub(super) fn follow_catalogue(
+        &mut self,
+        until: Option<Instant>,
+    ) -> Result<IndexChange, SourceError> {
+        let ask = Ask::nothing().until(until);
         let catalogue = self.source.catalogue(&ask)?;
         let generation = catalogue.generation;
         if generation == self.generation {
@@ -30,7 +34,7 @@ impl<S: Source> CounterProbe<S> {
             indexes.into_iter().chain([probed.index.last_index()])
         };
         let wanted: Vec<TitleIndex> = self.objects.iter().flat_map(meant).collect();
-        let catalogue = self.source.catalogue(&Ask::objects(&wanted))?;
+        let catalogue = self.source.catalogue(&Ask::objects(&wanted).until(until))?;
         let now = Directory { generation, catalogue, titles };
         let mut change = IndexChange::None;
         for (number, probed) in self.objects.iter_mut().enumerate() {

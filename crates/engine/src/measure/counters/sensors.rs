@@ -1,6 +1,7 @@
 //! The data source of a [`Source`]'s counters.
 
 use super::CounterProbe;
+use super::limit_of;
 use super::list::{PATIENCE, SensorList, counter_of, id_of, object_of, unknown_sensor};
 use super::names::instance_names;
 use crate::ask::{Ask, NO_OBJECT, ObjectQuery};
@@ -15,7 +16,7 @@ use crate::suggest::fold;
 use perfhive_format::TitleIndex;
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The sensors of a [`Source`]: every counter of every object. Groups are objects by their
 /// English names, or else by those of the source's first language, or else by their indexes. Of
@@ -194,6 +195,7 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
         let mut snapshot = Snapshot::new();
         let deadline = Instant::now().checked_add(PATIENCE);
         let mut consumer = self.source.clone();
+        let max_age = limit_of(&mut consumer, Duration::ZERO);
         let mut reader = (&mut *self, list, sensor);
         let sampled = sample_followed(
             &mut reader,
@@ -208,7 +210,8 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
                 }
             },
             |(_, _, sensor)| {
-                let request = Ask { until: deadline, ..Ask::objects(&[object_of(*sensor)]) };
+                let objects = Ask::objects(&[object_of(*sensor)]);
+                let request = Ask { until: deadline, max_age, ..objects };
                 Ok::<_, MeasureError>(consumer.collect(&request, &mut snapshot)?)
             },
         )?;
@@ -225,7 +228,11 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
         Ok(state.current().filter(|_| has).map(instance_names).unwrap_or_default())
     }
 
-    fn probe(&mut self, selection: &Selection) -> Result<Box<dyn ProbeContext>, MeasureError> {
+    fn probe(
+        &mut self,
+        selection: &Selection,
+        max_age: Duration,
+    ) -> Result<Box<dyn ProbeContext>, MeasureError> {
         let wanted = match selection {
             Selection::Custom(wanted) => self.as_of_now(wanted)?,
             Selection::Global => self.whole(Cost::Global)?,
@@ -236,6 +243,7 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
         let list = self.list()?;
         let mut probe = CounterProbe::new(name, source, &list, &wanted)?;
         probe.take_baseline()?;
+        probe.request.max_age = limit_of(&mut probe.source, max_age);
         Ok(Box::new(probe))
     }
 }

@@ -1,0 +1,163 @@
+//! The age of the data that a measurement takes from a cache that it shares.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use perfhive_engine::measure::{
+    Anomaly, CounterSource, DataSource, DataSources, MeasurementContext, MeasurementOptions,
+    Readings,
+};
+use perfhive_engine::{
+    Ask, Broker, Cached, Collection, Numbering, ObjectWriter, Query, Snapshot, Source,
+};
+use perfhive_format::{
+    CounterSpec, CounterType, InstanceHead, ObjectSpec, ObjectTemplate, TitleIndex,
+};
+use perfhive_testkit::script::ScriptProvider;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const WORKERS: TitleIndex = TitleIndex(500);
+const LIMIT: Duration = Duration::from_millis(500);
+
+/// What a machine has: the work done so far, and whether a second worker was started. Each is
+/// seen when it is collected.
+#[derive(Default)]
+struct Machine {
+    work: AtomicU64,
+    workers: AtomicU64,
+    /// Milliseconds on the clock of the cache.
+    now: AtomicU64,
+}
+
+impl Machine {
+    fn works(&self, amount: u64, milliseconds: u64) {
+        self.work.fetch_add(amount, Ordering::Relaxed);
+        self.now.fetch_add(milliseconds, Ordering::Relaxed);
+    }
+}
+
+fn cache(machine: &Arc<Machine>) -> Cached<Broker> {
+    let counter = CounterSpec::new(TitleIndex(502), CounterType::PERF_COUNTER_LARGE_RAWCOUNT);
+    let spec = ObjectSpec::new(WORKERS).with_instances();
+    let template = ObjectTemplate::new(&spec, &[counter]).unwrap();
+    let seen = Arc::clone(machine);
+    let script = move |_: &Collection<'_>, out: &mut ObjectWriter<'_>| {
+        let mut object = out.object(&template)?;
+        for worker in 0..=seen.workers.load(Ordering::Relaxed) {
+            let name = format!("w{worker}");
+            object.instance(&InstanceHead::named(&name), &[seen.work.load(Ordering::Relaxed)])?;
+        }
+        object.finish()?;
+        Ok(())
+    };
+    let names = [(500, "Workers"), (502, "Work")];
+    let mut provider = ScriptProvider::new("workers", Numbering::Windows, &names, script);
+    provider.description.objects[0].spec = spec;
+    provider.description.objects[0].counters = vec![counter];
+    let broker = Broker::builder("box:", "BOX").provider(Arc::new(provider)).build();
+    let clock = Arc::clone(machine);
+    Cached::builder(broker)
+        .max_age(LIMIT)
+        .clock(move || Duration::from_millis(clock.now.load(Ordering::Relaxed)))
+        .build()
+}
+
+fn context(
+    cache: &Cached<Broker>,
+    worker: &str,
+    options: MeasurementOptions,
+) -> MeasurementContext {
+    let mut sources = DataSources::new();
+    sources.add(CounterSource::new("a", cache.clone())).unwrap();
+    let names = [format!("a/Workers/Work#{worker}").parse().unwrap()];
+    MeasurementContext::with_options(&mut sources, &names, options).unwrap()
+}
+
+fn collect(reader: &mut Cached<Broker>) {
+    reader.collect(&Ask::objects(&[WORKERS]), &mut Snapshot::new()).unwrap();
+}
+
+/// The work that a sample sees.
+fn sample(context: &mut MeasurementContext) -> u64 {
+    let mut readings = Readings::new();
+    context.prepare().unwrap();
+    context.sample().unwrap();
+    context.decode(&mut readings).unwrap();
+    readings.iter().next().unwrap().raw.unwrap()
+}
+
+#[test]
+fn a_sample_is_of_its_own_moment_though_another_reader_sampled_just_before() {
+    let machine = Arc::new(Machine::default());
+    let cache = cache(&machine);
+    let mut other = cache.clone();
+    let mut context = context(&cache, "w0", MeasurementOptions::new());
+    machine.works(400, 100);
+    collect(&mut other);
+    machine.works(50, 10);
+    assert_eq!(sample(&mut context), 450);
+    let record = context.record().unwrap();
+    assert_eq!(record.age, Duration::ZERO);
+    assert!(!record.anomalies.iter().any(|one| matches!(one, Anomaly::Aged { .. })));
+}
+
+#[test]
+fn shared_data_within_the_limit_has_its_age_in_the_record_and_among_the_anomalies() {
+    let machine = Arc::new(Machine::default());
+    let cache = cache(&machine);
+    let mut other = cache.clone();
+    let mut context = context(&cache, "w0", MeasurementOptions::new().max_age(LIMIT));
+    machine.works(400, 100);
+    // Data of before the baseline may be what the context had.
+    other.collect(&Ask::objects(&[WORKERS]).max_age(Duration::ZERO), &mut Snapshot::new()).unwrap();
+    machine.works(50, 10);
+    assert_eq!(sample(&mut context), 400);
+    let record = context.record().unwrap();
+    let age = Duration::from_millis(10);
+    assert_eq!(record.age, age);
+    assert_eq!(record.anomalies, [Anomaly::Aged { source: "a".into(), age }]);
+    assert_eq!(record.anomalies[0].to_string(), "a: its data is 10.0ms old");
+    machine.works(1, 600);
+    assert_eq!(sample(&mut context), 451, "what was kept is too old");
+    assert_eq!(context.record().unwrap().age, Duration::ZERO);
+}
+
+#[test]
+fn an_instance_that_is_younger_than_the_kept_data_is_found() {
+    let machine = Arc::new(Machine::default());
+    let cache = cache(&machine);
+    collect(&mut cache.clone());
+    machine.workers.fetch_add(1, Ordering::Relaxed);
+    for options in [MeasurementOptions::new(), MeasurementOptions::new().max_age(LIMIT)] {
+        sample(&mut context(&cache, "w1", options));
+    }
+    machine.workers.fetch_add(1, Ordering::Relaxed);
+    let mut source = CounterSource::new("a", cache.clone());
+    let sensor = source.sensors().unwrap()[0].id;
+    assert_eq!(source.instances(sensor).unwrap(), ["w0", "w1", "w2"]);
+}
+
+#[test]
+fn handles_and_queries_have_limits_of_their_own() {
+    let machine = Arc::new(Machine::default());
+    let cache = cache(&machine);
+    let fresh = || cache.clone().max_age(Duration::ZERO);
+    let query = |source| Query::new(source).unwrap();
+    // What was kept has no work, what is collected has 7.
+    for (mut query, expected) in [
+        (query(cache.clone()), 0),
+        (query(fresh()), 7),
+        (query(fresh().clone()), 7),
+        (query(cache.clone()).max_age(Duration::ZERO), 7),
+        (query(fresh()).max_age(LIMIT), 0),
+    ] {
+        query.add(r"\Workers(w0)\Work").unwrap();
+        machine.work.store(0, Ordering::Relaxed);
+        cache.forget();
+        collect(&mut cache.clone());
+        machine.works(7, 1);
+        query.collect().unwrap();
+        let value = query.readings()[0].value.as_ref().unwrap().to_string();
+        assert_eq!(value, expected.to_string());
+    }
+}
