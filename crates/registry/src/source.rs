@@ -46,7 +46,7 @@ fn stays_away(host: Option<&str>) -> String {
 /// one call of `RegQueryValueExW`.
 ///
 /// A collection takes as long as its slowest provider, for ever if one hangs, unless calls
-/// [have a timeout](RegistrySource::with_timeout).
+/// [have timeouts](RegistrySource::with_timeouts).
 pub struct RegistrySource {
     name: String,
     registry: Box<dyn PerfRegistry>,
