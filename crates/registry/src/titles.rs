@@ -127,14 +127,15 @@ fn lists(
     let is_english = language.id == LanguageId::ENGLISH;
     let id = language.id.to_string();
     let keys = language.keys.iter().chain((!language.keys.contains(&id)).then_some(&id));
-    let data = keys.flat_map(|key| values.iter().map(move |value| format!("{value} {key}")));
-    let own = language.own.then_some((RegistryKey::NlsText, value));
-    let english = is_english.then_some((RegistryKey::Text, value));
-    let data: Vec<String> = data.collect();
-    let whole =
-        data.iter().map(|name| (RegistryKey::Data, name.as_str())).chain(own).chain(english);
-    for (place, name) in whole {
-        match list(registry, place, name) {
+    let data = keys.map(|key| {
+        let names = values.iter().map(|value| format!("{value} {key}")).collect();
+        (RegistryKey::Data, names)
+    });
+    let own = language.own.then(|| (RegistryKey::NlsText, vec![value.to_string()]));
+    let english = is_english.then(|| (RegistryKey::Text, vec![value.to_string()]));
+    let whole: Vec<(_, Vec<String>)> = data.chain(own).chain(english).collect();
+    for (place, names) in whole {
+        match first_list(registry, place, names.iter().map(String::as_str)) {
             Ok(list) if list.titles.is_empty() => is_empty = true,
             Ok(list) => {
                 found.push(list);
@@ -146,12 +147,10 @@ fn lists(
     let highest = found.iter().flat_map(|list| &list.titles).map(|title| title.index.0).max();
     if highest.is_none_or(|highest| last.is_some_and(|last| highest < last)) {
         for key in &language.keys {
-            let mut read = |name: &&str| list(registry, RegistryKey::Language(key), name);
-            match values.iter().map(&mut read).reduce(|first, next| first.or(next)) {
-                Some(Ok(list)) if list.titles.is_empty() => is_empty = true,
-                Some(Ok(list)) => found.push(list),
-                Some(Err(error)) => failed(error),
-                None => {}
+            match first_list(registry, RegistryKey::Language(key), values.iter().copied()) {
+                Ok(list) if list.titles.is_empty() => is_empty = true,
+                Ok(list) => found.push(list),
+                Err(error) => failed(error),
             }
         }
     }
@@ -161,6 +160,23 @@ fn lists(
         _ if is_english => Err(ReadError::NoTitles),
         _ => Ok(found),
     }
+}
+
+/// The list of the first name that is there. A later name is not asked for in vain: to a system that
+/// does not know it, it is a request for data.
+fn first_list<'a>(
+    registry: &mut dyn PerfRegistry,
+    place: RegistryKey<'_>,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<TitleList, ReadError> {
+    let mut found = Err(ReadError::Code(NOT_FOUND));
+    for name in names {
+        found = list(registry, place, name);
+        if found.is_ok() {
+            break;
+        }
+    }
+    found
 }
 
 fn list(

@@ -10,6 +10,7 @@ use perfhive::{Query, open};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// There is one registry for all tests.
 static REGISTRY: Mutex<()> = Mutex::new(());
@@ -356,7 +357,10 @@ impl Bad {
             library: Some(library),
             open: Some(format!("Open{kind}")),
             collect: Some(format!("Collect{kind}")),
-            close: Some("CloseZoo".to_string()),
+            close: Some(match kind {
+                "Lingers" => "CloseLingers".to_string(),
+                _ => "CloseZoo".to_string(),
+            }),
             ..Functions::default()
         };
         perfhive::windows::WindowsRegistrar::new().register(&definition, &functions).unwrap();
@@ -410,6 +414,33 @@ fn a_provider_that_fails_costs_itself_only_and_is_named() {
     let said = perfhive(["get", r"\Broken Things\Pieces"]);
     assert_ne!(said.code, Some(0));
     assert!(said.err.contains("PerfhiveBroken"), "{}", said.err);
+}
+
+#[test]
+fn a_close_that_hangs_for_a_minute_holds_up_no_command() {
+    let Some(_shop) = Shop::open() else { return };
+    let lingers = Bad::register("Lingers");
+    let zoo = Path::new(env!("CARGO_BIN_EXE_perfhive")).with_file_name("examples").join("zoo.dll");
+    let zoo = zoo.display().to_string();
+    let functions =
+        ["--open", "OpenLingers", "--collect", "CollectLingers", "--close", "CloseLingers"];
+    let check = [&["check", &zoo][..], &functions].concat();
+    for args in [
+        &["register", "--list"][..],
+        // Wine calls Close within each request.
+        &["list", "--patience", "8"],
+        &["providers", "--patience", "8"],
+        &check,
+        &["unregister", "PerfhiveLingers"],
+    ] {
+        let started = Instant::now();
+        let said = perfhive(args);
+        assert!(started.elapsed() < Duration::from_secs(30), "{args:?} waited");
+        let is_checked = args[0] == "check";
+        assert_eq!(said.code, Some(if is_checked { 1 } else { 0 }), "{args:?}: {}", said.err);
+        assert!(!is_checked || said.out.contains("Close"), "{}", said.out);
+    }
+    drop(lingers);
 }
 
 /// The other provider ends each process that asks for it, or for everything.
