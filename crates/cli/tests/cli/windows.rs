@@ -90,6 +90,25 @@ fn provider_is_registered_listed_and_unregistered() {
     perfhive(["unregister", "PrintShop"]).fails(1);
 }
 
+/// What Windows shows among the properties of the file.
+#[test]
+fn the_program_has_its_version_as_a_resource() {
+    let program = std::fs::read(env!("CARGO_BIN_EXE_perfhive")).unwrap();
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let key = utf16("ProductVersion");
+    let at = program.windows(key.len()).position(|part| part == key).unwrap();
+    let version = utf16(env!("CARGO_PKG_VERSION"));
+    // Behind the key: its NUL, and zeros up to a multiple of four bytes.
+    let value: Vec<u8> = program[at + key.len()..]
+        .chunks(2)
+        .skip_while(|unit| *unit == [0, 0])
+        .flatten()
+        .copied()
+        .take(version.len())
+        .collect();
+    assert_eq!(value, version);
+}
+
 #[test]
 fn the_library_cooks_what_a_registered_provider_writes() {
     let Some(shop) = Shop::open() else { return };
