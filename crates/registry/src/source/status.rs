@@ -24,8 +24,10 @@ impl RegistrySource {
         status.state = match (service.disabled, seen, asked) {
             (true, ..) => ProviderState::Disabled,
             (false, true, _) => ProviderState::Open,
-            (false, false, AskedFor::Nothing) => ProviderState::Idle,
-            (false, false, AskedFor::Some | AskedFor::All) => ProviderState::Failed,
+            (false, false, AskedFor::Some | AskedFor::All) if service.ours => ProviderState::Failed,
+            // Windows tells a library that has nothing at the moment from one that fails by no sign.
+            // Most of those that perfhive did not register have nothing.
+            (false, false, _) => ProviderState::Idle,
         };
         let candidates = service.candidates();
         if service.disabled {
@@ -37,7 +39,7 @@ impl RegistrySource {
         } else if candidates.iter().any(|name| self.hangs.objects().contains(name)) {
             status.state = ProviderState::Failed;
             status.last_fault = Some(service.hangs(host));
-        } else if status.state == ProviderState::Failed {
+        } else if !seen && asked != AskedFor::Nothing {
             status.last_fault = Some(service.gives_nothing(asked == AskedFor::All, host));
         }
         status

@@ -37,7 +37,7 @@ fn a_provider_of_ours_without_objects_is_a_fault() {
         [
             ("Shop".to_string(), ProviderState::Open, None),
             ("Mute".to_string(), ProviderState::Failed, Some(6000..=6002)),
-            ("Others".to_string(), ProviderState::Failed, Some(7000..=7002)),
+            ("Others".to_string(), ProviderState::Idle, Some(7000..=7002)),
             ("Off".to_string(), ProviderState::Disabled, Some(8000..=8002)),
         ]
     );
