@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::text::records::{Records, Shape};
 use crate::text::style::Palette;
 use crate::text::table::Layout;
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
 /// Format, colours and width of what a command prints.
@@ -111,8 +112,59 @@ impl Output {
     /// Writes to standard output, and leaves nothing in a buffer.
     pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
+        out.write_all(&self.encoded(text))?;
         out.flush()?;
         Ok(())
+    }
+
+    /// The bytes that standard output gets: UTF-8, except for a pipe on Windows whose reader expects
+    /// another code page.
+    #[cfg(windows)]
+    fn encoded<'t>(&self, text: &'t str) -> Cow<'t, [u8]> {
+        use perfhive::windows::{code_page_of_pipe, encoded};
+        let page = code_page_of_pipe().filter(|_| !self.terminal && !text.is_ascii());
+        let bytes = page.and_then(|page| match self.format {
+            Format::Json => Some(ascii_json(text).into_bytes()),
+            Format::Table | Format::Csv | Format::Tsv => encoded(text, page),
+        });
+        bytes.map_or(Cow::Borrowed(text.as_bytes()), Cow::Owned)
+    }
+
+    #[cfg(not(windows))]
+    fn encoded<'t>(&self, text: &'t str) -> Cow<'t, [u8]> {
+        Cow::Borrowed(text.as_bytes())
+    }
+}
+
+/// A text of JSON with escapes for all characters beyond ASCII, which are in strings only.
+#[cfg(any(windows, test))]
+fn ascii_json(text: &str) -> String {
+    use std::fmt::Write as _;
+    let mut ascii = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_ascii() {
+            ascii.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            let _ = write!(ascii, "\\u{unit:04x}");
+        }
+    }
+    ascii
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_in_ascii_has_the_same_value() {
+        let text = r#"{"Prozessorzeit für \"ü\"": "𝄞 100 %"}"#;
+        let ascii = ascii_json(text);
+        assert!(ascii.is_ascii(), "{ascii}");
+        let values =
+            [text, &ascii].map(|json| serde_json::from_str::<serde_json::Value>(json).ok());
+        assert_eq!(values[0], values[1]);
+        assert!(values[0].is_some());
     }
 }

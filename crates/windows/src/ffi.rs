@@ -1,5 +1,6 @@
 //! The calls of Windows that the crate makes, each in a safe function.
 
+pub(crate) mod console;
 mod paths;
 mod security;
 mod write;

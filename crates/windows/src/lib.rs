@@ -27,6 +27,8 @@ mod wine;
 #[cfg(windows)]
 mod winreg;
 
+#[cfg(windows)]
+pub use ffi::console::{code_page_of_pipe, encoded};
 pub use perfhive_registry::{Fallback, RegistrySource, Timeouts};
 #[cfg(windows)]
 pub use pin::pin_library;

@@ -1,0 +1,52 @@
+//! Calls about the console.
+
+use windows_sys::Win32::Globalization::{CP_UTF8, WideCharToMultiByte};
+use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_PIPE, GetFileType};
+use windows_sys::Win32::System::Console::{GetConsoleOutputCP, GetStdHandle, STD_OUTPUT_HANDLE};
+
+/// The code page in which the reader of standard output expects text: that of the console's output,
+/// where standard output is a pipe and the console's text is not UTF-8. PowerShell 5.1 decodes a
+/// program's output so. A file gets UTF-8.
+#[must_use]
+pub fn code_page_of_pipe() -> Option<u32> {
+    // SAFETY: the calls take no pointers; an invalid handle has an unknown type.
+    let (kind, page) =
+        unsafe { (GetFileType(GetStdHandle(STD_OUTPUT_HANDLE)), GetConsoleOutputCP()) };
+    // Without a console, the code page is 0.
+    (kind == FILE_TYPE_PIPE && page != 0 && page != CP_UTF8).then_some(page)
+}
+
+/// A text in a code page; what the code page lacks becomes the nearest character that it has, or a
+/// question mark. `None` for a code page that the system does not have.
+#[must_use]
+pub fn encoded(text: &str, code_page: u32) -> Option<Vec<u8>> {
+    if text.is_empty() {
+        return Some(Vec::new());
+    }
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let count = i32::try_from(units.len()).ok()?;
+    let (none, flag) = (std::ptr::null(), std::ptr::null_mut());
+    let call = |bytes: *mut u8, room: i32| {
+        // SAFETY: the text has `count` units; `bytes` has room for `room` bytes, and with 0 nothing is
+        // written; the two last arguments may be null.
+        unsafe { WideCharToMultiByte(code_page, 0, units.as_ptr(), count, bytes, room, none, flag) }
+    };
+    let room = call(std::ptr::null_mut(), 0);
+    let mut bytes = vec![0; usize::try_from(room).ok().filter(|room| *room > 0)?];
+    let length = call(bytes.as_mut_ptr(), room);
+    (length == room).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn umlauts_have_the_bytes_of_their_code_page() {
+        assert_eq!(encoded("Prozessorzeit für Ä\n", 850).unwrap(), b"Prozessorzeit f\x81r \x8e\n");
+        assert_eq!(encoded("ü", 1252).unwrap(), b"\xfc");
+        assert_eq!(encoded("字", 850).unwrap(), b"?");
+        assert_eq!(encoded("", 850).unwrap(), b"");
+        assert_eq!(encoded("ü", 12_345), None);
+    }
+}
