@@ -83,7 +83,7 @@ fn walk_instance(instance: Instance<'_>) {
         assert!(name.eq_ignore_case(&text), "a name equals itself");
     }
     if instance.name_fault().is_some() {
-        assert!(name.is_empty(), "a name outside its instance is no name");
+        assert!(name.is_empty(), "a name outside its instance is not a name");
     } else {
         within(instance.definition_bytes(), name.as_bytes());
     }

@@ -1,7 +1,7 @@
 //! `cargo xtask bench peers`: what reading processes and threads costs, side by
 //! side with the programs that do the same.
 //!
-//! Arguments are `KEY=VALUE` and tell where the peers are that are no crates:
+//! Arguments are `KEY=VALUE` and tell where the peers are that are not crates:
 //! `psutil=PYTHON`, `pcp=FOLDER` with PCP's unpacked packages, `perfhive=PATH`
 //! of the command, and `missing-PEER=REASON` for one that could not be had.
 

@@ -32,7 +32,7 @@ fn row<'a>(
     goal: Option<f64>,
     count: impl Fn(u64) + Sync + 'a,
 ) -> Row<'a> {
-    // The loop is inside, so that what is measured is no call through a pointer.
+    // The loop is inside, so that what is measured is not a call through a pointer.
     let count = move |counts| (0..counts).for_each(&count);
     Row { name, against, goal, count: Box::new(count) }
 }

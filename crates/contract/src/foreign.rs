@@ -16,7 +16,7 @@ pub trait Reach: Send {
     /// A connection to one machine.
     type Link: Link;
 
-    /// A connection to a machine; `None`, which is no failure, for a name of no known
+    /// A connection to a machine; `None`, which is not a failure, for a name of no known
     /// machine. Called within Collect, so that it must return soon.
     ///
     /// # Errors

@@ -304,7 +304,7 @@ impl Functions {
         made.processes = self.processes.unwrap_or(made.processes);
         if let Some(reads) = &self.reads {
             if let Some(bad) = reads.iter().find(|path| !path.is_absolute()) {
-                let message = format!("{} is no absolute path", bad.display());
+                let message = format!("{} is not an absolute path", bad.display());
                 return Err(RegisterError::new(RegisterErrorKind::Invalid, message));
             }
             made.reads.clone_from(reads);

@@ -66,7 +66,7 @@ impl fmt::Display for ObjectQuery {
     }
 }
 
-/// The error of a text that is no query.
+/// The error of a text that is not a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadObjectQuery(String);
 
@@ -74,7 +74,7 @@ impl fmt::Display for BadObjectQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:?} is no query: expected Global, Costly, Foreign NAME, or indexes such as 230 232",
+            "{:?} is not a query: expected Global, Costly, Foreign NAME, or indexes such as 230 232",
             self.0
         )
     }

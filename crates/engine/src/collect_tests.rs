@@ -43,7 +43,7 @@ pub enum CollectWarning {
         /// How far the pointer moved.
         moved: usize,
     },
-    /// The length of an object is no multiple of 8, so that the next one is
+    /// The length of an object is not a multiple of 8, so that the next one is
     /// not aligned as Windows asks for.
     Alignment {
         /// The object.
@@ -62,7 +62,7 @@ impl fmt::Display for CollectWarning {
                  the pointer was believed"
             ),
             Self::Alignment { object, length } => {
-                write!(f, "the length of object {object}, {length} bytes, is no multiple of 8")
+                write!(f, "the length of object {object}, {length} bytes, is not a multiple of 8")
             }
         }
     }
@@ -88,7 +88,7 @@ pub enum CollectFault {
         /// negative in the region before it.
         at: isize,
     },
-    /// The length is no multiple of 4.
+    /// The length is not a multiple of 4.
     OddLength {
         /// The length.
         length: usize,
@@ -134,7 +134,7 @@ impl fmt::Display for CollectFault {
                 write!(f, "the guard region was written to at offset {at} of the buffer")
             }
             Self::OddLength { length } => {
-                write!(f, "a length of {length} bytes is no multiple of 4")
+                write!(f, "a length of {length} bytes is not a multiple of 4")
             }
             Self::ObjectLengths { sum, bytes } => write!(
                 f,
@@ -361,7 +361,7 @@ pub(crate) fn check_objects(data: &[u8]) -> Result<u32, CollectFault> {
     Ok(found)
 }
 
-/// The first object with a length that is no multiple of 8, among sound objects.
+/// The first object with a length that is not a multiple of 8, among sound objects.
 fn check_alignment(data: &[u8]) -> Option<CollectWarning> {
     let mut rest = data;
     while let Ok(object) = PerfObject::parse(rest) {

@@ -35,7 +35,7 @@ pub enum SourceErrorKind {
     Changing,
     /// A recording has no further samples.
     EndOfData,
-    /// The source's answer is no performance data.
+    /// The source's answer is not performance data.
     Malformed,
     /// The samples do not belong together.
     Mismatch,
@@ -90,7 +90,7 @@ impl SourceError {
         matches!(self.kind, Deadline | Busy | Changing)
     }
 
-    /// Whether a recording came to its end, which is no failure.
+    /// Whether a recording came to its end, which is not a failure.
     #[must_use]
     pub fn is_end_of_data(&self) -> bool {
         self.kind == SourceErrorKind::EndOfData
@@ -125,7 +125,7 @@ pub enum ProviderError {
     /// The block would exceed its limit: what a Windows provider answers with
     /// `ERROR_MORE_DATA`.
     Full,
-    /// The provider wrote something that is no object.
+    /// The provider wrote something that is not an object.
     BadWrite(WriteError),
     /// Reading what the counters are made from failed.
     Io {

@@ -1,6 +1,6 @@
 //! Identities of instances, from one sample to the next.
 //!
-//! Names are no identity: fifty processes are called `svchost`, and the `#3` behind one depends
+//! A name is not an identity: fifty processes are called `svchost`, and the `#3` behind one depends
 //! on which others are alive. So
 //!
 //! * an instance of Process (230) is its process ID and start time (`ID

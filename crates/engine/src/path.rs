@@ -186,7 +186,7 @@ impl CounterPath {
     }
 }
 
-/// Why a text is no counter path, with the place.
+/// Why a text is not a counter path, with the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
     path: String,

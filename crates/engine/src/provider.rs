@@ -286,7 +286,7 @@ impl<'a> ObjectWriter<'a> {
     /// Adds whole objects as bytes. They are validated like everything else.
     ///
     /// # Errors
-    /// Where the bytes are no objects, or the block is full.
+    /// Where the bytes are not objects, or the block is full.
     pub fn raw_objects(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
         self.block.raw_objects(bytes)?;
         Ok(())

@@ -186,8 +186,8 @@ impl Query {
     /// Adds a path given as text.
     ///
     /// # Errors
-    /// A text that is no path; a machine, object or counter that does not exist, with the
-    /// nearest names. A missing instance is no error: it may come later.
+    /// A text that is not a path; a machine, object or counter that does not exist, with the
+    /// nearest names. A missing instance is not an error: it may come later.
     pub fn add(&mut self, path: &str) -> Result<PathId, QueryError> {
         self.add_path(path.parse()?)
     }

@@ -47,7 +47,7 @@ pub trait Source: Send {
     ///
     /// # Errors
     /// Where the objects cannot be found out; a later call tries again. An object that does
-    /// not exist is no error.
+    /// not exist is not an error.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError>;
 
     /// The names and help texts of one language. The ask carries the deadline.

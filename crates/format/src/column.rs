@@ -93,7 +93,7 @@ pub struct CounterPlan {
     pub name: TitleIndex,
     /// The counter type.
     pub counter_type: CounterType,
-    /// Where the data is; `None` where it is no number of 4 or 8 bytes.
+    /// Where the data is; `None` where it is not a number of 4 or 8 bytes.
     pub value: Option<Column>,
     /// `CounterSize` as the definition states it.
     pub size: u32,
@@ -189,7 +189,7 @@ impl CounterPlan {
     /// The raw number in one counter block.
     ///
     /// # Errors
-    /// Where the block does not hold it, the instance has no value of it, or it is no number.
+    /// Where the block does not hold it, the instance has no value of it, or it is not a number.
     #[inline]
     pub fn value(&self, block: CounterBlock<'_>) -> Result<u64, ValueError> {
         if self.is_absent(block) {

@@ -161,7 +161,7 @@ pub enum CookError {
     NoData,
     /// No formula is known for this type; the raw data is all there is.
     NoFormula,
-    /// The result is no finite number.
+    /// The result is not a finite number.
     NotFinite,
 }
 

@@ -128,7 +128,7 @@ pub struct Title {
     pub text: String,
 }
 
-/// Something in a list that is no pair; the pairs around it were kept.
+/// Something in a list that is not a pair; the pairs around it were kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TitleFault {
     /// Place among the list's strings, from 0.
@@ -141,7 +141,7 @@ pub struct TitleFault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TitleFaultKind {
-    /// A string where an index should be is no number; it was skipped.
+    /// A string where an index should be is not a number; it was skipped.
     NotAnIndex(String),
     /// The list ends behind an index.
     MissingText(TitleIndex),
@@ -149,7 +149,7 @@ pub enum TitleFaultKind {
     OddLength,
     /// The list does not end in a terminator.
     MissingTerminator,
-    /// The number of further strings that are no indexes. Their faults are counted and not kept.
+    /// The number of further strings that are not indexes. Their faults are counted and not kept.
     More(usize),
 }
 
@@ -158,7 +158,7 @@ impl fmt::Display for TitleFault {
         let at = self.string;
         match &self.kind {
             TitleFaultKind::NotAnIndex(text) => {
-                write!(f, "string {at}: {text:?} is no index and was skipped")
+                write!(f, "string {at}: {text:?} is not an index and was skipped")
             }
             TitleFaultKind::MissingText(index) => {
                 write!(f, "string {at}: index {index} has no text")
@@ -170,7 +170,7 @@ impl fmt::Display for TitleFault {
                 write!(f, "string {at}: the list has no terminator")
             }
             TitleFaultKind::More(count) => {
-                write!(f, "string {at}: {count} more are no indexes and were skipped")
+                write!(f, "string {at}: {count} more are not indexes and were skipped")
             }
         }
     }
@@ -181,11 +181,11 @@ impl fmt::Display for TitleFault {
 pub struct TitleList {
     /// The pairs, doubles and all, in the order of the list.
     pub titles: Vec<Title>,
-    /// What was no pair.
+    /// What was not a pair.
     pub faults: Vec<TitleFault>,
 }
 
-/// How many strings that are no index are kept as faults, and how much of each. A list
+/// How many strings that are not an index are kept as faults, and how much of each. A list
 /// without end may be made of nothing else.
 const STRAYS: usize = 64;
 const STRAY_LENGTH: usize = 64;
@@ -378,12 +378,12 @@ mod tests {
         assert_eq!(list.faults[63].string, 63);
         let more = &list.faults[64];
         assert_eq!((more.string, &more.kind), (64, &TitleFaultKind::More(strays + 1 - 64)));
-        assert_eq!(more.to_string(), "string 64: 9937 more are no indexes and were skipped");
+        assert_eq!(more.to_string(), "string 64: 9937 more are not indexes and were skipped");
         let kept: usize = list.faults.iter().map(|fault| fault.to_string().len()).sum();
         assert!(kept < 66 * 200, "{kept}");
         let long = self::list(&("y".repeat(10_000) + "\0"));
         assert_eq!(long.fault_count(), 1);
-        let words = format!("string 0: \"{}…\" is no index and was skipped", "y".repeat(64));
+        let words = format!("string 0: \"{}…\" is not an index and was skipped", "y".repeat(64));
         assert_eq!(long.faults[0].to_string(), words);
     }
 

@@ -316,7 +316,7 @@ impl ObjectWriting<'_, '_> {
     }
 
     /// Adds an instance whose counter block is given as bytes (without the
-    /// length field), for text and other data that is no number. Counters that
+    /// length field), for text and other data that is not a number. Counters that
     /// end behind the bytes have no value.
     ///
     /// # Errors

@@ -286,7 +286,7 @@ fn edge_case_06_the_size_is_the_definitions_not_the_types() {
         assert_eq!(sample(&bytes, 0).value, value);
         assert_eq!(u32::from(sample(&bytes, 0).value_size), size);
     }
-    // Other sizes are no numbers, and keep their bytes.
+    // Other sizes are not numbers, and keep their bytes.
     for size in [1, 2, 3, 5, 12, 16] {
         let template = single(2, &[spec(2, T::PERF_COUNTER_RAWCOUNT).size(size)]);
         let data: Vec<u8> = (1..=20).collect();
@@ -327,7 +327,7 @@ fn edge_case_07_a_step_backwards_and_a_wrap() {
     assert_eq!(cook_with(kind, same, Some(&old), &new), Ok(CookedValue::Float(32.0)));
     let (old, new) = (old.with_sizes(8, 8), new.with_sizes(8, 8));
     assert_eq!(cook_with(kind, same, Some(&old), &new), Err(CookError::WentBackwards));
-    // A reset is no wrap.
+    // A reset is not a wrap.
     let old = RawSample::new(1000, at(0)).with_sizes(4, 4);
     let new = RawSample::new(10, at(5)).with_sizes(4, 4);
     assert_eq!(cook_with(kind, same, Some(&old), &new), Err(CookError::WentBackwards));

@@ -212,7 +212,7 @@ fn names_that_do_not_fit_the_code_page_are_refused() {
     refused(WriteError::BadName, attempt(1252, NameRef::Utf16(&[0x41])));
     refused(WriteError::BadName, attempt(437, NameRef::Text("ä")));
 
-    // A NUL ends a name, so none can be inside; half a unit is no name either.
+    // A NUL ends a name, so none can be inside; half a unit is not a name either.
     refused(WriteError::BadName, attempt(0, NameRef::Text("a\0b")));
     refused(WriteError::BadName, attempt(0, NameRef::Utf16(&[0x41, 0])));
     refused(WriteError::BadName, attempt(0, NameRef::Bytes(&[0x41, 0, 0, 0])));

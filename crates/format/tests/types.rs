@@ -794,7 +794,7 @@ fn document_5_table() {
         let value_of = ours(name).unwrap();
         assert!(close(value_of, value), "{name}: {value_of} is not {value}");
     }
-    // Bases are no values of their own.
+    // Bases are not values of their own.
     for name in ["AverageBase", "CounterMultiBase", "RawBase", "SampleBase"] {
         assert!(listed.insert(name));
         assert_eq!(ours(name), Err(CookError::IsBase), "{name}");

@@ -31,7 +31,7 @@ pub fn fill(functions: &mut Functions) -> Result<(), RegisterError> {
 /// The names of the functions that a library exports.
 ///
 /// # Errors
-/// Where the file is no library, or cannot be read.
+/// Where the file is not a library, or cannot be read.
 pub fn exports(library: &Path) -> Result<Vec<String>, RegisterError> {
     let failed = |kind, what: &str, error: &dyn std::fmt::Display| {
         RegisterError::new(kind, format!("{} {what}: {error}", library.display()))
@@ -39,12 +39,12 @@ pub fn exports(library: &Path) -> Result<Vec<String>, RegisterError> {
     let io = |error: std::io::Error| failed(RegisterErrorKind::Io, "cannot be read", &error);
     // Opening a pipe would block.
     if !std::fs::metadata(library).map_err(io)?.is_file() {
-        let message = format!("{} is no file", library.display());
+        let message = format!("{} is not a file", library.display());
         return Err(RegisterError::new(RegisterErrorKind::Invalid, message));
     }
     let cache = ReadCache::new(File::open(library).map_err(io)?);
     let no_library =
-        |error: object::Error| failed(RegisterErrorKind::Invalid, "is no library", &error);
+        |error: object::Error| failed(RegisterErrorKind::Invalid, "is not a library", &error);
     let file = object::File::parse(&cache).map_err(no_library)?;
     let exports = file.exports().map_err(no_library)?;
     let mut names = Vec::new();
@@ -158,7 +158,7 @@ mod tests {
     fn file_that_is_no_library_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("x.so");
-        for (content, needle) in [("", "is no library"), ("#!/bin/sh", "is no library")] {
+        for (content, needle) in [("", "is not a library"), ("#!/bin/sh", "is not a library")] {
             std::fs::write(&file, content).unwrap();
             let error = exports(&file).unwrap_err().to_string();
             assert!(error.contains(needle), "{error}");

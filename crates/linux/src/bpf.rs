@@ -29,7 +29,7 @@
 //!   of branches.
 //! - **It is loaded at the third collection** of a session, since loading takes as long as some
 //!   eight readings of 600 processes. A refusal that could be foreseen (capabilities, kernel,
-//!   namespaces) is no fault; any other one is reported once.
+//!   namespaces) is not a fault; any other one is reported once.
 
 #[cfg(perfhive_bpf)]
 mod allowed;

@@ -68,7 +68,7 @@ impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cpu(number) => write!(f, "stat: the line of cpu{number} is damaged"),
-            Self::Line(name) => write!(f, "stat: {name} is no number"),
+            Self::Line(name) => write!(f, "stat: {name} is not a number"),
             Self::Cut => f.write_str("stat: ends in the middle of a line"),
         }
     }

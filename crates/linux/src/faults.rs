@@ -101,7 +101,7 @@ pub(crate) fn is_gone(error: Errno) -> bool {
     matches!(error, Errno::NOENT | Errno::SRCH)
 }
 
-/// A path or name, with what is no text in it replaced.
+/// A path or name, with what is not text in it replaced.
 pub(crate) struct Text<'a, T: ?Sized>(pub(crate) &'a T);
 
 impl fmt::Display for Text<'_, [u8]> {
@@ -151,7 +151,7 @@ pub(crate) fn numbers<const N: usize>(
             faults.object(format_args!("{}: {key} has no number", Text(file)));
         }
     }
-    // What is behind the last line end is no line: unless it was named already, it
+    // What is behind the last line end is not a line: unless it was named already, it
     // is not known what is missing.
     let rest = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     if !rest.is_empty() && !keys.iter().any(|key| is_line(rest, key)) {

@@ -490,7 +490,7 @@ mod tests {
     fn words_as_they_are_and_as_they_are_not() {
         let mut words = Words::new(b" 0 \t18446744073709551615 99999999999999999999 x7 0012\n 5");
         let all: Vec<_> = (0..7).map(|_| words.number()).collect();
-        // A value that is no number is skipped; an incomplete line does not count.
+        // A value that is not a number is skipped; an incomplete line does not count.
         let expected = [Some(0), Some(u64::MAX), Some(u64::MAX), None, Some(12), None, None];
         assert_eq!(all, expected);
         for text in ["", " ", "7", " \n\t"] {

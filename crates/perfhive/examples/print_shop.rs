@@ -123,7 +123,7 @@ impl Session for Till {
         }
         object.finish()?;
         if let Some(line) = bad {
-            out.fault(name, None, format_args!("{line:?} is no line of a shop's file"));
+            out.fault(name, None, format_args!("{line:?} is not a line of a shop's file"));
         }
         Ok(())
     }

@@ -68,7 +68,7 @@ pub type SharedCounters = CounterSource<Cached<Box<dyn Source>>>;
 /// ```
 ///
 /// # Errors
-/// A text that is no address; a source that cannot be read; two sources of one name.
+/// A text that is not an address; a source that cannot be read; two sources of one name.
 pub fn open(addresses: &[&str]) -> Result<DataSources, MeasureError> {
     let mut sources = DataSources::new();
     for address in addresses {
@@ -93,7 +93,7 @@ pub fn open(addresses: &[&str]) -> Result<DataSources, MeasureError> {
 /// ```
 ///
 /// # Errors
-/// A text that is no address; a source that cannot be read.
+/// A text that is not an address; a source that cannot be read.
 pub fn data_source(address: &str, options: &OpenOptions) -> Result<SharedCounters, MeasureError> {
     match address.parse() {
         Ok(address) if address == SourceAddress::local() => {

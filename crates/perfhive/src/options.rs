@@ -29,7 +29,7 @@ impl OpenOptions {
         self
     }
 
-    /// Sets the timeout of each request to a source that is no recording.
+    /// Sets the timeout of each request to a source that is not a recording.
     ///
     /// - On Windows a quarter of it is for the request as a whole, half for the search for the
     ///   providers that hang, which cost their own objects only, and a quarter for connecting to

@@ -133,7 +133,7 @@ impl SourceAddress {
         Self::of("local:", "")
     }
 
-    /// `registry://HOST`, another Windows machine. A host that is no name is refused when the
+    /// `registry://HOST`, another Windows machine. A host that is not a name is refused when the
     /// address is opened.
     #[must_use]
     pub fn registry(host: &str) -> Self {
@@ -190,7 +190,7 @@ impl FromStr for SourceAddress {
     }
 }
 
-/// A text that is no address.
+/// A text that is not an address.
 #[derive(Clone, Debug)]
 pub struct BadAddress {
     text: String,
@@ -200,7 +200,7 @@ pub struct BadAddress {
 
 impl fmt::Display for BadAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no source: expected ", self.text)?;
+        write!(f, "{:?} is not a source: expected ", self.text)?;
         // The scheme is known; only its syntax is shown.
         if let Some(scheme) = self.scheme {
             return write!(f, "{} {}", scheme.form, scheme.help);

@@ -99,7 +99,7 @@ impl SharedSource {
     /// ```
     ///
     /// # Errors
-    /// A text that is no address; a source that cannot be read.
+    /// A text that is not an address; a source that cannot be read.
     pub fn open(address: &str) -> Result<Self, SourceError> {
         match address.parse() {
             Ok(address) if address == SourceAddress::local() => Self::local(),
@@ -131,7 +131,7 @@ impl SharedSource {
     ///
     /// # Errors
     /// [`SourceErrorKind::NotFound`] for another machine where none can be reached by name; on
-    /// Windows a text that is no machine name; and as [`local`](Self::local).
+    /// Windows a text that is not a machine name; and as [`local`](Self::local).
     pub fn of_machine(name: &str) -> Result<Self, SourceError> {
         let bare = name.trim_start_matches('\\');
         let local = Self::local()?;

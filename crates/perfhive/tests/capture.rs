@@ -416,7 +416,7 @@ fn every_manifest_is_read_or_an_error() {
         let edited = whole.replacen(first, "pipe", 1);
         folder.edit("manifest.jsonl", |_| edited);
         let error = open(&folder.address()).err().unwrap().to_string();
-        assert!(error.contains("is no file"), "{error}");
+        assert!(error.contains("is not a file"), "{error}");
         std::fs::write(folder.0.join("manifest.jsonl"), &whole).unwrap();
     }
     // A path that is not a folder.

@@ -73,7 +73,7 @@ fn a_copy_of_a_machine_is_a_source() {
     conformance::source(|| Box::new(perfhive::Cached::new(open(&address).unwrap())));
     std::fs::remove_dir_all(&folder).unwrap();
     let message = open(&address).err().unwrap().to_string();
-    assert!(message.contains("is no folder; proc:FOLDER is a copy of a machine"), "{message}");
+    assert!(message.contains("is not a folder; proc:FOLDER is a copy of a machine"), "{message}");
     std::fs::create_dir(&folder).unwrap();
     let message = open(&address).err().unwrap().to_string();
     assert!(message.contains("has no folder proc; proc:FOLDER is"), "{message}");

@@ -28,7 +28,7 @@ pub fn read_block(path: impl AsRef<Path>) -> Result<Vec<u8>, SourceError> {
 
 /// The error of a pipe, a socket or a device.
 pub(crate) const NO_FILE: &str =
-    "is no regular file; write what it gives to a file first, and name that";
+    "is not a regular file; write what it gives to a file first, and name that";
 
 /// What a file of each kind is, for the error about a missing one.
 const BLOCK: &str = "a raw data block is what `perfhive capture FOLDER` writes for each answer, and \
@@ -99,7 +99,7 @@ fn no_such_file(path: &Path, kind_of_file: &str) -> String {
 }
 
 /// Reads a title list: the bytes of a `REG_MULTI_SZ`, or a text in UTF-8, or in UTF-16 with a
-/// byte order mark. Entries that are no titles are skipped and counted in the list's `faults`.
+/// byte order mark. Entries that are not titles are skipped and counted in the list's `faults`.
 ///
 /// # Errors
 /// Where the file cannot be read, or holds no title at all.

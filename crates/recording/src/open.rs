@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Title lists in `titles` are preferred to those of a capture.
 ///
 /// # Errors
-/// [`SourceErrorKind::Malformed`] where a file is no data block or a capture is damaged,
+/// [`SourceErrorKind::Malformed`] where a file is not a data block or a capture is damaged,
 /// [`SourceErrorKind::Mismatch`] where the files are not samples of one machine,
 /// [`SourceErrorKind::Denied`] or [`SourceErrorKind::Unavailable`] where a file cannot be read.
 pub fn open(
@@ -110,7 +110,7 @@ fn check(listed: &ListedFile) -> Result<(), SourceError> {
         Err(cause) => return Err(error(path, SourceErrorKind::Unavailable, cause)),
     };
     if !found.is_file() {
-        return Err(error(path, SourceErrorKind::Malformed, "is no file, as a capture's are"));
+        return Err(error(path, SourceErrorKind::Malformed, "is not a file, as a capture's are"));
     }
     if found.len() != listed.bytes {
         let message = format!(

@@ -50,7 +50,7 @@ impl ReplaySource {
     /// A source of one block a sample, in the order of time, each with a name for messages.
     ///
     /// # Errors
-    /// [`SourceErrorKind::Malformed`] where one is no data block,
+    /// [`SourceErrorKind::Malformed`] where one is not a data block,
     /// [`SourceErrorKind::Mismatch`] where they are not samples of one machine.
     pub fn new(
         name: &str,

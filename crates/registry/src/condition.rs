@@ -2,7 +2,7 @@
 //!
 //! Three things have a state. None of them asks a registry or reads a clock: events come in with the
 //! time, and the answer says what is to be done. Every call of a registry returns or times out, so a
-//! deadline of a caller is no event here.
+//! deadline of a caller is not an event here.
 //!
 //! # The whole, for a registry that has a second source ([`Whole`])
 //!

@@ -171,7 +171,7 @@ impl Failed {
             Self::Read(
                 error @ (ReadError::Code(_) | ReadError::NoTitles | ReadError::EndlessTitles),
             ) => error.explain(host).1,
-            Self::Parse(error) => format!("what it answers is no performance data: {error}"),
+            Self::Parse(error) => format!("what it answers is not performance data: {error}"),
         }
     }
 }

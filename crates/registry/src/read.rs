@@ -31,7 +31,7 @@ pub enum ReadError {
     Deadline,
     /// The call timed out.
     Hangs,
-    /// The value is no list of names.
+    /// The value is not a list of names.
     NoTitles,
     /// The list of names exceeds every real one.
     EndlessTitles,

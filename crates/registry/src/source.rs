@@ -157,7 +157,7 @@ impl RegistrySource {
         let (kind, message) = match failed {
             Failed::Read(error) => error.explain(self.registry.host()),
             Failed::Parse(error) => {
-                (SourceErrorKind::Malformed, format!("the answer is no performance data: {error}"))
+                (SourceErrorKind::Malformed, format!("the answer is not performance data: {error}"))
             }
         };
         SourceError::new(kind, &self.name, message)
@@ -354,7 +354,7 @@ impl Source for RegistrySource {
         }
         if let ObjectQuery::Indexes(list) = &request.objects {
             for name in list {
-                // An object that was never seen is no fault; damaged ones have their fault already.
+                // An object that was never seen is not a fault; damaged ones have their fault already.
                 if self.known.contains(*name)
                     && out.object(*name).is_none()
                     && !out.faults().iter().any(|fault| fault.object == Some(*name))

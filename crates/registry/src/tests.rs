@@ -164,7 +164,7 @@ impl PerfRegistry for Fake {
                             Ok(block) => Some(block),
                             Err(code) => return code,
                         },
-                        // An index without an object is no error.
+                        // An index without an object is not an error.
                         None if name.split(' ').all(|one| one.parse::<u32>().is_ok()) => {
                             Some(block("BOX", 1, &[]))
                         }
@@ -289,7 +289,7 @@ fn a_library_shows_the_users_language_and_takes_english() {
     assert_eq!(query.objects(None).unwrap(), ["Process"]);
 }
 
-/// Damages the lists of a language: texts that are no pairs.
+/// Damages the lists of a language: texts that are not pairs.
 fn damage(world: &mut World, language: &str) {
     let garbage: Vec<u8> = "no pairs\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
     for place in ["data", "nls", "text", language] {
@@ -346,7 +346,7 @@ fn of_700_languages_64_are_listed() {
     assert_eq!(catalogue.languages.len(), 64);
 }
 
-/// On another machine, a missing list of the user's language is no damage.
+/// On another machine, a missing list of the user's language is not damage.
 #[test]
 fn a_missing_list_of_the_users_language_is_damaged() {
     let fake = world();
@@ -438,7 +438,7 @@ fn a_new_counter_in_a_reply_outdates_the_catalogue_once() {
     let all = source.catalogue(&Ask::everything()).unwrap();
     assert_eq!(all.objects[0].counters.len(), 2);
     let second = all.generation;
-    // Known definitions in turn are no news.
+    // Known definitions in turn are not news.
     for names in [&[230, 6][..], &[230, 6, 142]] {
         fake.with(|world| world.data.insert("Global".into(), object(names, 3)));
         collect(&mut source, ObjectQuery::Global);

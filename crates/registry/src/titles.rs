@@ -93,7 +93,7 @@ pub(crate) fn load(
 /// The lists of names and of help texts of a language. Of several lists the first one counts.
 ///
 /// # Errors
-/// Where the names cannot be read. Missing help texts are no error.
+/// Where the names cannot be read. Missing help texts are not an error.
 pub fn raw(
     registry: &mut dyn PerfRegistry,
     language: &Language,

@@ -104,7 +104,7 @@ impl PerfRegistry for Watched {
                 return TIMEOUT;
             }
             let mut registry = (self.make)();
-            // Not part of the timeout: a machine that is not reached is no provider that hangs.
+            // Not part of the timeout: a machine that is not reached is not a provider that hangs.
             let code = registry.connect();
             if code != SUCCESS {
                 return code;

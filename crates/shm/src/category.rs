@@ -249,7 +249,7 @@ impl Category {
             return bad(format!("{:?} has no instances", declared.name));
         }
         if name.is_empty() || name.contains('\0') {
-            return bad(format!("{name:?} is no name of an instance"));
+            return bad(format!("{name:?} is not a name of an instance"));
         }
         if name.len() > declared.longest_name {
             let (length, most) = (name.len(), declared.longest_name);

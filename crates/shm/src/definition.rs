@@ -310,7 +310,7 @@ fn check_type(counter: &CounterDefinition) -> Result<(), PublishError> {
     let why = match base_type {
         _ if counter_type.is_base() => "a base comes with the counter it belongs to".to_string(),
         Some(base) => format!("{base} cannot be its base"),
-        None => "its values are no numbers".to_string(),
+        None => "its values are not numbers".to_string(),
     };
     let message = format!("counter {name:?} of type {counter_type} cannot be published: {why}");
     Err(PublishError::bad_definition(message))

@@ -37,7 +37,7 @@ pub struct InstanceValues {
 /// Decodes the bytes of a whole file, for tools; a broker reads files while they change.
 ///
 /// # Errors
-/// Where the bytes are no file of version 2 of the layout.
+/// Where the bytes are not a file of version 2 of the layout.
 pub fn decode(bytes: &[u8]) -> Result<FileContents, LayoutError> {
     let definition = Definition::parse(bytes, bytes.len() as u64)?;
     let mut contents = contents::Contents::default();

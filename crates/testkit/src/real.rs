@@ -40,7 +40,7 @@ pub fn root() -> Option<&'static Path> {
 /// said on standard error, where it is absent.
 ///
 /// # Panics
-/// Where the file is there and cannot be read: that is no reason to pass.
+/// Where the file is there and cannot be read: that is not a reason to pass.
 #[must_use]
 pub fn file(name: &str) -> Option<Vec<u8>> {
     let path = root()?.join(name);

@@ -257,7 +257,7 @@ zoo! {
     OpenLarge, CollectLarge, 0, |out| out.claim(&object(7000, 10_000), 1);
     /// Claims five objects for one.
     OpenCount, CollectCount, 0, |out| out.claim(&object(7100, 2), 5);
-    /// Writes bytes that are no object.
+    /// Writes bytes that are not an object.
     OpenGarbage, CollectGarbage, 0, |out| out.claim(&[0xff; 512], 1);
     /// An object that is zero bytes long.
     OpenZero, CollectZero, 0, |out| {

@@ -63,7 +63,7 @@ fn refused(what: &str, code: u32) -> RegisterError {
 fn service(name: &str) -> Result<String, RegisterError> {
     let bad = |c: char| c.is_control() || c == '\\' || c == '/' || c == '"';
     if name.trim().is_empty() || name.len() > 200 || name.contains(bad) {
-        let message = "is no name of a service: it must not be empty or contain \\, / or \"";
+        let message = "is not a name of a service: it must not be empty or contain \\, / or \"";
         return Err(invalid(format!("{name:?} {message}")));
     }
     Ok(format!(r"{SERVICES}\{name}"))

@@ -6,7 +6,7 @@
 //! 88 bytes beyond the announced size. This file undoes both. It does nothing unless `ntdll`
 //! exports `wine_get_version`, which no Windows does.
 //!
-//! In a later, fixed Wine nothing may be moved. Objects at the wrong place are no proof of the
+//! In a later, fixed Wine nothing may be moved. Objects at the wrong place are not proof of the
 //! fault: a reused buffer holds an earlier reply between header and objects. So a mark is written
 //! there before the call; if the mark is untouched afterwards, Wine has the fault.
 

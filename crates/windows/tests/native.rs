@@ -202,7 +202,7 @@ fn values_of_processors_and_system_equal_those_of_other_functions() {
 
     let system = rows(&snapshot, 2).remove(0).1;
     let processes = rows(&snapshot, 230);
-    assert_eq!(system[&248], processes.len() as u64 - 1, "_Total is no process");
+    assert_eq!(system[&248], processes.len() as u64 - 1, "_Total is not a process");
     assert_eq!(system[&250], processes.last().unwrap().1[&680]);
     let mut now = NO_TIME;
     // SAFETY: the structure lives beyond the call.

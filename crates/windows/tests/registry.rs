@@ -237,7 +237,7 @@ fn registrations_are_listed_and_changed_in_place() {
     assert!(english.names.titles.iter().any(|title| title.text == "Beekeeping"));
     assert!(english.help.titles.iter().any(|title| title.text == "Hives."));
 
-    // The same registration again is no change; other functions keep the indexes.
+    // The same registration again is not a change; other functions keep the indexes.
     let one = one.clone();
     assert_eq!(register("Bees").unwrap(), (one.clone(), Change::Unchanged));
     let bees = definition("PerfhiveBees");

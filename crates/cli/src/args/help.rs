@@ -142,7 +142,7 @@ Environment:
   NO_COLOR
        If set, nothing is coloured, unless --color says otherwise.
   COLUMNS
-       The width of text, if the output is no terminal."#;
+       The width of text, if the output is not a terminal."#;
 
 pub(super) const LIST: &str = r"Examples:
   perfhive list

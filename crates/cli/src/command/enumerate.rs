@@ -84,8 +84,8 @@ pub(super) fn query(
     }
 }
 
-/// The objects whose names are given as arguments, or the words that are no names. The shell may
-/// have split a name at its blanks: where an argument is no name, the longest run of words that is
+/// The objects whose names are given as arguments, or the words that are not names. The shell may
+/// have split a name at its blanks: where an argument is not a name, the longest run of words that is
 /// a name is taken each time.
 fn find_objects(
     arguments: &[String],

@@ -70,7 +70,7 @@ fn find(
             let instance = path.instance.as_ref().map(ToString::to_string);
             (path.object, instance, Some(path.counter))
         }
-        // A text that is no path may be the name of an object or counter.
+        // A text that is not a path may be the name of an object or counter.
         Err(error) => {
             let name = text.trim_matches('\\');
             if name.is_empty() || name.contains(['\\', '(']) {

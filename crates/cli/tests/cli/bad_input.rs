@@ -47,7 +47,7 @@ fn malformed_paths_are_usage_errors() {
     }
 }
 
-/// Backslashes and wildcards in the names of instances are no faults.
+/// Backslashes and wildcards in the names of instances are not faults.
 #[test]
 fn odd_instance_names_are_valid() {
     for path in
@@ -147,7 +147,7 @@ fn pipes_are_refused_as_files() {
         &["list", "-s", &good, "--titles", &pipe],
     ] {
         let line = perfhive(args).fails(3);
-        assert!(line.contains("pipe: is no regular file"), "{args:?} {line}");
+        assert!(line.contains("pipe: is not a regular file"), "{args:?} {line}");
     }
 }
 
@@ -161,7 +161,7 @@ fn workset_of_an_unknown_name_fails() {
         run(&["workset", "bahs"]).fails(1),
         "no process is called \"bahs\"; did you mean \"bash\"?"
     );
-    // _Total is no process.
+    // _Total is not a process.
     run(&["workset", "_Total"]).fails(1);
     // A process of unknown size is listed without a value.
     let run = run(&["workset", "quiet"]);
@@ -359,17 +359,17 @@ fn title_lists_with_faults() {
     let doubles = "2\nSystem\n\n248\nProcesses\n248\nTwice\n4\n\n24\nAvailable Bytes\n";
     assert_eq!(get("doubles.txt", doubles, r"\System\Processes").ok(), "4\n");
     assert_eq!(get("doubles.txt", doubles, r"\4\Available Bytes").ok(), "8589934592\n");
-    // An odd number of strings, and strings that are no index: a warning.
+    // An odd number of strings, and strings that are not an index: a warning.
     for (titles, says) in [
         ("2\nSystem\n248\nProcesses\n4", "index 4 has no text"),
-        ("2\nSystem\nstray\n248\nProcesses\n", "\"stray\" is no index"),
+        ("2\nSystem\nstray\n248\nProcesses\n", "\"stray\" is not an index"),
     ] {
         let run = get("odd.txt", titles, r"\System\Processes");
         assert_eq!((run.code, run.out.as_str()), (Some(0), "4\n"));
         let line = run.one_line();
         assert!(line.starts_with("warning: ") && line.contains(says), "{line}");
     }
-    // A file that is no title list.
+    // A file that is not a title list.
     for (name, titles) in [("empty.txt", ""), ("prose.txt", "no titles\nat all\n")] {
         let line = get(name, titles, r"\2\248").fails(3);
         assert!(line.contains("holds no title list"), "{line}");

@@ -348,7 +348,7 @@ fn watch_reports_a_pause_once() {
     assert_eq!(said("1848: crashed with"), 1, "{}", run.err);
     // The account has the failures.
     let rows = place.run(&["providers", "Gauges", "-n", "0", "--json"]).json();
-    // Pauses are no collections.
+    // Pauses are not collections.
     assert!(rows[0]["faults"].as_u64() >= Some(2), "{rows:?}");
     assert_eq!(rows[0]["collections"], rows[0]["faults"]);
 }

@@ -168,7 +168,7 @@ fn a_program_publishes_in_the_users_folder() {
         own(&mut command);
         finish(command.args(args))
     };
-    // A mean of no throws is no number; where much else goes on there may be none yet.
+    // A mean of no throws is not a number; where much else goes on there may be none yet.
     let eyes = loop {
         let path = r"\Dice(red)\Avg. Eyes/Throw";
         let rows = read(&["get", "--json", "-i", "0.3", path]).json();

@@ -90,7 +90,7 @@ fn get_for_people_and_for_scripts() {
     );
 }
 
-/// One sample does for a counter that is no rate: the first of the recording.
+/// One sample does for a counter that is not a rate: the first of the recording.
 #[test]
 fn get_takes_a_second_sample_only_for_rates() {
     let (Some(alone), Some(both)) = (

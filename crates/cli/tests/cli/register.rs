@@ -126,13 +126,13 @@ fn refused_registration_changes_nothing() {
         (vec!["register"], 2, "required"),
         (vec!["register", INI], 2, "--library FILE"),
         (vec!["register", INI, "-l", "/none/x.so"], 3, "/none/x.so cannot be read"),
-        (vec!["register", INI, "-l", INI], 2, "is no library"),
+        (vec!["register", INI, "-l", INI], 2, "is not a library"),
         (vec!["register", INI, "-l", library, "--collect", "X"], 2, "there are"),
         (vec!["register", "/none.ini", "-l", library], 3, "/none.ini: cannot be read"),
         (vec!["register", "/none.ini"], 3, "name the .ini or .man file that describes"),
         (vec!["register", "/"], 3, "name the .ini or .man file that describes"),
         (vec!["register", INI, "--list"], 2, "cannot be used"),
-        (vec!["register", INI, "--encoding", "x"], 2, "is no encoding"),
+        (vec!["register", INI, "--encoding", "x"], 2, "is not an encoding"),
         (vec!["register", &ini("[info]\nsymbolfile=x\n[text]\n"), "-l", library], 3, "drivername"),
     ] {
         let run = place.run(&args);

@@ -234,7 +234,7 @@ fn a_disabled_provider_is_told_as_that_and_enabled() {
     let query = ["query", key, "/v", "Disable Performance Counters"];
     let left = finish(Command::new("reg").args(query));
     assert_eq!(left.code, Some(1), "{}{}", left.out, left.err);
-    // Enabling again is no error; libraries without a registration are never disabled.
+    // Enabling again is not an error; libraries without a registration are never disabled.
     for name in ["PrintShop", "windows-native"] {
         let providers = perfhive(["providers", "--enable", name, "--json"]).json();
         assert_eq!(providers[0]["state"], "open", "{providers:?}");
@@ -318,7 +318,7 @@ fn list_get_and_enum_show_it() {
         r#"[(String("laser"), Number(3)), (String("star (24 pin)"), Number(0))]"#
     );
     assert_eq!(local(["get", "-b", r"\Print Shop(laser)\Pages Printed"]).ok(), "120\n");
-    // Nothing is printed in between, and the mean of no jobs is no number.
+    // Nothing is printed in between, and the mean of no jobs is not a number.
     let rate = local(["get", "-b", "-i", "0.05", r"\Print Shop(laser)\Pages/sec"]).ok();
     assert_eq!(rate, "0.0\n");
 
@@ -350,7 +350,7 @@ fn a_shop_without_its_file_costs_its_own_object_only() {
     std::fs::remove_file(&shop.file).unwrap();
     let list = local(["list"]).ok();
     assert!(!list.contains("Print Shop"), "{list}");
-    // It is registered, so that its name is no mistake.
+    // It is registered, so that its name is not a mistake.
     let line = local(["get", r"\Print Shop(laser)\Jobs Waiting"]).fails(3);
     assert!(line.contains("Print Shop") && line.contains("perfhive check PrintShop"), "{line}");
 }

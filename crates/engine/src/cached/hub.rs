@@ -273,7 +273,7 @@ impl<S: Source> Hub<S> {
                 object.counters.iter().map(|counter| counter.name).chain([object.name])
             });
             for index in indexes {
-                // An index without a name is no contradiction.
+                // An index without a name is not a contradiction.
                 let own_name = own_names.name(index);
                 same &= own_name.is_none() || own_name == names.name(index);
             }

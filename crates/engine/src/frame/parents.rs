@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Finds the parents that instances point to. The objects, and the instances of each parent
-/// object, are listed once, so that a lookup is no walk even in a hostile block.
+/// object, are listed once, so that a lookup is not a walk even in a hostile block.
 pub struct Parents<'a> {
     frame: &'a Arc<Frame>,
     places: Option<HashMap<TitleIndex, usize>>,

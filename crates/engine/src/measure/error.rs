@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MeasureError {
-    /// A text that is no sensor name.
+    /// A text that is not a sensor name.
     BadName(BadSensorName),
     /// No data source has the name.
     UnknownSource {

@@ -120,7 +120,7 @@ fn encode(part: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// A text that is no sensor name.
+/// A text that is not a sensor name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSensorName {
     text: String,
@@ -131,7 +131,7 @@ impl fmt::Display for BadSensorName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:?} is no sensor: {}; expected datasource/group/sensor or \
+            "{:?} is not a sensor: {}; expected datasource/group/sensor or \
              datasource/group/sensor#instance, with %25, %2F and %23 for %, / and # in a part",
             self.text, self.why
         )
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(parse("a/b/c#%23").unwrap().instance(), Some("#"));
         for bad in ["", "a/b", "a/b/c/d", "a//c", "a/b/%2", "a/b/%zz", "a/b/%FF", "a/b/c#d#e"] {
             let error = parse(bad).unwrap_err();
-            assert!(error.to_string().contains("is no sensor"), "{bad}");
+            assert!(error.to_string().contains("is not a sensor"), "{bad}");
         }
     }
 

@@ -191,7 +191,7 @@ impl NamePattern {
 }
 
 /// Writes a pattern with a caret before every character of `special`, and
-/// before a `*` that is no wildcard.
+/// before a `*` that is not a wildcard.
 pub(super) fn write_escaped(
     f: &mut fmt::Formatter<'_>,
     pattern: &NamePattern,

@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// The text is no path.
+    /// The text is not a path.
     Path(PathError),
     /// No source is known for the machine.
     UnknownMachine {
@@ -48,7 +48,7 @@ pub enum QueryError {
 }
 
 impl QueryError {
-    /// Whether this is the end of a recording, which is no failure.
+    /// Whether this is the end of a recording, which is not a failure.
     #[must_use]
     pub fn is_end_of_data(&self) -> bool {
         matches!(self, Self::Source(error) if error.is_end_of_data())

@@ -23,7 +23,7 @@ pub(crate) struct ObjectState {
 struct SampleLayout {
     identifier: Identifier,
     plans: Vec<CounterPlan>,
-    /// Places of the counters that are no bases, by name. Of several counters of one name it is
+    /// Places of the counters that are not bases, by name. Of several counters of one name it is
     /// the first.
     by_name: HashMap<TitleIndex, usize>,
 }

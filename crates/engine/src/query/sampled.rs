@@ -54,7 +54,7 @@ impl SampledCounter {
         origin: u64,
     ) -> Self {
         let raw = plan.sample(object, block).map_err(|error| match plan.formula {
-            // A type that is no number is the better reason than its size.
+            // A type that is not a number is the better reason than its size.
             Err(no_number) if plan.value.is_none() => NoValue::Cook(no_number),
             _ => NoValue::Data(error),
         });

@@ -68,7 +68,7 @@ impl Statistics {
         for sample in samples {
             match formula.apply(options, older, sample) {
                 Ok(value) => sum.add(value, weight(formula, options, older, sample)),
-                // The first sample of a type of two has no value, and is no failure.
+                // The first sample of a type of two has no value, and is not a failure.
                 Err(_) if older.is_none() && formula.samples() == 2 => {}
                 Err(error) => failure = error,
             }

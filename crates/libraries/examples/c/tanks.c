@@ -92,7 +92,7 @@ static void add_machine(const char *entry)
     machine->address.sin_family = AF_INET;
     if (sscanf(entry, "%31[^=]=%15[^:]:%u", machine->name, address, &port) != 3 ||
         inet_pton(AF_INET, address, &machine->address.sin_addr) != 1 || port > 65535) {
-        report(entry, "is no machine; write NAME=ADDRESS:PORT");
+        report(entry, "is not a machine; write NAME=ADDRESS:PORT");
         return;
     }
     machine->address.sin_port = htons((uint16_t)port);

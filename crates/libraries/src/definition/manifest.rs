@@ -64,7 +64,7 @@ pub fn parse_manifest(
     let options =
         ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(&text, options).map_err(|error| {
-        DefinitionError::new(file, Some(error.pos().row), format!("is no sound XML: {error}"))
+        DefinitionError::new(file, Some(error.pos().row), format!("is not sound XML: {error}"))
     })?;
     let mut reader = Reader {
         document: &document,
@@ -330,7 +330,10 @@ impl<'a> Reader<'a> {
         let id = id.ok_or_else(|| self.error(node, "<counter> has no id; add it"))?;
         let name = self.needed(node, "type")?.trim();
         let counter_type = counter_type(name).ok_or_else(|| {
-            self.error(node, format!("{name:?} is no counter type; perf_counter_rawcount is one"))
+            self.error(
+                node,
+                format!("{name:?} is not a counter type; perf_counter_rawcount is one"),
+            )
         })?;
         let mut one = DeclaredCounter::new(offset, id, counter_type);
         one.base = self.number(node, "baseID")?;

@@ -80,7 +80,7 @@ impl Symbols {
             return Err(format!("its value has more than {MAX_VALUE} characters"));
         }
         while let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
-            // The outer parentheses of `(A) + (B)` are no pair.
+            // The outer parentheses of `(A) + (B)` are not a pair.
             if inner.find(')') < inner.find('(') {
                 break;
             }
@@ -91,12 +91,12 @@ impl Symbols {
             let part = part.trim().trim_matches(|c| c == '(' || c == ')').trim();
             let value = match part.chars().next() {
                 Some(first) if first.is_ascii_digit() => number(part)
-                    .ok_or_else(|| format!("{part} is no number from 0 to {}", u32::MAX))?,
+                    .ok_or_else(|| format!("{part} is not a number from 0 to {}", u32::MAX))?,
                 Some(first) if first.is_alphabetic() || first == '_' => self
                     .get(part)
                     .map(|symbol| symbol.value)
                     .ok_or_else(|| format!("{part} is not defined above as a number"))?,
-                _ => return Err(format!("{text:?} is no number")),
+                _ => return Err(format!("{text:?} is not a number")),
             };
             sum = sum.checked_add(value).ok_or_else(|| format!("{text} is too large"))?;
         }

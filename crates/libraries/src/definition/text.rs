@@ -13,7 +13,7 @@ use std::str::FromStr;
 /// kilobytes.
 const LIMIT: u64 = 16 << 20;
 
-/// The way out where a file is no definition file.
+/// The way out where a file is not a definition file.
 const WANTED: &str = "name the .ini or .man file that describes the provider";
 
 /// Reads a whole file, unless it is too large or no file.
@@ -25,7 +25,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<u8>, DefinitionError> {
     };
     // Opening a pipe would block, so the kind is examined first.
     if !std::fs::metadata(file).map_err(failed)?.is_file() {
-        return Err(wrong(format!("is no file; {WANTED}")));
+        return Err(wrong(format!("is not a file; {WANTED}")));
     }
     let mut bytes = Vec::new();
     let opened = std::fs::File::open(file).map_err(failed)?;
@@ -47,7 +47,7 @@ pub struct UnknownEncoding(String);
 impl fmt::Display for UnknownEncoding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.0;
-        write!(f, "{name:?} is no encoding; utf-8, utf-16le, windows-1252 and 932 are")
+        write!(f, "{name:?} is not an encoding; utf-8, utf-16le, windows-1252 and 932 are")
     }
 }
 
@@ -158,7 +158,7 @@ fn strictly(
             let before = text.find('\u{fffd}').and_then(|at| text.get(..at)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
             let message = format!(
-                "is no {} text: something in this line is no character; say the encoding with \
+                "is no {} text: something in this line is not a character; say the encoding with \
                  --encoding, or save the file as UTF-8 or UTF-16",
                 encoding.name()
             );

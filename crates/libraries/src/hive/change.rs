@@ -217,7 +217,9 @@ fn check_functions(one: &Registration) -> Result<(), RegisterError> {
         return Err(invalid(format!("the path of the library of {name} is no UTF-8; rename it")));
     };
     if !one.library.is_absolute() {
-        return Err(invalid(format!("the library of {name}, {library:?}, is no absolute path")));
+        return Err(invalid(format!(
+            "the library of {name}, {library:?}, is not an absolute path"
+        )));
     }
     if one.collect.is_empty() {
         return Err(invalid(format!("{name} needs the name of a Collect function")));

@@ -34,14 +34,14 @@ pub(super) fn take(
     key: &str,
     texts: &[String],
 ) -> Result<(), String> {
-    let name = TitleIndex(key.parse().map_err(|_| format!("{key:?} is no index"))?);
+    let name = TitleIndex(key.parse().map_err(|_| format!("{key:?} is not an index"))?);
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     match texts.as_slice() {
         ["object", kind] => {
             let (_, instances) = Instances::NAMES
                 .iter()
                 .find(|(name, _)| name == kind)
-                .ok_or_else(|| format!("{kind:?} is no kind of instances"))?;
+                .ok_or_else(|| format!("{kind:?} is not a kind of instances"))?;
             let instances = *instances;
             declared.push(RegisteredObject { name, instances, counters: Vec::new() });
         }

@@ -135,7 +135,7 @@ impl Hive {
         if first != FIRST.as_bytes() {
             let shown = String::from_utf8_lossy(first.get(..40).unwrap_or(first)).into_owned();
             let message = format!(
-                "begins with {shown:?}, not with {FIRST:?}: it is no hive, or of another version; \
+                "begins with {shown:?}, not with {FIRST:?}: it is not a hive, or of another version; \
                  move it away, or use the perfhive that made it"
             );
             return (reader.hive, vec![HiveFault { line: 1, message }]);
@@ -210,7 +210,7 @@ impl Reader {
                 if too_many {
                     format!("there are more than {MAX_SERVICES} providers; {line} is left out")
                 } else {
-                    format!("{line} is no section of a hive; what follows it is left out")
+                    format!("{line} is not a section of a hive; what follows it is left out")
                 }
             })?;
             return Ok(());
@@ -253,7 +253,7 @@ impl Reader {
                     1 => TestLevel::All,
                     2 => TestLevel::Basic,
                     3 => TestLevel::None,
-                    other => return Err(format!("{other} is no test level; 1, 2 and 3 are")),
+                    other => return Err(format!("{other} is not a test level; 1, 2 and 3 are")),
                 });
             }
             _ => {}
@@ -268,7 +268,7 @@ impl Reader {
         value: &Value,
         list: impl Fn(&mut Titles) -> &mut BTreeMap<u32, String>,
     ) -> Result<(), String> {
-        let index = key.parse().map_err(|_| format!("{key:?} is no index"))?;
+        let index = key.parse().map_err(|_| format!("{key:?} is not an index"))?;
         let text = value.text()?;
         let titles = self.hive.languages.entry(language).or_default();
         if list(titles).contains_key(&index) {
@@ -391,7 +391,7 @@ impl Draft {
 
         let library = text("Library")?.ok_or_else(|| needed("Library"))?;
         if !library.starts_with('/') && !cfg!(windows) {
-            return Err(left_out(line, format!("Library {library:?} is no absolute path")));
+            return Err(left_out(line, format!("Library {library:?} is not an absolute path")));
         }
         let collect = text("Collect")?.ok_or_else(|| needed("Collect"))?;
         let mut one = Registration::new(&name, library, &collect);
@@ -400,7 +400,7 @@ impl Draft {
         for index in text("Object List")?.unwrap_or_default().split_whitespace() {
             let index = index
                 .parse()
-                .map_err(|_| left_out(line, format!("{index:?} in Object List is no index")))?;
+                .map_err(|_| left_out(line, format!("{index:?} in Object List is not an index")))?;
             one.objects.push(TitleIndex(index));
         }
         for (key, place) in [
@@ -419,7 +419,7 @@ impl Draft {
         if let Some(paths) = text("Read Files")? {
             one.reads = std::env::split_paths(&paths).collect();
             if let Some(bad) = one.reads.iter().find(|path| !path.is_absolute()) {
-                let message = format!("{bad:?} in Read Files is no absolute path");
+                let message = format!("{bad:?} in Read Files is not an absolute path");
                 return Err(left_out(line, message));
             }
         }

@@ -82,7 +82,7 @@ fn unquote(text: &str) -> Result<(String, &str), String> {
                     let code = Some(&digits).filter(|text| text.len() == 6);
                     let code = code.and_then(|text| u32::from_str_radix(text, 16).ok());
                     let c = code.and_then(char::from_u32).ok_or_else(|| {
-                        format!("\\u{digits} is no character; six hexadecimal digits are")
+                        format!("\\u{digits} is not a character; six hexadecimal digits are")
                     })?;
                     made.push(c);
                 }

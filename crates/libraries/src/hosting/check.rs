@@ -106,7 +106,7 @@ pub fn check(registration: &Registration, options: &Options) -> Verdict {
 /// Checks the library of a registration, and asks it for other machines too.
 #[must_use]
 pub fn check_with(registration: &Registration, options: &Options, machines: &[String]) -> Verdict {
-    // What `check` tries is no part of the account.
+    // What `check` tries is not part of the account.
     let options = Options { accounts: None, ..options.clone() };
     let registration = Arc::new(registration.clone());
     let state = LibraryState::new(registration, Default::default(), None, options, TestLevel::All);

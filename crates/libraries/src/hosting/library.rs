@@ -178,7 +178,7 @@ fn check_owner(shown: &impl std::fmt::Display, meta: &std::fs::Metadata) -> Resu
 /// pointer.
 unsafe fn function<F: Copy>(library: &Library, path: &Path, name: &str) -> Result<F, String> {
     let shown = path.display();
-    let symbol = CString::new(name).map_err(|_| format!("{name:?} is no name of a function"))?;
+    let symbol = CString::new(name).map_err(|_| format!("{name:?} is not a name of a function"))?;
     // SAFETY: as promised by the caller.
     let found = unsafe { library.get::<F>(symbol.as_bytes_with_nul()) };
     let found = found.map_err(|_| format!("{shown} has no function {name}"))?;

@@ -353,7 +353,7 @@ fn take(
         return Err(ProviderError::Failed(message));
     }
     if call.claim == NOTHING {
-        // Nothing to give is no failure, unless the library reports one.
+        // Nothing to give is not a failure, unless the library reports one.
         return if call.reports.is_empty() {
             Ok(())
         } else {

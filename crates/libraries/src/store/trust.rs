@@ -136,7 +136,7 @@ struct Walk {
 impl Walk {
     fn new(trust: Trust, path: &Path) -> Result<Self, Refusal> {
         if !path.is_absolute() {
-            return Err(Refusal::Kind { path: path.into(), what: "is no absolute path" });
+            return Err(Refusal::Kind { path: path.into(), what: "is not an absolute path" });
         }
         let mut walk = Self {
             trust,
@@ -246,7 +246,7 @@ impl Walk {
             FileType::RegularFile => {
                 Err(Refusal::Kind { path: self.path.clone(), what: "is a file, not a folder" })
             }
-            _ => Err(Refusal::Kind { path: self.path.clone(), what: "is no file" }),
+            _ => Err(Refusal::Kind { path: self.path.clone(), what: "is not a file" }),
         }
     }
 
@@ -270,7 +270,7 @@ impl Walk {
             return Err(Refusal::Writable { path: self.path.clone(), mode: stat.st_mode });
         }
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(Refusal::Kind { path: self.path.clone(), what: "is no file" });
+            return Err(Refusal::Kind { path: self.path.clone(), what: "is not a file" });
         }
         Ok(File::from(file))
     }

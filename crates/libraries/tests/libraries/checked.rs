@@ -102,12 +102,12 @@ fn content_without_a_value_for_any_reader_is_an_error() {
         ("100 10000", "its data ends at byte 65540"),
         ("100 FFFF0000", "its data ends at byte 4294901764"),
         ("96 400", "its data ends at byte 1028"),
-        ("96 3", "3 bytes are no number"),
+        ("96 3", "3 bytes are not a number"),
         ("92 40020500", "needs a base, and the next definition is none"),
         ("92 00080000", "no formula is known for its type 0x00080000"),
         ("92 20610500", "PerfTime or PerfFreq of PERF_OBJECT_TYPE is 0"),
         ("124 FFFF", "PERF_INSTANCE_DEFINITION.NameLength"),
-        ("128 D800", "is no text of code page 0"),
+        ("128 D800", "is not text of code page 0"),
         ("128 62", "instances 0 and 1 of object 50000 are both \"b\""),
     ] {
         let verdict = verdict(&folder, &format!("!puts {word}"));

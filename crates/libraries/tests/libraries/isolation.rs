@@ -449,7 +449,7 @@ fn missing_wrong_or_untrusted_host_program_is_reported() {
     let cases = [
         (Path::new("/bin/true"), "exit status 0"),
         (Path::new("/no/such/program"), "is not there"),
-        (Path::new("host"), "is no absolute path"),
+        (Path::new("host"), "is not an absolute path"),
         (&public, "may be written by others (mode 0777)"),
     ];
     for (program, expected) in cases {

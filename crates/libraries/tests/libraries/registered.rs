@@ -67,7 +67,7 @@ fn registrations_that_come_change_and_go_are_followed() {
     assert_eq!(titles.name(TitleIndex(60000)), None, "not one of its names");
     assert_eq!(instances(&mut broker, OBJECT), Some(2));
 
-    // The same again is no change: its process and its counts stay.
+    // The same again is not a change: its process and its counts stay.
     let generation = broker.catalogue(&Ask::nothing()).unwrap().generation;
     register(&news, vec![registration(&library, "good")]);
     assert_eq!(broker.catalogue(&Ask::nothing()).unwrap().generation, generation);

@@ -17,7 +17,7 @@ type Row = (&'static str, Option<usize>, &'static str, ProviderState);
 /// The text in the log; empty for no line.
 fn log_of(row: &Row) -> &'static str {
     match row.0 {
-        // Giving nothing is no failure: the reader gets a fault, the log no line.
+        // Giving nothing is not a failure: the reader gets a fault, the log no line.
         "has nothing" => "",
         "changes its counters" => "the counters of object 50000 are not those of before",
         _ => row.2,
@@ -33,7 +33,7 @@ const BAD: &[Row] = &[
     ("wrong object count", None, "3 objects were announced, 1 were found", Quarantined),
     ("wrong object length", None, "the objects' lengths add up to", Quarantined),
     ("object without length", None, "the objects' lengths add up to", Quarantined),
-    ("odd length", None, "is no multiple of 4", Quarantined),
+    ("odd length", None, "is not a multiple of 4", Quarantined),
     (
         "wrong instance length",
         None,

@@ -101,7 +101,7 @@ impl GroupReader {
         Ok(Self { dir, is_kernel, reader, path: Vec::new(), faults: Faults::default() })
     }
 
-    /// Reads a file of a group; `None` where the file is missing, which is no fault.
+    /// Reads a file of a group; `None` where the file is missing, which is not a fault.
     pub(super) fn read(&mut self, group: &mut Group, file: File) -> Option<&[u8]> {
         if group.absent & file.bit() != 0 {
             return None;

@@ -231,7 +231,7 @@ struct Damage {
 
 const DAMAGE: Damage = Damage { word: b"" };
 
-/// A word that this kernel lacks is no damage.
+/// A word that this kernel lacks is not damage.
 fn lines(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), Damage> {
     let (lines, cut) = whole_lines(text);
     let mut damage = if cut || text.is_empty() { Err(DAMAGE) } else { Ok(()) };

@@ -12,7 +12,7 @@ use std::ffi::CString;
 /// on where it ended.
 const REMEMBERED: usize = 256;
 
-/// Devices that are no disks, by the beginning of their names; a digit follows.
+/// Devices that are not disks, by the beginning of their names; a digit follows.
 /// They are made of other devices, of files or of memory, or their medium is
 /// changed.
 const NO_DISKS: [&[u8]; 11] =
@@ -46,7 +46,7 @@ pub(super) struct Device {
 pub(super) struct Sample {
     /// In 100 ns units after the start of the machine.
     pub(super) now: u64,
-    /// Whether devices that are no disks are wanted, too.
+    /// Whether devices that are not disks are wanted, too.
     pub(super) partitions: bool,
 }
 
@@ -279,7 +279,7 @@ fn disk_of(name: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Whether devices of this name are no disks.
+/// Whether devices of this name are not disks.
 fn is_no_disk(name: &[u8]) -> bool {
     let kind = NO_DISKS.iter().any(|kind| {
         let rest = name.strip_prefix(*kind);

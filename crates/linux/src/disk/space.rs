@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(error, Err(Refusal::System(Errno::NOENT)));
         assert_eq!(error.unwrap_err().fault(), None);
         assert_eq!(Refusal::System(Errno::IO).fault(), Some(Errno::IO));
-        // `/proc` is no disk.
+        // `/proc` is not a disk.
         assert_eq!(ask(&volume(c"/proc", (8, 1))), Err(Refusal::Covered));
     }
 

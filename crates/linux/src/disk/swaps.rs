@@ -49,7 +49,7 @@ impl Swaps {
                 (size, _) => {
                     let field = if size.is_none() { "Size" } else { "Used" };
                     let name = plain(name);
-                    let message = format_args!("swaps: {field} is no number");
+                    let message = format_args!("swaps: {field} is not a number");
                     faults.instance(Text(&name[..]), message);
                 }
             }

@@ -15,7 +15,7 @@ const MOST_BYTES: usize = 32 << 20;
 const MOST_FILES: usize = 1 << 18;
 
 /// Addresses from here on are the kernel's. The page listed there (calls at a fixed place, of old
-/// kernels) is no memory of the process.
+/// kernels) is not memory of the process.
 const KERNEL: u64 = 1 << 63;
 
 /// A file that a process has mapped.

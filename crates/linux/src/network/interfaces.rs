@@ -265,7 +265,7 @@ impl Link<'_> {
     }
 
     /// Reads an attribute. A missing attribute, and one that the driver does not
-    /// know, is no fault.
+    /// know, is not a fault.
     fn attribute<T>(&mut self, file: &str, value: fn(&[u8]) -> Option<T>) -> Option<T> {
         let error = match self.attributes.once_here(self.path.file(file)?) {
             Ok(()) => match value(self.attributes.text().trim_ascii()) {

@@ -113,7 +113,7 @@ impl SystemSession {
     }
 }
 
-/// The first numbers of a file. A missing file is no fault: some containers hide
+/// The first numbers of a file. A missing file is not a fault: some containers hide
 /// `sys`.
 fn words<const N: usize>(
     reader: &mut Reader,

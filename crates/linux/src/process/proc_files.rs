@@ -17,7 +17,7 @@ pub(super) struct Gone;
 pub(super) enum Outcome {
     /// It was read.
     Read,
-    /// Permissions refuse it, or this kernel does not have the file. That is no fault, and
+    /// Permissions refuse it, or this kernel does not have the file. That is not a fault, and
     /// another attempt soon is of no use.
     Refused,
     /// A fault, which was reported.

@@ -169,7 +169,7 @@ pub(crate) static ADDRESS_SPACE: Object = Object {
 };
 
 /// The mappings of each kind of space.
-const MAPPED: &str = "`PID/maps`: mappings of files that are no images, and shared ones";
+const MAPPED: &str = "`PID/maps`: mappings of files that are not images, and shared ones";
 const IMAGES: &str = "`PID/maps`: mappings of files of which something may be executed";
 const PRIVATE: &str = "`PID/maps`: private mappings without a file";
 
@@ -180,44 +180,44 @@ const SPACE_COUNTERS: &[Counter] = &[
         .from("the entry of `/proc`")
         .means("The number of the process. When the process has ended, another one may get it."),
     space(710, "Mapped Space No Access").from(MAPPED).means(
-        "Bytes of mapped files that are no images, and of shared memory, that may not be \
+        "Bytes of mapped files that are not images, and of shared memory, that may not be \
              touched.",
     ),
     space(712, "Mapped Space Read Only").from(MAPPED).means(
-        "Bytes of mapped files that are no images, and of shared memory, that may be read only.",
+        "Bytes of mapped files that are not images, and of shared memory, that may be read only.",
     ),
     space(714, "Mapped Space Read/Write").from(MAPPED).means(
-        "Bytes of mapped files that are no images, and of shared memory, that may be read and \
+        "Bytes of mapped files that are not images, and of shared memory, that may be read and \
              written.",
     ),
     space(716, "Mapped Space Write Copy")
         .from(MAPPED)
         .means(
-            "Bytes of mapped files that are no images, and of shared memory, of which the process \
+            "Bytes of mapped files that are not images, and of shared memory, of which the process \
              gets a copy of its own when it writes.",
         )
         .differs("Private mappings of a file, what was written already included."),
     space(718, "Mapped Space Executable")
         .from(MAPPED)
         .means(
-            "Bytes of mapped files that are no images, and of shared memory, that may be executed \
+            "Bytes of mapped files that are not images, and of shared memory, that may be executed \
              and not read.",
         )
-        .differs("Shared memory that is no file; a file that may be executed is an image."),
+        .differs("Shared memory that is not a file; a file that may be executed is an image."),
     space(720, "Mapped Space Exec Read Only")
         .from(MAPPED)
         .means(
-            "Bytes of mapped files that are no images, and of shared memory, that may be executed \
+            "Bytes of mapped files that are not images, and of shared memory, that may be executed \
              and read.",
         )
-        .differs("Shared memory that is no file; a file that may be executed is an image."),
+        .differs("Shared memory that is not a file; a file that may be executed is an image."),
     space(722, "Mapped Space Exec Read/Write")
         .from(MAPPED)
         .means(
-            "Bytes of mapped files that are no images, and of shared memory, that may be \
+            "Bytes of mapped files that are not images, and of shared memory, that may be \
              executed, read and written.",
         )
-        .differs("Shared memory that is no file; a file that may be executed is an image."),
+        .differs("Shared memory that is not a file; a file that may be executed is an image."),
     space(726, "Reserved Space No Access")
         .from("`PID/maps`: private mappings without a file, `---`")
         .means(
@@ -320,7 +320,7 @@ const SPACE_COUNTERS: &[Counter] = &[
 
 const NO_RESERVE: &str = "A reservation has no protection on Linux but that it may not be touched: see \
     Reserved Space No Access.";
-const NO_COPY: &str = "Memory without a file is no copy of anything; that a child still shares it with \
+const NO_COPY: &str = "Memory without a file is not a copy of anything; that a child still shares it with \
     its parent is not seen in the maps.";
 const NO_LIMIT: &str = "Linux does not report how large an address space may become: that depends on the processor, \
      the kernel and the program.";

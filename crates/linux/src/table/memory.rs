@@ -129,7 +129,7 @@ const COUNTERS: &[Counter] = &[
         .unit("bytes")
         .from("`meminfo`: `MemFree`")
         .means(
-            "Memory that holds nothing at all, in bytes. A low value is no sign of shortage: see \
+            "Memory that holds nothing at all, in bytes. A low value is not a sign of shortage: see \
              Available Bytes.",
         ),
     Counter::new(1678, 1679, "Modified Page List Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)

@@ -216,7 +216,7 @@ fn counters_that_no_group_has_are_left_out() {
     group_file(&tree, "/old", "pids.max", "max\n");
     let look = Look::at(&tree.frozen(), &ALL, &extra());
     let inode = std::fs::metadata(folder(&tree, "/old")).unwrap().ino();
-    // No limit is no value.
+    // No limit is not a value.
     let mut values = some(&[(6, 10), (142, 10), (144, 0), (ID, inode)]);
     // The root alone can tell its processes.
     values.push((248, None));

@@ -256,8 +256,8 @@ fn damaged_lines_are_faults_and_other_disks_keep_values() {
     assert_eq!(look.names(PAGING), ["/c", "_Total"]);
     let faults = look.fault_texts();
     assert_eq!(faults.len(), 3, "{faults:?}");
-    assert!(faults.contains(&"700//a: swaps: Size is no number".to_string()), "{faults:?}");
-    assert!(faults.contains(&"700//b: swaps: Used is no number".to_string()), "{faults:?}");
+    assert!(faults.contains(&"700//a: swaps: Size is not a number".to_string()), "{faults:?}");
+    assert!(faults.contains(&"700//b: swaps: Used is not a number".to_string()), "{faults:?}");
 
     for file in ["diskstats", "self/mountinfo", "swaps"] {
         tree.file(file, "");

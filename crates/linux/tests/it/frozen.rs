@@ -134,7 +134,7 @@ fn a_damaged_system_file_is_a_fault_and_loses_its_own_counters_only() {
     assert_eq!(
         look.fault_texts(),
         [
-            "2/: stat: ctxt is no number",
+            "2/: stat: ctxt is not a number",
             "2/: stat: ends in the middle of a line",
             "2/: loadavg: not understood",
             "238/1: stat: the line of cpu1 is damaged",
@@ -242,7 +242,7 @@ fn handle_count_is_counted_where_the_kernel_does_not_tell_it() {
     tree.file("20/fd/0", "");
     tree.file("self/fd/0", "");
     let look = Look::at(&tree.root(), &[PROCESS], &[(PROCESS, 952)]);
-    // The size of a folder outside of procfs is no count, as before Linux 6.2.
+    // The size of a folder outside of procfs is not a count, as before Linux 6.2.
     assert_eq!(look.value(PROCESS, "twenty", 952), Some(1));
     assert_eq!(look.value(PROCESS, "twenty", 1412), Some(30));
     assert_eq!(look.fault_texts(), nothing());

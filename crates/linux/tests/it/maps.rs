@@ -286,7 +286,7 @@ fn sixty_five_thousand_mappings() {
     let look = Look::at(&tree.root(), &[IMAGE, SPACE], &[]);
     assert_eq!(look.fault_texts(), Vec::<String>::new());
     assert_eq!(look.names(IMAGE).len(), 13_000);
-    // 52000 that are no multiples of five, and the first.
+    // 52000 that are not multiples of five, and the first.
     assert_eq!(look.value(IMAGE, "0.so", 106_000), Some(52_001));
     assert_eq!(look.value(IMAGE, "64995.so", 798), Some(0x1000));
     assert_eq!(look.value(SPACE, "prog", 106_000), Some(65_000));
@@ -453,7 +453,7 @@ fn pmap_says_the_same() {
     let space = look.object(SPACE).instances().find(is_it).unwrap();
     let value = |counter| look.value_of(SPACE, space, counter).unwrap();
     let sum: u64 = (710..=774).step_by(2).filter_map(|c| look.value_of(SPACE, space, c)).sum();
-    // pmap counts the page of the kernel, which is no memory of the process.
+    // pmap counts the page of the kernel, which is not memory of the process.
     let own = if text.contains("ffffffffff600000") { words[0] - 4 } else { words[0] };
     assert_eq!(sum, own * 1024, "{text}");
     assert_eq!(value(MEMORY[0]), words[1] * 1024, "{text}");

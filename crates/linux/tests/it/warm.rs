@@ -82,12 +82,9 @@ fn a_warm_collection_allocates_nothing() {
             for _ in 0..3 {
                 machine.collect(&request, &wanted);
             }
-            // A new process elsewhere may lengthen a list.
-            let least = (0..10)
-                .map(|_| count(|| machine.collect(&request, &wanted)).1.count)
-                .min()
-                .unwrap();
-            assert_eq!(least, 0, "{objects:?}");
+            // A new process elsewhere may lengthen a list, and other tests start many.
+            let mut counts = (0..200).map(|_| count(|| machine.collect(&request, &wanted)).1.count);
+            assert!(counts.any(|count| count == 0), "{objects:?}");
         }
 
         // Everything from memory maps, of a frozen machine.

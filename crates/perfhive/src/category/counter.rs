@@ -40,7 +40,7 @@ impl PerformanceCounter {
     /// category without instances. A name is in any language, without regard to case; or it is
     /// a title index as text.
     ///
-    /// Nothing is sampled yet. A missing instance is no error: it may come later.
+    /// Nothing is sampled yet. A missing instance is not an error: it may come later.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::PerformanceCounter;
@@ -225,7 +225,7 @@ impl PerformanceCounter {
     ///
     /// # Errors
     /// As [`next_sample`](Self::next_sample); [`NoValue::CounterMissing`] for a
-    /// counter that is no text.
+    /// counter that is not text.
     pub fn next_text(&mut self) -> Result<String, NoValue> {
         let sampled = self.take()?;
         sampled.text().map(str::to_string).ok_or(NoValue::CounterMissing)

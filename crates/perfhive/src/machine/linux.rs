@@ -30,7 +30,7 @@ pub(crate) fn open_proc(address: &SourceAddress, options: &OpenOptions) -> Opene
         return this_machine(address, options, ReaderChoice::Proc);
     };
     if !folder.join("proc").is_dir() {
-        let what = if folder.is_dir() { "has no folder proc" } else { "is no folder" };
+        let what = if folder.is_dir() { "has no folder proc" } else { "is not a folder" };
         let shown = folder.display();
         let form = "proc:FOLDER is a copy of a machine, a folder with its proc and sys";
         return Err(unavailable(address, format_args!("{shown} {what}; {form}")));

@@ -188,7 +188,7 @@ fn with_damaged_english_names_a_search_uses_another_language() {
     assert_eq!(&*answer.faults()[0].provider, "Broken");
 }
 
-/// Every machine has English names; an empty list of another language is no damage.
+/// Every machine has English names; an empty list of another language is not damage.
 #[test]
 fn an_empty_list_of_english_names_is_a_damaged_one() {
     for nothing in [&[][..], &[0; 4]] {

@@ -9,7 +9,7 @@ use crate::os::Owner;
 use perfhive_format::{CounterType, DetailLevel};
 use std::fmt;
 
-/// Why a file is no readable file of counters.
+/// Why a file is not a readable file of counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayoutError {
     what: String,
@@ -207,7 +207,7 @@ impl Definition {
             fields.within(header::NAME_SIZE, "length of names", shortest..=LONGEST_NAME)?;
         let values_size = fields.within(header::VALUES_SIZE, "length of values", 8..=LARGEST)?;
         if !name_size.is_multiple_of(8) || !values_size.is_multiple_of(8) {
-            return Err(LayoutError::at(header::NAME_SIZE, "lengths that are no multiple of 8"));
+            return Err(LayoutError::at(header::NAME_SIZE, "lengths that are not a multiple of 8"));
         }
         // Products of numbers below 2^25 only.
         let slots_end = live_at.saturating_add(LIVE + slots * SLOT);
@@ -268,7 +268,7 @@ impl Definition {
             let flags = fields.u32(at + entry::FLAGS)?;
             let nanoseconds = flags & NANOSECONDS != 0;
             if nanoseconds && nanoseconds_per_tick(counter_type).is_none() {
-                let what = format!("nanoseconds for type {counter_type}, which is no timer");
+                let what = format!("nanoseconds for type {counter_type}, which is not a timer");
                 return Err(LayoutError::at(at + entry::FLAGS, what));
             }
             counters.push(Counter {

@@ -363,7 +363,7 @@ fn categories_that_stay_allocate_nothing() {
             other.unwrap()
         })
         .collect();
-    // A second one of the name, which is left out, and a file that is no category.
+    // A second one of the name, which is left out, and a file that is not a category.
     let second = Category::builder("Category 3").counter(CounterDefinition::new("Other", COUNT));
     let second = second.folder(folder.path()).publish().unwrap();
     collect();

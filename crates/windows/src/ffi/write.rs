@@ -96,7 +96,7 @@ impl Key {
         if code == SUCCESS { Ok(()) } else { Err(code) }
     }
 
-    /// Removes a value; a missing one is no error.
+    /// Removes a value; a missing one is not an error.
     ///
     /// # Errors
     /// The code of `RegDeleteValueW`.
@@ -109,7 +109,7 @@ impl Key {
         }
     }
 
-    /// Removes a key below this one with all its contents; a missing one is no error.
+    /// Removes a key below this one with all its contents; a missing one is not an error.
     ///
     /// # Errors
     /// The code of `RegDeleteTreeW`.

@@ -227,7 +227,7 @@ impl<'a> Processes<'a> {
         let start = fields.word(60, 64).checked_sub(self.address)?;
         let start = usize::try_from(start).ok()?;
         let name = self.bytes.get(start..start.checked_add(length)?)?;
-        // An odd byte at the end is no half of a character.
+        // An odd byte at the end is not half of a character.
         let (units, _) = name.as_chunks::<2>();
         let end = units.iter().position(|unit| *unit == [0, 0]).unwrap_or(units.len());
         name.get(..2 * end)

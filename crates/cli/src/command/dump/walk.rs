@@ -67,7 +67,7 @@ pub(super) struct Walk<'a> {
 pub(super) struct Findings {
     /// The damages, in words.
     pub(super) damages: Vec<String>,
-    /// Counters that lie outside their counter block, which is no damage.
+    /// Counters that lie outside their counter block, which is not damage.
     pub(super) valueless: usize,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Walk<'a> {
             self.expect(*error);
         }
         self.header(sink);
-        // A block in the other byte order, or data that is no block, is only its
+        // A block in the other byte order, or data that is not a block, is only its
         // header.
         let hopeless = verdict.is_err_and(|error| {
             matches!(error.kind, ParseErrorKind::BadSignature | ParseErrorKind::BigEndian)
@@ -111,7 +111,8 @@ impl<'a> Walk<'a> {
         };
         self.place = ItemAddress::default();
         if end < self.bytes.len() {
-            let what = if hopeless { "that are no data block" } else { "behind the last object" };
+            let what =
+                if hopeless { "that are not a data block" } else { "behind the last object" };
             self.plain(end, self.bytes.len(), what, sink);
         }
         // Damages that no item covered.

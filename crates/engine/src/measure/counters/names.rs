@@ -23,7 +23,7 @@ pub(super) fn instance_name(sample: &ObjectSample, place: usize) -> String {
 
 /// Whether an instance is the sum over all others. Its parent, if it has one, is called
 /// `_Total` too: the sum over one parent's instances does not count. An instance with a number
-/// of its own is no sum, whatever its name.
+/// of its own is not a sum, whatever its name.
 fn is_total(identity: Option<&Identity>, label: &InstanceLabel) -> bool {
     const TOTAL: &str = "_Total";
     let is_first = match identity {

@@ -54,7 +54,7 @@ fn every_oddity_that_profile_functions_let_pass() {
         assert_eq!(names(&read)[0], (7, 2, "Größe"));
         assert_eq!(read.warnings, []);
     }
-    // Half a character of UTF-16 is no text.
+    // Half a character of UTF-16 is not text.
     let odd = marked(&[0xff, 0xfe], &little[..little.len() - 1]);
     assert!(parse_with(&odd, HEADER).is_err());
 }

@@ -77,7 +77,7 @@ fn errors_name_their_line() {
     let with =
         |from: &str, to: &str| parse(&MANIFEST.replacen(from, to, 1)).unwrap_err().to_string();
     for (from, to, place, needle) in [
-        ("<counters ", "<counter ", "x.man:", "no sound XML"),
+        ("<counters ", "<counter ", "x.man:", "not sound XML"),
         ("guid=\"{2}\"", "", "x.man:7:", "no guid"),
         ("globalAggregate", "some", "x.man:7:", "multipleAggregate"),
         ("name=\"Waves\"", "", "x.man:7:", "no name"),

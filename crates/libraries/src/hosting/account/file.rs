@@ -155,7 +155,7 @@ fn mine_alone(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Checks that a file or folder is no link. On Windows it inherits its access rights from
+/// Checks that a file or folder is not a link. On Windows it inherits its access rights from
 /// the user's folder.
 #[cfg(windows)]
 fn owned(path: &Path, meta: &Metadata) -> io::Result<()> {

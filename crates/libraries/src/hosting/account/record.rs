@@ -165,7 +165,7 @@ impl Record {
         text
     }
 
-    /// The record that the bytes of a file hold; `None` where they are no account, or
+    /// The record that the bytes of a file hold; `None` where they are not an account, or
     /// damaged.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.len() > MOST {

@@ -93,7 +93,7 @@ fn counter_fault(
         return None;
     }
     if plan.value.is_none() {
-        return loses(format!("{} bytes are no number: the size is 4 or 8", plan.size));
+        return loses(format!("{} bytes are not a number: the size is 4 or 8", plan.size));
     }
     if plan.base == BaseColumn::Missing {
         return loses(format!(
@@ -160,7 +160,7 @@ fn name_fault(object: PerfObject<'_>) -> Option<String> {
         let text = of.to_text();
         if text.contains(char::REPLACEMENT_CHARACTER) {
             return Some(format!(
-                "the name of instance {place} of object {name}, \"{text}\", is no text of code \
+                "the name of instance {place} of object {name}, \"{text}\", is not text of code \
                  page {}",
                 of.code_page()
             ));

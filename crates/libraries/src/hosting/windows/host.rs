@@ -70,7 +70,7 @@ fn pipes() -> Option<(File, File)> {
     let pipe = |number: &str| {
         let handle = number.parse::<usize>().ok().filter(|number| *number != 0)? as RawHandle;
         // SAFETY: an invalid handle is refused, here and by every call that uses it; a handle
-        // that is no pipe is not taken.
+        // that is not a pipe is not taken.
         unsafe {
             if GetFileType(handle) != FILE_TYPE_PIPE {
                 return None;

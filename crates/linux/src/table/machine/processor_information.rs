@@ -223,7 +223,7 @@ const ABSENT: &[Absent] = &[
         100_210,
         "Parking Status",
         T::PERF_COUNTER_RAWCOUNT,
-        "Linux parks no processors: a processor that is off is no instance.",
+        "Linux parks no processors: a processor that is off is not an instance.",
     ),
     absent(
         100_212,

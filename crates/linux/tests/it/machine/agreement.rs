@@ -302,7 +302,7 @@ fn load_on_one_processor_shows_on_that_processor() {
                 return Err(format!("{what}: {seen}, and the load is {least}"));
             }
         }
-        // Low priority is no priority time.
+        // Low priority is not a priority time.
         let (busy, priority) = (of(INFORMATION, &name, 6), of(INFORMATION, &name, 100_202));
         let nice = of(INFORMATION, &name, 100_236);
         if (busy - nice - priority).abs() > 1e-6 {

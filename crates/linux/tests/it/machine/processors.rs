@@ -226,7 +226,7 @@ fn cpufreq_files_fill_frequencies_on_request() {
     assert_eq!(of("_Total"), [Some(1350), Some(37)]);
     // Not asked for, not there.
     assert_eq!(defined(&machine.look(&[INFORMATION], &[]), INFORMATION).len(), 11);
-    // One frequency is unknown, which is no fault; so is its maximum.
+    // One frequency is unknown, which is not a fault; so is its maximum.
     tree.sys(&path(0, "scaling_cur_freq"), "<unknown>\n");
     let look = machine.look(&[INFORMATION], &extra);
     let of = |name| [100_206, 100_208].map(|counter| look.value(INFORMATION, name, counter));
@@ -260,7 +260,7 @@ fn stat_and_loadavg_fill_load_and_queue_counters() {
     let look = Look::at(&tree.frozen(), &[SYSTEM], &[]);
     assert_eq!(look.single(SYSTEM, 100_012), Some(2));
     assert_eq!(look.single(SYSTEM, 100_014), Some(7));
-    assert_eq!(look.fault_texts(), ["2/: stat: processes is no number"]);
+    assert_eq!(look.fault_texts(), ["2/: stat: processes is not a number"]);
 }
 
 #[test]

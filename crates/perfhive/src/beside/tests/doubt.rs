@@ -203,7 +203,7 @@ fn no_name_is_served_before_the_first_source_answered() {
         let mut parts = parts(has_it, Mood::Late);
         assert!(parts.served().is_empty());
         let error = parts.source.catalogue(&Ask::nothing()).unwrap_err();
-        assert_eq!(error.kind(), SourceErrorKind::Deadline, "half of it is no answer");
+        assert_eq!(error.kind(), SourceErrorKind::Deadline, "half of it is not an answer");
         assert!(
             parts.source.titles(LanguageId::ENGLISH, &Ask::nothing()).is_err(),
             "nor half of the names"
