@@ -84,7 +84,7 @@ fn errors_name_their_line() {
         ("id=\"1\"", "", "x.man:10:", "no id"),
         ("id=\"1\"", "id=\"4\"", "x.man:12:", "twice"),
         ("id=\"1\"", "id=\"one\"", "x.man:10:", "a number"),
-        ("perf_raw_base", "perf_base", "x.man:12:", "no counter type"),
+        ("perf_raw_base", "perf_base", "x.man:12:", "not a counter type"),
         ("baseID=\"4\"", "baseID=\"9\"", "x.man:13:", "baseID is 9"),
         ("\"-3\"", "\"-30\"", "x.man:10:", "-10 to 10"),
         ("\"advanced\"", "\"high\"", "x.man:13:", "detailLevel"),
