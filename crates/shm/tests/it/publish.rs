@@ -266,7 +266,7 @@ fn invalid_definitions_are_refused() {
     assert!(error(base().counters([count("a"), count("A")])).contains("two counters"));
     assert!(error(base().counter(count(" "))).contains("expected text"));
     let text = CounterDefinition::new("t", T::PERF_COUNTER_TEXT);
-    assert!(error(base().counter(text)).contains("no numbers"));
+    assert!(error(base().counter(text)).contains("not numbers"));
     let based = count("x").base_type(T::PERF_RAW_BASE);
     assert!(error(base().counter(based)).contains("cannot be its base"));
     assert!(error(base().counter(count("a")).instances(70_000)).contains("1 to 65536"));
