@@ -748,7 +748,13 @@ impl ProbeContext for DiceProbe {
                 error,
             ))),
         };
-        out.push(SensorReading { asked: 0, slot: Arc::clone(&self.slot), value, raw: None });
+        out.push(SensorReading {
+            asked: 0,
+            slot: Arc::clone(&self.slot),
+            value,
+            raw: None,
+            before: None,
+        });
     }
 }
 

@@ -123,6 +123,32 @@ fn shared_data_within_the_limit_has_its_age_in_the_record_and_among_the_anomalie
 }
 
 #[test]
+fn a_section_has_the_differences_of_its_own_work() {
+    let machine = Arc::new(Machine::default());
+    let cache = cache(&machine);
+    let mut context = context(&cache, "w0", MeasurementOptions::new());
+    let mut readings = Readings::new();
+    for work in [3, 40] {
+        machine.works(1000, 100);
+        let done = context.section(&mut readings, || {
+            machine.works(work, 5);
+            collect(&mut cache.clone());
+            "done"
+        });
+        assert_eq!(done.unwrap(), "done");
+        machine.works(1000, 100);
+        let [reading] = &readings.iter().collect::<Vec<_>>()[..] else { panic!("one sensor") };
+        assert_eq!(reading.difference(), Some(work));
+        assert_eq!(reading.before.map(|before| before + work), reading.raw);
+    }
+    // A gauge that shrank has both ends and no difference.
+    context.section(&mut readings, || machine.work.store(1, Ordering::Relaxed)).unwrap();
+    let reading = readings.iter().next().unwrap();
+    assert_eq!((reading.raw, reading.difference()), (Some(1), None));
+    assert!(reading.before > reading.raw);
+}
+
+#[test]
 fn an_instance_that_is_younger_than_the_kept_data_is_found() {
     let machine = Arc::new(Machine::default());
     let cache = cache(&machine);

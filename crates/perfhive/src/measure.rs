@@ -5,12 +5,13 @@
 //! clocks of this machine beside it.
 //!
 //! ```ignore-windows,ignore-macos
-//! use perfhive::measure::{self, MeasurementContext, MeasurementOptions, Readings};
+//! use perfhive::measure::{self, MeasurementContext, MeasurementOptions, Readings, SensorName};
 //!
 //! let mut sources = measure::open(&["local:"])?;
 //! let names = [
-//!     "linux.procfs/System/Context Switches%2Fsec".parse()?,
-//!     format!("linux.procfs/Process/Working Set#{}", std::process::id()).parse()?,
+//!     SensorName::new("linux.procfs", "System", "Context Switches/sec"),
+//!     SensorName::new("linux.procfs", "Process", "Working Set")
+//!         .with_instance(&std::process::id().to_string()),
 //! ];
 //! let options = MeasurementOptions::new().time(measure::ProcessCpuTime);
 //! let mut context = MeasurementContext::with_options(&mut sources, &names, options)?;

@@ -181,7 +181,10 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
                 Ok(self.decisions != decisions)
             }
             Err(error) => {
-                self.failed(&error);
+                // The error may be that of a deadline that passed between two tries.
+                if !request.is_over() {
+                    self.failed(&error);
+                }
                 if self.decisions != decisions {
                     return Ok(true);
                 }

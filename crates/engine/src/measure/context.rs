@@ -333,6 +333,48 @@ impl MeasurementContext {
         Ok(&self.record)
     }
 
+    /// Measures a section of code: a sample before `work` and one after it, whose readings are put
+    /// into the caller's list. [`SensorReading::difference`] is what the section added.
+    ///
+    /// ```
+    /// # use perfhive_engine::measure::{CounterSource, DataSources, MeasurementContext, Readings};
+    /// # let mut sources = DataSources::new();
+    /// # let recording = perfhive_testkit::script::recording();
+    /// # sources.add(CounterSource::new("log.box", perfhive_engine::Cached::new(recording)))?;
+    /// # let names = [];
+    /// let mut context = MeasurementContext::new(&mut sources, &names)?;
+    /// let mut readings = Readings::new();
+    /// let sum = context.section(&mut readings, || (1..=1000).sum::<u64>())?;
+    /// assert_eq!(sum, 500_500);
+    /// for reading in readings.iter() {
+    ///     println!("{}: {:?} more", reading.slot.name, reading.difference());
+    /// }
+    /// # Ok::<(), perfhive_engine::measure::MeasureError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`MeasureError::State`]; where a data source fails or is late in the first sample, before
+    /// `work` is done; where all fail in the second.
+    pub fn section<T>(
+        &mut self,
+        readings: &mut Readings,
+        work: impl FnOnce() -> T,
+    ) -> Result<T, MeasureError> {
+        self.prepare()?;
+        self.sample()?;
+        // Without a first sample, the one before that would be taken for the beginning.
+        let failed = self.parts.iter().find_map(|part| part.failed.clone());
+        self.decode(readings)?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        self.prepare()?;
+        let done = work();
+        self.sample()?;
+        self.decode(readings)?;
+        Ok(done)
+    }
+
     /// The readings of the newest cycle, or of the baseline before the first cycle. Their slots
     /// are the structure.
     ///

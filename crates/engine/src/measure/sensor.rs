@@ -82,7 +82,11 @@ pub struct SensorSlot {
     pub value_type: ValueType,
 }
 
-/// The value of a slot after decoding.
+/// The value of a slot after decoding, and the raw values that it is made of.
+///
+/// `value` is in the sensor's [unit](Sensor::unit). Raw values are what the data source counts, in
+/// its own unit: of a rate the events or bytes so far, of a share of time the time so far in units
+/// of 100 ns or of the clock's ticks (the counter type says which), of a gauge the quantity itself.
 #[derive(Clone, Debug)]
 pub struct SensorReading {
     /// The place of its sensor among those requested, from 0. A sensor for every instance has
@@ -94,6 +98,18 @@ pub struct SensorReading {
     pub value: Result<CookedValue, NoValue>,
     /// The raw value behind it, where there is one.
     pub raw: Option<u64>,
+    /// The raw value in the sample before, where that had the same instance.
+    pub before: Option<u64>,
+}
+
+impl SensorReading {
+    /// How much the raw value grew since the sample before; `None` without two raw values, and where it
+    /// shrank: a gauge may, of which [`before`](Self::before) and [`raw`](Self::raw) are both ends, and
+    /// a count that began anew has no difference.
+    #[must_use]
+    pub fn difference(&self) -> Option<u64> {
+        self.raw?.checked_sub(self.before?)
+    }
 }
 
 /// A peculiarity of a sample. The sample is still of use; each anomaly says what to take care

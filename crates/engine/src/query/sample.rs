@@ -125,6 +125,24 @@ impl ObjectState {
         newer.value(previous.counter(place, counter).as_ref())
     }
 
+    /// The value as [`value`](Self::value) has it, and the raw value of the sample before.
+    pub(crate) fn value_and_before(
+        &self,
+        newer: &SampledCounter,
+        counter: TitleIndex,
+    ) -> (Result<CookedValue, NoValue>, Option<u64>) {
+        let Some(previous) = self.previous() else { return (newer.value(None), None) };
+        let place = previous.identities.place(newer.identity());
+        let older = place.and_then(|place| previous.counter(place, counter));
+        let before = older.as_ref().and_then(|older| older.raw().ok()).map(|raw| raw.value);
+        let value = match newer.samples() {
+            2 if place.is_none() => newer.raw().and(Err(NoValue::Born)),
+            2 => newer.value(older.as_ref()),
+            _ => newer.value(None),
+        };
+        (value, before)
+    }
+
     /// Makes the newest sample the previous one, without a new sample.
     pub(crate) fn skip(&mut self) {
         self.missing = None;

@@ -415,6 +415,19 @@ fn a_hanging_registry_is_broken_after_one_timeout_and_used_again_after_it_return
 }
 
 #[test]
+fn an_error_after_the_deadline_of_the_ask_breaks_nothing() {
+    let mut parts = parts(&WINDOWS);
+    assert_eq!(origins(&collect(&mut parts.source, "230")), [(230, 1)]);
+    parts.orders.give(|order| order.fails = Some(SourceErrorKind::Deadline));
+    let over = Ask::new("230".parse().unwrap()).until(Instant::now());
+    let error = parts.source.collect(&over, &mut Snapshot::new()).unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Deadline, "{error}");
+    parts.orders.give(|order| order.fails = None);
+    let snapshot = collect(&mut parts.source, "230");
+    assert_eq!((origins(&snapshot), snapshot.faults().len()), (vec![(230, 1)], 0));
+}
+
+#[test]
 fn denied_access_breaks_the_registry_at_the_first_error() {
     for (query, both) in [("230", &[(230, 2)][..]), ("230 238", &[(230, 2), (238, 2)])] {
         let mut parts = parts(&WINDOWS);

@@ -82,8 +82,15 @@ impl RegistrySource {
         // The first query for all loads the libraries of all providers.
         let longer = match self.timeouts {
             Some(timeouts) if ask.objects == ObjectQuery::Global => {
-                self.timeouts = None;
-                Some(self.registry.set_limit(timeouts.first_of_all))
+                let usual = self.registry.set_limit(timeouts.first_of_all);
+                if usual < timeouts.call {
+                    // A trial has its own timeout.
+                    self.registry.set_limit(usual);
+                    None
+                } else {
+                    self.timeouts = None;
+                    Some(usual)
+                }
             }
             _ => None,
         };

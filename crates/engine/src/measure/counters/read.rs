@@ -10,8 +10,12 @@ use perfhive_format::{CookedValue, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A value or the reason why there is none, and the raw value.
-type Measured = (Result<CookedValue, NoValue>, Option<u64>);
+/// A value or the reason why there is none, and the raw values of this sample and the one before.
+struct Measured {
+    value: Result<CookedValue, NoValue>,
+    raw: Option<u64>,
+    before: Option<u64>,
+}
 
 fn value(
     state: &ObjectState,
@@ -22,7 +26,8 @@ fn value(
     let counter = counter.ok_or(NoValue::CounterMissing)?;
     let newer = sample.counter(place, counter).ok_or(NoValue::CounterMissing)?;
     let raw = newer.raw()?.value;
-    Ok((state.value(&newer, counter), Some(raw)))
+    let (value, before) = state.value_and_before(&newer, counter);
+    Ok(Measured { value, raw: Some(raw), before })
 }
 
 impl BoundInstance {
@@ -71,11 +76,9 @@ impl ProbedCounter {
             None => None,
         };
         let mut push = |slot: &Arc<SensorSlot>, result: Result<Measured, NoValue>| {
-            let (value, raw) = match result {
-                Ok((value, raw)) => (value, raw),
-                Err(why) => (Err(why), None),
-            };
-            out.push(SensorReading { asked, slot: Arc::clone(slot), value, raw });
+            let Measured { value, raw, before } =
+                result.unwrap_or_else(|why| Measured { value: Err(why), raw: None, before: None });
+            out.push(SensorReading { asked, slot: Arc::clone(slot), value, raw, before });
         };
         if let Some(one) = &mut self.one {
             let result = match missing {
