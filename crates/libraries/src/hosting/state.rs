@@ -146,7 +146,7 @@ impl LibraryState {
         );
     }
 
-    /// The known objects, which are not news from then on.
+    /// The known objects, which are known from then on.
     pub(crate) fn describe(&self) -> Vec<ObjectDescription> {
         self.has_news.store(false, Ordering::Relaxed);
         let known = lock(&self.known).descriptions();

@@ -239,6 +239,18 @@ fn gauges_at(folder: &Folder, first: u32) -> Registration {
 }
 
 #[test]
+fn a_library_without_objects_at_the_moment_is_idle() {
+    let folder = Folder::new("nothing");
+    let library = folder.compile("tests/libraries/zoo.c");
+    let (news, mut broker) = registry();
+    register(&news, vec![registration(&library, "!has nothing")]);
+    assert_eq!(instances(&mut broker, OBJECT), None);
+    let status = Source::providers(&mut broker, &Ask::nothing()).unwrap().remove(0);
+    assert_eq!(status.state, ProviderState::Idle);
+    assert!(status.last_fault.unwrap().message.contains("no objects at the moment"));
+}
+
+#[test]
 fn panic_in_rust_is_a_fault_of_its_provider() {
     let folder = Folder::new("panic");
     let mut reader = broker(gauges(&folder, "panic"), |options| options);

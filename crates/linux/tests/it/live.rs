@@ -368,6 +368,6 @@ fn total_has_the_time_of_processes_that_were_never_seen() {
     let after = times();
     let (grown, used) = (after.0 - before.0, after.1 - before.1);
     let sees_all = std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n");
-    // Time is counted in ticks, and interrupts are not process'.
+    // Time is counted in ticks, and interrupts belong to no process.
     assert!(!sees_all || grown as f64 > used as f64 * 0.8, "{grown} of {used}");
 }

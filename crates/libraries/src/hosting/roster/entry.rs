@@ -157,7 +157,7 @@ impl Entry {
                 account.refusal().filter(|_| quarantined).or(Some((ProviderState::Failed, failure)))
             }
             None if known.is_empty() => {
-                Some((ProviderState::Failed, "offers no objects at the moment".to_string()))
+                Some((ProviderState::Idle, "offers no objects at the moment".to_string()))
             }
             None => {
                 account.discovered(None, &known);
