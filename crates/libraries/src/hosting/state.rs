@@ -146,7 +146,7 @@ impl LibraryState {
         );
     }
 
-    /// The known objects, which are known from then on.
+    /// The known objects. After this they are no longer news.
     pub(crate) fn describe(&self) -> Vec<ObjectDescription> {
         self.has_news.store(false, Ordering::Relaxed);
         let known = lock(&self.known).descriptions();
