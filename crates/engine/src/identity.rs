@@ -3,9 +3,9 @@
 //! A name is not an identity: fifty processes are called `svchost`, and the `#3` behind one depends
 //! on which others are alive. So
 //!
-//! * an instance of Process (230) is its process ID and start time (`ID
+//! * an instance of Process (230) or Process V2 is its process ID and start time (`ID
 //!   Process` and the raw value of `Elapsed Time`);
-//! * an instance of Thread (232) is process ID, thread ID and start time;
+//! * an instance of Thread (232) or Thread V2 is process ID, thread ID and start time;
 //! * `_Total` and `Idle` are identified by their names: both have ID 0, and `_Total` has no
 //!   start time of its own;
 //! * an instance with a `UniqueID` is that number;
@@ -17,6 +17,7 @@ use std::collections::HashMap;
 
 use crate::frame::SnapshotObject;
 use crate::shared_text::SharedText;
+use crate::standard::{PROCESS_V2, THREAD_V2};
 
 /// The identity of an instance among all others of its object, in this sample and in the next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -80,8 +81,8 @@ impl Identifier {
                 .into_iter()
                 .find(|plan| plan.name == TitleIndex(name) && !plan.counter_type.is_base())
         };
-        let is = |index: u32| object.name_index() == TitleIndex(index);
-        let (process, thread) = (is(PROCESS), is(THREAD));
+        let is = |indexes: [u32; 2]| indexes.contains(&object.name_index().0);
+        let (process, thread) = (is([PROCESS, PROCESS_V2]), is([THREAD, THREAD_V2]));
         Self {
             schema: Schema::of(object),
             process: if process || thread { find(ID_PROCESS) } else { None },

@@ -283,6 +283,18 @@ impl<'a> ObjectWriter<'a> {
         Ok(self.block.object(template)?)
     }
 
+    /// A mark for [`since`](Self::since).
+    #[must_use]
+    pub fn mark(&self) -> (usize, u32) {
+        self.block.mark()
+    }
+
+    /// The bytes of the objects that were finished since a mark.
+    #[must_use]
+    pub fn since(&self, mark: (usize, u32)) -> &[u8] {
+        self.block.since(mark)
+    }
+
     /// Adds whole objects as bytes. They are validated like everything else.
     ///
     /// # Errors

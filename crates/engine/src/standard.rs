@@ -24,6 +24,12 @@ use perfhive_format::{CounterSpec, CounterType, DetailLevel, ObjectSpec, TitleIn
 /// No Windows machine has that many. Names are even, help texts odd.
 pub const OWN: u32 = 100_000;
 
+/// Process V2: processes under names that end in their numbers. Windows gives the object
+/// another index on each machine.
+pub const PROCESS_V2: u32 = 105_200;
+/// Thread V2: threads of those processes, under their numbers.
+pub const THREAD_V2: u32 = 105_202;
+
 /// An object: Windows' numbers and our sources.
 #[derive(Debug)]
 pub struct Object {

@@ -368,8 +368,8 @@ mod tests {
     /// What is skipped is counted to the end, and kept as far as it helps.
     #[test]
     fn strays_without_end_are_counted_and_take_no_memory_each() {
-        let strays = 10_000;
-        let text = "x\0".repeat(strays) + "2\0System\0" + &"y".repeat(10_000) + "\x004\0";
+        let strays = 1_000;
+        let text = "x\0".repeat(strays) + "2\0System\0" + &"y".repeat(1_000) + "\x004\0";
         let list = list(&text);
         assert_eq!(pairs(&list), [(2, "System")]);
         // 64, the rest of them, and the index without a text.
@@ -378,10 +378,10 @@ mod tests {
         assert_eq!(list.faults[63].string, 63);
         let more = &list.faults[64];
         assert_eq!((more.string, &more.kind), (64, &TitleFaultKind::More(strays + 1 - 64)));
-        assert_eq!(more.to_string(), "string 64: 9937 more are not indexes and were skipped");
+        assert_eq!(more.to_string(), "string 64: 937 more are not indexes and were skipped");
         let kept: usize = list.faults.iter().map(|fault| fault.to_string().len()).sum();
         assert!(kept < 66 * 200, "{kept}");
-        let long = self::list(&("y".repeat(10_000) + "\0"));
+        let long = self::list(&("y".repeat(1_000) + "\0"));
         assert_eq!(long.fault_count(), 1);
         let words = format!("string 0: \"{}…\" is not an index and was skipped", "y".repeat(64));
         assert_eq!(long.faults[0].to_string(), words);

@@ -1,16 +1,17 @@
-//! The provider `linux-network`: Network Interface and the protocols.
+//! The provider `linux-network`: Network Interface, Network Adapter and the protocols.
 
 mod connections;
 mod devices;
 mod interfaces;
 mod pairs;
+mod queues;
 
 use crate::faults::{Faults, Text, is_gone, unreadable};
 use crate::files::Reader;
 use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
 use crate::table::network::{CONNECTIONS_ESTABLISHED, File, PROTOCOLS, Protocol, Section};
-use crate::table::{INTERFACE, NETWORK, Object, TCPV4, TCPV6};
+use crate::table::{ADAPTER, INTERFACE, NETWORK, Object, TCPV4, TCPV6};
 use connections::Connections;
 use interfaces::Interfaces;
 use perfhive_engine::standard::{Layouts, Row, write_single};
@@ -76,7 +77,7 @@ impl NetworkSession {
             page: page_size() as u64,
             files: Default::default(),
             connections: ConnectionFiles::default(),
-            interfaces: Interfaces::new(root.sys().map(Into::into)),
+            interfaces: Interfaces::new(root.sys().map(Into::into), root.is_live()),
             protocols: PROTOCOLS.each_ref().map(ProtocolState::new),
         }
     }
@@ -88,7 +89,7 @@ impl Session for NetworkSession {
         collection: &Collection<'_>,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
-        if collection.wants(TitleIndex(INTERFACE.index)) {
+        if [&INTERFACE, &ADAPTER].iter().any(|object| collection.wants(TitleIndex(object.index))) {
             self.interfaces.write(&mut self.reader, collection, out)?;
         }
         for protocol in &mut self.protocols {

@@ -14,8 +14,10 @@
 //! | `read_thread.rs`, `read.rs` | threads and processes from `/proc` |
 //! | `bpf_reader.rs` | the same through BPF |
 //! | `write.rs`, `write_bpf.rs`, `write_threads.rs` | the objects, written from either reader |
+//! | `by_number.rs` | Process V2 and Thread V2, copied from them |
 
 mod bpf_reader;
+mod by_number;
 mod columns;
 mod copies;
 mod ended;
@@ -43,8 +45,12 @@ use crate::files::Reader;
 use crate::maps::{self, Maps};
 use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
-use crate::table::{ADDRESS_SPACE, FULL_IMAGE, IMAGE, Object, PROCESS, THREAD, THREAD_DETAILS};
+use crate::table::{
+    ADDRESS_SPACE, FULL_IMAGE, IMAGE, Object, PROCESS, PROCESS_V2, THREAD, THREAD_DETAILS,
+    THREAD_V2,
+};
 use bpf_reader::BpfReader;
+use by_number::ByNumber;
 use columns::{ProcessColumns, ThreadColumns};
 use copies::Copies;
 use ended::{Ended, Times};
@@ -63,8 +69,16 @@ use write::Writing;
 use write_threads::{Lists, ThreadWriter};
 
 /// The objects of the provider.
-static OBJECTS: [&Object; 6] =
-    [&PROCESS, &THREAD, &IMAGE, &FULL_IMAGE, &ADDRESS_SPACE, &THREAD_DETAILS];
+static OBJECTS: [&Object; 8] = [
+    &PROCESS,
+    &THREAD,
+    &PROCESS_V2,
+    &THREAD_V2,
+    &IMAGE,
+    &FULL_IMAGE,
+    &ADDRESS_SPACE,
+    &THREAD_DETAILS,
+];
 
 /// The provider.
 pub(crate) fn provider(root: &ProcRoot, options: &Options) -> impl Provider + use<> {
@@ -98,6 +112,9 @@ struct ProcessSession {
     ended_threads: Ended<THREAD_SUMS>,
     process: Layouts,
     thread: Layouts,
+    by_number: ByNumber,
+    process_v2: Layouts,
+    thread_v2: Layouts,
 }
 
 impl ProcessSession {
@@ -124,6 +141,9 @@ impl ProcessSession {
             ended_threads: Ended::default(),
             process: Layouts::new(&PROCESS).telling_absent(),
             thread: Layouts::new(&THREAD),
+            by_number: ByNumber::default(),
+            process_v2: Layouts::new(&PROCESS_V2).telling_absent(),
+            thread_v2: Layouts::new(&THREAD_V2),
         }
     }
 }
@@ -134,9 +154,10 @@ impl Session for ProcessSession {
         collection: &Collection<'_>,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
-        let threads = collection.wants(TitleIndex(THREAD.index));
+        let wants = |object: &Object| collection.wants(TitleIndex(object.index));
+        let threads = wants(&THREAD);
         let maps = maps::WantedMaps::of(collection);
-        if !threads && !maps.any() && !collection.wants(TitleIndex(PROCESS.index)) {
+        if !threads && !maps.any() && !wants(&PROCESS) {
             return Ok(());
         }
         self.reader.files.reader.set_deadline(collection.deadline());
@@ -171,10 +192,15 @@ impl Session for ProcessSession {
         self.totals.update(&self.stat.cpus);
         self.reader.begin(self.tracked.len(), self.skip && !by_bpf && wanted.is_plain());
 
+        let mark = out.mark();
         let written = self.write_processes(wanted, by_bpf, of_threads.is_some(), out);
         self.reader.files.faults.report(PROCESS.index, out);
         let (places, total) = written?;
+        if wants(&PROCESS_V2) {
+            self.by_number.write(mark, self.process_v2.template(wanted.mask())?, out)?;
+        }
         if let Some(wanted) = of_threads {
+            let mark = out.mark();
             let object = out.object(self.thread.template(wanted.mask())?)?;
             let writer = ThreadWriter {
                 files: &mut self.reader.files,
@@ -191,6 +217,9 @@ impl Session for ProcessSession {
             let written = writer.write(object, places, wanted);
             self.reader.files.faults.report(THREAD.index, out);
             written?;
+            if wants(&THREAD_V2) {
+                self.by_number.write(mark, self.thread_v2.template(wanted.mask())?, out)?;
+            }
         }
         self.maps.write(&mut self.reader.files.reader, out)
     }

@@ -51,6 +51,12 @@ impl ProcRoot {
         &self.proc
     }
 
+    /// Whether `/proc` is this process's own: what the kernel says by other ways is then of the
+    /// same machine and namespaces.
+    pub(crate) fn is_live(&self) -> bool {
+        self.proc == Path::new("/proc")
+    }
+
     /// The folder that stands for `/sys`.
     #[must_use]
     pub fn sys(&self) -> Option<&Path> {

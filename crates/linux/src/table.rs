@@ -22,13 +22,14 @@ pub(crate) use machine::{
 };
 pub(crate) use maps::{ADDRESS_SPACE, FULL_IMAGE, IMAGE, MEMORY_COUNTERS, THREAD_DETAILS};
 pub(crate) use memory::MEMORY;
-pub(crate) use network::{INTERFACE, OBJECTS as NETWORK, TCPV4, TCPV6};
+pub(crate) use network::{ADAPTER, INTERFACE, OBJECTS as NETWORK, TCPV4, TCPV6};
 pub(crate) use process::{
-    IO_COUNTERS, PEAK_COUNTERS, PROCESS, SCHEDULE_COUNTERS, STAT_COUNTERS, STATM_COUNTERS,
+    IO_COUNTERS, PEAK_COUNTERS, PROCESS, PROCESS_V2, SCHEDULE_COUNTERS, STAT_COUNTERS,
+    STATM_COUNTERS,
 };
 pub(crate) use processor::PROCESSOR;
 pub(crate) use system::SYSTEM;
-pub(crate) use thread::{COMMON_COUNTERS, THREAD};
+pub(crate) use thread::{COMMON_COUNTERS, THREAD, THREAD_V2};
 
 pub(crate) use perfhive_engine::standard::{Absent, Counter, Object, absent};
 use perfhive_engine::standard::{CounterDoc, ObjectDoc, counters_of};
@@ -68,7 +69,7 @@ static FAMILIES: [&[&Object]; 7] = [
     machine::OBJECTS,
     disk::OBJECTS,
     network::OBJECTS,
-    &[&PROCESS, &THREAD],
+    &[&PROCESS, &THREAD, &PROCESS_V2, &THREAD_V2],
     cgroup::OBJECTS,
     maps::OBJECTS,
 ];

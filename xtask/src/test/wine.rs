@@ -61,10 +61,10 @@ const fn named(package: &'static str, name: &'static str) -> Part {
 }
 
 /// What runs under Wine. Of the command and its library that is what is about Windows;
-/// the rest is the same on Linux, as is the portable reader of a registry, whose tests
-/// make up theirs. Hives of registrations are not on Windows.
-const PARTS: [Part; 18] = [
-    all("perfhive-format"),
+/// the rest is the same on Linux, as are the format, which has no system below it, and the
+/// portable reader of a registry, whose tests make up theirs. Hives of registrations are
+/// not on Windows.
+const PARTS: [Part; 17] = [
     all("perfhive-engine"),
     all("perfhive-contract"),
     all("perfhive-windows"),

@@ -1,10 +1,12 @@
-//! Network Interface: `/proc/net/dev`, and attributes in `/sys/class/net`.
+//! Network Interface and Network Adapter: `/proc/net/dev`, attributes in `/sys/class/net`, and
+//! queues from netlink.
 
 use super::devices::{Columns, devices};
+use super::queues::Queues;
 use crate::faults::{Faults, Text, describe, unreadable};
 use crate::files::Reader;
 use crate::parse::{number, utf16_name};
-use crate::table::{INTERFACE, index_of};
+use crate::table::{ADAPTER, INTERFACE, Object, index_of};
 use perfhive_engine::standard::{Layouts, MOST, Row};
 use perfhive_engine::{Collection, ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
@@ -18,6 +20,8 @@ use std::path::PathBuf;
 
 /// Network Interface 510, Current Bandwidth.
 const BANDWIDTH: u32 = index_of!(INTERFACE, "Current Bandwidth");
+/// Network Interface 510, Output Queue Length.
+const QUEUE: u32 = index_of!(INTERFACE, "Output Queue Length");
 
 /// An attribute that is read on request, and the parser of its value.
 struct Attribute {
@@ -73,6 +77,14 @@ struct SeenInterface {
 struct Line {
     name: Range<usize>,
     row: Row,
+    is_adapter: bool,
+}
+
+/// What a collection wants besides what is always read.
+struct Wanted {
+    attributes: [bool; ATTRIBUTES.len()],
+    adapters: bool,
+    queues: bool,
 }
 
 pub(super) struct Interfaces {
@@ -86,13 +98,17 @@ pub(super) struct Interfaces {
     /// Rows are kept and reused when interfaces vanish.
     lines: Vec<Line>,
     units: Vec<u16>,
+    /// The kernel's queues, where the folders are those of this machine.
+    queues: Option<Queues>,
     layouts: Layouts,
+    adapters: Layouts,
     faults: Faults,
 }
 
 impl Interfaces {
-    /// `folder` takes the place of `/sys`.
-    pub(super) fn new(folder: Option<PathBuf>) -> Self {
+    /// `folder` takes the place of `/sys`; `is_live` says that the interfaces are those of this
+    /// process.
+    pub(super) fn new(folder: Option<PathBuf>, is_live: bool) -> Self {
         Self {
             file: None,
             folder: folder.and_then(|sys| {
@@ -104,7 +120,9 @@ impl Interfaces {
             names: Vec::new(),
             lines: Vec::new(),
             units: Vec::new(),
+            queues: is_live.then(Queues::default),
             layouts: Layouts::new(&INTERFACE),
+            adapters: Layouts::new(&ADAPTER),
             faults: Faults::default(),
         }
     }
@@ -115,15 +133,30 @@ impl Interfaces {
         collection: &Collection<'_>,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
-        let asked = ATTRIBUTES.map(|attribute| {
-            collection.wants_extra(TitleIndex(INTERFACE.index), TitleIndex(attribute.counter))
-        });
+        let objects = [&INTERFACE, &ADAPTER].map(|object| TitleIndex(object.index));
+        let asked = |counter| {
+            objects.iter().any(|object| collection.wants_extra(*object, TitleIndex(counter)))
+        };
+        let [interfaces, adapters] = objects.map(|object| collection.wants(object));
+        let wanted = Wanted {
+            attributes: ATTRIBUTES.map(|attribute| asked(attribute.counter)),
+            adapters,
+            queues: asked(QUEUE) && self.read_queues(),
+        };
         self.open_attributes();
         let written = match reader.system(c"net/dev", &mut self.file) {
             Ok(text) => match Columns::parse(text) {
                 Some(columns) => {
-                    let count = self.read(text, &columns, asked);
-                    self.write_lines(count, columns.mask(), out)
+                    let count = self.read(text, &columns, &wanted);
+                    let mask = columns.mask();
+                    let all = match interfaces {
+                        true => self.write_lines(count, mask, &INTERFACE, out),
+                        false => Ok(()),
+                    };
+                    all.and_then(|()| match adapters {
+                        true => self.write_lines(count, mask, &ADAPTER, out),
+                        false => Ok(()),
+                    })
                 }
                 None => {
                     self.faults.object("net/dev: not understood");
@@ -139,6 +172,16 @@ impl Interfaces {
         written
     }
 
+    /// Whether the lengths of the queues are known now.
+    fn read_queues(&mut self) -> bool {
+        let Some(queues) = &mut self.queues else { return false };
+        let done = queues.read();
+        if let Err(error) = done {
+            self.faults.object(format_args!("queues by netlink: {}", describe(error)));
+        }
+        done.is_ok()
+    }
+
     fn open_attributes(&mut self) {
         let (Some(folder), None) = (&self.folder, &self.attributes) else {
             return;
@@ -151,7 +194,7 @@ impl Interfaces {
     }
 
     /// Reads every interface; returns the number of filled lines.
-    fn read(&mut self, text: &[u8], columns: &Columns, asked: [bool; ATTRIBUTES.len()]) -> usize {
+    fn read(&mut self, text: &[u8], columns: &Columns, wanted: &Wanted) -> usize {
         self.collections += 1;
         self.names.clear();
         let mut count = 0;
@@ -171,12 +214,14 @@ impl Interfaces {
             self.names.extend_from_slice(name);
             let range = start..self.names.len();
             if self.lines.len() == count {
-                self.lines.push(Line { name: 0..0, row: Row::new(&INTERFACE) });
+                let row = Row::new(&INTERFACE);
+                self.lines.push(Line { name: 0..0, row, is_adapter: false });
             }
             let Some(line) = self.lines.get_mut(count) else { break };
             count += 1;
             line.name = range;
             line.row.clear();
+            line.is_adapter = false;
             if let (Some(attributes), Some(path)) = (&mut self.attributes, NetPath::new(name)) {
                 let mut link =
                     Link { attributes, path, name, row: &mut line.row, faults: &mut self.faults };
@@ -184,7 +229,11 @@ impl Interfaces {
                 if is_replaced(&mut self.known, name, number, self.collections) {
                     continue;
                 }
-                link.read(asked);
+                line.is_adapter = wanted.adapters && link.has_device();
+                link.read(wanted.attributes);
+                if let (true, Some(queues), Some(number)) = (wanted.queues, &self.queues, number) {
+                    line.row.set(QUEUE, queues.length(number));
+                }
             }
             columns.set(&values, &mut line.row);
         }
@@ -197,16 +246,19 @@ impl Interfaces {
         &mut self,
         count: usize,
         mask: u64,
+        object: &Object,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
+        let adapters = object.index == ADAPTER.index;
         let lines = self.lines.get(..count).unwrap_or_default();
         let mask = lines.iter().fold(mask, |mask, line| mask | line.row.mask());
         if mask == 0 {
             return Ok(());
         }
-        let mut object = out.object(self.layouts.template(mask)?)?;
+        let layouts = if adapters { &mut self.adapters } else { &mut self.layouts };
+        let mut object = out.object(layouts.template(mask)?)?;
         let mut values = [0; MOST];
-        for line in lines {
+        for line in lines.iter().filter(|line| !adapters || line.is_adapter) {
             utf16_name(self.names.get(line.name.clone()).unwrap_or_default(), &mut self.units);
             let name = NameRef::Utf16(&self.units);
             let head = InstanceHead { name, unique_id: None, parent: None };
@@ -252,6 +304,11 @@ struct Link<'a> {
 impl Link<'_> {
     fn number(&mut self) -> Option<u64> {
         self.attribute("/ifindex", number)
+    }
+
+    /// Whether a device is behind the interface, of a bus or of a virtual machine's host.
+    fn has_device(&mut self) -> bool {
+        self.attribute("/device/uevent", |_| Some(())).is_some()
     }
 
     fn read(&mut self, asked: [bool; ATTRIBUTES.len()]) {

@@ -2,7 +2,7 @@
 //! that are filled on request because they take further files.
 
 use super::kernel::Probe;
-use crate::table::{Object, PROCESS, THREAD};
+use crate::table::{Object, PROCESS, PROCESS_V2, THREAD, THREAD_V2};
 use perfhive_engine::Collection;
 use perfhive_format::TitleIndex;
 
@@ -37,11 +37,11 @@ pub(super) struct ThreadSums {
 }
 
 impl ThreadSums {
-    fn new(object: u32, asked: impl Fn(u32, u32) -> bool, probe: &mut Probe<'_>) -> Self {
+    fn new(asked: impl Fn(u32) -> bool, probe: &mut Probe<'_>) -> Self {
         Self {
-            apart: APART.iter().any(|counter| asked(object, *counter)),
-            waiting: asked(object, WAITING) && probe.has_waiting(),
-            delay: asked(object, DELAY) && probe.has_delay(),
+            apart: APART.into_iter().any(&asked),
+            waiting: asked(WAITING) && probe.has_waiting(),
+            delay: asked(DELAY) && probe.has_delay(),
         }
     }
 
@@ -80,15 +80,14 @@ pub(super) struct ProcessColumns {
 
 impl ProcessColumns {
     pub(super) fn new(collection: &Collection<'_>, threads: bool, probe: &mut Probe<'_>) -> Self {
-        let asked = |object, counter| asked(collection, object, counter);
-        let any = |counters: &[u32]| counters.iter().any(|counter| asked(PROCESS.index, *counter));
+        let asked = |counter| asked(collection, [&PROCESS, &PROCESS_V2], counter);
         Self {
-            schedule: any(&SCHEDULE),
-            handles: asked(PROCESS.index, HANDLES),
-            peaks: any(&PEAKS),
-            swap: asked(PROCESS.index, SWAP) && probe.has_swap(),
-            counts: ThreadSums::new(PROCESS.index, asked, probe),
-            descriptors: asked(PROCESS.index, DESCRIPTORS),
+            schedule: SCHEDULE.into_iter().any(asked),
+            handles: asked(HANDLES),
+            peaks: PEAKS.into_iter().any(asked),
+            swap: asked(SWAP) && probe.has_swap(),
+            counts: ThreadSums::new(asked, probe),
+            descriptors: asked(DESCRIPTORS),
             threads,
         }
     }
@@ -126,12 +125,12 @@ pub(super) struct ThreadColumns {
 
 impl ThreadColumns {
     pub(super) fn new(collection: &Collection<'_>, probe: &mut Probe<'_>) -> Self {
-        let asked = |object, counter| asked(collection, object, counter);
+        let asked = |counter| asked(collection, [&THREAD, &THREAD_V2], counter);
         Self {
-            switches: asked(THREAD.index, SWITCHES),
-            counts: ThreadSums::new(THREAD.index, asked, probe),
-            schedule: SCHEDULE.iter().any(|counter| asked(THREAD.index, *counter)),
-            processor: asked(THREAD.index, PROCESSOR),
+            switches: asked(SWITCHES),
+            counts: ThreadSums::new(asked, probe),
+            schedule: SCHEDULE.into_iter().any(asked),
+            processor: asked(PROCESSOR),
         }
     }
 
@@ -155,8 +154,9 @@ impl ThreadColumns {
     }
 }
 
-fn asked(collection: &Collection<'_>, object: u32, counter: u32) -> bool {
-    collection.wants_extra(TitleIndex(object), TitleIndex(counter))
+fn asked(collection: &Collection<'_>, objects: [&Object; 2], counter: u32) -> bool {
+    let mut indexes = objects.into_iter().map(|object| TitleIndex(object.index));
+    indexes.any(|object| collection.wants_extra(object, TitleIndex(counter)))
 }
 
 fn bits(object: &Object, counters: &[u32]) -> u64 {

@@ -18,7 +18,7 @@ use perfhive_format::{CounterType as T, DetailLevel};
 use std::ffi::CStr;
 
 pub(crate) static OBJECTS: &[&Object] =
-    &[&INTERFACE, &IPV4, &IPV6, &ICMP, &ICMPV6, &TCPV4, &TCPV6, &UDPV4, &UDPV6];
+    &[&INTERFACE, &ADAPTER, &IPV4, &IPV6, &ICMP, &ICMPV6, &TCPV4, &TCPV6, &UDPV4, &UDPV6];
 
 const NO_UNICAST: &str = "Linux does not count unicast packets apart: received multicast ones \
     are counted, broadcast ones and all that are sent are not.";
@@ -212,6 +212,25 @@ pub(crate) static INTERFACE: Object = Object {
     absent: NO_INTERFACE,
 };
 
+pub(crate) static ADAPTER: Object = Object {
+    index: 103_800,
+    help: 103_801,
+    name: "Network Adapter",
+    meaning: "Counters of the network adapters: the interfaces with a device behind them, of the \
+         machine or of a virtual machine's host.",
+    note: namespace!(
+        " Instances are those of Network Interface that have a `device` in `/sys/class/net/NAME`; \
+         loopback, bridges, tunnels and the like are left out. The values are those of Network \
+         Interface, of the same collection."
+    ),
+    reads: "what Network Interface reads, and `device/uevent` of each interface",
+    cost: Cost::Global,
+    has_instances: true,
+    brings: &[],
+    counters: interface::INTERFACE,
+    absent: NO_INTERFACE,
+};
+
 const NO_INTERFACE: &[Absent] = &[
     absent(524, "Packets Received Unicast/sec", T::PERF_COUNTER_BULK_COUNT, NO_UNICAST),
     absent(526, "Packets Received Non-Unicast/sec", T::PERF_COUNTER_BULK_COUNT, NO_UNICAST),
@@ -223,13 +242,6 @@ const NO_INTERFACE: &[Absent] = &[
     ),
     absent(536, "Packets Sent Unicast/sec", T::PERF_COUNTER_BULK_COUNT, NO_UNICAST),
     absent(538, "Packets Sent Non-Unicast/sec", T::PERF_COUNTER_BULK_COUNT, NO_UNICAST),
-    absent(
-        544,
-        "Output Queue Length",
-        T::PERF_COUNTER_LARGE_RAWCOUNT,
-        "Queue lengths exist for each queueing discipline, by traffic control over netlink and \
-         in no file.",
-    ),
     absent(103_900, "Offloaded Connections", T::PERF_COUNTER_LARGE_RAWCOUNT, NO_RSC),
     absent(103_902, "TCP Active RSC Connections", T::PERF_COUNTER_LARGE_RAWCOUNT, NO_RSC),
     absent(103_904, "TCP RSC Coalesced Packets/sec", T::PERF_COUNTER_BULK_COUNT, NO_RSC),

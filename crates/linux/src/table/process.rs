@@ -2,7 +2,7 @@
 
 use super::{Absent, Counter, Object};
 use perfhive_engine::Cost;
-use perfhive_engine::standard::windows::process as w;
+use perfhive_engine::standard::{self, windows::process as w};
 use perfhive_format::{CounterType as T, DetailLevel};
 
 const NO_POOL: &str = "Linux does not account kernel memory to processes.";
@@ -60,6 +60,23 @@ pub(crate) static PROCESS: Object = Object {
     cost: Cost::Global,
     has_instances: true,
     brings: &[],
+    counters: COUNTERS,
+    absent: ABSENT,
+};
+
+pub(crate) static PROCESS_V2: Object = Object {
+    index: standard::PROCESS_V2,
+    help: standard::PROCESS_V2 + 1,
+    name: "Process V2",
+    meaning: "Counters of each process, under the name of its command and its number: name:1234. \
+         The name stays when other processes of that name begin or end.",
+    note: "As on Windows 11. The values are those of Process, of the same collection. The name is that \
+         in Process, with a colon and the process's number behind it, `Idle:0` included; `_Total` \
+         stays. The object is outside `Global`, which has every process once.",
+    reads: "nothing beyond what Process reads",
+    cost: Cost::Costly,
+    has_instances: true,
+    brings: &[230],
     counters: COUNTERS,
     absent: ABSENT,
 };

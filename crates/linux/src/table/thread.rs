@@ -1,8 +1,8 @@
 //! Thread 232.
 
-use super::{Absent, Counter, Object, PROCESS};
+use super::{Absent, Counter, Object, PROCESS, PROCESS_V2};
 use perfhive_engine::Cost;
-use perfhive_engine::standard::windows::thread as w;
+use perfhive_engine::standard::{self, windows::thread as w};
 use perfhive_format::{CounterType as T, DetailLevel};
 
 /// Counters that every thread has, Idle's and `_Total` included.
@@ -24,6 +24,23 @@ pub(crate) static THREAD: Object = Object {
     cost: Cost::Global,
     has_instances: true,
     brings: &[PROCESS.index],
+    counters: COUNTERS,
+    absent: ABSENT,
+};
+
+pub(crate) static THREAD_V2: Object = Object {
+    index: standard::THREAD_V2,
+    help: standard::THREAD_V2 + 1,
+    name: "Thread V2",
+    meaning: "Counters of each thread, under the name and number of its process and its own number: \
+         name:1234/1240. The name stays when other threads begin or end.",
+    note: "The values are those of Thread, of the same collection. The parent of an instance is its \
+         process in Process V2, its name the thread's number; the threads of `Idle:0` have the numbers \
+         of their processors. The object is outside `Global`, which has every thread once.",
+    reads: "nothing beyond what Thread reads",
+    cost: Cost::Costly,
+    has_instances: true,
+    brings: &[PROCESS.index, THREAD.index, PROCESS_V2.index],
     counters: COUNTERS,
     absent: ABSENT,
 };

@@ -4,6 +4,7 @@
 
 #[cfg(feature = "bpf")]
 mod bpf;
+mod by_number;
 mod cgroup;
 mod cgroup_live;
 mod common;

@@ -518,7 +518,7 @@ fn costly_brings_them_and_process() {
     for object in [IMAGE, FULL, SPACE, DETAILS] {
         assert!(costly.contains(&object) && !global.contains(&object), "{object}");
     }
-    assert!(costly.contains(&230) && !costly.contains(&232));
+    assert!(costly.contains(&230) && !costly.contains(&238));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use perfhive_testkit::real;
 use std::collections::BTreeMap;
 
 pub(crate) const INTERFACE: u32 = 510;
+pub(crate) const ADAPTER: u32 = 103_800;
 const IPV4: u32 = 546;
 const IPV6: u32 = 548;
 pub(crate) const ICMP: u32 = 582;

@@ -1,7 +1,7 @@
 //! Network Interface on recorded machines: every value, and every kind of damage.
 
 use crate::common::{Look, Machine};
-use crate::network::{DEV, ETH, ICMP, INTERFACE, LO, network, nothing};
+use crate::network::{ADAPTER, DEV, ETH, ICMP, INTERFACE, LO, network, nothing};
 use perfhive_format::{CounterPlan, RawSample, TitleIndex, cook};
 
 #[test]
@@ -231,4 +231,22 @@ fn an_interface_that_takes_over_a_name_has_no_rate_once() {
     assert_eq!(sixth.value(INTERFACE, "eth0", 264), Some(20_000));
     eth(5);
     assert_eq!(rate(&sixth, &look(), 264), None);
+}
+
+#[test]
+fn network_adapter_has_interfaces_with_a_device() {
+    let tree = network();
+    let look = Look::at(&tree.frozen(), &[INTERFACE, ADAPTER], &[]);
+    assert_eq!(look.names(ADAPTER), Vec::<String>::new());
+    tree.sys("class/net/eth0/device/uevent", "DRIVER=virtio_net\n");
+    let look = Look::at(&tree.frozen(), &[INTERFACE, ADAPTER], &[]);
+    assert_eq!(look.fault_texts(), nothing());
+    assert_eq!(look.names(ADAPTER), ["eth0"]);
+    let row = |object| look.instance(object, "eth0").counter_block().as_bytes().to_vec();
+    assert_eq!(row(ADAPTER), row(INTERFACE));
+    let alone = Look::at(&tree.frozen(), &[ADAPTER], &[(ADAPTER, 544)]);
+    assert!(!alone.has(INTERFACE));
+    // A copy of `/proc` has no queues.
+    assert_eq!(alone.value(ADAPTER, "eth0", 544), None);
+    assert_eq!(alone.value(ADAPTER, "eth0", 520), Some(2_500_000_000));
 }

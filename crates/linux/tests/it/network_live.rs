@@ -418,3 +418,34 @@ fn warm_collection_allocates_nothing() {
         assert_eq!(least, 0, "extra: {extra}");
     }
 }
+
+#[test]
+fn packets_that_wait_to_be_sent_are_the_queue() {
+    in_namespace("packets_that_wait_to_be_sent_are_the_queue", || {
+        let queue = || {
+            let look = Look::at(&ProcRoot::default(), &[INTERFACE], &[(INTERFACE, 544)]);
+            assert_eq!(look.fault_texts(), Vec::<String>::new());
+            look.value(INTERFACE, "lo", 544).unwrap()
+        };
+        assert_eq!(queue(), 0, "loopback has no discipline");
+        // About one packet in 10 s.
+        let slow = ["qdisc", "add", "dev", "lo", "root", "tbf", "rate", "1kbit"];
+        let slow = slow.into_iter().chain(["burst", "2000", "limit", "1000000"]);
+        if tool("tc", &slow.collect::<Vec<_>>()).is_none() {
+            return;
+        }
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let to = socket.local_addr().unwrap();
+        for _ in 0..20 {
+            socket.send_to(&[0; 1200], to).unwrap();
+        }
+        let told = || {
+            let text = tool("tc", &["-s", "qdisc", "show", "dev", "lo"]).unwrap();
+            number_behind(&text, &["backlog", "b"]).unwrap()
+        };
+        // Whatever was sent meanwhile lies between the two.
+        let (most, waiting, least) = (told(), queue(), told());
+        assert!((least..=most).contains(&waiting), "{least} {waiting} {most}");
+        assert!(waiting >= 10, "{waiting}");
+    });
+}

@@ -168,6 +168,19 @@ pub(super) const INTERFACE: &[Counter] = &[
         .from("`/sys/class/net/NAME/statistics/rx_nohandler`")
         .since("4.6")
         .means("Packets thrown away because they came in on an inactive part of a bond or team."),
+    Counter::new(544, 545, "Output Queue Length", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .detail(DetailLevel::ADVANCED)
+        .on_request()
+        .unit("packets")
+        .from("netlink `RTM_GETQDISC`: `qlen` of the discipline at the interface's root")
+        .means(
+            "Packets that wait in the interface's queueing disciplines to be sent. Those that the \
+             card has already do not count.",
+        )
+        .differs(
+            "Of this machine only, not of a copy of `/proc`; a class of traffic that is held \
+            back on purpose counts too.",
+        ),
     Counter::new(520, 521, "Current Bandwidth", T::PERF_COUNTER_LARGE_RAWCOUNT)
         .scale(-6)
         .detail(DetailLevel::ADVANCED)
