@@ -1,6 +1,7 @@
-//! The provider `linux-machine`: pressure, memory by node, and sensors.
+//! The provider `linux-machine`: pressure, memory by node, sensors, and idle states.
 
 mod energy;
+mod idle_states;
 mod nodes;
 mod pressure;
 mod thermal;
@@ -10,12 +11,12 @@ use crate::faults::Faults;
 use crate::files::Reader;
 use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
-use crate::table::{ENERGY, NODE, Object, PRESSURE, THERMAL};
+use crate::table::{ENERGY, IDLE_STATE, NODE, Object, PRESSURE, THERMAL};
 use perfhive_engine::standard::Layouts;
 use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
 use perfhive_format::TitleIndex;
 
-static OBJECTS: [&Object; 4] = [&PRESSURE, &NODE, &THERMAL, &ENERGY];
+static OBJECTS: [&Object; 5] = [&PRESSURE, &NODE, &THERMAL, &ENERGY, &IDLE_STATE];
 
 /// The provider.
 pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
@@ -31,6 +32,7 @@ struct MachineSession {
     nodes: nodes::Nodes,
     thermal: thermal::Zones,
     energy: energy::Meters,
+    idle_states: idle_states::IdleStates,
     /// In the order of the objects.
     layouts: [Layouts; OBJECTS.len()],
 }
@@ -47,6 +49,7 @@ impl MachineSession {
             nodes: nodes::Nodes::default(),
             thermal: thermal::Zones::default(),
             energy: energy::Meters::default(),
+            idle_states: idle_states::IdleStates::default(),
             layouts: OBJECTS.map(Layouts::new),
         }
     }
@@ -60,14 +63,16 @@ impl Session for MachineSession {
     ) -> Result<(), ProviderError> {
         let wants = |object: &Object| collection.wants(TitleIndex(object.index));
         let faults = &mut self.faults;
-        let [pressure, node, thermal, energy] = &mut self.layouts;
+        let [pressure, node, thermal, energy, idle] = &mut self.layouts;
         if wants(&PRESSURE) {
             let written = self.pressure.write(&mut self.proc, pressure, faults, out);
             faults.report(PRESSURE.index, out);
             written?;
         }
         let Some(sys) = &mut self.sys else {
-            for (object, layouts) in [(&NODE, node), (&THERMAL, thermal), (&ENERGY, energy)] {
+            let of_sys =
+                [(&NODE, node), (&THERMAL, thermal), (&ENERGY, energy), (&IDLE_STATE, idle)];
+            for (object, layouts) in of_sys {
                 if wants(object) {
                     write_nothing(object, layouts, out)?;
                 }
@@ -87,6 +92,11 @@ impl Session for MachineSession {
         if wants(&ENERGY) {
             let written = self.energy.write(sys, &self.base, energy, faults, out);
             faults.report(ENERGY.index, out);
+            written?;
+        }
+        if wants(&IDLE_STATE) {
+            let written = self.idle_states.write(sys, collection, idle, faults, out);
+            faults.report(IDLE_STATE.index, out);
             written?;
         }
         Ok(())

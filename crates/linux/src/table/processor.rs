@@ -5,7 +5,7 @@ use perfhive_engine::Cost;
 use perfhive_engine::standard::windows::processor as w;
 
 const NO_C_STATES: &str = "The kernel's idle states are named and numbered by each processor \
-    model's driver (`cpuidle` in `/sys`), and are not Windows' C1 to C3.";
+    model's driver, and are not Windows' C1 to C3: see Processor Idle State.";
 
 pub(crate) static PROCESSOR: Object = Object {
     index: 238,

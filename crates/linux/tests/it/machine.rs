@@ -21,6 +21,7 @@ const INFORMATION: u32 = 100_200;
 const PRESSURE: u32 = 100_400;
 const NODE: u32 = 100_420;
 const THERMAL: u32 = 100_500;
+const IDLE_STATE: u32 = 100_540;
 const ENERGY: u32 = 100_520;
 
 fn nothing() -> Vec<String> {

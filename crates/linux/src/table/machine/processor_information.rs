@@ -5,7 +5,7 @@ use perfhive_engine::Cost;
 use perfhive_format::CounterType as T;
 
 const NO_C_STATES: &str = "The kernel's idle states are named and numbered by each processor \
-    model's driver (`cpuidle` in `/sys`), and are not Windows' C1 to C3.";
+    model's driver, and are not Windows' C1 to C3: see Processor Idle State.";
 const NO_DPC_COUNTS: &str = "Linux counts soft interrupts when they run, not when they are raised: see the counters of \
      each kind of soft interrupt.";
 const NO_PERFORMANCE: &str =

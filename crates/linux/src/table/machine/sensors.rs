@@ -1,6 +1,7 @@
-//! Thermal Zone Information and Energy Meter.
+//! Thermal Zone Information, Energy Meter and Processor Idle State.
 
 pub(crate) use energy::ENERGY;
+pub(crate) use idle::IDLE_STATE;
 pub(crate) use thermal::THERMAL;
 
 mod thermal {
@@ -97,5 +98,69 @@ mod energy {
             .from("`energy_uj`, since the collection before")
             .means("Mean power since the collection before, in milliwatts.")
             .differs("Not there at the first collection."),
+    ];
+}
+
+mod idle {
+    use crate::table::{Counter, Object};
+    use perfhive_engine::Cost;
+    use perfhive_format::{CounterType as T, DetailLevel};
+
+    pub(crate) static IDLE_STATE: Object = Object {
+        index: 100_540,
+        help: 100_541,
+        name: "Processor Idle State",
+        meaning: "How long and how often each processor was in each of its idle states.",
+        note: "Instances are the processor's number and the name that the driver gives the state, \
+             `0,C1E`, the shallowest state first. `POLL` waits without saving energy. The states \
+             are those of the driver (`intel_idle`, `acpi_idle`, `haltpoll` and others), and not \
+             Windows' C1 to C3, which Processor therefore has no values for. Without `cpuidle` \
+             there is no instance.",
+        reads: "`name` and a file for each counter, of each state of each processor in \
+             `/sys/devices/system/cpu/cpuN/cpuidle`",
+        cost: Cost::Costly,
+        has_instances: true,
+        brings: &[],
+        counters: COUNTERS,
+        absent: &[],
+    };
+
+    const COUNTERS: &[Counter] = &[
+        Counter::new(100_542, 100_543, "% Time", T::PERF_100NSEC_TIMER)
+            .unit("%")
+            .from("`time`")
+            .means("Share of time that the processor spent in the idle state.")
+            .differs("Added when the state ends: a long stay counts all at once."),
+        Counter::new(100_544, 100_545, "Entries/sec", T::PERF_COUNTER_BULK_COUNT)
+            .unit("entries/s")
+            .from("`usage`")
+            .means("How often the processor entered the idle state, a second."),
+        Counter::new(100_546, 100_547, "Exit Latency", T::PERF_COUNTER_RAWCOUNT)
+            .detail(DetailLevel::ADVANCED)
+            .on_request()
+            .unit("µs")
+            .from("`latency`")
+            .means("Time that it takes to leave the idle state, in microseconds, as the driver says."),
+        Counter::new(100_548, 100_549, "Too Deep/sec", T::PERF_COUNTER_BULK_COUNT)
+            .detail(DetailLevel::ADVANCED)
+            .on_request()
+            .unit("entries/s")
+            .from("`above`")
+            .since("5.0")
+            .means("How often the idle state was too deep for the time that the processor was idle, a second."),
+        Counter::new(100_550, 100_551, "Too Shallow/sec", T::PERF_COUNTER_BULK_COUNT)
+            .detail(DetailLevel::ADVANCED)
+            .on_request()
+            .unit("entries/s")
+            .from("`below`")
+            .since("5.0")
+            .means("How often a deeper idle state would have fitted the time that the processor was idle, a second."),
+        Counter::new(100_552, 100_553, "Rejected/sec", T::PERF_COUNTER_BULK_COUNT)
+            .detail(DetailLevel::ADVANCED)
+            .on_request()
+            .unit("entries/s")
+            .from("`rejected`")
+            .since("5.10")
+            .means("How often the processor could not enter the idle state although it was chosen, a second."),
     ];
 }

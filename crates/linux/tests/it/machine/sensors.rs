@@ -1,7 +1,8 @@
 //! Pressure, temperatures and energy.
 
-use super::{ENERGY, PRESSURE, THERMAL, cooked, full, nothing};
+use super::{ENERGY, IDLE_STATE, PRESSURE, THERMAL, cooked, full, nothing};
 use crate::common::{Look, Machine};
+use perfhive_linux::ProcRoot;
 use std::process::Command;
 
 #[test]
@@ -145,4 +146,50 @@ fn energy_meters_go_on_across_wraps() {
     let third = look();
     assert_eq!(third.names(ENERGY), ["package-0"]);
     assert_eq!(third.fault_texts(), ["100520/intel-rapl:0:0: energy_uj: not understood"]);
+}
+
+#[test]
+fn idle_states_are_told_by_processor_and_name() {
+    let tree = full();
+    let mut machine = Machine::new(&tree.frozen());
+    let look = machine.look(&[IDLE_STATE], &[]);
+    assert_eq!((look.object(IDLE_STATE).instance_count(), look.faults.len()), (0, 0));
+    let state = |cpu: u32, number: u32, file: &str, text: &str| {
+        tree.sys(&format!("devices/system/cpu/cpu{cpu}/cpuidle/state{number}/{file}"), text);
+    };
+    for (cpu, number, name) in [(0, 0, "POLL"), (0, 1, "C1E"), (1, 0, "POLL"), (1, 1, "C1E")] {
+        state(cpu, number, "name", &format!("{name}\n"));
+        state(cpu, number, "time", &format!("{}\n", 1000 * cpu + number));
+        state(cpu, number, "usage", "7\n");
+        state(cpu, number, "latency", "33\n");
+    }
+    state(0, 1, "above", "5\n");
+    let all = machine.look(&[IDLE_STATE], &[(IDLE_STATE, 0)]);
+    assert_eq!(all.fault_texts(), nothing());
+    assert_eq!(all.names(IDLE_STATE), ["0,POLL", "0,C1E", "1,POLL", "1,C1E"]);
+    let row = |name| [100_542, 100_544, 100_546, 100_548].map(|c| all.value(IDLE_STATE, name, c));
+    assert_eq!(row("0,C1E"), [Some(10), Some(7), Some(33), Some(5)]);
+    assert_eq!(row("1,C1E"), [Some(10_010), Some(7), Some(33), None]);
+    state(1, 0, "usage", "many\n");
+    let look = machine.look(&[IDLE_STATE], &[]);
+    assert_eq!(look.counters(IDLE_STATE), 2);
+    assert_eq!(look.fault_texts(), ["100540/1,POLL: cpuidle: usage: not understood"]);
+    assert_eq!(look.value(IDLE_STATE, "1,C1E", 100_544), Some(7));
+}
+
+#[test]
+fn idle_states_are_those_of_this_machine() {
+    let file = |name: &str| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cpuidle/state1/{name}");
+        std::fs::read_to_string(path).map(|text| text.trim().to_owned())
+    };
+    let Ok(name) = file("name") else {
+        eprintln!("no idle states here: not tested");
+        return;
+    };
+    let time = || file("time").unwrap().parse::<u64>().unwrap() * 10;
+    let before = time();
+    let look = Look::at(&ProcRoot::default(), &[IDLE_STATE], &[]);
+    let told = look.value(IDLE_STATE, &format!("0,{name}"), 100_542).unwrap();
+    assert!((before..=time()).contains(&told), "{before} {told}");
 }
