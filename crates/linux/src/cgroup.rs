@@ -1,5 +1,5 @@
-//! The provider `linux-cgroup`: control groups of version 2, the containers
-//! among them, and the processes in them.
+//! The provider `linux-cgroup`: control groups, the containers among them, and the processes in
+//! them.
 
 mod container;
 mod file;
@@ -16,7 +16,7 @@ use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
 use crate::table::{
     CGROUP, CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, CGROUP_PROCESS, CONTAINER,
-    CONTAINER_PROCESS, Object,
+    CONTAINER_PROCESS, JOB_OBJECT, Object,
 };
 use group::{Group, GroupReader};
 use perfhive_engine::standard::Layouts;
@@ -27,7 +27,7 @@ use rows::{GroupSelection, Rows};
 use walk::Walk;
 
 /// The objects of the provider.
-static OBJECTS: [&Object; 7] = [
+static OBJECTS: [&Object; 8] = [
     &CGROUP,
     &CGROUP_MEMORY,
     &CGROUP_IO,
@@ -35,6 +35,7 @@ static OBJECTS: [&Object; 7] = [
     &CGROUP_PROCESS,
     &CONTAINER,
     &CONTAINER_PROCESS,
+    &JOB_OBJECT,
 ];
 
 /// The provider.
@@ -52,7 +53,8 @@ struct CgroupSession {
     groups: Vec<Group>,
     /// The groups of the previous collection; empty between collections.
     before: Vec<Group>,
-    rows: [Rows; 5],
+    /// Objects with an instance for each group; of the version that is mounted.
+    rows: Vec<Rows>,
     processes: Processes,
     of_groups: Layouts,
     of_containers: Layouts,
@@ -68,19 +70,31 @@ impl CgroupSession {
             walk: Walk::default(),
             groups: Vec::new(),
             before: Vec::new(),
-            rows: [
-                Rows::new(&CGROUP, source::CGROUP, GroupSelection::All),
-                Rows::new(&CGROUP_MEMORY, source::MEMORY, GroupSelection::All),
-                Rows::new(&CGROUP_IO, source::IO, GroupSelection::All),
-                Rows::new(&CGROUP_PRESSURE, source::PRESSURE, GroupSelection::All),
-                Rows::new(&CONTAINER, source::CONTAINER, GroupSelection::Containers),
-            ],
+            rows: Vec::new(),
             processes: Processes::default(),
             of_groups: Layouts::new(&CGROUP_PROCESS),
             of_containers: Layouts::new(&CONTAINER_PROCESS),
             faults: Faults::default(),
         }
     }
+}
+
+/// The objects with an instance for each group, from the files of a version.
+fn rows(is_version_1: bool) -> Vec<Rows> {
+    use source::version_1;
+    let [cgroup, memory, container, job] = match is_version_1 {
+        true => [version_1::CGROUP, version_1::MEMORY, version_1::CONTAINER, version_1::JOB],
+        false => [source::CGROUP, source::MEMORY, source::CONTAINER, source::JOB],
+    };
+    let all = |object, sources| Rows::new(object, sources, GroupSelection::All);
+    vec![
+        all(&CGROUP, cgroup),
+        all(&CGROUP_MEMORY, memory),
+        all(&CGROUP_IO, source::IO),
+        all(&CGROUP_PRESSURE, source::PRESSURE),
+        Rows::new(&CONTAINER, container, GroupSelection::Containers),
+        all(&JOB_OBJECT, job),
+    ]
 }
 
 impl Session for CgroupSession {
@@ -141,7 +155,10 @@ impl CgroupSession {
     fn find_groups(&mut self) -> bool {
         if self.mounted.is_none() {
             match mount::find(&self.root, &mut self.proc) {
-                Ok(reader) => self.mounted = Some(reader),
+                Ok(reader) => {
+                    self.rows = rows(reader.is_version_1());
+                    self.mounted = Some(reader);
+                }
                 Err(message) => {
                     self.groups.clear();
                     self.faults.object(message);

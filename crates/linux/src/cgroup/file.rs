@@ -24,10 +24,18 @@ pub(super) enum File {
     Events,
     Stat,
     Procs,
+    // Of version 1.
+    AcctUsage,
+    AcctStat,
+    MemoryUsage,
+    MemoryLimit,
+    MemoryMost,
+    MemoryFailures,
+    OomControl,
 }
 
 impl File {
-    pub(super) const COUNT: usize = 21;
+    pub(super) const COUNT: usize = 28;
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -52,7 +60,20 @@ impl File {
             Self::Events => "cgroup.events",
             Self::Stat => "cgroup.stat",
             Self::Procs => "cgroup.procs",
+            Self::AcctUsage => "cpuacct.usage",
+            Self::AcctStat => "cpuacct.stat",
+            Self::MemoryUsage => "memory.usage_in_bytes",
+            Self::MemoryLimit => "memory.limit_in_bytes",
+            Self::MemoryMost => "memory.max_usage_in_bytes",
+            Self::MemoryFailures => "memory.failcnt",
+            Self::OomControl => "memory.oom_control",
         }
+    }
+
+    /// The controller in whose hierarchy of version 1 the file is; `None` for a file of all.
+    pub(super) fn controller(self) -> Option<&'static str> {
+        let (controller, _) = self.name().split_once('.')?;
+        (controller != "cgroup").then_some(controller)
     }
 
     pub(super) fn bit(self) -> u32 {

@@ -13,7 +13,7 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
 /// Magic numbers of cgroup file systems.
-const CGROUP2_SUPER_MAGIC: FsWord = 0x6367_7270;
+const MAGIC: [FsWord; 2] = [0x6367_7270, 0x0027_e0eb];
 
 /// A group, from one collection to the next.
 pub(super) struct Group {
@@ -79,26 +79,52 @@ impl Group {
     }
 }
 
-/// Reads the files of groups.
-pub(super) struct GroupReader {
+/// A mounted hierarchy: the one of version 2, or one of version 1.
+pub(super) struct Hierarchy {
     pub(super) dir: OwnedFd,
     /// Whether the folder is the kernel's, not a copy of one.
     pub(super) is_kernel: bool,
     reader: Reader,
+    /// The controllers that version 1 has there, divided by commas; `None` for version 2.
+    controllers: Option<Vec<u8>>,
+}
+
+impl Hierarchy {
+    pub(super) fn open(folder: &Path, controllers: Option<Vec<u8>>) -> Result<Self, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = retry_on_intr(|| openat(CWD, folder, flags, Mode::empty()))?;
+        let is_kernel = fstatfs(&dir).is_ok_and(|system| MAGIC.contains(&system.f_type));
+        let mut reader = Reader::open(folder)?;
+        if is_kernel {
+            reader.keep_files();
+        }
+        Ok(Self { dir, is_kernel, reader, controllers })
+    }
+
+    fn has(&self, file: File) -> bool {
+        let (Some(controllers), Some(wanted)) = (&self.controllers, file.controller()) else {
+            return true;
+        };
+        controllers.split(|byte| *byte == b',').any(|one| one == wanted.as_bytes())
+    }
+}
+
+/// Reads the files of groups.
+pub(super) struct GroupReader {
+    /// One, or those of version 1, in which a group has the same path.
+    pub(super) hierarchies: Vec<Hierarchy>,
     path: Vec<u8>,
     pub(super) faults: Faults,
 }
 
 impl GroupReader {
-    pub(super) fn open(folder: &Path) -> Result<Self, Errno> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = retry_on_intr(|| openat(CWD, folder, flags, Mode::empty()))?;
-        let is_kernel = fstatfs(&dir).is_ok_and(|system| system.f_type == CGROUP2_SUPER_MAGIC);
-        let mut reader = Reader::open(folder)?;
-        if is_kernel {
-            reader.keep_files();
-        }
-        Ok(Self { dir, is_kernel, reader, path: Vec::new(), faults: Faults::default() })
+    pub(super) fn new(hierarchies: Vec<Hierarchy>) -> Self {
+        Self { hierarchies, path: Vec::new(), faults: Faults::default() }
+    }
+
+    /// Whether the groups are those of version 1.
+    pub(super) fn is_version_1(&self) -> bool {
+        self.hierarchies.iter().any(|hierarchy| hierarchy.controllers.is_some())
     }
 
     /// Reads a file of a group; `None` where the file is missing, which is not a fault.
@@ -115,14 +141,16 @@ impl GroupReader {
         self.path.push(0);
         let path = CStr::from_bytes_until_nul(&self.path).unwrap_or_default();
         let kept = group.files.get_mut(file as usize)?;
-        let mut read = self.reader.kept_at(path, kept, file == File::Procs);
+        let at = self.hierarchies.iter().position(|hierarchy| hierarchy.has(file))?;
+        let reader = &mut self.hierarchies.get_mut(at)?.reader;
+        let mut read = reader.kept_at(path, kept, file == File::Procs);
         if read == Err(Errno::NODEV) {
             // The group ended, or its controller was switched off and perhaps on
             // again.
-            read = self.reader.kept_at(path, kept, file == File::Procs);
+            read = reader.kept_at(path, kept, file == File::Procs);
         }
         match read {
-            Ok(()) => return Some(self.reader.text()),
+            Ok(()) => return self.hierarchies.get(at).map(|hierarchy| hierarchy.reader.text()),
             Err(Errno::NODEV) => {}
             Err(Errno::NOENT | Errno::OPNOTSUPP | Errno::NOTDIR) => group.miss(file),
             Err(error) if is_denied(error) => group.miss(file),

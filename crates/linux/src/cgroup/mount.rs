@@ -1,6 +1,6 @@
-//! Finds the mount point of the control groups.
+//! Finds the mount points of the control groups.
 
-use super::group::GroupReader;
+use super::group::{GroupReader, Hierarchy};
 use crate::faults::describe;
 use crate::files::Reader;
 use crate::parse::whole_lines;
@@ -11,12 +11,18 @@ use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// Opens the folder of the control groups of version 2, or says why not.
+/// The controllers whose hierarchies of version 1 are read. Where version 1 has processors or
+/// memory, the one of version 2 beside it has neither.
+const CONTROLLERS: [&[u8]; 4] = [b"cpuacct", b"memory", b"cpu", b"pids"];
+/// How many of them decide that version 1 is read.
+const DECISIVE: usize = 2;
+
+/// Opens the folders of the control groups, or says why not.
 pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, Problem> {
     // Some recorded trees have the shorter list only.
     let mut file = None;
     let read = proc.system(c"self/mountinfo", &mut file);
-    let (points, has_others) = match read {
+    let mounts = match read {
         Ok(text) => mounts(text, from_mountinfo),
         Err(error) => match proc.system(c"mounts", &mut file) {
             Ok(text) => mounts(text, from_mounts),
@@ -24,18 +30,38 @@ pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, Pr
         },
     };
     let mut problem = None;
-    for point in points {
-        let Some(folder) = below(root, &point) else {
-            continue;
-        };
-        match GroupReader::open(&folder) {
-            Ok(reader) => return Ok(reader),
+    let mut open = |mount: &Mounted| {
+        let opened = Hierarchy::open(&below(root, &mount.point)?, mount.controllers.clone());
+        match opened {
+            Ok(hierarchy) => Some(hierarchy),
             Err(error) => {
-                problem.get_or_insert(Problem::Folder(point, error));
+                problem.get_or_insert((mount.point.clone(), error));
+                None
             }
         }
+    };
+    let mut hierarchies = Vec::new();
+    let has_version_1 =
+        CONTROLLERS.iter().take(DECISIVE).any(|one| mounts.iter().any(|m| m.has(one)));
+    if has_version_1 {
+        let mut taken: Vec<&Mounted> = Vec::new();
+        for controller in CONTROLLERS {
+            let of = mounts.iter().find(|mount| mount.has(controller));
+            // A hierarchy may have several controllers.
+            if let Some(mount) = of.filter(|mount| !taken.contains(mount)) {
+                taken.push(mount);
+                hierarchies.extend(open(mount));
+            }
+        }
+    } else {
+        let version_2 = mounts.iter().filter(|mount| mount.controllers.is_none());
+        hierarchies.extend(version_2.filter_map(&mut open).next());
     }
-    Err(problem.unwrap_or(Problem::None { has_others }))
+    match (hierarchies.is_empty(), problem) {
+        (false, _) => Ok(GroupReader::new(hierarchies)),
+        (true, Some((point, error))) => Err(Problem::Folder(point, error)),
+        (true, None) => Err(Problem::None),
+    }
 }
 
 /// Why there are no groups.
@@ -45,8 +71,8 @@ pub(super) enum Problem {
     Mounts(Errno),
     /// The mount point cannot be opened.
     Folder(PathBuf, Errno),
-    /// No control groups of version 2 are mounted.
-    None { has_others: bool },
+    /// No control groups are mounted.
+    None,
 }
 
 impl fmt::Display for Problem {
@@ -54,10 +80,7 @@ impl fmt::Display for Problem {
         match self {
             Self::Mounts(error) => write!(f, "self/mountinfo: {}", describe(*error)),
             Self::Folder(point, error) => write!(f, "{}: {}", point.display(), describe(*error)),
-            Self::None { has_others } => {
-                let others = if *has_others { ", only version 1, which is not read" } else { "" };
-                write!(f, "no control groups of version 2 are mounted{others}")
-            }
+            Self::None => f.write_str("no control groups are mounted: neither version 2, nor cpuacct or memory of version 1"),
         }
     }
 }
@@ -67,41 +90,58 @@ fn below(root: &ProcRoot, point: &Path) -> Option<PathBuf> {
     if let (Some(sys), Ok(rest)) = (root.sys(), point.strip_prefix("/sys")) {
         return Some(sys.join(rest));
     }
-    Some(root.mounts()?.join(point.strip_prefix("/").ok()?))
+    // A frozen machine may have the folder beside its `sys`.
+    let folder = root.mounts().or_else(|| root.sys()?.parent())?;
+    Some(folder.join(point.strip_prefix("/").ok()?))
 }
 
-/// Mount point and type.
-type Mount<'a> = (&'a [u8], &'a [u8]);
+/// A mounted hierarchy.
+#[derive(Debug, PartialEq, Eq)]
+struct Mounted {
+    point: PathBuf,
+    /// The options, of which some are controllers; `None` for version 2.
+    controllers: Option<Vec<u8>>,
+}
 
-/// The mount points of version 2, and whether there are any of version 1.
-fn mounts(text: &[u8], parse: fn(&[u8]) -> Option<Mount<'_>>) -> (Vec<PathBuf>, bool) {
-    let mut points = Vec::new();
-    let mut has_others = false;
-    for line in whole_lines(text).0 {
-        match parse(line.trim_ascii_end()) {
-            Some((point, b"cgroup2")) => {
-                points.push(PathBuf::from(OsString::from_vec(unescape(point))));
-            }
-            Some((_, b"cgroup")) => has_others = true,
-            _ => {}
-        }
+impl Mounted {
+    /// Whether it is of version 1 and has a controller.
+    fn has(&self, controller: &[u8]) -> bool {
+        let mut options = self.controllers.iter().flat_map(|all| all.split(|byte| *byte == b','));
+        options.any(|option| option == controller)
     }
-    (points, has_others)
 }
 
-/// Mount point and type of a line of `mountinfo`.
+/// Mount point, type and options.
+type Mount<'a> = (&'a [u8], &'a [u8], &'a [u8]);
+
+/// The mounted hierarchies.
+fn mounts(text: &[u8], parse: fn(&[u8]) -> Option<Mount<'_>>) -> Vec<Mounted> {
+    let lines = whole_lines(text).0.filter_map(|line| parse(line.trim_ascii_end()));
+    let of_groups = lines.filter_map(|(point, kind, options)| {
+        let controllers = match kind {
+            b"cgroup2" => None,
+            b"cgroup" => Some(options.to_vec()),
+            _ => return None,
+        };
+        Some(Mounted { point: PathBuf::from(OsString::from_vec(unescape(point))), controllers })
+    });
+    of_groups.collect()
+}
+
+/// Mount point, type and options of the file system of a line of `mountinfo`.
 fn from_mountinfo(line: &[u8]) -> Option<Mount<'_>> {
     let mut words = line.split(|byte| *byte == b' ');
     let point = words.nth(4)?;
     // The type follows a varying number of words.
     words.find(|word| *word == b"-")?;
-    Some((point, words.next()?))
+    let (kind, _source) = (words.next()?, words.next()?);
+    Some((point, kind, words.next()?))
 }
 
-/// Mount point and type of a line of `mounts`.
+/// Mount point, type and options of a line of `mounts`.
 fn from_mounts(line: &[u8]) -> Option<Mount<'_>> {
     let mut words = line.split(|byte| *byte == b' ');
-    Some((words.nth(1)?, words.next()?))
+    Some((words.nth(1)?, words.next()?, words.next()?))
 }
 
 /// Blanks and the like stand as a backslash and three octal digits.
@@ -129,17 +169,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_mount_points_of_version_2_are_found() {
+    fn hierarchies_are_found_with_their_controllers() {
         let text = b"31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
-            32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime shared:9 master:1 - cgroup cgroup rw,cpu\n\
+            32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime shared:9 master:1 - cgroup cgroup rw,cpu,cpuacct\n\
             41 31 0:38 / /sys/fs/my\\040groups rw,relatime shared:4 - cgroup2 cgroup2 rw\n\
             42 31 0:38 / /cut rw,relatime - cgroup2";
-        let (points, others) = mounts(text, from_mountinfo);
-        assert_eq!(points, [PathBuf::from("/sys/fs/my groups")]);
-        assert!(others);
-        let text = b"cgroup /sys/fs/cgroup cgroup2 rw 0 0\nnone\n";
-        let (points, others) = mounts(text, from_mounts);
-        assert_eq!((points.len(), others), (1, false));
+        let found = mounts(text, from_mountinfo);
+        let [one, two] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((one.has(b"cpu"), one.has(b"cpuacct"), one.has(b"acct")), (true, true, false));
+        assert_eq!(two.point, PathBuf::from("/sys/fs/my groups"));
+        assert_eq!((&two.controllers, two.has(b"cpu")), (&None, false));
+        let text = b"cgroup /sys/fs/cgroup cgroup2 rw 0 0\nnone\ncgroup /c cgroup rw,memory 0 0\n";
+        let found = mounts(text, from_mounts);
+        assert_eq!(found.len(), 2);
+        assert!(found[1].has(b"memory") && !found[0].has(b"memory"));
         for (text, plain) in
             [("a\\134b", "a\\b"), ("\\04", "\\04"), ("\\", "\\"), ("\\477", "\\477")]
         {
@@ -152,7 +195,8 @@ mod tests {
         let root = ProcRoot::frozen("/frozen");
         let of = |root: &ProcRoot, point: &str| below(root, Path::new(point));
         assert_eq!(of(&root, "/sys/fs/cgroup"), Some("/frozen/sys/fs/cgroup".into()));
-        assert_eq!(of(&root, "/run/groups"), None);
+        assert_eq!(of(&root, "/run/groups"), Some("/frozen/run/groups".into()));
+        assert_eq!(of(&ProcRoot::new("/proc"), "/run/groups"), None);
         let root = root.with_mounts("/host");
         assert_eq!(of(&root, "/run/groups"), Some("/host/run/groups".into()));
         assert_eq!(of(&root, "run"), None);

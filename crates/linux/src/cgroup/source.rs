@@ -7,8 +7,11 @@ use crate::parse::{Words, number, whole_lines};
 use crate::table::{self, CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, index_of};
 use perfhive_engine::standard::Row;
 
-/// A counter, the word before its number, and the factor to the counter's unit.
-type Field = (u32, &'static [u8], u64);
+/// A counter, the word before its number, and the way to the counter's unit.
+type Field = (u32, &'static [u8], Scale);
+
+/// The way from a file's number to the unit of a counter.
+type Scale = fn(u64) -> u64;
 
 /// How a file is read.
 pub(super) enum FileFormat {
@@ -16,6 +19,10 @@ pub(super) enum FileFormat {
     Lines(&'static [Field]),
     /// One number; `max` gives no value.
     Single(u32),
+    /// One number; what version 1 writes where there is no limit gives no value.
+    Limit(u32),
+    /// One number for several counters.
+    Number(&'static [(u32, Scale)]),
     /// A quota and a period; the quota `max` gives no value.
     Quota(u32),
     /// `word=number`, summed up over devices.
@@ -32,18 +39,53 @@ pub(super) struct Source {
     form: FileFormat,
 }
 
+fn same(number: u64) -> u64 {
+    number
+}
+
 /// Microseconds in 100 ns units.
-const MICROS: u64 = 10;
+fn micros(number: u64) -> u64 {
+    number.saturating_mul(10)
+}
+
+/// Microseconds in milliseconds.
+fn millis(number: u64) -> u64 {
+    number / 1000
+}
+
+/// Nanoseconds in 100 ns units.
+fn nanos(number: u64) -> u64 {
+    number / 100
+}
+
+/// Nanoseconds in milliseconds.
+fn nano_millis(number: u64) -> u64 {
+    number / 1_000_000
+}
+
+/// Ticks of 1/100 s (`USER_HZ`) in 100 ns units.
+fn ticks(number: u64) -> u64 {
+    number.saturating_mul(100_000)
+}
+
+/// Ticks of 1/100 s in milliseconds.
+fn tick_millis(number: u64) -> u64 {
+    number.saturating_mul(10)
+}
+
+/// The least number that version 1 writes where there is no limit: the largest one that is a
+/// whole number of pages.
+const NO_LIMIT: u64 = i64::MAX as u64 - 0xffff;
 
 const CPU_TIMES: [Field; 3] = [
-    (index_of!(table::CGROUP, "% Processor Time"), b"usage_usec", MICROS),
-    (index_of!(table::CGROUP, "% User Time"), b"user_usec", MICROS),
-    (index_of!(table::CGROUP, "% Privileged Time"), b"system_usec", MICROS),
+    (index_of!(table::CGROUP, "% Processor Time"), b"usage_usec", micros),
+    (index_of!(table::CGROUP, "% User Time"), b"user_usec", micros),
+    (index_of!(table::CGROUP, "% Privileged Time"), b"system_usec", micros),
 ];
 const THROTTLING: [Field; 3] = [
-    (index_of!(table::CGROUP, "CPU Periods/sec"), b"nr_periods", 1),
-    (index_of!(table::CGROUP, "CPU Throttled Periods/sec"), b"nr_throttled", 1),
-    (index_of!(table::CGROUP, "% CPU Throttled Time"), b"throttled_usec", MICROS),
+    (index_of!(table::CGROUP, "CPU Periods/sec"), b"nr_periods", same),
+    (index_of!(table::CGROUP, "CPU Throttled Periods/sec"), b"nr_throttled", same),
+    (index_of!(table::CGROUP, "% CPU Throttled Time"), b"throttled_usec", micros),
 ];
 const CPU_STAT: Source = Source {
     file: File::CpuStat,
@@ -71,12 +113,12 @@ const LIMIT: Source = Source {
 const DEVICES: Source = Source {
     file: File::IoStat,
     form: FileFormat::Devices(&[
-        (index_of!(CGROUP_IO, "Storage Read Bytes/sec"), b"rbytes", 1),
-        (index_of!(CGROUP_IO, "Storage Write Bytes/sec"), b"wbytes", 1),
-        (index_of!(CGROUP_IO, "Storage Reads/sec"), b"rios", 1),
-        (index_of!(CGROUP_IO, "Storage Writes/sec"), b"wios", 1),
-        (index_of!(CGROUP_IO, "Discarded Bytes/sec"), b"dbytes", 1),
-        (index_of!(CGROUP_IO, "Discards/sec"), b"dios", 1),
+        (index_of!(CGROUP_IO, "Storage Read Bytes/sec"), b"rbytes", same),
+        (index_of!(CGROUP_IO, "Storage Write Bytes/sec"), b"wbytes", same),
+        (index_of!(CGROUP_IO, "Storage Reads/sec"), b"rios", same),
+        (index_of!(CGROUP_IO, "Storage Writes/sec"), b"wios", same),
+        (index_of!(CGROUP_IO, "Discarded Bytes/sec"), b"dbytes", same),
+        (index_of!(CGROUP_IO, "Discards/sec"), b"dios", same),
     ]),
 };
 
@@ -84,15 +126,19 @@ pub(super) const CGROUP: &[Source] = &[
     CPU_STAT,
     Source {
         file: File::Stat,
-        form: FileFormat::Lines(&[(index_of!(table::CGROUP, "Descendants"), b"nr_descendants", 1)]),
+        form: FileFormat::Lines(&[(
+            index_of!(table::CGROUP, "Descendants"),
+            b"nr_descendants",
+            same,
+        )]),
     },
     Source { file: File::Procs, form: FileFormat::Count(index_of!(table::CGROUP, "Processes")) },
     TASKS,
     Source {
         file: File::Events,
         form: FileFormat::Lines(&[
-            (index_of!(table::CGROUP, "Populated"), b"populated", 1),
-            (index_of!(table::CGROUP, "Frozen"), b"frozen", 1),
+            (index_of!(table::CGROUP, "Populated"), b"populated", same),
+            (index_of!(table::CGROUP, "Frozen"), b"frozen", same),
         ]),
     },
     Source {
@@ -110,17 +156,17 @@ pub(super) const MEMORY: &[Source] = &[
     Source {
         file: File::MemoryStat,
         form: FileFormat::Lines(&[
-            (index_of!(CGROUP_MEMORY, "Anonymous Bytes"), b"anon", 1),
-            (index_of!(CGROUP_MEMORY, "File Bytes"), b"file", 1),
-            (index_of!(CGROUP_MEMORY, "Shared Memory Bytes"), b"shmem", 1),
-            (index_of!(CGROUP_MEMORY, "Mapped File Bytes"), b"file_mapped", 1),
-            (index_of!(CGROUP_MEMORY, "Dirty File Bytes"), b"file_dirty", 1),
-            (index_of!(CGROUP_MEMORY, "Writeback File Bytes"), b"file_writeback", 1),
-            (index_of!(CGROUP_MEMORY, "Socket Bytes"), b"sock", 1),
-            (index_of!(CGROUP_MEMORY, "Slab Bytes"), b"slab", 1),
-            (index_of!(CGROUP_MEMORY, "Kernel Bytes"), b"kernel", 1),
-            (index_of!(CGROUP_MEMORY, "Page Faults/sec"), b"pgfault", 1),
-            (index_of!(CGROUP_MEMORY, "Major Faults/sec"), b"pgmajfault", 1),
+            (index_of!(CGROUP_MEMORY, "Anonymous Bytes"), b"anon", same),
+            (index_of!(CGROUP_MEMORY, "File Bytes"), b"file", same),
+            (index_of!(CGROUP_MEMORY, "Shared Memory Bytes"), b"shmem", same),
+            (index_of!(CGROUP_MEMORY, "Mapped File Bytes"), b"file_mapped", same),
+            (index_of!(CGROUP_MEMORY, "Dirty File Bytes"), b"file_dirty", same),
+            (index_of!(CGROUP_MEMORY, "Writeback File Bytes"), b"file_writeback", same),
+            (index_of!(CGROUP_MEMORY, "Socket Bytes"), b"sock", same),
+            (index_of!(CGROUP_MEMORY, "Slab Bytes"), b"slab", same),
+            (index_of!(CGROUP_MEMORY, "Kernel Bytes"), b"kernel", same),
+            (index_of!(CGROUP_MEMORY, "Page Faults/sec"), b"pgfault", same),
+            (index_of!(CGROUP_MEMORY, "Major Faults/sec"), b"pgmajfault", same),
         ]),
     },
     CURRENT,
@@ -128,10 +174,10 @@ pub(super) const MEMORY: &[Source] = &[
     Source {
         file: File::MemoryEvents,
         form: FileFormat::Lines(&[
-            (index_of!(CGROUP_MEMORY, "High Events"), b"high", 1),
-            (index_of!(CGROUP_MEMORY, "Limit Events"), b"max", 1),
-            (index_of!(CGROUP_MEMORY, "Out of Memory Events"), b"oom", 1),
-            (index_of!(CGROUP_MEMORY, "Out of Memory Kills"), b"oom_kill", 1),
+            (index_of!(CGROUP_MEMORY, "High Events"), b"high", same),
+            (index_of!(CGROUP_MEMORY, "Limit Events"), b"max", same),
+            (index_of!(CGROUP_MEMORY, "Out of Memory Events"), b"oom", same),
+            (index_of!(CGROUP_MEMORY, "Out of Memory Kills"), b"oom_kill", same),
         ]),
     },
     Source {
@@ -155,22 +201,22 @@ pub(super) const PRESSURE: &[Source] = &[
     Source {
         file: File::CpuPressure,
         form: FileFormat::Pressure(&[
-            (index_of!(CGROUP_PRESSURE, "% Some CPU Pressure"), b"some", MICROS),
-            (index_of!(CGROUP_PRESSURE, "% Full CPU Pressure"), b"full", MICROS),
+            (index_of!(CGROUP_PRESSURE, "% Some CPU Pressure"), b"some", micros),
+            (index_of!(CGROUP_PRESSURE, "% Full CPU Pressure"), b"full", micros),
         ]),
     },
     Source {
         file: File::MemoryPressure,
         form: FileFormat::Pressure(&[
-            (index_of!(CGROUP_PRESSURE, "% Some Memory Pressure"), b"some", MICROS),
-            (index_of!(CGROUP_PRESSURE, "% Full Memory Pressure"), b"full", MICROS),
+            (index_of!(CGROUP_PRESSURE, "% Some Memory Pressure"), b"some", micros),
+            (index_of!(CGROUP_PRESSURE, "% Full Memory Pressure"), b"full", micros),
         ]),
     },
     Source {
         file: File::IoPressure,
         form: FileFormat::Pressure(&[
-            (index_of!(CGROUP_PRESSURE, "% Some IO Pressure"), b"some", MICROS),
-            (index_of!(CGROUP_PRESSURE, "% Full IO Pressure"), b"full", MICROS),
+            (index_of!(CGROUP_PRESSURE, "% Some IO Pressure"), b"some", micros),
+            (index_of!(CGROUP_PRESSURE, "% Full IO Pressure"), b"full", micros),
         ]),
     },
     Source {
@@ -178,25 +224,161 @@ pub(super) const PRESSURE: &[Source] = &[
         form: FileFormat::Pressure(&[(
             index_of!(CGROUP_PRESSURE, "% Full IRQ Pressure"),
             b"full",
-            MICROS,
+            micros,
         )]),
     },
 ];
 
 pub(super) const CONTAINER: &[Source] = &[CPU_STAT, CURRENT, TASKS, DEVICES, SWAP, LIMIT, CPU_MAX];
 
+const PAGES: u32 = index_of!(table::JOB_OBJECT, "Pages/Sec");
+const JOB_TIMES: [u32; 3] = [
+    index_of!(table::JOB_OBJECT, "Current % Processor Time"),
+    index_of!(table::JOB_OBJECT, "Current % User Mode Time"),
+    index_of!(table::JOB_OBJECT, "Current % Kernel Mode Time"),
+];
+const JOB_TOTALS: [u32; 3] = [
+    index_of!(table::JOB_OBJECT, "Total mSec - Processor"),
+    index_of!(table::JOB_OBJECT, "Total mSec - User Mode"),
+    index_of!(table::JOB_OBJECT, "Total mSec - Kernel Mode"),
+];
+
+pub(super) const JOB: &[Source] = &[
+    Source {
+        file: File::CpuStat,
+        form: FileFormat::Lines(&[
+            (JOB_TIMES[0], b"usage_usec", micros),
+            (JOB_TIMES[1], b"user_usec", micros),
+            (JOB_TIMES[2], b"system_usec", micros),
+            (JOB_TOTALS[0], b"usage_usec", millis),
+            (JOB_TOTALS[1], b"user_usec", millis),
+            (JOB_TOTALS[2], b"system_usec", millis),
+        ]),
+    },
+    Source { file: File::MemoryStat, form: FileFormat::Lines(&[(PAGES, b"pgfault", same)]) },
+];
+
+/// The sources of the objects that version 1 has too.
+pub(super) mod version_1 {
+    use super::*;
+
+    const USAGE: Source = Source {
+        file: File::AcctUsage,
+        form: FileFormat::Number(&[(index_of!(table::CGROUP, "% Processor Time"), nanos)]),
+    };
+    const PARTS: Source = Source {
+        file: File::AcctStat,
+        form: FileFormat::Lines(&[
+            (index_of!(table::CGROUP, "% User Time"), b"user", ticks),
+            (index_of!(table::CGROUP, "% Privileged Time"), b"system", ticks),
+        ]),
+    };
+    const THROTTLED: Source = Source {
+        file: File::CpuStat,
+        form: FileFormat::Lines(&[
+            (index_of!(table::CGROUP, "CPU Periods/sec"), b"nr_periods", same),
+            (index_of!(table::CGROUP, "CPU Throttled Periods/sec"), b"nr_throttled", same),
+            (index_of!(table::CGROUP, "% CPU Throttled Time"), b"throttled_time", nanos),
+        ]),
+    };
+    const BYTES: Source = Source {
+        file: File::MemoryUsage,
+        form: FileFormat::Single(index_of!(CGROUP_MEMORY, "Memory Bytes")),
+    };
+    const LIMIT: Source = Source {
+        file: File::MemoryLimit,
+        form: FileFormat::Limit(index_of!(CGROUP_MEMORY, "Memory Limit Bytes")),
+    };
+
+    pub(in crate::cgroup) const CGROUP: &[Source] = &[
+        USAGE,
+        PARTS,
+        Source {
+            file: File::Procs,
+            form: FileFormat::Count(index_of!(table::CGROUP, "Processes")),
+        },
+        TASKS,
+        THROTTLED,
+        Source {
+            file: File::PidsMax,
+            form: FileFormat::Single(index_of!(table::CGROUP, "Tasks Limit")),
+        },
+    ];
+
+    pub(in crate::cgroup) const MEMORY: &[Source] = &[
+        Source {
+            file: File::MemoryStat,
+            form: FileFormat::Lines(&[
+                (index_of!(CGROUP_MEMORY, "Anonymous Bytes"), b"total_rss", same),
+                (index_of!(CGROUP_MEMORY, "File Bytes"), b"total_cache", same),
+                (index_of!(CGROUP_MEMORY, "Shared Memory Bytes"), b"total_shmem", same),
+                (index_of!(CGROUP_MEMORY, "Mapped File Bytes"), b"total_mapped_file", same),
+                (index_of!(CGROUP_MEMORY, "Dirty File Bytes"), b"total_dirty", same),
+                (index_of!(CGROUP_MEMORY, "Writeback File Bytes"), b"total_writeback", same),
+                (index_of!(CGROUP_MEMORY, "Page Faults/sec"), b"total_pgfault", same),
+                (index_of!(CGROUP_MEMORY, "Major Faults/sec"), b"total_pgmajfault", same),
+                (index_of!(CGROUP_MEMORY, "Swap Bytes"), b"total_swap", same),
+            ]),
+        },
+        BYTES,
+        Source {
+            file: File::MemoryFailures,
+            form: FileFormat::Single(index_of!(CGROUP_MEMORY, "Limit Events")),
+        },
+        Source {
+            file: File::OomControl,
+            form: FileFormat::Lines(&[(
+                index_of!(CGROUP_MEMORY, "Out of Memory Kills"),
+                b"oom_kill",
+                same,
+            )]),
+        },
+        Source {
+            file: File::MemoryMost,
+            form: FileFormat::Single(index_of!(CGROUP_MEMORY, "Memory Peak Bytes")),
+        },
+        LIMIT,
+    ];
+
+    pub(in crate::cgroup) const CONTAINER: &[Source] =
+        &[USAGE, PARTS, BYTES, TASKS, THROTTLED, LIMIT];
+
+    pub(in crate::cgroup) const JOB: &[Source] = &[
+        Source {
+            file: File::AcctUsage,
+            form: FileFormat::Number(&[(JOB_TIMES[0], nanos), (JOB_TOTALS[0], nano_millis)]),
+        },
+        Source {
+            file: File::AcctStat,
+            form: FileFormat::Lines(&[
+                (JOB_TIMES[1], b"user", ticks),
+                (JOB_TIMES[2], b"system", ticks),
+                (JOB_TOTALS[1], b"user", tick_millis),
+                (JOB_TOTALS[2], b"system", tick_millis),
+            ]),
+        },
+        Source {
+            file: File::MemoryStat,
+            form: FileFormat::Lines(&[(PAGES, b"total_pgfault", same)]),
+        },
+    ];
+}
+
 impl Source {
     /// The counters in the file.
     pub(super) fn counters(&self) -> impl Iterator<Item = u32> + '_ {
-        let (fields, single) = match &self.form {
+        let (fields, numbers, single) = match &self.form {
             FileFormat::Lines(fields)
             | FileFormat::Devices(fields)
-            | FileFormat::Pressure(fields) => (*fields, None),
+            | FileFormat::Pressure(fields) => (*fields, &[][..], None),
+            FileFormat::Number(numbers) => (&[][..], *numbers, None),
             FileFormat::Single(counter)
+            | FileFormat::Limit(counter)
             | FileFormat::Quota(counter)
-            | FileFormat::Count(counter) => (&[][..], Some(*counter)),
+            | FileFormat::Count(counter) => (&[][..], &[][..], Some(*counter)),
         };
-        fields.iter().map(|(counter, ..)| *counter).chain(single)
+        let fields = fields.iter().map(|(counter, ..)| *counter);
+        fields.chain(numbers.iter().map(|(counter, _)| *counter)).chain(single)
     }
 
     /// Reads the file and sets what it has.
@@ -206,7 +388,9 @@ impl Source {
         };
         let damage = match &self.form {
             FileFormat::Lines(fields) => lines(text, fields, row),
-            FileFormat::Single(counter) => single(text, *counter, row),
+            FileFormat::Single(counter) => single(text, &[(*counter, same)], row),
+            FileFormat::Limit(counter) => limit(text, *counter, row),
+            FileFormat::Number(counters) => single(text, counters, row),
             FileFormat::Quota(counter) => quota(text, *counter, row),
             FileFormat::Devices(fields) => devices(text, fields, row),
             FileFormat::Pressure(fields) => pressure(text, fields, group.inode, row),
@@ -236,7 +420,7 @@ fn lines(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), Dam
     let (lines, cut) = whole_lines(text);
     let mut damage = if cut || text.is_empty() { Err(DAMAGE) } else { Ok(()) };
     for line in lines {
-        for (counter, word, factor) in fields {
+        for (counter, word, scale) in fields {
             let Some(rest) = line.strip_prefix(*word) else {
                 continue;
             };
@@ -244,24 +428,30 @@ fn lines(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), Dam
                 continue;
             }
             match Words::new(rest).number() {
-                Some(value) => row.set(*counter, value.saturating_mul(*factor)),
+                Some(value) => row.set(*counter, scale(value)),
                 None => damage = Err(Damage { word }),
             }
-            break;
         }
     }
     damage
 }
 
-fn single(text: &[u8], counter: u32, row: &mut Row) -> Result<(), Damage> {
+fn single(text: &[u8], counters: &[(u32, Scale)], row: &mut Row) -> Result<(), Damage> {
     match text.strip_suffix(b"\n") {
         Some(b"max") => Ok(()),
         Some(digits) => {
-            row.set(counter, number(digits).ok_or(DAMAGE)?);
+            let number = number(digits).ok_or(DAMAGE)?;
+            counters.iter().for_each(|(counter, scale)| row.set(*counter, scale(number)));
             Ok(())
         }
         None => Err(DAMAGE),
     }
+}
+
+fn limit(text: &[u8], counter: u32, row: &mut Row) -> Result<(), Damage> {
+    let number = text.strip_suffix(b"\n").and_then(number).ok_or(DAMAGE)?;
+    row.set_some(counter, Some(number).filter(|number| *number < NO_LIMIT));
+    Ok(())
 }
 
 /// The quota in percent of one processor.
@@ -315,7 +505,7 @@ fn pressure(
     for line in lines {
         let mut words = Words::new(line);
         let first = words.next_word();
-        let Some((counter, word, factor)) = fields.iter().find(|field| Some(field.1) == first)
+        let Some((counter, word, scale)) = fields.iter().find(|field| Some(field.1) == first)
         else {
             continue;
         };
@@ -327,7 +517,7 @@ fn pressure(
             total = total.or(word.strip_prefix(b"total=").and_then(number));
         }
         match total {
-            Some(total) => row.set(*counter, total.saturating_mul(*factor)),
+            Some(total) => row.set(*counter, scale(total)),
             None => damage = Err(Damage { word }),
         }
     }
@@ -357,6 +547,7 @@ mod tests {
             (&table::CGROUP_IO, IO),
             (&table::CGROUP_PRESSURE, PRESSURE),
             (&table::CONTAINER, CONTAINER),
+            (&table::JOB_OBJECT, JOB),
         ] {
             for counter in object.counters.iter().filter(|counter| counter.index != 104_020) {
                 let of = |source: &&Source| source.counters().any(|found| found == counter.index);
@@ -369,7 +560,7 @@ mod tests {
                 );
             }
         }
-        assert_eq!(File::Procs as usize + 1, File::COUNT);
+        assert_eq!(File::OomControl as usize + 1, File::COUNT);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Walks through the folders of all groups.
 
-use super::group::{GroupReader, shown};
+use super::group::{GroupReader, Hierarchy, shown};
 use crate::faults::{Faults, describe, is_denied, is_gone};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, fstat, openat, statat};
@@ -21,6 +21,8 @@ const LISTING: usize = 32 << 10;
 pub(super) struct FoundGroup {
     start: usize,
     length: usize,
+    /// The hierarchy that it was found in first.
+    hierarchy: usize,
     depth: u16,
     /// Whether it has no children.
     is_leaf: bool,
@@ -54,9 +56,32 @@ impl Walk {
     pub(super) fn run(&mut self, reader: &GroupReader, faults: &mut Faults) -> Result<(), Errno> {
         self.paths.clear();
         self.found.clear();
-        let inode = retry_on_intr(|| fstat(&reader.dir))?.st_ino;
-        self.push(b"", b"", inode, 0, false);
-        let mut at = 0;
+        for number in 0..reader.hierarchies.len() {
+            self.run_one(reader, number, faults)?;
+        }
+        let paths = &self.paths;
+        let path = |found: &FoundGroup| {
+            paths.get(found.start..found.start + found.length).unwrap_or_default()
+        };
+        self.found.sort_unstable_by(|one, other| {
+            order(path(one), path(other)).then(one.hierarchy.cmp(&other.hierarchy))
+        });
+        self.found.dedup_by(|next, one| path(next) == path(one));
+        Ok(())
+    }
+
+    /// Finds the groups of one hierarchy.
+    fn run_one(
+        &mut self,
+        reader: &GroupReader,
+        number: usize,
+        faults: &mut Faults,
+    ) -> Result<(), Errno> {
+        let Some(hierarchy) = reader.hierarchies.get(number) else { return Ok(()) };
+        let inode = retry_on_intr(|| fstat(&hierarchy.dir))?.st_ino;
+        let root = self.found.len();
+        self.push(number, (b"", b""), inode, 0, false);
+        let mut at = root;
         while let Some(&FoundGroup { depth, is_leaf, .. }) = self.found.get(at) {
             if is_leaf {
                 at += 1;
@@ -65,7 +90,7 @@ impl Walk {
             if depth >= DEEPEST {
                 self.fault(at, faults, "groups in it are left out: too many levels");
             } else {
-                match self.list(at, reader) {
+                match self.list(at, hierarchy) {
                     Ok(true) => {}
                     Ok(false) => {
                         faults.object(format_args!(
@@ -73,18 +98,13 @@ impl Walk {
                         ));
                         break;
                     }
-                    Err(error) if at == 0 => return Err(error),
+                    Err(error) if at == root => return Err(error),
                     Err(error) if is_gone(error) || is_denied(error) || error == Errno::NODEV => {}
                     Err(error) => self.fault(at, faults, describe(error)),
                 }
             }
             at += 1;
         }
-        let paths = &self.paths;
-        let path = |found: &FoundGroup| paths.get(found.start..found.start + found.length);
-        self.found.sort_unstable_by(|one, other| {
-            order(path(one).unwrap_or_default(), path(other).unwrap_or_default())
-        });
         Ok(())
     }
 
@@ -93,7 +113,14 @@ impl Walk {
         faults.instance(shown(path), message);
     }
 
-    fn push(&mut self, above: &[u8], name: &[u8], inode: u64, depth: u16, is_leaf: bool) {
+    fn push(
+        &mut self,
+        hierarchy: usize,
+        (above, name): (&[u8], &[u8]),
+        inode: u64,
+        depth: u16,
+        is_leaf: bool,
+    ) {
         let start = self.paths.len();
         self.paths.extend_from_slice(above);
         if !above.is_empty() {
@@ -102,20 +129,20 @@ impl Walk {
         self.paths.extend_from_slice(name);
         let length = self.paths.len() - start;
         self.paths.push(0);
-        self.found.push(FoundGroup { start, length, depth, is_leaf, inode });
+        self.found.push(FoundGroup { start, length, hierarchy, depth, is_leaf, inode });
     }
 
     /// Adds the children of one group. Returns whether the limit allowed them.
-    fn list(&mut self, at: usize, reader: &GroupReader) -> Result<bool, Errno> {
+    fn list(&mut self, at: usize, hierarchy: &Hierarchy) -> Result<bool, Errno> {
         let Some(found) = self.found.get(at) else {
             return Ok(true);
         };
-        let depth = found.depth + 1;
+        let place = (found.hierarchy, found.depth + 1);
         let with_end = self.paths.get(found.start..=found.start + found.length);
         let mut path = std::mem::take(&mut self.path);
         path.clear();
         path.extend_from_slice(with_end.unwrap_or_default());
-        let listed = self.list_folder(&path, depth, reader);
+        let listed = self.list_folder(&path, place, hierarchy);
         self.path = path;
         listed
     }
@@ -123,11 +150,11 @@ impl Walk {
     fn list_folder(
         &mut self,
         path: &[u8],
-        depth: u16,
-        reader: &GroupReader,
+        (number, depth): (usize, u16),
+        hierarchy: &Hierarchy,
     ) -> Result<bool, Errno> {
         let folder =
-            open_folder(&reader.dir, CStr::from_bytes_until_nul(path).unwrap_or_default())?;
+            open_folder(&hierarchy.dir, CStr::from_bytes_until_nul(path).unwrap_or_default())?;
         let above = path.split_last().map_or(&[][..], |(_, path)| path);
         let mut listing = std::mem::take(&mut self.listing);
         listing.clear();
@@ -155,10 +182,10 @@ impl Walk {
             // it has: folders without children are not listed. Symbolic links are not
             // followed.
             let mut is_leaf = false;
-            if reader.is_kernel || kind == FileType::Unknown {
+            if hierarchy.is_kernel || kind == FileType::Unknown {
                 match retry_on_intr(|| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)) {
                     Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
-                        is_leaf = reader.is_kernel && stat.st_nlink == 2;
+                        is_leaf = hierarchy.is_kernel && stat.st_nlink == 2;
                     }
                     _ => continue,
                 }
@@ -167,7 +194,7 @@ impl Walk {
                 outcome = Ok(false);
                 break;
             }
-            self.push(above, bytes, entry.ino(), depth, is_leaf);
+            self.push(number, (above, bytes), entry.ino(), depth, is_leaf);
         }
         self.listing = listing;
         outcome

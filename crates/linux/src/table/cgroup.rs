@@ -1,6 +1,6 @@
-//! Cgroup and the objects of its memory, IO, pressure and processes; Container.
+//! Cgroup and the objects of its memory, IO, pressure and processes; Container; Job Object.
 
-use super::{Counter, Object};
+use super::{Absent, Counter, Object, absent};
 use perfhive_engine::Cost;
 use perfhive_format::{CounterType as T, DetailLevel};
 
@@ -12,6 +12,7 @@ pub(crate) static OBJECTS: &[&Object] = &[
     &CGROUP_PROCESS,
     &CONTAINER,
     &CONTAINER_PROCESS,
+    &JOB_OBJECT,
 ];
 
 const LIMIT: &str = "No value where there is no limit, nor for the limits that follow it in the same counter \
@@ -23,13 +24,17 @@ pub(crate) static CGROUP: Object = Object {
     index: 104_000,
     help: 104_001,
     name: "Cgroup",
-    meaning: "Control groups of Linux, version 2, under their paths; each includes the groups in \
+    meaning: "Control groups of Linux under their paths; each includes the groups in \
          it. Processor time, tasks, and limits.",
-    note: "Instances are the control groups of version 2, each before those in it; the name is the \
+    note: "Instances are the control groups, each before those in it; the name is the \
          path below the mount point, `/system.slice/ssh.service` for example, and `/` is the \
-         root. Every group includes the groups in it, so there is no `_Total`. Where version 2 \
-         is mounted beside version 1, values of controllers of version 1 are missing; where only \
-         version 1 is mounted, all these objects are missing, and a fault says so.\n\nA group \
+         root. Every group includes the groups in it, so there is no `_Total`.\n\nThe groups \
+         are those of version 2, whose files stand below as sources. Where version 1 has the \
+         controller of processors or memory, its groups are read instead, those of all its \
+         hierarchies by their paths: times from `cpuacct.usage` and `cpuacct.stat` (in ticks), \
+         memory from `memory.usage_in_bytes` and the `total_` words of `memory.stat`, limits \
+         from `memory.limit_in_bytes`. Input and output, pressure and CPU Limit are of version 2 \
+         alone.\n\nA group \
          has memory, input and output and pressure only where the controller for it is on. Each \
          controller has an object of its own, whose instances are the groups that have the \
          controller: one that is off hides no other values. Where no group has a controller, its \
@@ -364,6 +369,76 @@ pub(crate) static CONTAINER_PROCESS: Object = Object {
     ],
     absent: &[],
 };
+
+pub(crate) static JOB_OBJECT: Object = Object {
+    index: 1500,
+    help: 1501,
+    name: "Job Object",
+    meaning: "Processor time and page faults of groups of processes: on Linux, of the control \
+         groups under their paths.",
+    note: "Instances are those of Cgroup: a control group, like a job, is a set of processes that is \
+         accounted and limited as one, and holds further ones. Page faults take the memory \
+         controller. The processes of a group are in Cgroup Process, which stands for Windows' \
+         Job Object Details.",
+    reads: "as Cgroup, and for each group `cpu.stat` and `memory.stat`",
+    cost: Cost::Costly,
+    has_instances: true,
+    brings: &[],
+    counters: JOB_COUNTERS,
+    absent: NO_JOB,
+};
+
+const JOB_COUNTERS: &[Counter] = &[
+    Counter::new(1502, 1503, "Current % Processor Time", T::PERF_100NSEC_TIMER)
+        .unit("%")
+        .from("`cpu.stat`: `usage_usec`")
+        .means("Processor time of the processes in the group; 100 is one processor."),
+    Counter::new(1504, 1505, "Current % User Mode Time", T::PERF_100NSEC_TIMER)
+        .unit("%")
+        .from("`cpu.stat`: `user_usec`")
+        .means("Processor time of the group in the programs themselves."),
+    Counter::new(1506, 1507, "Current % Kernel Mode Time", T::PERF_100NSEC_TIMER)
+        .unit("%")
+        .from("`cpu.stat`: `system_usec`")
+        .means("Processor time of the group in the kernel."),
+    Counter::new(1522, 1523, "Total mSec - Processor", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .unit("ms")
+        .from("`cpu.stat`: `usage_usec`")
+        .means(
+            "Processor time of the group since it was made, in milliseconds, with that of \
+            processes that ended.",
+        ),
+    Counter::new(1524, 1525, "Total mSec - User Mode", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .unit("ms")
+        .from("`cpu.stat`: `user_usec`")
+        .means("Processor time of the group in programs since it was made, in milliseconds."),
+    Counter::new(1526, 1527, "Total mSec - Kernel Mode", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .unit("ms")
+        .from("`cpu.stat`: `system_usec`")
+        .means("Processor time of the group in the kernel since it was made, in milliseconds."),
+    Counter::new(104_020, 104_801, "ID Cgroup", T::PERF_COUNTER_LARGE_RAWCOUNT)
+        .detail(DetailLevel::EXPERT)
+        .unit("number")
+        .from("the folder's inode")
+        .means("Number of the control group behind the job, unique as long as it is there."),
+    Counter::new(1514, 1515, "Pages/Sec", T::PERF_COUNTER_COUNTER)
+        .unit("faults/s")
+        .from("`memory.stat`: `pgfault`")
+        .means("Page faults of the processes in the group, a second.")
+        .differs("Without a value where the group has no memory controller."),
+];
+
+const NO_PERIOD: &str = "A control group has no time limit whose period could begin anew.";
+const NO_COUNT: &str = "A control group lists its own processes, not those of the groups in it, and \
+    forgets those that ended; see Cgroup: Processes and Tasks.";
+const NO_JOB: &[Absent] = &[
+    absent(1508, "This Period mSec - Processor", T::PERF_COUNTER_LARGE_RAWCOUNT, NO_PERIOD),
+    absent(1510, "This Period mSec - User Mode", T::PERF_COUNTER_LARGE_RAWCOUNT, NO_PERIOD),
+    absent(1512, "This Period mSec - Kernel Mode", T::PERF_COUNTER_LARGE_RAWCOUNT, NO_PERIOD),
+    absent(1516, "Process Count - Total", T::PERF_COUNTER_RAWCOUNT, NO_COUNT),
+    absent(1518, "Process Count - Active", T::PERF_COUNTER_RAWCOUNT, NO_COUNT),
+    absent(1520, "Process Count - Terminated", T::PERF_COUNTER_RAWCOUNT, NO_COUNT),
+];
 
 const fn usage(help: u32) -> Counter {
     Counter::new(6, help, "% Processor Time", T::PERF_100NSEC_TIMER)

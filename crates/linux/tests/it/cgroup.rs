@@ -5,7 +5,6 @@ use crate::warm::alone;
 use perfhive_engine::{Ask, ObjectQuery};
 use perfhive_format::TitleIndex;
 use perfhive_testkit::{alloc::count, real};
-use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -19,6 +18,7 @@ pub(crate) const CONTAINER: u32 = 104_010;
 pub(crate) const CONTAINER_PROCESS: u32 = 104_012;
 pub(crate) const ALL: [u32; 7] =
     [CGROUP, MEMORY, IO, PRESSURE, PROCESS, CONTAINER, CONTAINER_PROCESS];
+const JOB: u32 = 1500;
 pub(crate) const ID: u32 = 104_020;
 
 pub(crate) const LONG_ID: &str = "f4d3b90bea1585f216da780c97cc4675827296e1c90fdc957fb2ea0c1db85a6a";
@@ -325,13 +325,16 @@ fn damaged_files_are_faults_and_other_values_stay() {
 }
 
 #[test]
-fn without_cgroup_v2_each_object_reports_a_fault() {
+fn without_control_groups_each_object_reports_a_fault() {
     let tree = Tree::machine();
+    let none =
+        "no control groups are mounted: neither version 2, nor cpuacct or memory of version 1";
     for (mounts, message) in [
-        ("25 1 0:1 / /proc rw - proc proc rw\n", "no control groups of version 2 are mounted"),
+        ("25 1 0:1 / /proc rw - proc proc rw\n", none),
+        ("32 31 0:29 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n", none),
         (
-            "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
-            "no control groups of version 2 are mounted, only version 1, which is not read",
+            "32 31 0:29 / /sys/fs/gone rw - cgroup cgroup rw,memory\n",
+            "/sys/fs/gone: No such file or directory (os error 2)",
         ),
         (
             "31 23 0:28 / /sys/fs/gone rw - cgroup2 cgroup2 rw\n",
@@ -339,7 +342,7 @@ fn without_cgroup_v2_each_object_reports_a_fault() {
         ),
         (
             "31 23 0:28 / /elsewhere rw - cgroup2 cgroup2 rw\n",
-            "no control groups of version 2 are mounted",
+            "/elsewhere: No such file or directory (os error 2)",
         ),
     ] {
         tree.file("self/mountinfo", mounts);
@@ -543,30 +546,71 @@ fn warm_collection_of_two_thousand_groups_allocates_nothing() {
     });
 }
 
-#[test]
-fn cgroup_v1_alone_reports_a_fault() {
-    let Some(root) = real::root() else { return };
-    let archive = root.join("proc-trees/cgroups-root-003.tgz");
+/// A recorded machine; `None` where the data is missing.
+fn recorded(archive: &str) -> Option<Tree> {
+    let archive = real::root()?.join("proc-trees").join(archive);
     if !archive.is_file() {
-        return;
+        return None;
     }
     let tree = Tree::new();
     let status = Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(tree.path()).status();
     assert!(status.unwrap().success());
-    let look = Look::at(&tree.frozen(), &ALL, &extra());
-    let message = "no control groups of version 2 are mounted, only version 1, which is not read";
-    assert_eq!(look.fault_texts(), ALL.map(|object| format!("{object}/: {message}")));
-    // The same groups, named as in version 2, hold one container.
-    let name = std::fs::read_dir(tree.path().join("sys/fs/cgroup/memory/system.slice")).unwrap();
-    let names = name.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let containers: BTreeSet<_> = names.filter(|name| name.starts_with("docker-")).collect();
-    assert_eq!(containers.len(), 1);
-    for name in &containers {
-        group_file(&tree, &format!("/unified/system.slice/{name}"), "cpu.stat", "usage_usec 1\n");
-    }
-    tree.file("mounts", "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n");
-    let look = Look::at(&tree.frozen(), &[CONTAINER], &[]);
+    Some(tree)
+}
+
+#[test]
+fn groups_of_version_1_have_processor_time_and_memory() {
+    let Some(tree) = recorded("cgroups-root-003.tgz") else { return };
+    let look = Look::at(&tree.frozen(), &[&ALL[..], &[JOB]].concat(), &extra());
+    let faults =
+        ["104004/: no control group has io.stat", "104006/: no control group has cpu.pressure"];
+    assert_eq!(look.fault_texts(), faults);
+    // The hierarchy of processors has 78 groups; that of memory has 3 of them.
+    assert_eq!([CGROUP, JOB, MEMORY].map(|object| look.names(object).len()), [78, 78, 3]);
+    let slice = |object, counter| look.value(object, "/system.slice", counter);
+    let times = [6, 142, 144].map(|counter| slice(CGROUP, counter));
+    assert_eq!(times, [Some(2_270_196), Some(600_000), Some(1_300_000)]);
+    let job = [1502, 1504, 1506, 1522, 1524, 1526].map(|counter| slice(JOB, counter));
+    assert_eq!(job[..3], times);
+    assert_eq!(job[3..], [Some(227), Some(60), Some(130)]);
+    assert_eq!(slice(JOB, 1514), Some(12_479));
+    let memory = [104_200, 104_202, 104_206, 104_230, 104_232, 104_244];
+    let memory = memory.map(|counter| slice(MEMORY, counter));
+    let bytes = [675_840, 9_035_776, 2_637_824, 9_977_856, 0].map(Some);
+    assert_eq!(memory[..5], bytes);
+    assert_eq!(memory[5], None, "there is no limit");
+    let [container] = &look.names(CONTAINER)[..] else { panic!("{:?}", look.names(CONTAINER)) };
+    assert_eq!(container, "docker/f4d3b90bea15");
+    assert!(look.value(CONTAINER, container, 104_230).unwrap() > 0);
+}
+
+#[test]
+fn hierarchies_of_version_1_outside_sys_are_found_beside_it() {
+    let Some(tree) = recorded("cgroups-root-001.tgz") else { return };
+    // The recording has no `sys` of its own.
+    tree.sys("kernel/x", "");
+    let look = Look::at(&tree.frozen(), &[CGROUP, MEMORY], &[]);
     assert_eq!(look.fault_texts(), nothing());
-    let id = &containers.first().unwrap()["docker-".len()..][..12];
-    assert_eq!(look.names(CONTAINER), [format!("docker/{id}")]);
+    assert_eq!(look.names(CGROUP), ["/", "/libvirt", "/libvirt/lxc"]);
+    assert_eq!(look.names(MEMORY), look.names(CGROUP));
+    assert!(look.value(CGROUP, "/", 6).unwrap() > 0);
+    assert!(look.value(MEMORY, "/", 104_230).unwrap() > 0);
+}
+
+#[test]
+fn job_objects_are_control_groups() {
+    let tree = machine();
+    whole_group(&tree, "/a");
+    group_file(&tree, "/b", "cpu.stat", "usage_usec 9000\nuser_usec 2000\nsystem_usec 7000\n");
+    let look = Look::at(&tree.frozen(), &[JOB], &[]);
+    assert_eq!(look.fault_texts(), nothing());
+    let row = |name| [1502, 1504, 1506, 1522, 1524, 1526, 1514].map(|c| look.value(JOB, name, c));
+    assert_eq!(row("/a"), [50_000, 30_000, 20_000, 5, 3, 2, 4_294_967_300].map(Some).map(wrapped));
+    assert_eq!(row("/b")[..6], [90_000, 20_000, 70_000, 9, 2, 7].map(Some));
+    assert_eq!(row("/b")[6], None, "without the memory controller");
+}
+
+/// A count of 32 bits.
+fn wrapped(count: Option<u64>) -> Option<u64> {
+    count.map(|count| count & 0xffff_ffff)
 }

@@ -4,14 +4,14 @@ use crate::cgroup::{
     ALL, CGROUP, CONTAINER, CONTAINER_PROCESS, ID, LONG_ID, PRESSURE, PROCESS, damage, extra,
     nothing,
 };
-use crate::common::{Look, Machine};
+use crate::common::{Look, Machine, Tree};
 use crate::warm::alone;
 use perfhive_engine::{Ask, ObjectQuery};
 use perfhive_format::TitleIndex;
 use perfhive_linux::ProcRoot;
 use perfhive_testkit::alloc::count;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -28,14 +28,64 @@ impl Drop for Running {
 /// A group of this machine, removed with the test.
 struct LiveGroup(PathBuf);
 
-impl LiveGroup {
-    /// `None` where this machine has no groups of version 2, or they are not
-    /// ours to make.
-    fn new(name: &str) -> Option<Self> {
+/// A version of control groups that this machine has.
+struct Version {
+    mount: PathBuf,
+    root: ProcRoot,
+    /// The file with the processor time, the word before it, and its 100 ns units or their part.
+    usage: (&'static str, &'static str, fn(u64) -> u64),
+    /// The list of mounts of this version alone, and the processes to be seen.
+    tree: Option<Tree>,
+}
+
+impl Version {
+    /// Those whose groups can be read here.
+    fn all() -> Vec<Self> {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
-        let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2"));
-        let mount = line.and_then(|line| line.split(' ').nth(1));
-        let folder = Path::new(mount?).join(format!("perfhive-{name}-{}", std::process::id()));
+        let find = |kind: &str, controller: &str| {
+            mounts.lines().find_map(|line| {
+                let mut words = line.split(' ').skip(1);
+                let (point, found, options) = (words.next()?, words.next()?, words.next()?);
+                let mut options = options.split(',');
+                let is =
+                    found == kind && (controller.is_empty() || options.any(|o| o == controller));
+                is.then(|| (PathBuf::from(point), line))
+            })
+        };
+        let version_1 = find("cgroup", "cpuacct").map(|(mount, _)| Self {
+            mount,
+            root: ProcRoot::default(),
+            usage: ("cpuacct.usage", "", |nanos| nanos / 100),
+            tree: None,
+        });
+        let version_2 = find("cgroup2", "").map(|(mount, line)| {
+            let tree = Tree::new();
+            tree.file("mounts", format!("{line}\n"));
+            let root = tree.root().with_sys("/sys").with_mounts("/");
+            let usage: (_, _, fn(u64) -> u64) = ("cpu.stat", "usage_usec ", |micros| micros * 10);
+            Self { mount, root, usage, tree: Some(tree) }
+        });
+        version_1.into_iter().chain(version_2).collect()
+    }
+
+    /// Has a process seen.
+    fn show(&self, pid: u32) {
+        let Some(tree) = &self.tree else { return };
+        let link = tree.path().join(format!("proc/{pid}"));
+        std::os::unix::fs::symlink(format!("/proc/{pid}"), link).unwrap();
+    }
+
+    /// The processor time of a group.
+    fn usage(&self, group: &LiveGroup) -> u64 {
+        let (file, key, unit) = self.usage;
+        unit(group.read(file, key).unwrap())
+    }
+}
+
+impl LiveGroup {
+    /// `None` where this machine has no such groups, or they are not ours to make.
+    fn new(version: &Version, name: &str) -> Option<Self> {
+        let folder = version.mount.join(format!("perfhive-{name}-{}", std::process::id()));
         match std::fs::create_dir(&folder) {
             Ok(()) => Some(Self(folder)),
             Err(error) => {
@@ -76,7 +126,11 @@ impl Drop for LiveGroup {
 
 #[test]
 fn a_busy_child_shows_in_its_own_group() {
-    let Some(group) = LiveGroup::new("busy") else { return };
+    Version::all().iter().for_each(busy_child);
+}
+
+fn busy_child(version: &Version) {
+    let Some(group) = LiveGroup::new(version, "busy") else { return };
     let docker = group.0.join(format!("docker-{LONG_ID}.scope"));
     let inner = {
         std::fs::create_dir(&docker).unwrap();
@@ -91,24 +145,28 @@ fn a_busy_child_shows_in_its_own_group() {
     );
     let pid = child.0.id();
     std::fs::write(inner.0.join("cgroup.procs"), pid.to_string()).unwrap();
-    let mut machine = Machine::new(&ProcRoot::default());
+    version.show(pid);
+    version.show(std::process::id());
+    let mut machine = Machine::new(&version.root);
     let name = format!("{}{}", group.name(), inner.name());
     let usage = |look: &Look, name: &str| look.value(CGROUP, name, 6).unwrap();
-    let least = inner.read("cpu.stat", "usage_usec ").unwrap();
+    let least = version.usage(&inner);
     let first = machine.look(&ALL, &extra());
-    let most = inner.read("cpu.stat", "usage_usec ").unwrap();
-    assert!((least * 10..=most * 10).contains(&usage(&first, &name)), "{least} {most}");
+    let most = version.usage(&inner);
+    assert!((least..=most).contains(&usage(&first, &name)), "{least} {most}");
     std::thread::sleep(Duration::from_millis(700));
-    let least = inner.read("cpu.stat", "usage_usec ").unwrap();
+    let least = version.usage(&inner);
     let second = machine.look(&ALL, &extra());
-    let most = inner.read("cpu.stat", "usage_usec ").unwrap();
-    assert!((least * 10..=most * 10).contains(&usage(&second, &name)), "{least} {most}");
+    let most = version.usage(&inner);
+    assert!((least..=most).contains(&usage(&second, &name)), "{least} {most}");
     // It ran, and its group above ran with it.
     assert!(usage(&second, &name) > usage(&first, &name));
     assert!(usage(&second, &group.name()) >= usage(&first, &name));
     let inode = std::fs::metadata(&inner.0).unwrap().ino();
     assert_eq!(second.value(CGROUP, &name, ID), Some(inode));
-    assert_eq!(second.value(CGROUP, &group.name(), 104_022), Some(1));
+    if version.tree.is_some() {
+        assert_eq!(second.value(CGROUP, &group.name(), 104_022), Some(1));
+    }
     assert_eq!(second.value(CGROUP, &name, 248), Some(1));
     assert_eq!(second.value(CGROUP, &group.name(), 248), Some(0));
 
@@ -125,7 +183,12 @@ fn a_busy_child_shows_in_its_own_group() {
     assert_eq!(second.value(CONTAINER, "docker/f4d3b90bea15", ID), Some(inode));
     // This process is in the group that its file says.
     let own = std::fs::read_to_string("/proc/self/cgroup").unwrap();
-    let own = own.lines().find_map(|line| line.strip_prefix("0::")).unwrap();
+    let of_version = |line: &str| match version.tree {
+        Some(_) => line.starts_with("0::"),
+        None => line.split(':').nth(1).is_some_and(|all| all.split(',').any(|c| c == "cpuacct")),
+    };
+    let own = own.lines().find(|line| of_version(line)).unwrap();
+    let own = own.splitn(3, ':').nth(2).unwrap();
     let me = second.object(PROCESS).instances().find(|instance| {
         second.value_of(PROCESS, *instance, 784) == Some(u64::from(std::process::id()))
     });
@@ -154,7 +217,11 @@ fn a_busy_child_shows_in_its_own_group() {
 
 #[test]
 fn groups_that_vanish_while_read_are_no_fault() {
-    let Some(group) = LiveGroup::new("churn") else { return };
+    Version::all().iter().for_each(vanishing_groups);
+}
+
+fn vanishing_groups(version: &Version) {
+    let Some(group) = LiveGroup::new(version, "churn") else { return };
     let end = Instant::now() + Duration::from_millis(600);
     let above = group.0.clone();
     let churn = std::thread::spawn(move || {
@@ -169,7 +236,7 @@ fn groups_that_vanish_while_read_are_no_fault() {
         }
         count
     });
-    let mut machine = Machine::new(&ProcRoot::default());
+    let mut machine = Machine::new(&version.root);
     let mut collections = 0;
     while !churn.is_finished() || collections < 4 {
         let look = machine.look(&ALL, &extra());
@@ -183,7 +250,9 @@ fn groups_that_vanish_while_read_are_no_fault() {
 #[test]
 fn descriptors_of_groups_are_kept_and_released() {
     alone("cgroup_live::descriptors_of_groups_are_kept_and_released", || {
-        let Some(group) = LiveGroup::new("kept") else { return };
+        let versions = Version::all();
+        let Some(version) = versions.last() else { return };
+        let Some(group) = LiveGroup::new(version, "kept") else { return };
         let inner = group.0.join("inner");
         std::fs::create_dir(&inner).unwrap();
         let inner = LiveGroup(inner);
@@ -192,7 +261,7 @@ fn descriptors_of_groups_are_kept_and_released() {
             let links = entries.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
             links.filter(|link| link.starts_with(&inner.0)).count()
         };
-        let mut machine = Machine::new(&ProcRoot::default());
+        let mut machine = Machine::new(&version.root);
         machine.look(&[CGROUP], &[]);
         let kept = open();
         assert!(kept >= 1, "{kept}");
