@@ -165,7 +165,17 @@ pub(crate) fn of_source(source: &str, what: impl fmt::Display) -> String {
 
 /// Prints one line on standard error; a closed standard error is ignored.
 fn line(text: impl fmt::Display) {
-    let _ = io::stderr().write_all(format!("perfhive: {text}\n").as_bytes());
+    let text = format!("perfhive: {text}\n");
+    #[cfg(windows)]
+    {
+        use perfhive::windows::{TextStream, code_page_of_pipe, encoded};
+        let page = code_page_of_pipe(TextStream::Error);
+        if let Some(bytes) = page.and_then(|page| encoded(&text, page)) {
+            let _ = io::stderr().write_all(&bytes);
+            return;
+        }
+    }
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 fn say(message: &str, exit: Exit) -> Exit {

@@ -121,8 +121,9 @@ impl Output {
     /// another code page.
     #[cfg(windows)]
     fn encoded<'t>(&self, text: &'t str) -> Cow<'t, [u8]> {
-        use perfhive::windows::{code_page_of_pipe, encoded};
-        let page = code_page_of_pipe().filter(|_| !self.terminal && !text.is_ascii());
+        use perfhive::windows::{TextStream, code_page_of_pipe, encoded};
+        let page =
+            code_page_of_pipe(TextStream::Output).filter(|_| !self.terminal && !text.is_ascii());
         let bytes = page.and_then(|page| match self.format {
             Format::Json => Some(ascii_json(text).into_bytes()),
             Format::Table | Format::Csv | Format::Tsv => encoded(text, page),

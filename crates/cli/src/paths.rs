@@ -305,16 +305,15 @@ pub(crate) fn missing_instances(query: &Query) -> Vec<String> {
             continue;
         };
         let (object, _) = query.names_of(reading);
-        let mut note = format!("object {object:?} has no instance \"{pattern}\"");
         let names = query.instance_names(reading);
         let wanted = pattern.to_string();
         let near = nearest(&wanted, names.iter().map(String::as_str), 3);
-        if names.is_empty() {
-            note.push_str(" (it has none at the moment)");
-        } else if near.is_empty() {
-            note.push_str(&format!("; perfhive list {object:?} lists the instances"));
-        }
-        note.push_str(&did_you_mean(&near));
+        let list = format!("; perfhive list {object:?} lists the instances");
+        let note = match (names.is_empty(), near.is_empty()) {
+            (true, _) => format!("object {object:?} has no instances at the moment"),
+            (_, true) => format!("object {object:?} has no instance \"{pattern}\"{list}"),
+            _ => format!("object {object:?} has no instance \"{pattern}\"{}", did_you_mean(&near)),
+        };
         if !notes.contains(&note) {
             notes.push(note);
         }

@@ -28,7 +28,7 @@ mod wine;
 mod winreg;
 
 #[cfg(windows)]
-pub use ffi::console::{code_page_of_pipe, encoded};
+pub use ffi::console::{TextStream, code_page_of_pipe, encoded};
 pub use perfhive_registry::{Fallback, RegistrySource, Timeouts};
 #[cfg(windows)]
 pub use pin::pin_library;

@@ -299,7 +299,7 @@ pub(crate) static CONTAINER: Object = Object {
     help: 104_011,
     name: "Container",
     meaning: "Control groups that a container runtime made, as their paths tell.",
-    note: "Instances are the control groups of version 2 whose path is of a kind that a container \
+    note: "Instances are the control groups whose path is of a kind that a container \
          runtime makes, named `runtime/id` with the first 12 digits of the identifier, \
          `docker/f4d3b90bea15` for example: `docker-ID.scope` and `docker/ID`, `libpod-ID.scope`, \
          `cri-containerd-ID.scope`, `crio-ID.scope`, `nerdctl-ID`, `kubepods/.../ID`, `ecs/.../ID`, \

@@ -2,16 +2,30 @@
 
 use windows_sys::Win32::Globalization::{CP_UTF8, WideCharToMultiByte};
 use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_PIPE, GetFileType};
-use windows_sys::Win32::System::Console::{GetConsoleOutputCP, GetStdHandle, STD_OUTPUT_HANDLE};
+use windows_sys::Win32::System::Console::{
+    GetConsoleOutputCP, GetStdHandle, STD_ERROR_HANDLE, STD_OUTPUT_HANDLE,
+};
 
-/// The code page in which the reader of standard output expects text: that of the console's output,
-/// where standard output is a pipe and the console's text is not UTF-8. PowerShell 5.1 decodes a
-/// program's output so. A file gets UTF-8.
+/// A stream of text that a program writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextStream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// The code page in which the reader of a stream expects text: that of the console's output, where
+/// the stream is a pipe and the console's text is not UTF-8. PowerShell 5.1 decodes a program's
+/// output so. A file gets UTF-8.
 #[must_use]
-pub fn code_page_of_pipe() -> Option<u32> {
+pub fn code_page_of_pipe(stream: TextStream) -> Option<u32> {
+    let stream = match stream {
+        TextStream::Output => STD_OUTPUT_HANDLE,
+        TextStream::Error => STD_ERROR_HANDLE,
+    };
     // SAFETY: the calls take no pointers; an invalid handle has an unknown type.
-    let (kind, page) =
-        unsafe { (GetFileType(GetStdHandle(STD_OUTPUT_HANDLE)), GetConsoleOutputCP()) };
+    let (kind, page) = unsafe { (GetFileType(GetStdHandle(stream)), GetConsoleOutputCP()) };
     // Without a console, the code page is 0.
     (kind == FILE_TYPE_PIPE && page != 0 && page != CP_UTF8).then_some(page)
 }
