@@ -1,8 +1,10 @@
 //! What a caller wants of a source, and until when.
 
+use crate::path::NamePattern;
 use perfhive_format::TitleIndex;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The objects that a caller wants; the value name of a read of
@@ -116,6 +118,16 @@ impl FromStr for ObjectQuery {
 /// source can answer for objects at all.
 pub const NO_OBJECT: TitleIndex = TitleIndex(2_147_483_632);
 
+/// Some instances of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InstanceWish {
+    /// The process of this number, or its threads.
+    Process(u32),
+    /// Processes whose names match, or their threads.
+    Named(Arc<NamePattern>),
+}
+
 /// What a caller wants of a [`Source`](crate::Source), and until when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {
@@ -125,6 +137,11 @@ pub struct Ask {
     /// because they cost extra. Counter 0 stands for all of an object's. A
     /// source without such counters ignores this.
     pub extra_counters: Vec<(TitleIndex, TitleIndex)>,
+    /// The instances that are wanted of objects; an object that is not named here is wanted with
+    /// all of its instances. A source may answer with more. Where it answers with fewer than there
+    /// are, the snapshot says so ([`Snapshot::is_partial`](crate::Snapshot::is_partial)): an
+    /// instance that is absent there and was not wanted need not have ended.
+    pub instances: Vec<(TitleIndex, InstanceWish)>,
     /// How old cached data may be, counted from when its collection began. Zero wants a
     /// collection that begins after the call; `None` means the cache's own limit. Only
     /// caches look at this.
@@ -137,7 +154,13 @@ impl Ask {
     /// An ask without a deadline or extra counters.
     #[must_use]
     pub fn new(objects: ObjectQuery) -> Self {
-        Self { objects, extra_counters: Vec::new(), max_age: None, until: None }
+        Self {
+            objects,
+            extra_counters: Vec::new(),
+            instances: Vec::new(),
+            max_age: None,
+            until: None,
+        }
     }
 
     /// An ask for `Global`.
@@ -163,6 +186,26 @@ impl Ask {
     pub fn with_all_counters_of(mut self, object: TitleIndex) -> Self {
         self.extra_counters.push((object, TitleIndex(0)));
         self
+    }
+
+    /// The same ask for some instances of an object, beside those already wanted of it.
+    #[must_use]
+    pub fn with_instance(mut self, object: TitleIndex, wish: InstanceWish) -> Self {
+        self.instances.push((object, wish));
+        self
+    }
+
+    /// The wanted instances of an object; none where all are wanted.
+    pub fn instances_of(&self, object: TitleIndex) -> impl Iterator<Item = &InstanceWish> {
+        self.instances.iter().filter(move |(of, _)| *of == object).map(|(_, wish)| wish)
+    }
+
+    /// Takes over everything but the objects from another ask. Allocates nothing once the lists
+    /// are large enough.
+    pub fn copy_conditions(&mut self, other: &Self) {
+        self.extra_counters.clone_from(&other.extra_counters);
+        self.instances.clone_from(&other.instances);
+        (self.max_age, self.until) = (other.max_age, other.until);
     }
 
     /// The same ask with a limit to the age of cached data.
@@ -219,8 +262,7 @@ impl Ask {
             }
             _ => {}
         }
-        self.extra_counters.clone_from(&other.extra_counters);
-        (self.max_age, self.until) = (other.max_age, other.until);
+        self.copy_conditions(other);
     }
 
     /// Whether a counter that costs extra is wanted.

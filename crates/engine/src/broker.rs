@@ -133,6 +133,7 @@ impl BrokerBuilder {
             catalogue_generation: 1,
             titles: HashMap::new(),
             foreign: Vec::new(),
+            partial: Vec::new(),
             faults: Vec::new(),
             kept: KeptFaults::default(),
         }
@@ -155,6 +156,8 @@ pub struct Broker {
     catalogue_generation: u64,
     titles: HashMap<LanguageId, Arc<TitleDatabase>>,
     foreign: Vec<Vec<u8>>,
+    /// Objects of the collection without all of their instances.
+    partial: Vec<TitleIndex>,
     /// The faults of the current collection; empty between collections.
     faults: Vec<Fault>,
     /// Faults of earlier collections.
@@ -262,6 +265,8 @@ impl Source for Broker {
         let Members { entries, owners, .. } = &mut self.members;
         let foreign = &mut self.foreign;
         foreign.clear();
+        let partial = &mut self.partial;
+        partial.clear();
         let (level, quarantine_after, limit) = (self.level, self.quarantine_after, self.limit);
         let generation = self.generation;
         let frame = self.pool.write(generation, &head, |block| {
@@ -318,7 +323,7 @@ impl Source for Broker {
                     };
                     let level = entry.provider.test_level().unwrap_or(level);
                     let turn = Turn { ask, until, level };
-                    let extras = Extras { faults: &mut faults, kept: &mut *kept, foreign };
+                    let extras = Extras { faults: &mut faults, kept: &mut *kept, foreign, partial };
                     let verdict = entry.collect(turn, owners, block, extras);
                     let over = |end: Option<Instant>| end.is_some_and(|end| Instant::now() >= end);
                     entry.is_late =
@@ -331,6 +336,7 @@ impl Source for Broker {
         let frame = frame
             .map_err(|error| SourceError::new(SourceErrorKind::Internal, &self.name, error))?;
         out.push_frame(frame, &self.name);
+        out.push_partial(&self.partial);
         for bytes in self.foreign.drain(..) {
             match crate::frame::Frame::new(bytes, self.generation) {
                 Ok(frame) => out.push_frame(Arc::new(frame), &self.name),

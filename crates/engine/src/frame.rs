@@ -319,6 +319,8 @@ pub struct Snapshot {
     /// Name and place in `objects`, in order: a block may hold many objects.
     by_name: Vec<(TitleIndex, u32)>,
     faults: Vec<Fault>,
+    /// Objects without all of their instances.
+    partial: Vec<TitleIndex>,
     /// Whether a list had to grow, or a frame.
     grown: bool,
     age: Duration,
@@ -339,6 +341,7 @@ impl Snapshot {
         self.objects.clear();
         self.by_name.clear();
         self.faults.clear();
+        self.partial.clear();
         self.grown = false;
         self.age = Duration::ZERO;
         self.kept.iter_mut().for_each(|kept| kept.begin());
@@ -375,10 +378,23 @@ impl Snapshot {
                 + of.objects.capacity()
                 + of.by_name.capacity()
                 + of.faults.capacity()
+                + of.partial.capacity()
         };
         let before = room(self);
         add(self);
         self.grown |= room(self) > before;
+    }
+
+    /// Whether an object has only those of its instances that were wanted
+    /// ([`Ask::instances`](crate::Ask::instances)), and there may be others.
+    #[must_use]
+    pub fn is_partial(&self, object: TitleIndex) -> bool {
+        self.partial.contains(&object)
+    }
+
+    /// Says which objects are partial.
+    pub(crate) fn push_partial(&mut self, objects: &[TitleIndex]) {
+        self.add(|this| this.partial.extend_from_slice(objects));
     }
 
     fn kept(&mut self) -> &mut KeptFaults {
@@ -432,6 +448,7 @@ impl Snapshot {
             }
             let concerned = other.faults.iter().filter(|fault| fault.object == Some(name));
             this.faults.extend(concerned.cloned());
+            this.partial.extend(other.partial.iter().filter(|object| **object == name));
         });
     }
 
@@ -451,6 +468,7 @@ impl Snapshot {
             this.by_name.extend(other.by_name.iter().map(|(name, at)| (*name, at + objects)));
             this.by_name.sort_unstable();
             this.faults.extend(other.faults.iter().cloned());
+            this.partial.extend_from_slice(&other.partial);
         });
     }
 

@@ -35,7 +35,7 @@ mod suggest;
 mod titles;
 mod worker;
 
-pub use ask::{Ask, NO_OBJECT, ObjectQuery};
+pub use ask::{Ask, InstanceWish, NO_OBJECT, ObjectQuery};
 pub use broker::{Broker, BrokerBuilder, CHOSEN_INDEXES, Clock, Roster, StdClock};
 pub use cached::{CacheBuilder, CacheStatistics, Cached};
 pub use collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};

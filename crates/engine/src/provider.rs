@@ -1,6 +1,6 @@
 //! The traits of what produces objects: providers and their sessions.
 
-use crate::ask::{Ask, ObjectQuery};
+use crate::ask::{Ask, InstanceWish, ObjectQuery};
 use crate::collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 use crate::error::{Fault, FaultKind, ProviderError};
 use crate::kept_faults::KeptFaults;
@@ -211,6 +211,18 @@ impl<'a> Collection<'a> {
         self.ask.wants_extra(object, counter)
     }
 
+    /// The instances that are wanted of an object; none where all are wanted, as of an object
+    /// that comes along with another one.
+    pub fn instances_of(&self, object: TitleIndex) -> impl Iterator<Item = &'a InstanceWish> {
+        self.ask.instances_of(object)
+    }
+
+    /// Whether an object was asked for by its index: others come along with it.
+    #[must_use]
+    pub fn is_asked(&self, object: TitleIndex) -> bool {
+        matches!(&self.ask.objects, ObjectQuery::Indexes(asked) if asked.contains(&object))
+    }
+
     /// The query as it was made; a Windows provider gets it as its value name.
     #[must_use]
     pub fn query(&self) -> &'a ObjectQuery {
@@ -252,6 +264,8 @@ pub struct ObjectWriter<'a> {
     failed: Option<CollectFault>,
     /// Faults of earlier collections.
     kept: Option<&'a mut KeptFaults>,
+    /// Objects without all of their instances.
+    partial: Option<&'a mut Vec<TitleIndex>>,
 }
 
 impl<'a> ObjectWriter<'a> {
@@ -264,12 +278,23 @@ impl<'a> ObjectWriter<'a> {
         faults: &'a mut Vec<Fault>,
         foreign: &'a mut Vec<Vec<u8>>,
     ) -> Self {
-        Self { block, provider, level, faults, foreign, failed: None, kept: None }
+        Self { block, provider, level, faults, foreign, failed: None, kept: None, partial: None }
     }
 
     /// The same writer, which shares the faults of earlier collections.
     pub(crate) fn with_kept(self, kept: &'a mut KeptFaults) -> Self {
         Self { kept: Some(kept), ..self }
+    }
+
+    /// The same writer, which lists the objects that are [partial](Self::partial).
+    pub(crate) fn with_partial(self, partial: &'a mut Vec<TitleIndex>) -> Self {
+        Self { partial: Some(partial), ..self }
+    }
+
+    /// Says that an object has only the wanted of its instances
+    /// ([`Collection::instances_of`]).
+    pub fn partial(&mut self, object: TitleIndex) {
+        self.partial.iter_mut().for_each(|partial| partial.push(object));
     }
 
     /// Begins an object; see [`BlockWriter::object`].

@@ -15,6 +15,7 @@ pub(crate) mod sample;
 mod sampled;
 mod sources;
 mod statistics;
+mod wishes;
 
 pub use browse::ObjectItems;
 pub use error::QueryError;
@@ -213,7 +214,8 @@ impl Query {
         let id = PathId(self.next_id);
         self.next_id += 1;
         for target in &targets {
-            self.sources.slot_mut(target.slot)?.want(target.object, &target.counter);
+            let slot = self.sources.slot_mut(target.slot)?;
+            slot.want(target.object, &target.counter, path.instance.as_ref());
             self.objects.entry((target.slot, target.object)).or_default();
         }
         self.items.push(AddedPath { id, path, targets, last: None });
@@ -226,9 +228,11 @@ impl Query {
         let before = self.items.len();
         self.items.retain(|item| item.id != id);
         self.sources.clear_wants();
-        for target in self.items.iter().flat_map(|item| &item.targets) {
-            if let Ok(slot) = self.sources.slot_mut(target.slot) {
-                slot.want(target.object, &target.counter);
+        for item in &self.items {
+            for target in &item.targets {
+                if let Ok(slot) = self.sources.slot_mut(target.slot) {
+                    slot.want(target.object, &target.counter, item.path.instance.as_ref());
+                }
             }
         }
         let items = &self.items;

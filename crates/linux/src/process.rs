@@ -5,6 +5,7 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `few.rs` | the processes of a collection that is not for all |
 //! | `order.rs`, `shown.rs` | sorting by number; processor times that were shown before |
 //! | `kernel.rs`, `columns.rs` | what this kernel has; the counters that a collection fills |
 //! | `sample.rs`, `thread_sample.rs`, `instances.rs` | the values of a process and of a thread; written instances |
@@ -21,6 +22,7 @@ mod by_number;
 mod columns;
 mod copies;
 mod ended;
+mod few;
 mod instances;
 mod kernel;
 mod order;
@@ -54,6 +56,7 @@ use by_number::ByNumber;
 use columns::{ProcessColumns, ThreadColumns};
 use copies::Copies;
 use ended::{Ended, Times};
+use few::Few;
 use instances::{Owner, Places};
 use perfhive_engine::standard::Layouts;
 use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
@@ -89,6 +92,11 @@ pub(crate) fn provider(root: &ProcRoot, options: &Options) -> impl Provider + us
 }
 
 struct ProcessSession {
+    root: ProcRoot,
+    /// Reads the processes of collections that are not for all: what this session keeps from one
+    /// collection to the next is of all processes.
+    of_few: Option<Box<Self>>,
+    few: Few,
     reader: ProcessReader,
     bpf: BpfReader,
     /// Whether a process that has not run may be read in part.
@@ -122,6 +130,9 @@ impl ProcessSession {
         let base = TimeBase::of(root);
         let files = ProcFiles::new(reader, Ticks::of_system(), page_size() as u64, base.clone());
         Self {
+            root: root.clone(),
+            of_few: None,
+            few: Few::default(),
             reader: ProcessReader::new(files),
             bpf: BpfReader::new(choice, root.clone()),
             skip,
@@ -154,6 +165,36 @@ impl Session for ProcessSession {
         collection: &Collection<'_>,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
+        let of_processes = [&PROCESS, &THREAD, &PROCESS_V2, &THREAD_V2];
+        let of_processes = of_processes.map(|object| object.index);
+        // BPF meets all processes in one call, and its times are finer than those of `/proc`.
+        if !self.few.set(collection, &of_processes) || self.bpf.is_used() {
+            return self.run(collection, false, out);
+        }
+        let session = match &mut self.of_few {
+            Some(session) => session,
+            none => {
+                let proc = self.root.proc();
+                let reader = Reader::open(proc)
+                    .map_err(|error| ProviderError::io(proc.display().to_string(), error.into()))?;
+                none.insert(Box::new(Self::open(&self.root, reader, ReaderChoice::Proc, false)))
+            }
+        };
+        std::mem::swap(&mut self.few, &mut session.few);
+        session.run(collection, true, out)?;
+        collection.wanted().iter().for_each(|object| out.partial(*object));
+        Ok(())
+    }
+}
+
+impl ProcessSession {
+    /// Collects all processes, or the few that were noted.
+    fn run(
+        &mut self,
+        collection: &Collection<'_>,
+        is_few: bool,
+        out: &mut ObjectWriter<'_>,
+    ) -> Result<(), ProviderError> {
         let wants = |object: &Object| collection.wants(TitleIndex(object.index));
         let threads = wants(&THREAD);
         let maps = maps::WantedMaps::of(collection);
@@ -165,8 +206,10 @@ impl Session for ProcessSession {
         let plain = of_threads.is_some_and(ThreadColumns::is_plain);
         let wanted = ProcessColumns::new(collection, plain, &mut self.reader.probe());
         self.maps.begin(maps);
-        self.reader.files.idle(&mut self.stat_file, &mut self.stat);
-        let by_bpf = match Wants::of(wanted, of_threads) {
+        if !is_few {
+            self.reader.files.idle(&mut self.stat_file, &mut self.stat);
+        }
+        let by_bpf = match Wants::of(wanted, of_threads).filter(|_| !is_few) {
             Some(wants) => {
                 let done = self.bpf.sample(wants, &self.stat, self.pids.len(), &mut self.reader);
                 done.map_err(|refusal| ProviderError::Failed(format!("BPF: {refusal}")))?
@@ -179,6 +222,8 @@ impl Session for ProcessSession {
         };
         match by_bpf {
             true => self.bpf.missing(&mut self.pids),
+            // Numbers alone need no list.
+            false if is_few && !self.few.has_names() => self.pids.clone_from(&self.few.pids),
             false => self
                 .reader
                 .files
@@ -193,7 +238,7 @@ impl Session for ProcessSession {
         self.reader.begin(self.tracked.len(), self.skip && !by_bpf && wanted.is_plain());
 
         let mark = out.mark();
-        let written = self.write_processes(wanted, by_bpf, of_threads.is_some(), out);
+        let written = self.write_processes(wanted, by_bpf, is_few, of_threads.is_some(), out);
         self.reader.files.faults.report(PROCESS.index, out);
         let (places, total) = written?;
         if wants(&PROCESS_V2) {
@@ -230,6 +275,7 @@ impl ProcessSession {
         &mut self,
         wanted: ProcessColumns,
         by_bpf: bool,
+        is_few: bool,
         threads: bool,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(Places, Sample), ProviderError> {
@@ -245,8 +291,10 @@ impl ProcessSession {
         // Where the processors cannot be read now, the sum keeps what they did before.
         total.add_values(&idle);
         self.owners.clear();
-        let Self { reader, bpf, tracked, owners, maps, copies, ended, sees_all, .. } = self;
-        ended.begin();
+        let Self { reader, bpf, tracked, owners, maps, copies, ended, sees_all, few, .. } = self;
+        if !is_few {
+            ended.begin();
+        }
         let mut writing = Writing {
             object,
             total,
@@ -257,6 +305,7 @@ impl ProcessSession {
             growing: growing(wanted),
             sees_all,
             complete: true,
+            few: is_few.then_some(few),
         };
         match by_bpf {
             true => writing.by_bpf(tracked, bpf, copies, wanted)?,
@@ -264,12 +313,17 @@ impl ProcessSession {
         }
         let Writing { mut object, mut total, ended, growing, sees_all, complete, .. } = writing;
         let kernel = sees_all.then_some((&self.stat, &self.totals));
-        add_ended(&mut total, ended, growing, complete, kernel);
+        if !is_few {
+            add_ended(&mut total, ended, growing, complete, kernel);
+        }
         // Read behind all processes, the clock is later than every start time.
         let now = self.base.now();
         let mut total = total.into_total(now, wanted, idle.len());
-        let places = Places { idle: idle_place, total: object.instance_count() };
-        object.instance_prefix(&InstanceHead::named("_Total"), total.block())?;
+        let total_place = (!is_few).then_some(object.instance_count());
+        let places = Places { idle: idle_place, total: total_place };
+        if !is_few {
+            object.instance_prefix(&InstanceHead::named("_Total"), total.block())?;
+        }
         object.clock(now.0, FileTime::PER_SECOND).finish()?;
         Ok((places, total))
     }

@@ -101,9 +101,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         let mut any = [false; 2];
         for ((asked, any), is_for_second) in self.asked.iter_mut().zip(&mut any).zip([false, true])
         {
-            asked.extra_counters.clone_from(&ask.extra_counters);
-            asked.max_age = ask.max_age;
-            asked.until = ask.until;
+            asked.copy_conditions(ask);
             let ObjectQuery::Indexes(list) = &mut asked.objects else { continue };
             list.clear();
             list.extend(wanted.iter().filter(|name| is_second(name) == is_for_second));

@@ -143,14 +143,10 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         }
         let second = !list.is_empty();
         self.asked.objects = ObjectQuery::Indexes(list);
-        self.asked.until = request.until;
-        self.asked.extra_counters.clone_from(&request.extra_counters);
-        self.asked.max_age = request.max_age;
+        self.asked.copy_conditions(request);
         // Without a division the ask is passed on as it is.
         if first && is_list && second {
-            self.rest.extra_counters.clone_from(&request.extra_counters);
-            self.rest.max_age = request.max_age;
-            self.rest.until = request.until;
+            self.rest.copy_conditions(request);
         }
         self.rest.objects = ObjectQuery::Indexes(left);
         (first, second)

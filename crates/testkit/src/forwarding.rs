@@ -2,15 +2,18 @@
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use perfhive_engine::{
-    Ask, Catalogue, ObjectQuery, ProviderStatus, Recording, Snapshot, Source, SourceError,
-    TitleDatabase,
+    Ask, Catalogue, InstanceWish, ObjectQuery, ProviderStatus, Recording, Snapshot, Source,
+    SourceError, TitleDatabase,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The method, and the objects, the deadline and the counters on request of its ask.
-type Call = (&'static str, ObjectQuery, Option<Instant>, Vec<(TitleIndex, TitleIndex)>);
+/// The method, and the objects, the deadline and the conditions of its ask.
+type Call = (&'static str, ObjectQuery, Option<Instant>, Conditions);
+
+/// The counters on request and the instances of an ask.
+type Conditions = (Vec<(TitleIndex, TitleIndex)>, Vec<(TitleIndex, InstanceWish)>);
 
 /// A recording that notes every call.
 struct Noting(Arc<Mutex<Vec<Call>>>);
@@ -18,7 +21,8 @@ struct Noting(Arc<Mutex<Vec<Call>>>);
 impl Noting {
     fn note(&self, method: &'static str, ask: &Ask) {
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.push((method, ask.objects.clone(), ask.until, ask.extra_counters.clone()));
+        let conditions = (ask.extra_counters.clone(), ask.instances.clone());
+        calls.push((method, ask.objects.clone(), ask.until, conditions));
     }
 }
 
@@ -82,19 +86,21 @@ pub fn source(
         ObjectQuery::Global,
     ] {
         wrapper.catalogue(&Ask::new(query.clone()).until(until)).expect("a catalogue");
-        got(("catalogue", query, until, Vec::new()));
+        got(("catalogue", query, until, Conditions::default()));
     }
     let extra = vec![(TitleIndex(4), TitleIndex(24))];
-    let mut ask = Ask::new(objects.clone()).until(until);
+    let wish = InstanceWish::Process(7);
+    let mut ask = Ask::new(objects.clone()).until(until).with_instance(TitleIndex(4), wish);
     ask.extra_counters.clone_from(&extra);
+    let conditions = (extra, ask.instances.clone());
     wrapper.collect(&ask, &mut Snapshot::new()).expect("a sample");
-    got(("collect", collected(objects), until, extra));
+    got(("collect", collected(objects), until, conditions));
     let ask = Ask::nothing().until(until);
     wrapper.titles(LanguageId::ENGLISH, &ask).expect("titles");
-    got(("titles", ask.objects.clone(), until, Vec::new()));
+    got(("titles", ask.objects.clone(), until, Conditions::default()));
     assert_eq!(wrapper.providers(&ask).expect("providers").len(), 1);
-    got(("providers", ask.objects, until, Vec::new()));
+    got(("providers", ask.objects, until, Conditions::default()));
     let recording = wrapper.recording().expect("the wrapped source is a recording");
     recording.rewind().expect("rewound");
-    got(("rewind", ObjectQuery::Indexes(Vec::new()), None, Vec::new()));
+    got(("rewind", ObjectQuery::Indexes(Vec::new()), None, Conditions::default()));
 }

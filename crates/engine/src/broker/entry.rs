@@ -48,11 +48,12 @@ pub(super) struct Turn<'a> {
     pub(super) level: TestLevel,
 }
 
-/// Where faults and foreign blocks of a provider go.
+/// Where faults, foreign blocks and partial objects of a provider go.
 pub(super) struct Extras<'a> {
     pub(super) faults: &'a mut Vec<Fault>,
     pub(super) kept: &'a mut KeptFaults,
     pub(super) foreign: &'a mut Vec<Vec<u8>>,
+    pub(super) partial: &'a mut Vec<TitleIndex>,
 }
 
 /// A step of a collection by several providers side by side: `Begin` starts their work, and `GoOn`
@@ -230,7 +231,7 @@ impl Entry {
         block: &mut BlockWriter,
         extras: Extras<'_>,
     ) -> Result<(), Fault> {
-        let Extras { faults, kept, foreign } = extras;
+        let Extras { faults, kept, foreign, partial } = extras;
         let Turn { ask, until, level } = turn;
         let mut session = self.opened()?;
         let name: &str = &self.status.name;
@@ -239,7 +240,9 @@ impl Entry {
         let collection = Collection::new(ask, &self.wanted).until(until);
         let foreign_before = foreign.len();
         let faults_before = faults.len();
-        let mut writer = ObjectWriter::new(block, name, level, faults, foreign).with_kept(kept);
+        let mut writer = ObjectWriter::new(block, name, level, faults, foreign)
+            .with_kept(kept)
+            .with_partial(partial);
         let outcome = catch_unwind(AssertUnwindSafe(|| session.collect(&collection, &mut writer)));
         let failed_test = writer.take_failed();
         let verdict = match outcome {

@@ -52,9 +52,21 @@ impl Reply {
             (Key::Object(_), ObjectQuery::Foreign(_)) => false,
             (Key::Object(name), asked) => {
                 let is_asked = matches!(asked, ObjectQuery::Indexes(list) if list.contains(name));
-                (is_asked || self.snapshot.object(*name).is_some()) && self.fills(*name, request)
+                (is_asked || self.snapshot.object(*name).is_some())
+                    && self.fills(*name, request)
+                    && self.has_instances(*name, request)
             }
         }
+    }
+
+    /// Whether every instance of an object that a request wants was collected.
+    fn has_instances(&self, object: TitleIndex, request: &Ask) -> bool {
+        if !self.snapshot.is_partial(object) {
+            return true;
+        }
+        let wished = &self.request.instances;
+        let mut wanted = request.instances.iter().filter(|(of, _)| *of == object).peekable();
+        wanted.peek().is_some() && wanted.all(|wish| wished.contains(wish))
     }
 
     /// Whether an object has every counter of `request` that costs extra.
@@ -177,14 +189,20 @@ impl Slots {
             }
         };
         let asked = &reply.request.objects;
+        // A part of an object is for those who waited for it.
+        let is_whole = |name: &TitleIndex| !reply.snapshot.is_partial(*name);
         match asked {
-            ObjectQuery::Indexes(list) => list.iter().for_each(|name| put(Key::Object(*name))),
+            ObjectQuery::Indexes(list) => {
+                list.iter().filter(|name| is_whole(name)).for_each(|name| put(Key::Object(*name)));
+            }
             word => put(Key::Whole(word.clone())),
         }
         // A foreign machine's objects have the same indexes as the local ones.
         if !matches!(asked, ObjectQuery::Foreign(_)) {
             let names = reply.snapshot.objects().map(|object| object.view().name_index());
-            names.filter(|name| belongs(*name)).for_each(|name| put(Key::Object(name)));
+            names
+                .filter(|name| belongs(*name) && is_whole(name))
+                .for_each(|name| put(Key::Object(name)));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::lane::Wishes;
 use super::reply::Key;
-use crate::ask::{Ask, ObjectQuery};
+use crate::ask::{Ask, InstanceWish, ObjectQuery};
 use perfhive_format::TitleIndex;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,9 @@ pub(super) struct Wants {
     objects: Vec<TitleIndex>,
     words: Vec<ObjectQuery>,
     extra: Vec<(TitleIndex, TitleIndex)>,
+    /// The instances of objects that no request wants whole, and the objects that one does.
+    instances: Vec<(TitleIndex, InstanceWish)>,
+    whole: Vec<TitleIndex>,
     /// The ask that is handed to the source; kept for its allocations.
     request: Ask,
 }
@@ -22,6 +25,8 @@ impl Default for Wants {
             objects: Vec::new(),
             words: Vec::new(),
             extra: Vec::new(),
+            instances: Vec::new(),
+            whole: Vec::new(),
             request: Ask::new(ObjectQuery::Indexes(Vec::new())).max_age(Duration::ZERO),
         }
     }
@@ -39,6 +44,8 @@ impl Wants {
         self.objects.clear();
         self.words.clear();
         self.extra.clear();
+        self.instances.clear();
+        self.whole.clear();
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -52,12 +59,26 @@ impl Wants {
                 add(&mut self.objects, *name);
                 let asked = request.extra_counters.iter().filter(|(of, _)| of == name);
                 asked.for_each(|extra| add(&mut self.extra, *extra));
+                let before = self.instances.len();
+                let wishes = request.instances.iter().filter(|(of, _)| of == name);
+                self.instances.extend(wishes.cloned());
+                if self.instances.len() == before {
+                    self.want_whole(*name);
+                } else if self.whole.contains(name) {
+                    self.instances.truncate(before);
+                }
             }
             Key::Whole(word) => {
                 add(&mut self.words, word.clone());
                 request.extra_counters.iter().for_each(|extra| add(&mut self.extra, *extra));
             }
         }
+    }
+
+    /// Wants all instances of an object.
+    fn want_whole(&mut self, object: TitleIndex) {
+        add(&mut self.whole, object);
+        self.instances.retain(|(of, _)| *of != object);
     }
 
     /// Calls `ask` for each request that is needed: one for the objects by index, and one for each word.
@@ -67,7 +88,9 @@ impl Wants {
         if !self.objects.is_empty() {
             let objects = std::mem::take(&mut self.objects);
             self.request.objects = ObjectQuery::Indexes(objects);
+            std::mem::swap(&mut self.request.instances, &mut self.instances);
             ask(&self.request);
+            std::mem::swap(&mut self.request.instances, &mut self.instances);
             if let ObjectQuery::Indexes(objects) = &mut self.request.objects {
                 self.objects = std::mem::take(objects);
             }
@@ -77,6 +100,13 @@ impl Wants {
             ask(&self.request);
         }
         std::mem::swap(&mut self.request.extra_counters, &mut self.extra);
+    }
+
+    /// Whether a run for this set brings every instance of an object that another set wants.
+    fn has_instances(&self, object: TitleIndex, other: &Self) -> bool {
+        let mut wished = other.instances.iter().filter(|(of, _)| *of == object).peekable();
+        self.whole.contains(&object)
+            || (wished.peek().is_some() && wished.all(|wish| self.instances.contains(wish)))
     }
 
     /// Whether a run for this set fills every extra counter of an object that another set wants.
@@ -93,17 +123,24 @@ impl Wishes for Wants {
         other.objects.iter().for_each(|name| add(&mut self.objects, *name));
         other.words.iter().for_each(|word| add(&mut self.words, word.clone()));
         other.extra.iter().for_each(|extra| add(&mut self.extra, *extra));
+        other.whole.iter().for_each(|object| self.want_whole(*object));
+        for wish in other.instances.iter().filter(|(of, _)| !self.whole.contains(of)) {
+            add(&mut self.instances, wish.clone());
+        }
     }
 
     fn overlaps(&self, other: &Self) -> bool {
         let mut objects = other.objects.iter();
         let mut words = other.words.iter();
-        objects.any(|name| self.objects.contains(name) && self.has_extra(*name, other))
-            || words.any(|word| {
-                let extra = other.extra.iter();
-                self.words.contains(word)
-                    && extra.into_iter().all(|(object, _)| self.has_extra(*object, other))
-            })
+        objects.any(|name| {
+            self.objects.contains(name)
+                && self.has_extra(*name, other)
+                && self.has_instances(*name, other)
+        }) || words.any(|word| {
+            let extra = other.extra.iter();
+            self.words.contains(word)
+                && extra.into_iter().all(|(object, _)| self.has_extra(*object, other))
+        })
     }
 
     fn clear(&mut self) {

@@ -10,7 +10,7 @@ pub use sensors::CounterSource;
 
 use super::source::{Instances, ProbeContext, SelectedSensor};
 use super::{Anomaly, MeasureError, SensorName, SensorReading, SensorSlot, ValueType};
-use crate::ask::{Ask, ObjectQuery};
+use crate::ask::{Ask, InstanceWish, ObjectQuery};
 use crate::error::{Fault, SourceError, SourceErrorKind};
 use crate::followed::{Followed, INDEX_TAKEN, IndexChange, changing, sample_followed};
 use crate::frame::Snapshot;
@@ -242,7 +242,35 @@ impl<S: Source> CounterProbe<S> {
                 });
             }
         }
+        self.note_instances();
         Ok(())
+    }
+
+    /// Notes the instances to ask for: those of objects of which each sensor measures one, all of
+    /// them known by the number of a process.
+    fn note_instances(&mut self) {
+        self.request.instances.clear();
+        for (number, probed) in self.objects.iter().enumerate().filter(|(_, probed)| !probed.all) {
+            let Some(object) = probed.index.index() else { continue };
+            let targets = self.targets.iter().filter(|target| target.object == number);
+            let before = self.request.instances.len();
+            for target in targets {
+                let wish = target.one.as_ref().and_then(|one| match one.identity.as_ref()? {
+                    Identity::Process { id: process, .. } | Identity::Thread { process, .. } => {
+                        u32::try_from(*process).ok().map(InstanceWish::Process)
+                    }
+                    _ => None,
+                });
+                match wish.map(|wish| (object, wish)) {
+                    Some(wish) if self.request.instances.contains(&wish) => {}
+                    Some(wish) => self.request.instances.push(wish),
+                    None => {
+                        self.request.instances.truncate(before);
+                        break;
+                    }
+                }
+            }
+        }
     }
 }
 

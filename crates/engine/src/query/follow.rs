@@ -4,7 +4,7 @@ use super::error::QueryError;
 use super::lookup::Directory;
 use super::names::names_match;
 use super::sample::ObjectState;
-use super::{Query, Target};
+use super::{AddedPath, Query, Target};
 use crate::ask::{Ask, ObjectQuery};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::followed::{IndexChange, changing, is_renamed, sample_followed};
@@ -38,13 +38,19 @@ impl Query {
     ) -> Result<(), SourceError> {
         let max_age = self.max_age;
         let Ok(slot) = self.sources.slot_mut(number) else { return Ok(()) };
-        let request = Ask {
+        let mut request = Ask {
             extra_counters: slot.extra.clone(),
+            instances: slot.wishes.asked(),
             until: deadline,
             max_age,
             ..Ask::new(ObjectQuery::Indexes(slot.wanted.clone()))
         };
         slot.lookup.source.collect(&request, &mut self.snapshot)?;
+        // The names of all are needed to say what a path could have meant.
+        if slot.wishes.missed(&self.snapshot) {
+            request.instances.clear();
+            slot.lookup.source.collect(&request, &mut self.snapshot)?;
+        }
         slot.taken += 1;
         Ok(())
     }
@@ -116,17 +122,22 @@ impl Query {
         }
         slot.clear_wants();
         let targets = || {
-            let all = self.items.iter().flat_map(|item| &item.targets);
-            all.filter(|target| target.slot == number)
+            let all = self.items.iter().flat_map(|AddedPath { path, targets, .. }| {
+                targets.iter().map(|target| (target, path.instance.as_ref()))
+            });
+            all.filter(|(target, _)| target.slot == number)
         };
-        let there = targets().filter(|target| !target.lost);
-        there.for_each(|target| slot.want(target.object, &target.counter));
+        for (target, instance) in targets().filter(|(target, _)| !target.lost) {
+            slot.want(target.object, &target.counter, instance);
+        }
         if slot.wanted.is_empty() {
             // A cache notices changes only when it collects: without any collection a lost
             // target would stay lost.
-            targets().for_each(|target| slot.want(target.object, &target.counter));
+            for (target, instance) in targets() {
+                slot.want(target.object, &target.counter, instance);
+            }
         }
-        for target in targets() {
+        for (target, _) in targets() {
             self.objects.entry((number, target.object)).or_default();
         }
         let wanted = &slot.wanted;

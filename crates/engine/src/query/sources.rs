@@ -2,8 +2,9 @@
 
 use super::error::QueryError;
 use super::lookup::{Directory, Lookup};
+use super::wishes::Wishes;
 use crate::error::SourceError;
-use crate::path::NamePattern;
+use crate::path::{InstancePattern, NamePattern};
 use crate::source::{CatalogueCounter, Source};
 use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::HashSet;
@@ -31,6 +32,8 @@ pub(super) struct QuerySource {
     pub(super) extra: Vec<(TitleIndex, TitleIndex)>,
     /// The members of `wanted` (without a counter) and `extra`.
     known: HashSet<(TitleIndex, Option<TitleIndex>)>,
+    /// The instances that the paths want.
+    pub(super) wishes: Wishes,
     /// How many samples were taken.
     pub(super) taken: u64,
 }
@@ -161,6 +164,7 @@ impl QuerySource {
             wanted: Vec::new(),
             extra: Vec::new(),
             known: HashSet::new(),
+            wishes: Wishes::default(),
             taken: 0,
         }
     }
@@ -196,11 +200,18 @@ impl QuerySource {
         self.wanted.clear();
         self.extra.clear();
         self.known.clear();
+        self.wishes.clear();
     }
 
     /// Adds an object to those that are collected, and a counter that is filled only on
     /// request.
-    pub(super) fn want(&mut self, object: TitleIndex, counter: &CatalogueCounter) {
+    pub(super) fn want(
+        &mut self,
+        object: TitleIndex,
+        counter: &CatalogueCounter,
+        instance: Option<&InstancePattern>,
+    ) {
+        self.wishes.add(object, instance);
         if self.known.insert((object, None)) {
             self.wanted.push(object);
         }

@@ -168,7 +168,11 @@ impl Interfaces {
                 Ok(())
             }
         };
-        self.faults.report(INTERFACE.index, out);
+        for (object, _) in objects.iter().zip([interfaces, adapters]).filter(|(_, wanted)| *wanted)
+        {
+            self.faults.tell(object.0, out);
+        }
+        self.faults.clear();
         written
     }
 

@@ -125,6 +125,11 @@ impl BpfReader {
         Ok(false)
     }
 
+    /// Whether collections of all processes are read through BPF.
+    pub(super) fn is_used(&self) -> bool {
+        self.choice == ReaderChoice::Bpf || matches!(self.state, State::Loaded(_))
+    }
+
     /// Leaves this collection to `/proc`.
     pub(super) fn leave_out(&mut self) {
         self.order.clear();

@@ -22,9 +22,9 @@ pub(super) struct Owner {
     pub(super) first: Option<Sample>,
 }
 
-/// The places of Idle and `_Total` among the instances of Process.
+/// The places of Idle and `_Total` among the instances of Process, where they are written.
 #[derive(Clone, Copy)]
 pub(super) struct Places {
     pub(super) idle: Option<u32>,
-    pub(super) total: u32,
+    pub(super) total: Option<u32>,
 }

@@ -1,6 +1,7 @@
 //! Processes read from `/proc`, in batches.
 
 use super::columns::ProcessColumns;
+use super::few::Few;
 use super::kernel::{Kernel, Probe};
 use super::proc_files::{Gone, Outcome, ProcFiles};
 use super::read_thread;
@@ -90,14 +91,26 @@ impl ProcessReader {
         instance_name(name, pid, &mut self.name);
     }
 
-    /// Reads the processes of a batch. What was read is
+    /// Reads the processes of a batch, or those of `few` in it. What was read is
     /// [`processes`](Self::processes).
-    pub(super) fn read(&mut self, batch: &mut [Tracked], wanted: ProcessColumns) {
+    pub(super) fn read(
+        &mut self,
+        batch: &mut [Tracked],
+        wanted: ProcessColumns,
+        mut few: Option<&mut Few>,
+    ) {
         self.slots.clear();
         self.names.clear();
         for (at, known) in batch.iter_mut().enumerate() {
             if !self.rests(known, at) {
                 self.stat(known, at, wanted);
+            }
+            if let (Some(few), Some(slot)) = (&mut few, self.slots.last())
+                && slot.at == at
+                && !few.has(known.pid, self.names.get(slot.name.clone()).unwrap_or_default())
+            {
+                self.names.truncate(slot.name.start);
+                self.slots.pop();
             }
         }
         self.each(batch, STATM_COUNTERS, Self::memory);
@@ -134,7 +147,7 @@ impl ProcessReader {
         wanted: ProcessColumns,
         sample: &mut Sample,
     ) -> bool {
-        self.read(std::slice::from_mut(known), wanted);
+        self.read(std::slice::from_mut(known), wanted, None);
         match self.slots.first().filter(|slot| !slot.gone) {
             Some(slot) => {
                 *sample = slot.sample;

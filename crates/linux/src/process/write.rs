@@ -2,6 +2,7 @@
 
 use super::columns::ProcessColumns;
 use super::ended::Ended;
+use super::few::Few;
 use super::instances::{Owner, ReadBy};
 use super::read::{BATCH, ProcessReader, Slot};
 use super::sample::{GROWING, Sample, Sum};
@@ -25,6 +26,8 @@ pub(super) struct Writing<'a, 'w, 't> {
     pub(super) sees_all: &'a mut bool,
     /// Whether all processes were read.
     pub(super) complete: bool,
+    /// The processes that are written, where not all are.
+    pub(super) few: Option<&'a mut Few>,
 }
 
 impl Writing<'_, '_, '_> {
@@ -42,7 +45,7 @@ impl Writing<'_, '_, '_> {
                 self.complete = false;
                 break;
             }
-            self.reader.read(known, wanted);
+            self.reader.read(known, wanted, self.few.as_deref_mut());
             for (Slot { at, sample, thread, .. }, name) in self.reader.processes() {
                 let place = self.object.instance_count();
                 let head =
@@ -50,7 +53,9 @@ impl Writing<'_, '_, '_> {
                 let mut sample = *sample;
                 self.object.instance_prefix(&head, sample.block())?;
                 self.total.add(&sample);
-                meet(self.ended, &self.growing, self.sees_all, &sample);
+                if self.few.is_none() {
+                    meet(self.ended, &self.growing, self.sees_all, &sample);
+                }
                 let pid = known.get(*at).map_or(0, |known| known.pid);
                 self.maps.add(pid, place, name);
                 if let Some(owners) = &mut self.owners {

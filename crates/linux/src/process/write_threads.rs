@@ -46,7 +46,8 @@ impl ThreadWriter<'_> {
         places: Places,
         wanted: ThreadColumns,
     ) -> Result<(), ProviderError> {
-        let ended = (!wanted.is_plain()).then_some(self.ended);
+        let is_all = places.total.is_some();
+        let ended = (is_all && !wanted.is_plain()).then_some(self.ended);
         let total = Sample::new([0; COMMON_COUNTERS]);
         let mut writing = Writing { object, total, wanted, ended, complete: true };
         writing.ended.iter_mut().for_each(|ended| ended.begin());
@@ -122,12 +123,14 @@ impl ThreadWriter<'_> {
             total.add_sums(ended.end(complete));
         }
         let now = self.base.now();
-        total.make_total(now);
-        let head = InstanceHead {
-            parent: Some((TitleIndex(PROCESS.index), places.total)),
-            ..InstanceHead::named("_Total")
-        };
-        object.instance_prefix(&head, total.values())?;
+        if let Some(place) = places.total {
+            total.make_total(now);
+            let head = InstanceHead {
+                parent: Some((TitleIndex(PROCESS.index), place)),
+                ..InstanceHead::named("_Total")
+            };
+            object.instance_prefix(&head, total.values())?;
+        }
         object.clock(now.0, FileTime::PER_SECOND).finish()?;
         Ok(())
     }

@@ -10,6 +10,7 @@ mod cgroup_live;
 mod common;
 mod disk;
 mod faults;
+mod few;
 mod frozen;
 mod growth;
 mod injected;

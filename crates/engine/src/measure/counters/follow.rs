@@ -58,6 +58,7 @@ impl<S: Source> CounterProbe<S> {
                 self.request.extra_counters.push(extra);
             }
         }
+        self.note_instances();
         self.generation = generation;
         Ok(change)
     }

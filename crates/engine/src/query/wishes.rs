@@ -1,0 +1,140 @@
+//! The instances that paths want of Process and Thread, so that one process costs one process.
+
+use crate::ask::InstanceWish;
+use crate::frame::Snapshot;
+use crate::path::{InstancePattern, NamePattern, OrderNumber};
+use crate::standard::{PROCESS_V2, THREAD_V2};
+use perfhive_format::TitleIndex;
+use perfhive_format::winperf::{PROCESS, THREAD};
+use std::sync::Arc;
+
+/// What the paths of one source want of the instances of its objects.
+#[derive(Debug, Default)]
+pub(super) struct Wishes {
+    /// Objects with the wishes of one path each, any of which may find its instances.
+    of_paths: Vec<(TitleIndex, Vec<InstanceWish>)>,
+    /// Objects that a path wants all instances of.
+    whole: Vec<TitleIndex>,
+}
+
+impl Wishes {
+    pub(super) fn clear(&mut self) {
+        self.of_paths.clear();
+        self.whole.clear();
+    }
+
+    /// Adds what a path wants of an object.
+    pub(super) fn add(&mut self, object: TitleIndex, instance: Option<&InstancePattern>) {
+        match instance.and_then(|pattern| wishes(object, pattern)) {
+            Some(wishes) => {
+                let entry = (object, wishes);
+                if !self.of_paths.contains(&entry) {
+                    self.of_paths.push(entry);
+                }
+            }
+            None => self.whole.push(object),
+        }
+    }
+
+    /// The instances to ask for.
+    pub(super) fn asked(&self) -> Vec<(TitleIndex, InstanceWish)> {
+        let partial = self.of_paths.iter().filter(|(object, _)| !self.whole.contains(object));
+        let each = |(object, wishes): &(TitleIndex, Vec<InstanceWish>)| {
+            let object = *object;
+            wishes.iter().cloned().map(move |wish| (object, wish)).collect::<Vec<_>>()
+        };
+        partial.flat_map(each).collect()
+    }
+
+    /// Whether a path found nothing in a partial answer.
+    pub(super) fn missed(&self, answer: &Snapshot) -> bool {
+        self.of_paths.iter().any(|(object, wishes)| {
+            let processes = match object.0 {
+                PROCESS | THREAD => PROCESS,
+                _ => PROCESS_V2,
+            };
+            answer.is_partial(*object)
+                && !wishes.iter().any(|wish| is_there(answer, processes, wish))
+        })
+    }
+}
+
+/// Whether an answer has a process. Objects of threads come with that of their processes.
+fn is_there(answer: &Snapshot, processes: u32, wish: &InstanceWish) -> bool {
+    let Some(object) = answer.object(TitleIndex(processes)) else { return false };
+    let mut names = object.view().instances().map(|instance| instance.name().to_text());
+    match wish {
+        InstanceWish::Process(number) => {
+            let end = format!(":{number}");
+            names.any(|name| name.ends_with(&end))
+        }
+        InstanceWish::Named(pattern) => names.any(|name| pattern.matches(&name)),
+    }
+}
+
+/// What a path wants of an object; `None` for all instances.
+fn wishes(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<InstanceWish>> {
+    let (has_numbers, process) = match (object.0, &instance.parent) {
+        (PROCESS, None) => (false, &instance.name),
+        (PROCESS_V2, None) => (true, &instance.name),
+        (THREAD, Some(parent)) => (false, parent),
+        (THREAD_V2, Some(parent)) => (true, parent),
+        _ => return None,
+    };
+    if has_numbers {
+        let (_, number) = process.as_literal()?.rsplit_once(':')?;
+        return Some(vec![InstanceWish::Process(number.parse().ok()?)]);
+    }
+    // Idle and `_Total` are of all processes; names with brackets may stand for other characters.
+    let is_special = ["_Total", "Idle"].iter().any(|name| process.matches(name));
+    if is_special || process.as_literal().is_some_and(|name| name.contains(['(', '['])) {
+        return None;
+    }
+    let named = |pattern| InstanceWish::Named(Arc::new(pattern));
+    let mut wishes = vec![named(process.clone())];
+    if let (OrderNumber::Nth(order), Some(name)) = (instance.order, process.as_literal()) {
+        // A name may really end so.
+        wishes.push(named(NamePattern::literal(&format!("{name}#{order}"))));
+    }
+    Some(wishes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::CounterPath;
+
+    #[test]
+    fn paths_of_processes_and_threads_want_those_alone() {
+        let of = |path: &str, object: u32| {
+            let path: CounterPath = path.parse().unwrap();
+            wishes(TitleIndex(object), path.instance.as_ref().unwrap()).map(|wishes| {
+                let text = |wish: &InstanceWish| match wish {
+                    InstanceWish::Process(number) => number.to_string(),
+                    InstanceWish::Named(pattern) => pattern.to_string(),
+                };
+                wishes.iter().map(text).collect::<Vec<_>>().join(" ")
+            })
+        };
+        for (path, object, wanted) in [
+            (r"\Process(java)\x", PROCESS, Some("java")),
+            (r"\Process(ja*)\x", PROCESS, Some("ja*")),
+            (r"\Process(java#2)\x", PROCESS, Some("java java#2")),
+            (r"\Process(*)\x", PROCESS, None),
+            (r"\Process(_total)\x", PROCESS, None),
+            (r"\Process(I*)\x", PROCESS, None),
+            (r"\Process([R])\x", PROCESS, None),
+            (r"\Thread(java/0)\x", THREAD, Some("java")),
+            (r"\Thread(java/*)\x", THREAD, Some("java")),
+            (r"\Thread(*)\x", THREAD, None),
+            (r"\Process V2(java:123)\x", PROCESS_V2, Some("123")),
+            (r"\Process V2(a:b:123)\x", PROCESS_V2, Some("123")),
+            (r"\Process V2(java:*)\x", PROCESS_V2, None),
+            (r"\Process V2(java)\x", PROCESS_V2, None),
+            (r"\Thread V2(java:123/124)\x", THREAD_V2, Some("123")),
+            (r"\Memory Node(0)\x", 86, None),
+        ] {
+            assert_eq!(of(path, object).as_deref(), wanted, "{path}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Collections of some processes instead of all.
+
+use crate::common::{Look, Machine, Tree, stat};
+use perfhive_engine::{Ask, Broker, InstanceWish, NamePattern, Snapshot, Source};
+use perfhive_format::TitleIndex;
+use perfhive_linux::{LinuxClock, ProcRoot, providers};
+use std::sync::Arc;
+
+const PROCESS: TitleIndex = TitleIndex(230);
+const THREAD: TitleIndex = TitleIndex(232);
+const PROCESS_V2: TitleIndex = TitleIndex(105_200);
+const VOLUNTARY: TitleIndex = TitleIndex(105_010);
+
+fn machine() -> Tree {
+    let tree = Tree::machine();
+    for (pid, name) in [(20, "java"), (30, "sh"), (40, "Java"), (50, "javac")] {
+        tree.process(pid, name.as_bytes());
+    }
+    tree.file("40/stat", stat(40, b"Java", 1, 2));
+    tree.thread(40, 41, b'S');
+    tree
+}
+
+fn number(number: u32) -> InstanceWish {
+    InstanceWish::Process(number)
+}
+
+fn named(pattern: &str) -> InstanceWish {
+    InstanceWish::Named(Arc::new(NamePattern::with_wildcards(pattern)))
+}
+
+fn block(look: &Look, name: &str) -> Vec<u8> {
+    look.instance(PROCESS.0, name).counter_block().as_bytes().to_vec()
+}
+
+#[test]
+fn processes_of_numbers_and_names_have_the_values_of_a_whole_collection() {
+    let tree = machine();
+    let mut machine = Machine::new(&tree.root());
+    let all = machine.look(&[PROCESS.0], &[]);
+    let mut names = |wishes: &[InstanceWish]| {
+        let ask = Ask::objects(&[PROCESS]);
+        let ask = wishes.iter().fold(ask, |ask, wish| ask.with_instance(PROCESS, wish.clone()));
+        let look = machine.look_with(&ask, &[PROCESS]);
+        assert_eq!(look.fault_texts(), Vec::<String>::new());
+        for name in look.names(PROCESS.0) {
+            assert_eq!(block(&look, &name), block(&all, &name));
+        }
+        look.names(PROCESS.0)
+    };
+    assert_eq!(names(&[number(30)]), ["sh"]);
+    assert_eq!(names(&[number(50), number(20), number(20)]), ["java", "javac"]);
+    assert_eq!(names(&[number(7)]), [""; 0]);
+    assert_eq!(names(&[named("java")]), ["java", "Java"], "names fold case");
+    assert_eq!(names(&[named("ja*"), number(30)]), ["java", "sh", "Java", "javac"]);
+    assert_eq!(names(&[named("nothing")]), [""; 0]);
+    // What is kept of all processes is not disturbed.
+    let again = machine.look(&[PROCESS.0], &[]);
+    assert_eq!(block(&again, "_Total"), block(&all, "_Total"));
+}
+
+#[test]
+fn threads_and_stable_names_come_with_the_wanted_processes() {
+    let tree = machine();
+    let mut machine = Machine::new(&tree.root());
+    let mut ask = Ask::objects(&[THREAD]).with_instance(THREAD, number(40));
+    ask.extra_counters.push((THREAD, VOLUNTARY));
+    let look = machine.look_with(&ask, &[PROCESS, THREAD]);
+    assert_eq!(
+        (look.names(230), look.names(232)),
+        (vec!["Java".into()], vec!["0".into(), "1".into()])
+    );
+    let second = look.instance(232, "1");
+    assert_eq!(look.value_of(232, second, VOLUNTARY.0), Some(40));
+    assert_eq!(look.block().parent(&second).unwrap().1.name().to_text(), "Java");
+    let ask = Ask::objects(&[PROCESS_V2]).with_instance(PROCESS_V2, named("ja*"));
+    let look = machine.look_with(&ask, &[PROCESS, PROCESS_V2]);
+    assert_eq!(look.names(PROCESS_V2.0), ["java:20", "Java:40", "javac:50"]);
+}
+
+#[test]
+fn objects_without_all_of_their_instances_say_so() {
+    let tree = machine();
+    let mut broker = Broker::builder("local:", "machine")
+        .clock(LinuxClock::of(&tree.root()))
+        .providers(providers(&tree.root()))
+        .build();
+    let mut snapshot = Snapshot::new();
+    let mut partial = |ask: &Ask| {
+        broker.collect(ask, &mut snapshot).unwrap();
+        [PROCESS, THREAD, TitleIndex(2)].map(|object| snapshot.is_partial(object))
+    };
+    let one = Ask::objects(&[THREAD, TitleIndex(2)]).with_instance(THREAD, number(40));
+    assert_eq!(partial(&one), [true, true, false]);
+    assert_eq!(partial(&Ask::objects(&[THREAD])), [false; 3]);
+    assert_eq!(partial(&Ask::everything()), [false; 3]);
+    // All of one object and some of another are all of both.
+    let both = Ask::objects(&[THREAD, PROCESS]).with_instance(THREAD, number(40));
+    assert_eq!(partial(&both), [false; 3]);
+}
+
+#[test]
+fn this_process_alone_is_read_on_this_machine() {
+    let mut machine = Machine::new(&ProcRoot::default());
+    let ask = Ask::objects(&[PROCESS]).with_instance(PROCESS, number(std::process::id()));
+    let look = machine.look_with(&ask, &[PROCESS]);
+    assert_eq!(look.object(230).instance_count(), 1);
+    let own = look.process(std::process::id()).unwrap();
+    assert!(look.value_of(230, own, 180).unwrap() > 0);
+}
