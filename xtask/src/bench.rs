@@ -30,6 +30,7 @@ Names (default: all):
   sharing   One cache for many consumers, and what measuring costs others
   extension A provider in Rust, in a library, and in a process of its own
   publish   Counting in published counters against crates that count
+  one       A program that measures itself alone, against procfs
   peers     The same against sysinfo, procfs, PCP, psutil, ps and pidstat
   wine      A query of Windows' registry against the bare call, under Wine
   ps        The whole process `perfhive ps` against `ps -e`
@@ -57,6 +58,8 @@ enum Kind {
     Target { package: &'static str, bench: &'static str },
     /// The comparison with other readers of /proc, which prints tables itself.
     Peers,
+    /// The part of it about one process.
+    One,
     /// A program with a workspace of its own, which prints tables itself.
     Program { manifest: &'static str },
     /// Reading the registry under Wine, which prints a table itself.
@@ -83,6 +86,7 @@ const BENCHES: &[Bench] = &[
         kind: Kind::Target { package: "perfhive-libraries", bench: "extension" },
     },
     Bench { name: "publish", kind: Kind::Program { manifest: "benches/publish/Cargo.toml" } },
+    Bench { name: "one", kind: Kind::One },
     Bench { name: "peers", kind: Kind::Peers },
     Bench { name: "wine", kind: Kind::Wine },
     Bench {
@@ -136,6 +140,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
                 command::run(&mut command::cargo(&args))?;
             }
             Kind::Peers => peers::run()?,
+            Kind::One => peers::one()?,
             Kind::Program { manifest } => program(manifest)?,
             Kind::Wine => under_wine()?,
             Kind::Process { args, peer, goal } => {

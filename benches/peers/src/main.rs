@@ -6,6 +6,7 @@
 //! of the command, and `missing-PEER=REASON` for one that could not be had.
 
 mod children;
+mod one;
 mod readers;
 mod rounds;
 
@@ -34,6 +35,7 @@ fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["hold-threads", count] => children::hold_threads(count.parse()?),
+        ["one"] => one::bench(),
         ["serve-with-few-files"] => serve_with_few_files(),
         ["global-rounds", rounds] => global_rounds(rounds.parse()?),
         _ => bench(&arguments),

@@ -132,7 +132,7 @@ pub struct Global {
 impl Global {
     pub fn new() -> Self {
         let broker = Broker::builder("local:", &machine_name())
-            .clock(LinuxClock::new())
+            .clock(LinuxClock::of(&ProcRoot::default()))
             .providers(providers_with(
                 &ProcRoot::default(),
                 &Options::new().reader(ReaderChoice::Proc),

@@ -15,6 +15,14 @@ const FOLDER: &str = "peers";
 /// Performance Co-Pilot: its library, and pmdaproc, which reads /proc.
 const PCP: &[&str] = &["pcp", "pcp-conf", "libpcp3", "libpcp-pmda3"];
 
+/// What one process costs among many.
+pub(super) fn one() -> Result<()> {
+    let target = workspace::target_directory()?.join(FOLDER);
+    let target = target.to_string_lossy();
+    let mut cargo = command::cargo(&["run", "--release", "--locked", "--manifest-path", MANIFEST]);
+    command::run(cargo.args(["--target-dir", &target, "--", "one"]))
+}
+
 pub(super) fn run() -> Result<()> {
     if !cfg!(target_os = "linux") {
         bail!("the benchmark `peers` is about /proc: it takes Linux");

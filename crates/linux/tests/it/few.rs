@@ -1,7 +1,7 @@
 //! Collections of some processes instead of all.
 
 use crate::common::{Look, Machine, Tree, stat};
-use perfhive_engine::{Ask, Broker, InstanceWish, NamePattern, Snapshot, Source};
+use perfhive_engine::{Ask, Broker, Cached, InstanceWish, NamePattern, Query, Snapshot, Source};
 use perfhive_format::TitleIndex;
 use perfhive_linux::{LinuxClock, ProcRoot, providers};
 use std::sync::Arc;
@@ -81,10 +81,7 @@ fn threads_and_stable_names_come_with_the_wanted_processes() {
 #[test]
 fn objects_without_all_of_their_instances_say_so() {
     let tree = machine();
-    let mut broker = Broker::builder("local:", "machine")
-        .clock(LinuxClock::of(&tree.root()))
-        .providers(providers(&tree.root()))
-        .build();
+    let mut broker = broker(&tree);
     let mut snapshot = Snapshot::new();
     let mut partial = |ask: &Ask| {
         broker.collect(ask, &mut snapshot).unwrap();
@@ -107,4 +104,83 @@ fn this_process_alone_is_read_on_this_machine() {
     assert_eq!(look.object(230).instance_count(), 1);
     let own = look.process(std::process::id()).unwrap();
     assert!(look.value_of(230, own, 180).unwrap() > 0);
+}
+
+/// A broker of a frozen machine.
+fn broker(tree: &Tree) -> Broker {
+    Broker::builder("local:", "machine")
+        .clock(LinuxClock::of(&tree.root()))
+        .providers(providers(&tree.root()))
+        .build()
+}
+
+/// Readings as (path, value).
+fn readings(query: &Query) -> Vec<(String, Option<f64>)> {
+    let value = |reading: &perfhive_engine::Reading| Some(reading.value.as_ref().ok()?.as_f64());
+    let readings = query.readings().iter();
+    readings.map(|reading| (query.path_of(reading).to_string(), value(reading))).collect()
+}
+
+#[test]
+fn a_query_of_some_processes_has_the_labels_and_values_of_all() {
+    let tree = machine();
+    tree.process(60, b"java");
+    let read = |paths: &[&str]| {
+        let mut query = Query::new(broker(&tree)).unwrap();
+        for path in paths {
+            query.add(path).unwrap();
+        }
+        query.collect().unwrap();
+        readings(&query)
+    };
+    let id = |path: &str, value: f64| (path.to_string(), Some(value));
+    assert_eq!(read(&[r"\Process(java#1)\ID Process"]), [id(r"\Process(java#1)\ID Process", 60.0)]);
+    assert_eq!(
+        read(&[r"\Process V2(java:60)\ID Process"]),
+        [id(r"\Process V2(java:60)\ID Process", 60.0)]
+    );
+    let two = [r"\Thread(Java/1)\ID Thread", r"\Process(sh)\ID Process"];
+    assert_eq!(read(&two), [id(two[0], 41.0), id(two[1], 30.0)]);
+    // A total needs all.
+    let mixed = [r"\Process(_Total)\Thread Count", r"\Process(sh)\Thread Count"];
+    assert_eq!(read(&mixed), [id(mixed[0], 8.0), id(mixed[1], 1.0)]);
+}
+
+#[test]
+fn names_to_suggest_are_those_of_all_processes() {
+    let tree = machine();
+    let mut query = Query::new(broker(&tree)).unwrap();
+    query.add(r"\Process(javva)\ID Process").unwrap();
+    query.collect().unwrap();
+    let [missing] = query.readings() else { panic!("{:?}", query.readings()) };
+    assert!(matches!(missing.value, Err(perfhive_engine::NoValue::NoSuchInstance)));
+    assert!(query.instance_names(missing).contains(&"javac".to_string()));
+    // The process begins.
+    tree.process(70, b"javva");
+    query.collect().unwrap();
+    assert_eq!(readings(&query), [(r"\Process(javva)\ID Process".to_string(), Some(70.0))]);
+}
+
+#[test]
+fn a_cache_hands_some_processes_only_to_who_wants_no_others() {
+    let tree = machine();
+    let mut one = Cached::new(broker(&tree));
+    let mut other = one.clone();
+    let mut snapshot = Snapshot::new();
+    let mut names = |cache: &mut Cached<Broker>, ask: &Ask| {
+        cache.collect(ask, &mut snapshot).unwrap();
+        let object = snapshot.object(PROCESS).unwrap();
+        let names = object.view().instances().map(|instance| instance.name().to_text());
+        (names.collect::<Vec<_>>().join(" "), snapshot.is_partial(PROCESS))
+    };
+    let all = "Idle java sh Java javac _Total".to_string();
+    let whole = Ask::objects(&[PROCESS]);
+    let sh = whole.clone().with_instance(PROCESS, number(30));
+    assert_eq!(names(&mut one, &sh), ("sh".to_string(), true));
+    assert_eq!(names(&mut other, &whole), (all.clone(), false), "not what was kept of one");
+    // What is kept of all serves who wants one.
+    assert_eq!(names(&mut one, &sh), (all, false));
+    let java = whole.with_instance(PROCESS, number(20));
+    assert_eq!(names(&mut one, &java), ("java".to_string(), true));
+    assert_eq!(names(&mut one, &sh), ("sh".to_string(), true));
 }
