@@ -96,7 +96,7 @@ impl Identifier {
     }
 
     /// The identity by numbers, where the object has them.
-    fn numbers(&self, instance: &Instance<'_>) -> Option<Identity> {
+    pub(crate) fn numbers(&self, instance: &Instance<'_>) -> Option<Identity> {
         if let Some(id) = instance.unique_id() {
             return Some(Identity::Unique(id));
         }

@@ -548,32 +548,35 @@ fn whole_selections() {
 }
 
 #[test]
-fn a_warm_sample_allocates_nothing() {
+fn a_warm_cycle_allocates_nothing() {
     let processes = |time: u64| (0..50u64).map(|n| ("p", n + 1, 3, time * n)).collect::<Vec<_>>();
     let mut sources = DataSources::new();
     let shown = shows(bytes(1, false, &processes(1)));
     sources.add(CounterSource::new("plain", shown.clone())).unwrap();
     sources.add(CounterSource::new("cached", Cached::new(shown))).unwrap();
     for source in ["plain", "cached"] {
-        let names = [name(&format!("{source}/Process/%25 Processor Time#*"))];
+        let names = ["%25 Processor Time#*", "ID Process#7", "ID Process#9"];
+        let names = names.map(|sensor| name(&format!("{source}/Process/{sensor}")));
         let options = MeasurementOptions::new().time(WallTime).time(MonotonicTime::default());
         let mut context = MeasurementContext::with_options(&mut sources, &names, options).unwrap();
         let mut readings = Readings::new();
-        let mut allocations = Vec::new();
+        let (mut allocations, mut decodes) = (Vec::new(), Vec::new());
         for _ in 0..8 {
             context.prepare().unwrap();
             let (grown, counted) = count(|| {
                 let record = context.sample().unwrap();
                 record.anomalies.iter().any(|a| matches!(a, Anomaly::BufferGrown { .. }))
             });
+            let (_, decoded) = count(|| context.decode(&mut readings).unwrap().times.len());
             allocations.push((grown, counted.count));
-            context.decode(&mut readings).unwrap();
+            decodes.push(decoded.count);
         }
-        assert_eq!(readings.len(), 50);
+        assert_eq!(readings.len(), 52);
         // Buffers allocate only while they are new, which is an anomaly.
         let silent = allocations.iter().filter(|(grown, count)| !grown && *count > 0).count();
         assert_eq!(silent, 0, "{source}: {allocations:?}");
         assert_eq!(allocations[5..], [(false, 0); 3], "{source}: {allocations:?}");
+        assert_eq!(decodes[5..], [0; 3], "{source}: {decodes:?}");
     }
 }
 

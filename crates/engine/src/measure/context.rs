@@ -225,16 +225,24 @@ impl MeasurementContext {
             part.anomalies.clear();
             read(part, &mut self.spare);
             self.record.anomalies.append(&mut part.anomalies);
+            let mut at = readings.len();
             readings.extend(self.spare.drain(..).map(|mut reading| {
                 if let Some(asked) = part.asked.get(reading.asked) {
                     reading.asked = *asked;
                 }
                 reading
             }));
-        }
-        // The readings of one data source are in order already.
-        if self.parts.len() > 1 {
-            readings.sort_by_key(|reading| reading.asked);
+            // The readings of one data source are in order already. Those of the next go between
+            // them, in the order in which the sensors were asked for.
+            while let Some(asked) = readings.get(at).map(|reading| reading.asked) {
+                let same = readings.iter().skip(at).take_while(|reading| reading.asked == asked);
+                let end = at + same.count();
+                let place = readings.iter().take(at).filter(|r| r.asked <= asked).count();
+                if let Some(moved) = readings.get_mut(place..end) {
+                    moved.rotate_right(end - at);
+                }
+                at = end;
+            }
         }
     }
 

@@ -225,7 +225,7 @@ impl<S: Source> CounterProbe<S> {
             let probed = self.objects.get(target.object);
             let sample = probed.and_then(|probed| probed.state.current());
             let place = places.get(target.object).and_then(|places| places.find(&one.name));
-            one.identity = place.and_then(|place| sample?.identities.identity(place).cloned());
+            one.identity = place.and_then(|place| sample?.identities().identity(place).cloned());
             if one.identity.is_none() {
                 if let Some(reason) = probed.and_then(|probed| probed.state.missing.clone()) {
                     let name = Box::new(one.slot.name.clone());
@@ -386,8 +386,8 @@ impl ProbedObject {
             return;
         };
         let missing = |from: &ObjectSample, of: &ObjectSample| {
-            let identities = of.identities.identities().iter();
-            identities.filter(|identity| from.identities.place(identity).is_none()).count()
+            let identities = of.identities().identities().iter();
+            identities.filter(|identity| from.identities().place(identity).is_none()).count()
         };
         let (born, mut gone) = match self.all {
             true => (missing(before, now), missing(now, before)),
@@ -397,8 +397,8 @@ impl ProbedObject {
             // Several sensors may measure one instance.
             let ones = targets.filter_map(|target| target.one.as_ref()?.identity.as_ref());
             let lost: HashSet<_> = ones
-                .filter(|id| before.identities.place(id).is_some())
-                .filter(|id| now.identities.place(id).is_none())
+                .filter(|id| before.identities().place(id).is_some())
+                .filter(|id| now.identities().place(id).is_none())
                 .collect();
             gone = lost.len();
         }

@@ -123,18 +123,20 @@ impl TargetReader<'_> {
         }
         let everything = InstancePattern::any();
         let pattern = pattern.unwrap_or(&everything);
-        let spelling = pattern.spelling(&sample.labels);
-        for (place, label) in sample.labels.iter().enumerate() {
+        let spelling = pattern.spelling(sample.labels());
+        for (place, label) in sample.labels().iter().enumerate() {
             if pattern.matches(spelling, label) {
                 out.extend(self.at(place, plan, sample, Some(label.clone()), state));
             }
         }
         // Instances that matched the last time and are gone.
         if let Some(previous) = state.previous().filter(|_| wild || out.len() == before) {
-            let spelling = pattern.spelling(&previous.labels);
-            for (label, identity) in previous.labels.iter().zip(previous.identities.identities()) {
+            let spelling = pattern.spelling(previous.labels());
+            for (label, identity) in
+                previous.labels().iter().zip(previous.identities().identities())
+            {
                 let matched = pattern.matches(spelling, label);
-                if matched && sample.identities.place(identity).is_none() {
+                if matched && sample.identities().place(identity).is_none() {
                     let label = Some(label.clone());
                     let identity = Some(identity.clone());
                     out.push(self.reading(label, identity, Err(NoValue::Vanished)));

@@ -67,8 +67,14 @@ pub struct ObjectSample {
     frame: Arc<Frame>,
     place: usize,
     layout: Arc<SampleLayout>,
-    pub(crate) identities: IdentityMap,
-    pub(crate) labels: Vec<InstanceLabel>,
+    /// Shared by samples with the same instances.
+    instances: Arc<SampledInstances>,
+}
+
+/// The instances of a sample, and where they are in its block.
+struct SampledInstances {
+    identities: IdentityMap,
+    labels: Vec<InstanceLabel>,
     /// Start and end of each counter block in the object, so that an instance is found without
     /// walking over the others.
     blocks: Vec<(u32, u32)>,
@@ -101,7 +107,8 @@ impl ObjectState {
                 Arc::new(SampleLayout::new(object.view()))
             }
         };
-        self.current = Some(ObjectSample::new(&layout, object));
+        let before = self.previous.as_ref();
+        self.current = Some(ObjectSample::new(&layout, object, before));
         self.layout = Some(layout);
         is_new
     }
@@ -121,7 +128,7 @@ impl ObjectState {
         newer.raw()?;
         let previous = self.previous().filter(|_| newer.samples() == 2);
         let Some(previous) = previous else { return newer.value(None) };
-        let place = previous.identities.place(newer.identity()).ok_or(NoValue::Born)?;
+        let place = previous.identities().place(newer.identity()).ok_or(NoValue::Born)?;
         newer.value(previous.counter(place, counter).as_ref())
     }
 
@@ -132,7 +139,7 @@ impl ObjectState {
         counter: TitleIndex,
     ) -> (Result<CookedValue, NoValue>, Option<u64>) {
         let Some(previous) = self.previous() else { return (newer.value(None), None) };
-        let place = previous.identities.place(newer.identity());
+        let place = previous.identities().place(newer.identity());
         let older = place.and_then(|place| previous.counter(place, counter));
         let before = older.as_ref().and_then(|older| older.raw().ok()).map(|raw| raw.value);
         let value = match newer.samples() {
@@ -154,7 +161,7 @@ impl ObjectState {
     /// The labels of the instances of the newest sample, as a path writes them.
     pub(crate) fn labels(&self) -> Vec<String> {
         let sample = self.current.as_ref().or(self.previous.as_ref());
-        sample.map_or(Vec::new(), |s| s.labels.iter().map(ToString::to_string).collect())
+        sample.map_or(Vec::new(), |s| s.labels().iter().map(ToString::to_string).collect())
     }
 }
 
@@ -162,31 +169,69 @@ impl ObjectSample {
     /// Reads an object of a snapshot; its frame is kept, not copied.
     #[must_use]
     pub fn of(object: SnapshotObject<'_>) -> Self {
-        Self::new(&Arc::new(SampleLayout::new(object.view())), object)
+        Self::new(&Arc::new(SampleLayout::new(object.view())), object, None)
     }
 
-    fn new(layout: &Arc<SampleLayout>, object: SnapshotObject<'_>) -> Self {
+    /// A sample; where `before` has the same instances, nothing is allocated.
+    fn new(layout: &Arc<SampleLayout>, object: SnapshotObject<'_>, before: Option<&Self>) -> Self {
+        let same = before.filter(|before| {
+            Arc::ptr_eq(layout, &before.layout) && before.has_instances_of(object)
+        });
+        let instances = match same {
+            Some(before) => Arc::clone(&before.instances),
+            None => Arc::new(SampledInstances {
+                identities: IdentityMap::new(&layout.identifier, object),
+                labels: object.labels(),
+                blocks: blocks(object.view()),
+            }),
+        };
         Self {
             frame: Arc::clone(object.frame()),
             place: object.place(),
-            identities: IdentityMap::new(&layout.identifier, object),
-            labels: object.labels(),
-            blocks: blocks(object.view()),
+            instances,
             layout: Arc::clone(layout),
         }
+    }
+
+    /// Whether another sample of the same layout has the same instances at the same places.
+    fn has_instances_of(&self, object: SnapshotObject<'_>) -> bool {
+        let Some(own) = self.object() else { return false };
+        let other = object.view();
+        let mut parents = None;
+        let identifier = &self.layout.identifier;
+        let length = |block: CounterBlock<'_>| block.as_bytes().len();
+        let mut pairs = own.instances().zip(other.instances());
+        own.instance_count() == other.instance_count()
+            && own.layout() == other.layout()
+            && own.counter_block().map(length) == other.counter_block().map(length)
+            && pairs.all(|(own, other)| {
+                // The name is part of the definition, that of the parent stands elsewhere.
+                let parent = other.parent().map(|(parent, _)| parent);
+                let known = parent.is_none() || parents.is_some_and(|known| parent == Some(known));
+                let same_parents = known
+                    || parents.is_none()
+                        && parent.is_some_and(|parent| {
+                            parents = Some(parent);
+                            same_names(&self.frame, object.frame(), parent)
+                        });
+                same_parents
+                    && own.definition_bytes() == other.definition_bytes()
+                    && length(own.counter_block()) == length(other.counter_block())
+                    && identifier.numbers(&own) == identifier.numbers(&other)
+            })
     }
 
     /// The labels of the instances, in their order; empty for an object without instances.
     #[must_use]
     pub fn labels(&self) -> &[InstanceLabel] {
-        &self.labels
+        &self.instances.labels
     }
 
     /// The identities of the instances, in the same order; [`Identity::Single`] for an object
     /// without instances.
     #[must_use]
     pub fn identities(&self) -> &IdentityMap {
-        &self.identities
+        &self.instances.identities
     }
 
     /// The counters of the object in their order, without bases.
@@ -206,7 +251,7 @@ impl ObjectSample {
 
     /// The counter block of the instance at a place.
     fn block(&self, place: usize) -> Option<CounterBlock<'_>> {
-        let (start, end) = *self.blocks.get(place)?;
+        let (start, end) = *self.instances.blocks.get(place)?;
         let bytes = self.object()?.as_bytes().get(start as usize..end as usize)?;
         Some(CounterBlock::from_validated(bytes))
     }
@@ -220,7 +265,7 @@ impl ObjectSample {
 
     pub(super) fn sampled(&self, place: usize, plan: &CounterPlan) -> Option<SampledCounter> {
         let (object, block) = (self.object()?, self.block(place)?);
-        let identity = self.identities.identity(place)?.clone();
+        let identity = self.identities().identity(place)?.clone();
         let crowd = match plan.counter_type.samples() {
             2 => self.crowd(&identity),
             _ => 0,
@@ -252,7 +297,7 @@ impl ObjectSample {
         let Identity::Named { parent, name, .. } = identity else { return 1 };
         let has = |order| {
             let equal = Identity::Named { parent: parent.clone(), name: name.clone(), order };
-            self.identities.place(&equal).is_some()
+            self.identities().place(&equal).is_some()
         };
         // Orders have no gaps, so the last one is found by halving.
         let mut end = 1;
@@ -275,8 +320,17 @@ impl ObjectSample {
     pub(crate) fn is_alone(&self, identity: &Identity) -> bool {
         let Identity::Named { parent, name, order } = identity else { return true };
         let next = Identity::Named { parent: parent.clone(), name: name.clone(), order: 1 };
-        *order == 0 && self.identities.place(&next).is_none()
+        *order == 0 && self.identities().place(&next).is_none()
     }
+}
+
+/// Whether an object has the same instances, by their definitions, in two blocks; `false` where a
+/// block lacks it.
+fn same_names(one: &Frame, other: &Frame, object: TitleIndex) -> bool {
+    let Some((one, other)) = one.first_of(object).zip(other.first_of(object)) else { return false };
+    let pairs = one.instances().zip(other.instances());
+    one.instance_count() == other.instance_count()
+        && pairs.into_iter().all(|(one, other)| one.definition_bytes() == other.definition_bytes())
 }
 
 /// Start and end of each counter block, from the start of the object.

@@ -147,6 +147,24 @@ fn a_query_of_some_processes_has_the_labels_and_values_of_all() {
 }
 
 #[test]
+fn threads_are_labelled_anew_when_their_process_has_another_name() {
+    let tree = Tree::machine();
+    tree.process(20, b"sh");
+    let mut query = Query::new(broker(&tree)).unwrap();
+    query.add(r"\Thread(*/0)\ID Thread").unwrap();
+    let mut labels = || {
+        query.collect().unwrap();
+        let labels = query.readings().iter().filter_map(|reading| reading.instance.clone());
+        labels.map(|label| label.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(labels(), "Idle/0 sh/0");
+    assert_eq!(labels(), "Idle/0 sh/0");
+    // Its thread is written as before: the name is that of the process alone.
+    tree.process(20, b"ls");
+    assert_eq!(labels(), "Idle/0 ls/0");
+}
+
+#[test]
 fn names_to_suggest_are_those_of_all_processes() {
     let tree = machine();
     let mut query = Query::new(broker(&tree)).unwrap();

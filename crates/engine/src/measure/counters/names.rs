@@ -9,11 +9,11 @@ use std::collections::HashMap;
 /// The names of the instances of a sample: process and thread IDs where there are any, or else
 /// labels.
 pub(super) fn instance_names(sample: &ObjectSample) -> Vec<String> {
-    (0..sample.labels.len()).map(|place| instance_name(sample, place)).collect()
+    (0..sample.labels().len()).map(|place| instance_name(sample, place)).collect()
 }
 
 pub(super) fn instance_name(sample: &ObjectSample, place: usize) -> String {
-    match (sample.identities.identity(place), sample.labels.get(place)) {
+    match (sample.identities().identity(place), sample.labels().get(place)) {
         (Some(Identity::Process { id, .. } | Identity::Thread { id, .. }), _) => id.to_string(),
         (identity, Some(label)) if is_total(identity, label) => "_Total".to_string(),
         (_, Some(label)) => label.to_string(),

@@ -44,7 +44,7 @@ impl BoundInstance {
             Some(old) => sample.is_same_crowd(identity, old),
             None => !self.was_alone || sample.is_alone(identity),
         };
-        match sample.identities.place(identity).filter(|_| same) {
+        match sample.identities().place(identity).filter(|_| same) {
             Some(place) => value(state, sample, counter, place),
             None => {
                 // The only instance of a name may come back under it.
@@ -92,7 +92,7 @@ impl ProbedCounter {
         let slot_of = |slots: &mut HashMap<Identity, LabelledSlot>,
                        identity: &Identity,
                        at: Option<(&ObjectSample, usize)>| {
-            let label = at.and_then(|(sample, place)| sample.labels.get(place));
+            let label = at.and_then(|(sample, place)| sample.labels().get(place));
             if let Some(called) = slots.get(identity).filter(|called| called.is(label)) {
                 return Arc::clone(&called.slot);
             }
@@ -126,13 +126,13 @@ impl ProbedCounter {
         if !probed.all {
             let slot = slot_of(&mut self.slots, &Identity::Single, None);
             // An object that has instances now has no value of its own.
-            let alone = sample.identities.place(&Identity::Single).ok_or(NoValue::Vanished);
+            let alone = sample.identities().place(&Identity::Single).ok_or(NoValue::Vanished);
             push(&slot, alone.and_then(|place| value(state, sample, counter, place)));
             return;
         }
         // The slots of instances that are gone are removed.
-        self.slots.retain(|identity, _| sample.identities.place(identity).is_some());
-        let identities = sample.identities.identities().iter().enumerate();
+        self.slots.retain(|identity, _| sample.identities().place(identity).is_some());
+        let identities = sample.identities().identities().iter().enumerate();
         // An object that has no instances any more has one block, which belongs to none of
         // them.
         let identities = identities.filter(|(_, identity)| **identity != Identity::Single);

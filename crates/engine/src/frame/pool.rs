@@ -1,0 +1,121 @@
+//! Frames that are filled again once no consumer holds them.
+
+use super::Frame;
+use perfhive_format::{BlockHead, BlockWriter, ParseError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Frames for reuse. The pool keeps a handle to each. A frame without another handle is
+/// refilled in place, so that a source that is read repeatedly stops allocating. Frames
+/// that were free for long are dropped.
+#[derive(Debug)]
+pub struct FramePool {
+    frames: Vec<Arc<Frame>>,
+    bound: usize,
+    origin: u64,
+    label: Option<Arc<str>>,
+    /// Frames that were free at each of the newest fills, and how many fills
+    /// those are.
+    idle: usize,
+    fills: u32,
+}
+
+/// Fills after which frames that were free all the time are dropped. Consumers read at
+/// different intervals, so the least number of free frames shows only over many fills.
+const WATCHED_FILLS: u32 = 256;
+
+impl Default for FramePool {
+    /// A pool for more consumers than there are in practice: frames that none of them holds
+    /// are dropped.
+    fn default() -> Self {
+        Self::new(64)
+    }
+}
+
+impl FramePool {
+    /// A pool that keeps at most `bound` frames: one for each sample that
+    /// consumers hold at a time, and one to be filled.
+    #[must_use]
+    pub fn new(bound: usize) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let origin = NEXT.fetch_add(1, Ordering::Relaxed);
+        let frames = Vec::with_capacity(bound);
+        Self { frames, bound, origin, label: None, idle: usize::MAX, fills: 0 }
+    }
+
+    /// Sets the word for what fills the frames.
+    #[must_use]
+    pub fn labelled(mut self, label: &str) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Writes a block into a free frame, or a new one.
+    ///
+    /// # Errors
+    /// Where the header that `fill` wrote is damaged.
+    pub fn fill(
+        &mut self,
+        generation: u64,
+        fill: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<Arc<Frame>, ParseError> {
+        let mut frame = self.free_frame().unwrap_or_default();
+        // The handle is unique: it was just made, or found unique above, and the pool's
+        // handles are reached only through `&mut self`.
+        if let Some(inner) = Arc::get_mut(&mut frame) {
+            inner.origin = self.origin;
+            inner.label.clone_from(&self.label);
+            inner.refill(generation, fill)?;
+        }
+        if self.frames.len() < self.bound {
+            self.frames.push(Arc::clone(&frame));
+        }
+        Ok(frame)
+    }
+
+    /// Takes out a frame without another handle: the largest one, which has the most room.
+    fn free_frame(&mut self) -> Option<Arc<Frame>> {
+        let mut free = 0usize;
+        let mut largest: Option<(usize, usize)> = None;
+        for (place, frame) in self.frames.iter_mut().enumerate() {
+            let Some(frame) = Arc::get_mut(frame) else { continue };
+            free += 1;
+            let room = frame.bytes.capacity();
+            if largest.is_none_or(|(most, _)| room > most) {
+                largest = Some((room, place));
+            }
+        }
+        self.idle = self.idle.min(free.saturating_sub(1));
+        self.fills += 1;
+        let found = largest.map(|(_, place)| self.frames.swap_remove(place));
+        if self.fills == WATCHED_FILLS {
+            let mut idle = std::mem::replace(&mut self.idle, usize::MAX);
+            self.fills = 0;
+            self.frames.retain_mut(|frame| {
+                let goes = idle > 0 && Arc::get_mut(frame).is_some();
+                idle -= usize::from(goes);
+                !goes
+            });
+        }
+        found
+    }
+
+    /// Writes a block with a [`BlockWriter`] into a free frame, or a new one.
+    ///
+    /// # Errors
+    /// As [`fill`](Self::fill).
+    pub fn write(
+        &mut self,
+        generation: u64,
+        head: &BlockHead<'_>,
+        write: impl FnOnce(&mut BlockWriter),
+    ) -> Result<Arc<Frame>, ParseError> {
+        self.fill(generation, |bytes| {
+            let mut writer = BlockWriter::with_buffer(std::mem::take(bytes));
+            writer.start(head);
+            write(&mut writer);
+            writer.finish();
+            *bytes = writer.into_buffer();
+        })
+    }
+}
