@@ -136,22 +136,22 @@ pub fn encode_utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Text in a Windows code page. Of a code page that is not known, ASCII is
-/// read and every other byte becomes U+FFFD.
+/// Text in a Windows code page. Of a code page that is not known, and of all without the feature
+/// `code-pages`, ASCII is read and every other byte becomes U+FFFD.
 #[must_use]
 pub fn decode_code_page(bytes: &[u8], code_page: u32) -> Cow<'_, str> {
-    match encoding_of(code_page) {
-        Some(encoding) => encoding.decode_without_bom_handling(bytes).0,
-        None => bytes
-            .iter()
-            .map(|byte| if byte.is_ascii() { char::from(*byte) } else { '\u{fffd}' })
-            .collect::<String>()
-            .into(),
+    #[cfg(feature = "code-pages")]
+    if let Some(encoding) = encoding_of(code_page) {
+        return encoding.decode_without_bom_handling(bytes).0;
     }
+    let _ = code_page;
+    let letter = |byte: &u8| if byte.is_ascii() { char::from(*byte) } else { '\u{fffd}' };
+    bytes.iter().map(letter).collect::<String>().into()
 }
 
 /// Windows' number of a code page to its decoder. Numbers as registered in
 /// Microsoft's list of code page identifiers.
+#[cfg(feature = "code-pages")]
 pub(crate) fn encoding_of(code_page: u32) -> Option<&'static encoding_rs::Encoding> {
     Some(match code_page {
         866 => encoding_rs::IBM866,

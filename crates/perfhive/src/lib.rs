@@ -22,21 +22,46 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Where to begin
+//!
+//! | to | use |
+//! |---|---|
+//! | read counters by their paths, as PDH does | [`Query`] |
+//! | read categories and counters as .NET does | [`Category`], [`PerformanceCounter`] |
+//! | measure a section of a program | [`measure`] |
+//! | share one source between readers | [`SharedSource`], [`Cached`] |
+//! | offer counters of a program | the module `publish`, or a [`Provider`] |
+//! | look into data blocks | [`format`](mod@format) |
+//!
+//! # Features
+//!
+//! None is on by default: a reader of this machine's counters takes nine crates on Linux.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `libraries` | `local:` reads registered counter libraries, each in a host process of its own; writing them |
+//! | `registration` | registering such libraries, as lodctr does |
+//! | `publish` | counters in shared memory: `local:` reads what programs publish, and a program publishes its own |
+//! | `recording` | `file:`: recorded data blocks and captures |
+//! | `bpf` | processes and threads through BPF on Linux; takes clang and libelf to build |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
-#[cfg(any(all(windows, target_pointer_width = "64"), test))]
+#[cfg(any(all(windows, target_pointer_width = "64", feature = "publish"), test))]
 mod beside;
 mod bounded;
 mod category;
-#[cfg(any(target_os = "linux", windows))]
+#[cfg(all(feature = "libraries", any(target_os = "linux", windows)))]
 pub mod extension;
 mod later;
 mod machine;
 pub mod measure;
 mod open;
 mod options;
+#[cfg(feature = "libraries")]
 mod provide;
+#[cfg(feature = "registration")]
 pub mod registration;
 mod scheme;
 mod schemes;
@@ -55,9 +80,9 @@ pub use shared_source::SharedSource;
 /// Asking: sources, what is wanted of them, and what they answer.
 pub use perfhive_engine::{
     Ask, CacheBuilder, CacheStatistics, Cached, Catalogue, CatalogueCounter, CatalogueObject, Cost,
-    Fault, FaultKind, Frame, NO_OBJECT, ObjectQuery, ProviderState, ProviderStatus, Recording,
-    Snapshot, SnapshotObject, Source, SourceError, SourceErrorKind, TitleDatabase, TitleSet,
-    Worker, nearest,
+    Fault, FaultKind, Frame, InstanceWish, NO_OBJECT, ObjectQuery, ProviderState, ProviderStatus,
+    Recording, Snapshot, SnapshotObject, Source, SourceError, SourceErrorKind, TitleDatabase,
+    TitleSet, Worker, nearest,
 };
 /// Providing: what a program implements to offer counters of its own.
 pub use perfhive_engine::{
@@ -71,6 +96,8 @@ pub use perfhive_engine::{
     QueryError, Reading, SampleRing, SampledCounter, SourceSet, Statistics, ValueFormat,
     oldest_first,
 };
+/// Recorded data blocks and captures.
+#[cfg(feature = "recording")]
 pub use perfhive_recording::{
     Capture, CaptureOptions, RecordedBlock, ReplaySource, language_of_titles, read_block,
     read_titles,
@@ -88,6 +115,7 @@ pub use perfhive_format::{
 };
 
 /// The contract of provider libraries, and what is registered of them.
+#[cfg(feature = "libraries")]
 pub use perfhive_contract as contract;
 
 /// The embedded Linux providers.
@@ -99,9 +127,12 @@ pub use perfhive_linux as linux;
 pub use perfhive_windows as windows;
 
 /// Counters that a program publishes in shared memory, for every reader of the machine.
-#[cfg(any(
-    all(target_os = "linux", target_endian = "little"),
-    all(windows, target_pointer_width = "64")
+#[cfg(all(
+    feature = "publish",
+    any(
+        all(target_os = "linux", target_endian = "little"),
+        all(windows, target_pointer_width = "64")
+    )
 ))]
 pub use perfhive_shm as publish;
 

@@ -94,7 +94,7 @@ pub static SCHEMES: &[SourceScheme] = &[
         capabilities: Capabilities { recorded: true, takes_titles: true, ..NO_CAPABILITY },
         target: TargetKind::Files,
         open: open_files,
-        reader: |address, _| perfhive_recording::reader_of_processes(&address.files()),
+        reader: reader_of_files,
         data_source: |address, machine| match (machine, address.files().first()) {
             ("", Some(file)) => {
                 let name = file.file_stem().unwrap_or_default().to_string_lossy();
@@ -117,13 +117,31 @@ fn no_choice(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
     None
 }
 
+/// The reader of processes of a capture.
+#[cfg(feature = "recording")]
+fn reader_of_files(address: &SourceAddress, _: &OpenOptions) -> Option<String> {
+    perfhive_recording::reader_of_processes(&address.files())
+}
+
+#[cfg(not(feature = "recording"))]
+fn reader_of_files(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
+    None
+}
+
 /// Opens `file:`: data blocks or a capture.
+#[cfg(feature = "recording")]
 fn open_files(
     address: &SourceAddress,
     options: &OpenOptions,
 ) -> Result<Box<dyn Source>, SourceError> {
     let source = perfhive_recording::open(&address.to_string(), &address.files(), &options.titles)?;
     Ok(Box::new(source))
+}
+
+#[cfg(not(feature = "recording"))]
+fn open_files(address: &SourceAddress, _: &OpenOptions) -> Result<Box<dyn Source>, SourceError> {
+    let message = "this program was built without the feature `recording` of the crate perfhive";
+    Err(machine::unavailable(address, message))
 }
 
 impl SourceAddress {
@@ -153,7 +171,7 @@ impl SourceAddress {
     }
 
     /// The operating system that the source runs on, with version and architecture
-    /// (`linux 6.1.0 x86_64`), for [`CaptureOptions::system`](crate::CaptureOptions::system);
+    /// (`linux 6.1.0 x86_64`), for `CaptureOptions::system`;
     /// `None` unless the address is this machine.
     #[must_use]
     pub fn system(&self) -> Option<String> {

@@ -1,6 +1,6 @@
 //! The stages of `cargo xtask test`, each with the reason it exists.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use super::fuzz::fuzz;
 use super::wine::wine;
@@ -40,6 +40,7 @@ pub(super) const STAGES: &[Stage] = &[
     whole("loom", "models of threads, in every interleaving", loom),
     whole("wine", "the Windows side, built for it and run under Wine", wine),
     whole("release", "the command builds with optimisation", release),
+    whole("package", "the crates can be published, and the library alone is small", package),
     whole("no-std", "the format builds where there is no std", no_std),
     whole("deny", "licences, sources and advisories of dependencies", deny),
     whole("miri", "tests of the format, and of what threads share without locks, under Miri", miri),
@@ -141,6 +142,59 @@ fn loom() -> Result {
 fn release() -> Result {
     workspace::release_binary()?;
     Ok(None)
+}
+
+/// The most crates of the library without features, itself included.
+const LEAN: usize = 12;
+
+/// Programs with workspaces of their own, which nothing else builds.
+const BENCHES: [&str; 2] = ["benches/peers/Cargo.toml", "benches/publish/Cargo.toml"];
+
+fn package() -> Result {
+    let tree = ["tree", "--locked", "-p", "perfhive", "-e", "normal", "--prefix", "none"];
+    let tree = command::output(command::cargo(&tree).arg("--no-dedupe"))?;
+    let tree = String::from_utf8_lossy(&tree);
+    let crates: std::collections::BTreeSet<&str> = tree.lines().collect();
+    if crates.len() > LEAN {
+        bail!("perfhive without features takes {} crates, at most {LEAN}: {tree}", crates.len());
+    }
+    let alone = ["clippy", "--locked", "-p", "perfhive", "--lib", "--no-default-features", "--"];
+    command::run(command::cargo(&alone).args(["-D", "warnings"]))?;
+    let publish = ["publish", "--dry-run", "--workspace", "--locked", "--allow-dirty"];
+    let ours = ["--exclude", "perfhive-testkit", "--exclude", "xtask"];
+    forget_published()?;
+    command::run(command::cargo(&publish).args(ours))?;
+    forget_published()?;
+    for manifest in BENCHES {
+        let check = ["check", "--locked", "--manifest-path", manifest];
+        command::run(command::cargo(&check).args(["--target-dir", "target/peers"]))?;
+    }
+    Ok(Some(format!("{} crates without features", crates.len())))
+}
+
+/// Removes what cargo unpacked of the crates for an earlier trial. It would be taken for what is
+/// published now, which has the same version.
+fn forget_published() -> anyhow::Result<()> {
+    let home = std::env::var_os("CARGO_HOME").map(std::path::PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let registry = home.context("no home of cargo")?.join("registry");
+    for kind in ["src", "cache"] {
+        for folder in std::fs::read_dir(registry.join(kind)).into_iter().flatten().flatten() {
+            for entry in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                if !name.starts_with("perfhive") {
+                    continue;
+                }
+                match entry.path().is_dir() {
+                    true => std::fs::remove_dir_all(entry.path()),
+                    false => std::fs::remove_file(entry.path()),
+                }
+                .with_context(|| format!("cannot remove {}", entry.path().display()))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn no_std() -> Result {

@@ -132,7 +132,8 @@ fn allowed(floors: &[House], house: &House, to: &Dependency) -> Result<(), (Stri
     if target.floor == Floor::Testkit && to.kind == Kind::Dev && house.floor != Floor::Tool {
         return Ok(());
     }
-    if to.kind == Kind::Dev && house.tests.contains(&target.name) {
+    // A crate's own tests may choose its features.
+    if to.kind == Kind::Dev && (target.name == house.name || house.tests.contains(&target.name)) {
         return Ok(());
     }
     if let Some(only) = house.only {

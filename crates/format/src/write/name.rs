@@ -2,6 +2,7 @@
 
 use super::NameRef;
 use crate::error::WriteError;
+#[cfg(feature = "code-pages")]
 use crate::name::encoding_of;
 use alloc::vec::Vec;
 
@@ -19,6 +20,9 @@ pub(super) fn put_name(
         NameRef::Utf16(_) => return Err(WriteError::BadName),
         NameRef::Text(text) if code_page == 0 => put_text(buffer, text),
         NameRef::Text(text) if text.is_ascii() => buffer.extend_from_slice(text.as_bytes()),
+        #[cfg(not(feature = "code-pages"))]
+        NameRef::Text(_) => return Err(WriteError::BadName),
+        #[cfg(feature = "code-pages")]
         NameRef::Text(text) => {
             let encoding = encoding_of(code_page).ok_or(WriteError::BadName)?;
             let (bytes, _, unmappable) = encoding.encode(text);

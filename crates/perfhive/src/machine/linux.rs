@@ -55,8 +55,19 @@ pub(crate) fn open_registry(address: &SourceAddress, _: &OpenOptions) -> Opened 
 
 fn this_machine(address: &SourceAddress, options: &OpenOptions, reader: ReaderChoice) -> Opened {
     let builder = builder(address, &ProcRoot::default(), &machine_name(), reader);
-    let builder = crate::extension::with_registered(with_published(builder), options.patience);
+    let builder = with_registered(with_published(builder), options);
     Ok(Box::new(builder.build()))
+}
+
+/// The counters of registered libraries.
+#[cfg(feature = "libraries")]
+fn with_registered(builder: BrokerBuilder, options: &OpenOptions) -> BrokerBuilder {
+    crate::extension::with_registered(builder, options.patience)
+}
+
+#[cfg(not(feature = "libraries"))]
+fn with_registered(builder: BrokerBuilder, _: &OpenOptions) -> BrokerBuilder {
+    builder
 }
 
 fn builder(
@@ -72,12 +83,12 @@ fn builder(
 }
 
 /// The counters that programs of this machine publish.
-#[cfg(target_endian = "little")]
+#[cfg(all(feature = "publish", target_endian = "little"))]
 fn with_published(builder: BrokerBuilder) -> BrokerBuilder {
     builder.roster(perfhive_shm::PublishedCounters::new())
 }
 
-#[cfg(not(target_endian = "little"))]
+#[cfg(not(all(feature = "publish", target_endian = "little")))]
 fn with_published(builder: BrokerBuilder) -> BrokerBuilder {
     builder
 }

@@ -67,7 +67,7 @@ fn no_proc(address: &SourceAddress) -> SourceError {
 }
 
 /// A source with the counters that programs of this machine publish beside it.
-#[cfg(target_pointer_width = "64")]
+#[cfg(all(feature = "publish", target_pointer_width = "64"))]
 fn with_published(name: &str, source: impl Source + 'static) -> Box<dyn Source> {
     let published = Broker::builder(name, &machine_name())
         .roster(perfhive_shm::PublishedCounters::new())
@@ -76,7 +76,7 @@ fn with_published(name: &str, source: impl Source + 'static) -> Box<dyn Source> 
     Box::new(crate::beside::Beside::new(source, published))
 }
 
-#[cfg(not(target_pointer_width = "64"))]
+#[cfg(not(all(feature = "publish", target_pointer_width = "64")))]
 fn with_published(_: &str, source: impl Source + 'static) -> Box<dyn Source> {
     Box::new(source)
 }
