@@ -18,7 +18,42 @@ pub struct InstanceLabel {
     pub order: u32,
 }
 
+/// What an instance stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum InstanceRole {
+    /// Itself.
+    Single,
+    /// The sum or mean of others: `_Total`, and `0,_Total` of a group of processors.
+    Total,
+    /// Time in which nothing was done: Idle of Process, Idle's threads.
+    Idle,
+}
+
 impl InstanceLabel {
+    /// What the name says that the instance stands for.
+    #[must_use]
+    pub fn role(&self) -> InstanceRole {
+        let of = self.parent.as_deref().unwrap_or(&self.name);
+        match (&*self.name, of) {
+            (name, _) if name == "_Total" || name.ends_with(",_Total") => InstanceRole::Total,
+            (_, "Idle" | "Idle:0") => InstanceRole::Idle,
+            _ => InstanceRole::Single,
+        }
+    }
+
+    /// The label for people: `parent/name#n` without the escapes of a path, and so not always
+    /// unique.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        let parent = self.parent.iter().flat_map(|parent| [&**parent, "/"]);
+        let mut text: String = parent.chain([&*self.name]).collect();
+        if self.order > 0 {
+            text.push_str(&format!("#{}", self.order));
+        }
+        text
+    }
+
     /// The pattern that matches this instance, and no other of its sample.
     #[must_use]
     pub fn pattern(&self) -> InstancePattern {

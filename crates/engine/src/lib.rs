@@ -44,7 +44,7 @@ pub use error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
 pub use followed::{Followed, INDEX_TAKEN, IndexChange, changing, sample_followed};
 pub use frame::{Frame, FramePool, Parents, Snapshot, SnapshotObject};
 pub use identity::{Identity, IdentityMap};
-pub use label::InstanceLabel;
+pub use label::{InstanceLabel, InstanceRole};
 pub use path::{CounterPath, InstancePattern, NamePattern, OrderNumber, PathError, Spelling};
 pub use provider::{
     Collection, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles, Provider,

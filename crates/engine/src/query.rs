@@ -29,9 +29,10 @@ pub use sources::SourceSet;
 pub use statistics::{SampleRing, Statistics, oldest_first};
 
 use crate::ask::Ask;
+use crate::error::Fault;
 use crate::followed::INDEX_TAKEN;
 use crate::frame::Snapshot;
-use crate::label::InstanceLabel;
+use crate::label::{InstanceLabel, InstanceRole};
 use crate::path::{CounterPath, InstancePattern, NamePattern};
 use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
 use crate::status::ProviderStatus;
@@ -139,6 +140,8 @@ pub struct Query {
     objects: HashMap<(usize, TitleIndex), ObjectState>,
     readings: Vec<Reading>,
     snapshot: Snapshot,
+    /// The faults of the last collection, by source.
+    faults: Vec<(usize, Vec<Fault>)>,
     max_age: Option<Duration>,
 }
 
@@ -172,6 +175,7 @@ impl Query {
             objects: HashMap::new(),
             readings: Vec::new(),
             snapshot: Snapshot::new(),
+            faults: Vec::new(),
             max_age: None,
         })
     }
@@ -267,6 +271,7 @@ impl Query {
     /// As [`collect`](Self::collect).
     pub fn collect_until(&mut self, deadline: Option<Instant>) -> Result<(), QueryError> {
         self.readings.clear();
+        self.faults.clear();
         let mut errors = HashMap::new();
         let mut good = 0;
         let mut first_error = None;
@@ -277,6 +282,7 @@ impl Query {
             match self.collect_slot(number, deadline) {
                 Ok(()) => {
                     good += 1;
+                    self.faults.push((number, self.snapshot.faults().to_vec()));
                     for ((_, object), state) in
                         self.objects.iter_mut().filter(|((slot, _), _)| *slot == number)
                     {
@@ -315,6 +321,7 @@ impl Query {
                     counter: target.counter.name,
                     definition: target.counter,
                     error: errors.get(&target.slot),
+                    faults: faults_of(&self.faults, target.slot),
                     any_counter: item.path.counter.is_wild(),
                 };
                 context.read(item.path.instance.as_ref(), state, &mut self.readings);
@@ -345,6 +352,27 @@ impl Query {
     /// The readings of one path.
     pub fn readings_of(&self, id: PathId) -> impl Iterator<Item = &Reading> {
         self.readings.iter().filter(move |reading| reading.path == id)
+    }
+
+    /// The faults of the last collection of a source: what could not be read, and warnings.
+    /// Source 0 is the default one.
+    #[must_use]
+    pub fn faults(&self, source: usize) -> &[Fault] {
+        faults_of(&self.faults, source)
+    }
+
+    /// The readings of a path with the largest values, the largest first: at most `count`, without
+    /// those that have no number and those of sums and idle time.
+    #[must_use]
+    pub fn top(&self, id: PathId, count: usize) -> Vec<&Reading> {
+        let number =
+            |reading: &&Reading| reading.value.as_ref().is_ok_and(|v| v.as_f64().is_finite());
+        let single = |reading: &&Reading| reading.role() == InstanceRole::Single;
+        let mut top: Vec<_> = self.readings_of(id).filter(single).filter(number).collect();
+        let value = |reading: &Reading| reading.value.as_ref().map_or(0.0, |value| value.as_f64());
+        top.sort_by(|one, other| value(other).total_cmp(&value(one)));
+        top.truncate(count);
+        top
     }
 
     /// Calendar time of the sample that a reading comes from, UTC.
@@ -440,6 +468,11 @@ impl Query {
         let needed = |target: &Target| target.counter.counter_type.samples();
         targets.map(needed).max().unwrap_or(1).max(1)
     }
+}
+
+fn faults_of(faults: &[(usize, Vec<Fault>)], source: usize) -> &[Fault] {
+    let of_source = faults.iter().find(|(number, _)| *number == source);
+    of_source.map_or(&[], |(_, faults)| faults)
 }
 
 /// Counters with the objects that they belong to.

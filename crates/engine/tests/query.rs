@@ -8,7 +8,8 @@ use perfhive_format::{
 };
 use perfhive_recording::ReplaySource;
 use perfhive_testkit::conformance;
-use perfhive_testkit::script::{Row, block, titles};
+use perfhive_testkit::script::{Row, ScriptProvider, block, titles};
+use std::sync::Arc;
 
 const PROCESS: TitleIndex = TitleIndex(230);
 const THREAD: TitleIndex = TitleIndex(232);
@@ -476,4 +477,32 @@ fn a_machine_name_at_the_end_of_a_block_is_kept() {
     source.collect(&Ask::objects(&[PROCESS]), &mut snapshot).unwrap();
     assert_eq!(snapshot.machine().as_deref(), Some("ZZ"));
     assert!(snapshot.object(PROCESS).is_some());
+}
+
+#[test]
+fn an_instance_with_a_fault_is_not_missing() {
+    let provider =
+        ScriptProvider::new("p", Numbering::Windows, &[(2, "Shop"), (10, "Orders")], |_, out| {
+            let counter =
+                CounterSpec::new(TitleIndex(10), CounterType::PERF_COUNTER_LARGE_RAWCOUNT);
+            let spec = ObjectSpec::new(TitleIndex(2)).with_instances();
+            let template = ObjectTemplate::new(&spec, &[counter]).unwrap();
+            let mut object = out.object(&template)?;
+            object.instance(&InstanceHead::named("open"), &[7])?;
+            object.finish()?;
+            out.fault(TitleIndex(2), Some("busy"), "changed too fast");
+            Ok(())
+        });
+    let broker =
+        Broker::builder("local:", "machine").provider(Arc::new(provider.with_instances())).build();
+    let mut query = Query::new(broker).unwrap();
+    for name in ["open", "busy", "shut"] {
+        query.add(&format!(r"\Shop({name})\Orders")).unwrap();
+    }
+    query.collect().unwrap();
+    let code = |place: usize| query.readings()[place].value.as_ref().map_err(|why| why.code());
+    assert!(code(0).is_ok());
+    assert_eq!([code(1).err(), code(2).err()], [Some("instance-failed"), Some("no-such-instance")]);
+    let [fault] = query.faults(0) else { panic!("{:?}", query.faults(0)) };
+    assert_eq!((&*fault.message, fault.instance.as_deref()), ("changed too fast", Some("busy")));
 }

@@ -91,10 +91,10 @@ pub use perfhive_engine::{
 };
 /// Counter paths, queries and their values.
 pub use perfhive_engine::{
-    CounterPath, FormattedValue, Identity, InstanceLabel, InstancePattern, NamePattern, NoFormat,
-    NoValue, NumberFormat, ObjectItems, ObjectSample, OrderNumber, PathError, PathId, Query,
-    QueryError, Reading, SampleRing, SampledCounter, SourceSet, Statistics, ValueFormat,
-    oldest_first,
+    CounterPath, FormattedValue, Identity, InstanceLabel, InstancePattern, InstanceRole,
+    NamePattern, NoFormat, NoValue, NumberFormat, ObjectItems, ObjectSample, OrderNumber,
+    PathError, PathId, Query, QueryError, Reading, SampleRing, SampledCounter, SourceSet,
+    Statistics, ValueFormat, oldest_first,
 };
 /// Recorded data blocks and captures.
 #[cfg(feature = "recording")]

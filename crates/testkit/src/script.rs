@@ -113,6 +113,15 @@ impl ScriptProvider {
             refuse: None,
         }
     }
+
+    /// The same provider, whose object has instances.
+    #[must_use]
+    pub fn with_instances(mut self) -> Self {
+        for object in &mut self.description.objects {
+            object.spec.has_instances = true;
+        }
+        self
+    }
 }
 
 /// One instance of a scripted object: name, parent and values.

@@ -3,9 +3,9 @@
 use super::format::{FormattedValue, ValueFormat};
 use super::no_value::NoValue;
 use super::sample::{ObjectSample, ObjectState};
-use crate::error::SourceError;
+use crate::error::{Fault, SourceError};
 use crate::identity::Identity;
-use crate::label::InstanceLabel;
+use crate::label::{InstanceLabel, InstanceRole};
 use crate::path::{InstancePattern, OrderNumber};
 use crate::source::CatalogueCounter;
 use perfhive_format::{CookedValue, CounterPlan, CounterType, RawSample, TitleIndex};
@@ -45,6 +45,29 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// The number of the process that the reading is of, or of the thread's process; `None` for
+    /// every other object, and for Idle and `_Total`.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        match self.identity {
+            Some(Identity::Process { id, .. } | Identity::Thread { process: id, .. }) => {
+                u32::try_from(id).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// What the instance stands for: itself, a sum over others, or idle time.
+    #[must_use]
+    pub fn role(&self) -> InstanceRole {
+        let is_of_process = self.process_id().is_some();
+        self.instance.as_ref().map_or(InstanceRole::Single, |label| match label.role() {
+            // A process may be called so.
+            InstanceRole::Idle | InstanceRole::Total if is_of_process => InstanceRole::Single,
+            role => role,
+        })
+    }
+
     /// The value in a format (`PdhGetFormattedCounterValue`).
     ///
     /// ```
@@ -80,6 +103,8 @@ pub(super) struct TargetReader<'a> {
     pub(super) counter: TitleIndex,
     pub(super) definition: CatalogueCounter,
     pub(super) error: Option<&'a SourceError>,
+    /// The faults of the newest collection of the source.
+    pub(super) faults: &'a [Fault],
     /// Whether the path asks for any counter: a counter that the sample does not define is then
     /// left out.
     pub(super) any_counter: bool,
@@ -144,7 +169,18 @@ impl TargetReader<'_> {
             }
         }
         if out.len() == before {
-            out.push(absent(NoValue::NoSuchInstance));
+            out.push(absent(self.missing_instance(pattern)));
+        }
+    }
+
+    /// Why a pattern matches no instance.
+    fn missing_instance(&self, pattern: &InstancePattern) -> NoValue {
+        let mut faults = self.faults.iter().filter(|fault| fault.object == Some(self.object));
+        let of_it =
+            |fault: &&Fault| fault.instance.as_ref().is_some_and(|name| pattern.name.matches(name));
+        match faults.find(of_it) {
+            Some(fault) => NoValue::InstanceFailed(Arc::clone(&fault.message)),
+            None => NoValue::NoSuchInstance,
         }
     }
 

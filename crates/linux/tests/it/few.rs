@@ -202,3 +202,34 @@ fn a_cache_hands_some_processes_only_to_who_wants_no_others() {
     assert_eq!(names(&mut one, &java), ("java".to_string(), true));
     assert_eq!(names(&mut one, &sh), ("sh".to_string(), true));
 }
+
+#[test]
+fn the_largest_readings_leave_out_sums_and_idle_time() {
+    let tree = machine();
+    tree.file("20/statm", "2000 700 100 10 0 300 0\n");
+    tree.file("50/statm", "2000 900 100 10 0 300 0\n");
+    tree.process(60, b"Idle");
+    tree.remove("60/statm");
+    let mut query = Query::new(broker(&tree)).unwrap();
+    let id = query.add(r"\Process(*)\Working Set").unwrap();
+    query.collect().unwrap();
+    let labels = |count| {
+        let top = query.top(id, count).into_iter();
+        let label = |reading: &perfhive_engine::Reading| {
+            (reading.instance.as_ref().unwrap().plain(), reading.process_id().unwrap())
+        };
+        top.map(label).collect::<Vec<_>>()
+    };
+    let largest = [("javac".to_string(), 50), ("java".to_string(), 20)];
+    assert_eq!(labels(2), largest);
+    // Not the one without a value.
+    assert_eq!(labels(10).len(), 4);
+    let role = |name: &str| {
+        let mut readings = query.readings().iter();
+        readings.find(|r| r.instance.as_ref().unwrap().plain() == name).unwrap().role()
+    };
+    assert_eq!(role("_Total"), perfhive_engine::InstanceRole::Total);
+    assert_eq!(role("Idle"), perfhive_engine::InstanceRole::Idle);
+    assert_eq!(role("sh"), perfhive_engine::InstanceRole::Single);
+    assert_eq!(role("Idle (60)"), perfhive_engine::InstanceRole::Single);
+}
