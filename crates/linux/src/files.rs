@@ -5,14 +5,18 @@
 //! number kept; beyond it, files are opened and closed at each reading. A descriptor belongs to one
 //! process for ever: after that ends, reading fails, even if its number was reused.
 
+mod budget;
+
+use budget::KeptFd;
+pub(crate) use budget::{Budget, KeptFile};
+pub use budget::{keep_open_at_most, raise_open_file_limit};
+
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, PROC_SUPER_MAGIC, RawDir, SeekFrom, fstatfs, openat, seek, statat,
 };
 use rustix::io::{Errno, pread, retry_on_intr};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// Size of the buffer for directory entries: several thousand processes fit.
@@ -25,85 +29,6 @@ const SYSFS_MAGIC: i64 = 0x6265_6572;
 const TOO_LARGE: usize = 64 << 20;
 /// A size beyond that of any file that the kernel makes in one piece.
 const TOO_LARGE_AT_ONCE: usize = 4 << 20;
-
-/// The descriptors that all sessions of this program keep for processes.
-static KEPT: AtomicUsize = AtomicUsize::new(0);
-
-/// Raises this program's limit to open files from the soft limit, 1024 on most systems, to the hard
-/// one, and answers it.
-///
-/// Sessions keep the files of processes open up to half of the limit; with some hundred processes
-/// the usual soft limit makes a collection three to four times as slow. A session reads the limit
-/// when it is opened. Programs that call `select` with descriptors above 1023 must not raise it;
-/// child processes inherit it.
-///
-/// # Errors
-/// Where the kernel refuses.
-pub fn raise_open_file_limit() -> std::io::Result<u64> {
-    let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
-    Ok(limit.maximum.unwrap_or(u64::MAX))
-}
-
-/// Limit to the kept descriptors.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget {
-    limit: usize,
-}
-
-impl Budget {
-    /// Half of the program's limit, less some for other files, and at most 16384: each takes some 4
-    /// KB of the kernel's memory.
-    pub(crate) fn of_program() -> Self {
-        let soft = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let half = usize::try_from(soft / 2).unwrap_or(usize::MAX);
-        Self { limit: half.saturating_sub(64).min(16_384) }
-    }
-
-    /// Whether another descriptor may be kept now.
-    fn has_room(self) -> bool {
-        KEPT.load(Ordering::Relaxed) < self.limit
-    }
-
-    /// Counts a kept descriptor, or gives it back to the budget.
-    fn keep(self, fd: OwnedFd, kept: &mut KeptFile) -> Option<OwnedFd> {
-        let take = |kept| (kept < self.limit).then_some(kept + 1);
-        match KEPT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
-            Ok(_) => {
-                kept.fd = Some(KeptFd(fd));
-                None
-            }
-            Err(_) => Some(fd),
-        }
-    }
-}
-
-/// A descriptor that counts in the budget.
-struct KeptFd(OwnedFd);
-
-impl Drop for KeptFd {
-    fn drop(&mut self) {
-        KEPT.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A file of a process that is read repeatedly.
-#[derive(Default)]
-pub(crate) struct KeptFile {
-    fd: Option<KeptFd>,
-}
-
-impl KeptFile {
-    /// Gives the descriptor back.
-    pub(crate) fn close(&mut self) {
-        self.fd = None;
-    }
-
-    /// The descriptor, where it is kept.
-    pub(crate) fn fd(&self) -> Option<&OwnedFd> {
-        self.fd.as_ref().map(|kept| &kept.0)
-    }
-}
 
 /// Reads below one directory, into one buffer.
 pub(crate) struct Reader {

@@ -51,7 +51,7 @@ mod titles;
 
 pub use choice::{Options, ReaderChoice};
 pub use clock::{LinuxClock, TimeBase};
-pub use files::raise_open_file_limit;
+pub use files::{keep_open_at_most, raise_open_file_limit};
 pub use perfhive_engine::standard::{Availability, CounterDoc, ObjectDoc};
 pub use root::{ProcRoot, machine_name};
 pub use table::{counter_table, object_table};

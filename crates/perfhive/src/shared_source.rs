@@ -2,7 +2,7 @@
 
 use crate::{OpenOptions, SourceAddress};
 use perfhive_engine::{
-    Ask, CacheStatistics, Cached, Directory, Lookup, NamePattern, ObjectQuery, ObjectSample,
+    Ask, CacheStatistics, Cached, Directory, Fault, Lookup, NamePattern, ObjectQuery, ObjectSample,
     QueryError, Snapshot, Source, SourceError, SourceErrorKind, TitleSet, same_name,
 };
 use perfhive_format::{LanguageId, TitleIndex};
@@ -51,6 +51,8 @@ pub struct SharedSource {
     max_age: Duration,
     /// `None` for the one that the source prefers.
     language: Option<LanguageId>,
+    /// The faults of the last sample.
+    faults: Vec<Fault>,
 }
 
 /// The source of this machine, for the whole process.
@@ -67,7 +69,7 @@ impl SharedSource {
     #[must_use]
     pub fn new(source: impl Source + 'static) -> Self {
         let inner = Cached::new(Box::new(source) as Box<dyn Source>);
-        Self { inner, max_age: Duration::ZERO, language: None }
+        Self { inner, max_age: Duration::ZERO, language: None, faults: Vec::new() }
     }
 
     /// The source of this machine. It is opened once in a process.
@@ -113,7 +115,7 @@ impl SharedSource {
         let options = OpenOptions::new();
         let source = options.open(&address.to_string())?;
         let inner = crate::later::shared(address, &options, source);
-        Ok(Self { inner, max_age: Duration::ZERO, language: None })
+        Ok(Self { inner, max_age: Duration::ZERO, language: None, faults: Vec::new() })
     }
 
     /// The source of a machine by its name, as .NET's `machineName` gives it: `.`, `localhost`,
@@ -183,6 +185,12 @@ impl SharedSource {
     pub fn language(mut self, language: LanguageId) -> Self {
         self.language = Some(language);
         self
+    }
+
+    /// The faults of the last sample that this handle took: what could not be read, and warnings.
+    #[must_use]
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
     }
 
     /// The name of the machine that the counters belong to.
@@ -341,7 +349,9 @@ impl SharedSource {
             recorded()
         };
         let mut snapshot = Snapshot::new();
+        self.faults.clear();
         self.inner.collect(&request, &mut snapshot)?;
+        self.faults.extend_from_slice(snapshot.faults());
         Ok(snapshot.object(object).map(ObjectSample::of).ok_or_else(|| {
             let mut faults = snapshot.faults().iter();
             let fault = faults.find(|fault| fault.object == Some(object));

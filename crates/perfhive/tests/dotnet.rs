@@ -548,3 +548,26 @@ fn every_instance_of_a_real_log_has_its_own_row() {
         assert!(category.has_instance(name).unwrap());
     }
 }
+
+#[test]
+fn a_counter_has_the_faults_of_its_last_collection() {
+    use perfhive::{Broker, Numbering, ObjectWriter};
+    let write = |_: &perfhive::Collection<'_>, out: &mut ObjectWriter<'_>| {
+        let counter = CounterSpec::new(TitleIndex(10), CounterType::PERF_COUNTER_LARGE_RAWCOUNT);
+        let spec = format::ObjectSpec::new(TitleIndex(2));
+        let template = format::ObjectTemplate::new(&spec, &[counter]).unwrap();
+        out.object(&template)?.values(&[7])?.finish()?;
+        out.fault(TitleIndex(2), None, "half of it could not be read");
+        Ok(())
+    };
+    let names = [(2, "Shop"), (10, "Orders")];
+    let provider =
+        perfhive_testkit::script::ScriptProvider::new("p", Numbering::Windows, &names, write);
+    let broker = Broker::builder("local:", "machine").provider(std::sync::Arc::new(provider));
+    let source = SharedSource::new(broker.build());
+    let mut orders = PerformanceCounter::new_in(&source, "Shop", "Orders", "").unwrap();
+    assert!(orders.faults().is_empty());
+    assert_eq!(orders.raw_value().unwrap(), 7);
+    let [fault] = orders.faults() else { panic!("{:?}", orders.faults()) };
+    assert_eq!(&*fault.message, "half of it could not be read");
+}

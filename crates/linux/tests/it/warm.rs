@@ -439,3 +439,27 @@ fn files_of_threads_are_kept_and_given_back() {
         assert_eq!(after, before);
     });
 }
+
+#[test]
+fn at_most_as_many_files_stay_open_as_the_program_wants() {
+    alone("at_most_as_many_files_stay_open_as_the_program_wants", || {
+        let of_processes = || {
+            let links = std::fs::read_dir("/proc/self/fd").unwrap();
+            let links = links.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+            let texts = links.filter_map(|link| link.to_str().map(str::to_owned));
+            texts.filter(|link| link.starts_with("/proc/") && link.ends_with("/stat")).count()
+        };
+        let _sleepers = Sleepers::new(20);
+        for most in [0, 5] {
+            perfhive_linux::keep_open_at_most(most);
+            let mut machine = proc();
+            machine.look(&[230], &[]);
+            // The machine's own `stat` is not counted.
+            assert!(of_processes() <= most + 1, "{most}");
+        }
+        perfhive_linux::keep_open_at_most(16_384);
+        let mut machine = proc();
+        machine.look(&[230], &[]);
+        assert!(of_processes() >= 20);
+    });
+}

@@ -5,7 +5,8 @@ use super::instances::{InstanceMatch, find};
 use super::sample::CounterSample;
 use crate::shared_source::SharedSource;
 use perfhive_engine::{
-    CatalogueCounter, CatalogueObject, Directory, Identity, NoValue, QueryError, SampledCounter,
+    CatalogueCounter, CatalogueObject, Directory, Fault, Identity, NoValue, QueryError,
+    SampledCounter,
 };
 use perfhive_format::{CookedValue, CounterType};
 use std::fmt;
@@ -175,6 +176,13 @@ impl PerformanceCounter {
     #[must_use]
     pub fn identity(&self) -> Option<&Identity> {
         self.last.as_ref().map(SampledCounter::identity)
+    }
+
+    /// The faults of the last collection: what could not be read, and warnings. A counter without a
+    /// value often has its reason there.
+    #[must_use]
+    pub fn faults(&self) -> &[Fault] {
+        self.source.faults()
     }
 
     /// A fresh raw value. Its unit depends on the counter type.
