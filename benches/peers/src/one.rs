@@ -42,7 +42,9 @@ pub fn bench() -> Result<()> {
         })
         .collect();
     println!("Load average {} at the beginning.\n", crate::load_average());
-    println!("| processes | own process, 9 values | crate procfs | ratio | goal | own threads | crate procfs | ratio | goal | 10 counters at 100 Hz, beside sleeping alone | goal |");
+    println!(
+        "| processes | own process, 9 values | crate procfs | ratio | goal | own threads | crate procfs | ratio | goal | 10 counters at 100 Hz, beside sleeping alone | goal |"
+    );
     println!("|---:|---:|---:|---:|---|---:|---:|---:|---|---:|---|");
     let mut sleepers = Sleepers::new()?;
     for count in PROCESSES {
