@@ -33,8 +33,13 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
 
 /// Cargo of the nightly toolchain, for what stable does not have.
 pub(crate) fn nightly_cargo(args: &[&str]) -> Command {
+    cargo_of(&nightly(), args)
+}
+
+/// cargo of a toolchain.
+pub(crate) fn cargo_of(toolchain: &str, args: &[&str]) -> Command {
     let mut command = Command::new("rustup");
-    command.args(["run", &nightly(), "cargo"]).args(args);
+    command.args(["run", toolchain, "cargo"]).args(args);
     clean(&mut command);
     // Names the toolchain of xtask itself, and would win over `rustup run`'s
     // choice in whatever that cargo starts.

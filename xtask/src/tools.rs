@@ -187,6 +187,22 @@ pub(crate) fn nightly_components(components: &[&str]) -> Result<()> {
     command::run(&mut rustup)
 }
 
+/// Makes sure that a toolchain is there; `false` where there is no rustup to get it.
+pub(crate) fn toolchain(name: &str) -> Result<bool> {
+    if !exists("rustup") {
+        return Ok(false);
+    }
+    let list = Command::new("rustup").args(["toolchain", "list"]).output();
+    let list = list.context("cannot start rustup")?;
+    if String::from_utf8_lossy(&list.stdout).lines().any(|line| line.starts_with(name)) {
+        return Ok(true);
+    }
+    say!("installing the toolchain {name}");
+    let install = ["toolchain", "install", name, "--profile", "minimal"];
+    command::run(&mut command::program("rustup", &install))?;
+    Ok(true)
+}
+
 /// Whether the standard library of a target is there or could be added to the
 /// toolchain that runs xtask.
 pub(crate) fn target(name: &str) -> bool {

@@ -196,7 +196,9 @@ pub(crate) fn warn(message: &str) {
 /// A panic is a mistake in perfhive, and one line is enough to report it.
 pub(crate) fn one_line_for_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        let text = panic.payload_as_str().unwrap_or("no message");
+        let text = panic.payload().downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.payload().downcast_ref::<String>().map(String::as_str));
+        let text = text.unwrap_or("no message");
         let at = panic.location().map(ToString::to_string);
         line(format_args!(
             "internal error: {} ({}); please report it",

@@ -183,8 +183,8 @@ impl DiskSession {
                     Some(Err(refusal)) => {
                         if let Some(error) = refusal.fault() {
                             let name = &mounted.volume.text;
-                            let message = format_args!("statfs: {}", describe(error));
-                            self.faults.instance(name, message);
+                            let why = describe(error);
+                            self.faults.instance(name, format_args!("statfs: {why}"));
                         }
                     }
                     None => {}

@@ -144,6 +144,9 @@ fn release() -> Result {
     Ok(None)
 }
 
+/// The oldest Rust that builds the workspace: `rust-version` in Cargo.toml.
+const OLDEST: &str = "1.89.0";
+
 /// The most crates of the library without features, itself included.
 const LEAN: usize = 12;
 
@@ -169,7 +172,15 @@ fn package() -> Result {
         let check = ["check", "--locked", "--manifest-path", manifest];
         command::run(command::cargo(&check).args(["--target-dir", "target/peers"]))?;
     }
-    Ok(Some(format!("{} crates without features", crates.len())))
+    let tried = match tools::toolchain(OLDEST)? {
+        false => "no rustup to try Rust ",
+        true => {
+            let check = ["check", "--locked", "--workspace", "--target-dir", "target/oldest"];
+            command::run(&mut command::cargo_of(OLDEST, &check))?;
+            "with Rust "
+        }
+    };
+    Ok(Some(format!("{} crates without features; {tried}{OLDEST}", crates.len())))
 }
 
 /// Removes what cargo unpacked of the crates for an earlier trial. It would be taken for what is
@@ -288,6 +299,14 @@ mod tests {
         );
         assert_eq!(fetch_failure("\n  only this\n"), "only this");
         assert_eq!(fetch_failure(""), "cargo-deny does not say why");
+    }
+
+    #[test]
+    fn the_oldest_rust_is_that_of_the_manifest() {
+        let manifest = include_str!("../../../Cargo.toml");
+        let version =
+            manifest.split_once("rust-version = \"").unwrap().1.split_once('"').unwrap().0;
+        assert_eq!(OLDEST, format!("{version}.0"));
     }
 
     #[test]

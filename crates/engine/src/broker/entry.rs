@@ -145,9 +145,9 @@ impl Entry {
         Some(match &self.status.last_fault {
             Some(fault) if fault.kind == FaultKind::Quarantined => fault.clone(),
             Some(fault) => {
-                let message = &fault.message;
-                let message = format_args!("disabled after repeated faults, at last: {message}");
-                kept.make(FaultKind::Quarantined, name, (None, None), message)
+                let last = &fault.message;
+                let words = "disabled after repeated faults, at last: ";
+                kept.make(FaultKind::Quarantined, name, (None, None), format_args!("{words}{last}"))
             }
             None => {
                 let message = "disabled after repeated faults";

@@ -282,8 +282,8 @@ impl Details {
                         matches!(error, rustix::io::Errno::NODEV | rustix::io::Errno::AGAIN);
                     if !is_gone(error) && !is_denied(error) && !is_off {
                         let cpu = known.cpu;
-                        let what = format_args!("scaling_cur_freq: {}", describe(error));
-                        faults.instance(cpu, what);
+                        let why = describe(error);
+                        faults.instance(cpu, format_args!("scaling_cur_freq: {why}"));
                     }
                     None
                 }
