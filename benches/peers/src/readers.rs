@@ -6,7 +6,7 @@ use perfhive_engine::{
     TestLevel,
 };
 use perfhive_format::{BlockHead, BlockWriter, DataBlock, TitleIndex};
-use perfhive_linux::{LinuxClock, Options, ProcRoot, ReaderChoice, machine_name, providers_with};
+use perfhive_linux::{LinuxClock, LinuxOptions, ProcRoot, ReaderChoice, machine_name, providers_with};
 use procfs::process::all_processes;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
@@ -76,7 +76,7 @@ pub struct Perfhive {
 impl Perfhive {
     pub fn new(objects: &[u32], reader: ReaderChoice) -> Result<Self> {
         let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
-        let options = Options::new().reader(reader);
+        let options = LinuxOptions::new().reader(reader);
         let sessions = providers_with(&ProcRoot::default(), &options).into_iter();
         let sessions = sessions.map(|provider| provider.open(&OpenContext::default()));
         Ok(Self {
@@ -135,7 +135,7 @@ impl Global {
             .clock(LinuxClock::of(&ProcRoot::default()))
             .providers(providers_with(
                 &ProcRoot::default(),
-                &Options::new().reader(ReaderChoice::Proc),
+                &LinuxOptions::new().reader(ReaderChoice::Proc),
             ))
             .build();
         Self { broker, snapshot: Snapshot::new() }

@@ -121,6 +121,7 @@ struct Seen {
 
 /// Counts of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CacheStatistics {
     /// Collections of the source.
     pub collections: u64,

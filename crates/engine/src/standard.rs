@@ -12,7 +12,7 @@ mod layout;
 mod titles;
 pub mod windows;
 
-pub use layout::{Layouts, MOST, Row, write_single};
+pub use layout::{CounterValues, Layouts, MOST, write_single};
 pub use titles::{parse_titles, titles_of};
 
 use crate::provider::ObjectDescription;

@@ -24,7 +24,7 @@ mod linux {
     use perfhive_format::{
         CounterSpec, CounterType, InstanceHead, ObjectSpec, ObjectTemplate, TitleIndex,
     };
-    use perfhive_libraries::{ExtensionRoster, HostCommand, Options};
+    use perfhive_libraries::{ExtensionRoster, HostCommand, HostOptions};
     use perfhive_testkit::script::ScriptProvider;
     use std::io::{Read as _, Write as _};
     use std::os::fd::{AsFd as _, OwnedFd};
@@ -190,7 +190,8 @@ mod linux {
         let mut registrations = Registrations::none();
         registrations.providers.push(registration);
         let mut news = Some(Arc::new(registrations));
-        let options = Options::new().host(HostCommand::new(env!("CARGO_BIN_EXE_perfhive-host")));
+        let options =
+            HostOptions::new().host(HostCommand::new(env!("CARGO_BIN_EXE_perfhive-host")));
         let roster = ExtensionRoster::new(move || news.take(), options);
         Broker::builder("bench:", "HERE").roster(roster).build()
     }

@@ -40,5 +40,5 @@ mod wire;
 
 pub use account::{account_text, enable, forget};
 pub use check::{Finding, Severity, Verdict, check, check_with};
-pub use options::{HostCommand, LogSink, Options};
+pub use options::{HostCommand, HostOptions, LogSink};
 pub use roster::{ExtensionRoster, RegistrationSource};

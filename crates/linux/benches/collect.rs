@@ -12,7 +12,7 @@ use perfhive_engine::{
     Ask, Collection, ObjectQuery, ObjectWriter, OpenContext, Provider, Session, TestLevel,
 };
 use perfhive_format::{BlockHead, BlockWriter, TitleIndex};
-use perfhive_linux::{Options, ProcRoot, ReaderChoice, providers_with};
+use perfhive_linux::{LinuxOptions, ProcRoot, ReaderChoice, providers_with};
 use perfhive_testkit::alloc;
 use std::fs::File;
 use std::hint::black_box;
@@ -91,7 +91,7 @@ struct Machine {
 impl Machine {
     fn new(reader: ReaderChoice) -> Self {
         let open = |provider: Arc<dyn Provider>| provider.open(&OpenContext::default()).unwrap();
-        let options = Options::new().reader(reader);
+        let options = LinuxOptions::new().reader(reader);
         let providers = providers_with(&ProcRoot::default(), &options);
         let sessions = providers.into_iter().map(open).collect();
         Self { sessions, writer: BlockWriter::new() }

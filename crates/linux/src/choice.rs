@@ -17,12 +17,12 @@ pub enum ReaderChoice {
 
 /// How providers are made; [`providers_with`](crate::providers_with) takes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct LinuxOptions {
     reader: ReaderChoice,
     read_resting: bool,
 }
 
-impl Options {
+impl LinuxOptions {
     /// The defaults.
     #[must_use]
     pub fn new() -> Self {

@@ -15,7 +15,7 @@ use crate::provider::LinuxProvider;
 use crate::root::ProcRoot;
 use crate::table::{LOGICAL_DISK, Object, PAGING_FILE, PHYSICAL_DISK, index_of};
 use devices::{Devices, Sample};
-use perfhive_engine::standard::{Layouts, MOST, Row};
+use perfhive_engine::standard::{CounterValues, Layouts, MOST};
 use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
 use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
 use rustix::fd::OwnedFd;
@@ -264,7 +264,7 @@ impl DiskSession {
 /// Rows of one object, the last of which is `_Total`.
 struct ObjectRows {
     object: &'static Object,
-    rows: Vec<Row>,
+    rows: Vec<CounterValues>,
     used: usize,
     layouts: Layouts,
 }
@@ -279,9 +279,9 @@ impl ObjectRows {
     }
 
     /// Adds a row, which `fill` fills.
-    fn add(&mut self, fill: impl FnOnce(&mut Row)) {
+    fn add(&mut self, fill: impl FnOnce(&mut CounterValues)) {
         if self.rows.len() <= self.used {
-            self.rows.push(Row::new(self.object));
+            self.rows.push(CounterValues::new(self.object));
         }
         if let Some(row) = self.rows.get_mut(self.used) {
             self.used += 1;
@@ -315,11 +315,17 @@ impl ObjectRows {
 }
 
 /// Sets the counters of transfers.
-fn set_io_of(row: &mut Row, io: &DeviceCounts, now: FileTime) {
+fn set_io_of(row: &mut CounterValues, io: &DeviceCounts, now: FileTime) {
     set_io(row, &io.counts, io.known, Means::of(&io.counts, io.idle), now);
 }
 
-fn set_io(row: &mut Row, counts: &[u64; FIELDS], known: FieldGroups, means: Means, now: FileTime) {
+fn set_io(
+    row: &mut CounterValues,
+    counts: &[u64; FIELDS],
+    known: FieldGroups,
+    means: Means,
+    now: FileTime,
+) {
     let (reads, writes) = (counts[stats::READS], counts[stats::WRITES]);
     let transfers = reads.saturating_add(writes);
     let read_bytes = counts[stats::READ_SECTORS].saturating_mul(SECTOR);
@@ -402,7 +408,7 @@ fn set_io(row: &mut Row, counts: &[u64; FIELDS], known: FieldGroups, means: Mean
     );
 }
 
-fn set_space(row: &mut Row, space: &Space) {
+fn set_space(row: &mut CounterValues, space: &Space) {
     let (free, usable) = fraction(space.free, space.usable);
     row.set_with_base(index_of!(LOGICAL_DISK, "% Free Space"), free, usable);
     row.set(index_of!(LOGICAL_DISK, "Free Megabytes"), space.free / MEGABYTE);
@@ -414,7 +420,7 @@ fn set_space(row: &mut Row, space: &Space) {
     }
 }
 
-fn set_swap(row: &mut Row, used: u64, size: u64) {
+fn set_swap(row: &mut CounterValues, used: u64, size: u64) {
     let (part, whole) = fraction(used / 1024, size / 1024);
     row.set_with_base(index_of!(PAGING_FILE, "% Usage"), part, whole);
     row.set(index_of!(PAGING_FILE, "Used Bytes"), used);

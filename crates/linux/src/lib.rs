@@ -49,7 +49,7 @@ mod root;
 mod table;
 mod titles;
 
-pub use choice::{Options, ReaderChoice};
+pub use choice::{LinuxOptions, ReaderChoice};
 pub use clock::{LinuxClock, TimeBase};
 pub use files::{keep_open_at_most, raise_open_file_limit};
 pub use perfhive_engine::standard::{Availability, CounterDoc, ObjectDoc};
@@ -63,12 +63,12 @@ use std::sync::Arc;
 /// what they have.
 #[must_use]
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
-    providers_with(root, &Options::new())
+    providers_with(root, &LinuxOptions::new())
 }
 
 /// As [`providers`], with options.
 #[must_use]
-pub fn providers_with(root: &ProcRoot, options: &Options) -> Vec<Arc<dyn Provider>> {
+pub fn providers_with(root: &ProcRoot, options: &LinuxOptions) -> Vec<Arc<dyn Provider>> {
     vec![
         Arc::new(os::provider(root)),
         Arc::new(disk::provider(root)),

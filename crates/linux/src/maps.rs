@@ -18,7 +18,7 @@ use crate::table::{
 };
 use lines::{Broken, Lines};
 use parse::{PROTECTIONS, unescape};
-use perfhive_engine::standard::{Layouts, MOST, Row};
+use perfhive_engine::standard::{CounterValues, Layouts, MOST};
 use perfhive_engine::{Collection, ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 use rustix::fd::OwnedFd;
@@ -363,7 +363,7 @@ impl Maps {
         let memory = if with_memory { memory_of(&ADDRESS_SPACE) } else { 0 };
         let mask = ADDRESS_SPACE.standard() | memory;
         let mut object = out.object(self.space.template(mask)?)?;
-        let mut row = Row::new(&ADDRESS_SPACE);
+        let mut row = CounterValues::new(&ADDRESS_SPACE);
         for space in &self.spaces {
             let Some(process) = self.listed.get(space.process) else {
                 continue;

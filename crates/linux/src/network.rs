@@ -14,7 +14,7 @@ use crate::table::network::{CONNECTIONS_ESTABLISHED, File, PROTOCOLS, Protocol, 
 use crate::table::{ADAPTER, INTERFACE, NETWORK, Object, TCPV4, TCPV6};
 use connections::Connections;
 use interfaces::Interfaces;
-use perfhive_engine::standard::{Layouts, Row, write_single};
+use perfhive_engine::standard::{CounterValues, Layouts, write_single};
 use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
 use perfhive_format::TitleIndex;
 use rustix::fd::OwnedFd;
@@ -30,7 +30,7 @@ pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
 struct ProtocolState {
     protocol: &'static Protocol,
     wanted: bool,
-    row: Row,
+    row: CounterValues,
     layouts: Layouts,
     faults: Faults,
 }
@@ -40,7 +40,7 @@ impl ProtocolState {
         Self {
             protocol,
             wanted: false,
-            row: Row::new(protocol.object),
+            row: CounterValues::new(protocol.object),
             layouts: Layouts::new(protocol.object),
             faults: Faults::default(),
         }

@@ -40,7 +40,7 @@ mod write_bpf;
 mod write_threads;
 
 use crate::bpf::Wants;
-use crate::choice::{Options, ReaderChoice};
+use crate::choice::{LinuxOptions, ReaderChoice};
 use crate::clock::TimeBase;
 use crate::cpus::{SystemStat, Ticks, Totals};
 use crate::files::Reader;
@@ -84,7 +84,7 @@ static OBJECTS: [&Object; 8] = [
 ];
 
 /// The provider.
-pub(crate) fn provider(root: &ProcRoot, options: &Options) -> impl Provider + use<> {
+pub(crate) fn provider(root: &ProcRoot, options: &LinuxOptions) -> impl Provider + use<> {
     let (choice, skip) = (options.chosen(), options.skips_resting());
     LinuxProvider::new("linux-process", &OBJECTS, root, move |root, reader| {
         ProcessSession::open(root, reader, choice, skip)

@@ -26,8 +26,8 @@
 pub use perfhive_contract::{Registration, c_header, provider_library};
 pub use perfhive_libraries::host::main as host_main;
 pub use perfhive_libraries::{
-    ExtensionRoster, Finding, HostCommand, Options, RegistrationSource, Severity, Verdict, check,
-    check_with,
+    ExtensionRoster, Finding, HostCommand, HostOptions, RegistrationSource, Severity, Verdict,
+    check, check_with,
 };
 
 use std::sync::OnceLock;
@@ -46,8 +46,8 @@ pub fn run_in(host: HostCommand) -> bool {
 /// The options of this process' sources, with accounts that all of the user's programs
 /// share.
 #[must_use]
-pub fn options() -> Options {
-    let options = Options::new();
+pub fn options() -> HostOptions {
+    let options = HostOptions::new();
     #[cfg(target_os = "linux")]
     let options = match perfhive_libraries::store::accounts() {
         Some(folder) => options.accounts(folder),

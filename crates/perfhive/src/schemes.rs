@@ -90,7 +90,7 @@ pub static SCHEMES: &[SourceScheme] = &[
     SourceScheme {
         name: "file:",
         form: "file:A.bin,B.bin or file:FOLDER",
-        help: "for recorded data blocks or for a capture",
+        help: "for recorded data blocks or for a capture, or file:A.blg for a binary log of perfmon",
         capabilities: Capabilities { recorded: true, takes_titles: true, ..NO_CAPABILITY },
         target: TargetKind::Files,
         open: open_files,

@@ -63,7 +63,7 @@ fn read(path: &Path, kind_of_file: &str) -> Result<Vec<u8>, SourceError> {
     let mut bytes = Vec::new();
     file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > LIMIT {
-        let message = format!("is larger than {} MiB, which no data block is", LIMIT >> 20);
+        let message = format!("is larger than {} MiB, more than is read of one file", LIMIT >> 20);
         return Err(error(path, SourceErrorKind::Malformed, message));
     }
     Ok(bytes)

@@ -1,10 +1,12 @@
 //! Recorded performance data as a [`Source`](perfhive_engine::Source): replayed data blocks and
-//! capture folders. Log files of perfmon and perfhive's own recordings belong here too.
+//! capture folders, and perfmon's binary logs. Its text logs and perfhive's own recordings belong
+//! here too.
 //!
 //! | file | what |
 //! |---|---|
 //! | `replay.rs` | [`ReplaySource`]: blocks in memory, answered one sample after the other |
 //! | `files.rs` | bounded reading of data blocks and title lists |
+//! | `blg.rs` | perfmon's binary logs |
 //! | `open.rs` | [`open`]: files or a capture folder become a [`ReplaySource`] |
 //! | `capture.rs` | [`Capture`]: writes a source's answers to a folder |
 //! | `manifest.rs` | `manifest.jsonl` of a capture, written and read |
@@ -12,6 +14,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod blg;
 mod capture;
 mod files;
 mod manifest;

@@ -1,18 +1,19 @@
-//! From files to a source: data blocks, or the folder of a capture.
+//! From files to a source: data blocks, perfmon's binary logs, or the folder of a capture.
 
+use crate::blg;
 use crate::files::{error, language_of_titles, read_block, read_titles};
 use crate::manifest::{self, ListedFile, is_capture};
 use crate::replay::{RecordedBlock, ReplaySource};
 use perfhive_engine::{Frame, SourceError, SourceErrorKind, TitleDatabase};
-use perfhive_format::TitleIndex;
 use perfhive_format::titles::TitleList;
+use perfhive_format::{LanguageId, TitleIndex};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Opens raw data blocks, one a file, as successive samples of one machine; or a single
-/// folder that [`Capture`](crate::Capture) wrote. `name` is the source's name in messages.
-/// Title lists in `titles` are preferred to those of a capture.
+/// Opens raw data blocks, one a file, and binary logs of perfmon as successive samples of one
+/// machine; or a single folder that [`Capture`](crate::Capture) wrote. `name` is the source's name
+/// in messages. Title lists in `titles` are preferred to those of a capture or log.
 ///
 /// # Errors
 /// [`SourceErrorKind::Malformed`] where a file is not a data block or a capture is damaged,
@@ -28,8 +29,25 @@ pub fn open(
     {
         return open_capture(name, folder, titles);
     }
-    let samples = blocks.iter().map(|path| whole_block(path)).collect::<Result<Vec<_>, _>>()?;
-    with_titles(ReplaySource::new(name, samples)?, titles)
+    let mut samples: Vec<Vec<RecordedBlock>> = Vec::new();
+    let (mut lists, mut faults) = (Vec::new(), Vec::new());
+    for path in blocks {
+        let (shown, bytes) = whole_block(path)?;
+        if blg::is_log(&bytes) {
+            let log = blg::read(&shown, &bytes)?;
+            samples.extend(log.samples);
+            lists.push(log.titles);
+            faults.extend(log.faults);
+        } else {
+            samples.push(vec![(shown, bytes).into()]);
+        }
+    }
+    let source = ReplaySource::of_samples(name, samples)?.with_faults(faults);
+    let mut source = with_titles(source, titles)?;
+    if let Some(names) = lists.iter().find(|list| !list.titles.is_empty()) {
+        source = source.with_titles(LanguageId::ENGLISH, names);
+    }
+    Ok(source)
 }
 
 /// The reader that filled the Process object of a capture, in one line for people; `None` for

@@ -39,6 +39,8 @@ pub struct ReplaySource {
     samples: Vec<Vec<Arc<Frame>>>,
     next: usize,
     titles: Vec<Arc<TitleDatabase>>,
+    /// What the recording holds beside its samples and is not read; told with each sample.
+    faults: Vec<Fault>,
     /// Put together when it is first asked for.
     catalogue: Option<Arc<Catalogue>>,
     /// The error behind the last sample. It is made once, because a measurement that goes on
@@ -105,6 +107,7 @@ impl ReplaySource {
             samples: kept,
             next: 0,
             titles: Vec::new(),
+            faults: Vec::new(),
             catalogue: None,
             end,
         })
@@ -122,6 +125,13 @@ impl ReplaySource {
     pub fn with_database(mut self, database: Arc<TitleDatabase>) -> Self {
         self.titles.push(database);
         self.catalogue = None;
+        self
+    }
+
+    /// Adds faults that every answer tells.
+    #[must_use]
+    pub fn with_faults(mut self, faults: Vec<Fault>) -> Self {
+        self.faults.extend(faults);
         self
     }
 
@@ -227,6 +237,7 @@ impl Source for ReplaySource {
             return Err(self.end.clone());
         };
         self.next += 1;
+        self.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
         let ObjectQuery::Indexes(list) = &request.objects else {
             frames.iter().for_each(|frame| out.push_frame(Arc::clone(frame), &self.name));
             return Ok(());

@@ -164,10 +164,11 @@ fn package() -> Result {
     let alone = ["clippy", "--locked", "-p", "perfhive", "--lib", "--no-default-features", "--"];
     command::run(command::cargo(&alone).args(["-D", "warnings"]))?;
     let publish = ["publish", "--dry-run", "--workspace", "--locked", "--allow-dirty"];
-    let ours = ["--exclude", "perfhive-testkit", "--exclude", "xtask"];
-    forget_published()?;
-    command::run(command::cargo(&publish).args(ours))?;
-    forget_published()?;
+    let ours = ["--exclude", "perfhive-testkit", "--exclude", "xtask", "--target-dir"];
+    let built = workspace::target_directory()?.join("published");
+    forget_published(&built)?;
+    command::run(command::cargo(&publish).args(ours).arg(&built))?;
+    forget_published(&built)?;
     for manifest in BENCHES {
         let check = ["check", "--locked", "--manifest-path", manifest];
         command::run(command::cargo(&check).args(["--target-dir", "target/peers"]))?;
@@ -183,9 +184,12 @@ fn package() -> Result {
     Ok(Some(format!("{} crates without features; {tried}{OLDEST}", crates.len())))
 }
 
-/// Removes what cargo unpacked of the crates for an earlier trial. It would be taken for what is
-/// published now, which has the same version.
-fn forget_published() -> anyhow::Result<()> {
+/// Removes what cargo unpacked and built of the crates for an earlier trial. It would be taken for
+/// what is published now, which has the same version.
+fn forget_published(built: &std::path::Path) -> anyhow::Result<()> {
+    if built.exists() {
+        std::fs::remove_dir_all(built).with_context(|| built.display().to_string())?;
+    }
     let home = std::env::var_os("CARGO_HOME").map(std::path::PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
     let registry = home.context("no home of cargo")?.join("registry");

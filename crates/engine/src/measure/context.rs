@@ -82,6 +82,7 @@ impl MeasurementOptions {
 
 /// The readings of one clock around a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TimeReading {
     /// The clock's name.
     pub name: Arc<str>,
@@ -93,6 +94,7 @@ pub struct TimeReading {
 
 /// What is recorded about the newest sample.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct SampleRecord {
     /// The clocks.
     pub times: Vec<TimeReading>,

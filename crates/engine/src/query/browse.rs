@@ -18,6 +18,7 @@ use std::collections::HashMap;
 
 /// The counters and instances of an object; see [`Query::items`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ObjectItems {
     /// The object's name in the shown language, or its title index.
     pub object: String,

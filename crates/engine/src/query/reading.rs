@@ -17,6 +17,7 @@ pub struct PathId(pub(super) u32);
 
 /// One counter of one instance in the newest sample.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Reading {
     /// The path that this is a reading of.
     pub path: PathId,

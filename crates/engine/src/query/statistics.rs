@@ -31,6 +31,7 @@ use std::collections::VecDeque;
 /// # Ok::<(), perfhive_format::CookError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Statistics {
     /// The number of values: one for each sample, or for each pair of neighbours where the type
     /// takes two samples. Samples without a value do not count.

@@ -75,13 +75,13 @@ impl Layouts {
 /// The values of an instance by counter, in the order of the object's table,
 /// with those left out that are not known.
 #[derive(Debug)]
-pub struct Row {
+pub struct CounterValues {
     object: &'static Object,
     values: [u64; MOST],
     mask: u64,
 }
 
-impl Row {
+impl CounterValues {
     /// A row without values.
     #[must_use]
     pub fn new(object: &'static Object) -> Self {
@@ -163,7 +163,7 @@ impl Row {
 /// Where the block is full.
 pub fn write_single(
     layouts: &mut Layouts,
-    row: &Row,
+    row: &CounterValues,
     clock: Option<FileTime>,
     out: &mut ObjectWriter<'_>,
 ) -> Result<(), ProviderError> {

@@ -10,7 +10,7 @@ mod record;
 
 use crate::hosting::describe::KnownObjects;
 use crate::hosting::lock::lock;
-use crate::hosting::options::Options;
+use crate::hosting::options::HostOptions;
 use crate::hosting::pause;
 use file::{AccountFile, FileStamp};
 use perfhive_contract::Registration;
@@ -60,7 +60,7 @@ struct Inner {
 impl Account {
     /// The account of a registration and a library.
     pub(crate) fn open(
-        options: &Options,
+        options: &HostOptions,
         registration: &Registration,
         library: Option<LibraryStamp>,
         level: TestLevel,

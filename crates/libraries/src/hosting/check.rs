@@ -11,7 +11,7 @@ mod questions;
 use crate::hosting::area::{LAST_ROOM, larger};
 use crate::hosting::describe::KnownObjects;
 use crate::hosting::hosted::{Call, HostedLibrary, Patience};
-use crate::hosting::options::Options;
+use crate::hosting::options::HostOptions;
 use crate::hosting::state::LibraryState;
 use crate::hosting::wire::Lane;
 use perfhive_contract::Registration;
@@ -99,15 +99,19 @@ fn summary(block: &[u8]) -> String {
 
 /// Checks the library of a registration, in a host process.
 #[must_use]
-pub fn check(registration: &Registration, options: &Options) -> Verdict {
+pub fn check(registration: &Registration, options: &HostOptions) -> Verdict {
     check_with(registration, options, &[])
 }
 
 /// Checks the library of a registration, and asks it for other machines too.
 #[must_use]
-pub fn check_with(registration: &Registration, options: &Options, machines: &[String]) -> Verdict {
+pub fn check_with(
+    registration: &Registration,
+    options: &HostOptions,
+    machines: &[String],
+) -> Verdict {
     // What `check` tries is not part of the account.
-    let options = Options { accounts: None, ..options.clone() };
+    let options = HostOptions { accounts: None, ..options.clone() };
     let registration = Arc::new(registration.clone());
     let state = LibraryState::new(registration, Default::default(), None, options, TestLevel::All);
     let mut check = Check {

@@ -3,7 +3,7 @@
 
 mod conduct;
 
-use crate::hosting::options::{HostCommand, Options};
+use crate::hosting::options::{HostCommand, HostOptions};
 use crate::hosting::pause;
 use crate::hosting::process::{HostProcess, HostSilence};
 use crate::hosting::wire::{LONGEST, Lane, OpenRequest, Request, Response};
@@ -134,7 +134,7 @@ impl HostedLibrary {
     pub(crate) fn new(
         registration: Arc<Registration>,
         command: HostCommand,
-        options: &Options,
+        options: &HostOptions,
     ) -> Self {
         Self {
             memory_limit: registration.memory_limit.unwrap_or(options.memory_limit),

@@ -63,7 +63,7 @@ pub type LogSink = Arc<dyn Fn(&str, &str) + Send + Sync>;
 /// How libraries are run.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Options {
+pub struct HostOptions {
     /// The program that libraries run in; with `None` no library can be read.
     pub host: Option<HostCommand>,
     /// Address space that a host process may have, in bytes.
@@ -90,7 +90,7 @@ pub struct Options {
     pub log: LogSink,
 }
 
-impl Options {
+impl HostOptions {
     /// One GiB: room for a provider and the libraries that it needs.
     pub const MEMORY_LIMIT: u64 = 1 << 30;
     /// Two seconds: a person at a terminal waits that long.
@@ -170,15 +170,15 @@ impl Options {
     }
 }
 
-impl Default for Options {
+impl Default for HostOptions {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for HostOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("HostOptions")
             .field("host", &self.host)
             .field("memory_limit", &self.memory_limit)
             .field("patience", &self.patience)

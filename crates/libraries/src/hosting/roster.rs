@@ -3,7 +3,7 @@
 mod entry;
 
 use crate::hosting::lock::lock;
-use crate::hosting::options::Options;
+use crate::hosting::options::HostOptions;
 use crate::hosting::session::ExtensionSession;
 use crate::hosting::state::{AllRegistrations, LibraryState};
 use entry::{Entry, after, is_same, stamp, titles_of};
@@ -36,12 +36,12 @@ impl<F: FnMut() -> Option<Arc<Registrations>> + Send> RegistrationSource for F {
 ///
 /// The objects of a library are known from its account, or asked for on a thread of its
 /// own once a reader wants something that the library may have. A reader waits for the
-/// first answer at most [`Options::patience`], for all libraries together; objects of
+/// first answer at most [`HostOptions::patience`], for all libraries together; objects of
 /// slower libraries appear later. A changed registration or a replaced library is a new
 /// provider.
 pub struct ExtensionRoster {
     source: Box<dyn RegistrationSource>,
-    options: Options,
+    options: HostOptions,
     registrations: AllRegistrations,
     entries: Vec<Entry>,
     next_look: Instant,
@@ -60,7 +60,7 @@ struct DiscoveryResult {
 impl ExtensionRoster {
     /// A roster of the registrations of `source`.
     #[must_use]
-    pub fn new(source: impl RegistrationSource + 'static, options: Options) -> Self {
+    pub fn new(source: impl RegistrationSource + 'static, options: HostOptions) -> Self {
         let (report, answers) = channel();
         Self {
             source: Box::new(source),

@@ -4,7 +4,7 @@ use crate::hosting::account::{Account, LibraryStamp};
 use crate::hosting::describe::KnownObjects;
 use crate::hosting::hosted::HostedLibrary;
 use crate::hosting::lock::lock;
-use crate::hosting::options::Options;
+use crate::hosting::options::HostOptions;
 use perfhive_contract::Registration;
 use perfhive_contract::log::Limiter;
 use perfhive_engine::{ObjectDescription, ProviderError, TestLevel};
@@ -20,7 +20,7 @@ pub(crate) type AllRegistrations = Arc<Mutex<Vec<Registration>>>;
 pub(crate) struct LibraryState {
     pub(crate) registration: Arc<Registration>,
     others: AllRegistrations,
-    pub(crate) options: Options,
+    pub(crate) options: HostOptions,
     pub(crate) level: TestLevel,
     pub(crate) known: Mutex<KnownObjects>,
     /// Whether more objects are known than the provider describes.
@@ -45,7 +45,7 @@ impl LibraryState {
         registration: Arc<Registration>,
         others: AllRegistrations,
         library: Option<LibraryStamp>,
-        options: Options,
+        options: HostOptions,
         level: TestLevel,
     ) -> Arc<Self> {
         let account = Account::open(&options, &registration, library, level);

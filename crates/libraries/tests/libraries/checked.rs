@@ -3,14 +3,14 @@
 use crate::support::{Folder, OBJECT, host, registration};
 use perfhive_contract::{Instances, RegisteredCounter, RegisteredObject};
 use perfhive_format::{CounterType, TitleIndex};
-use perfhive_libraries::{Options, Severity, Verdict, check, check_with};
+use perfhive_libraries::{HostOptions, Severity, Verdict, check, check_with};
 use std::time::Duration;
 
 fn verdict(folder: &Folder, kind: &str) -> Verdict {
     let mut registration = registration(&folder.0.join("zoo.so"), kind);
     registration.collect_timeout = Duration::from_secs(2);
     registration.open_timeout = Duration::from_secs(2);
-    check(&registration, &Options::new().host(host()))
+    check(&registration, &HostOptions::new().host(host()))
 }
 
 /// The findings that are not good, as one text.
@@ -38,7 +38,7 @@ fn sound_libraries_have_no_findings() {
     registration.collect = "CollectGauges".to_string();
     registration.open = Some("OpenGauges".to_string());
     registration.close = Some("CloseGauges".to_string());
-    let verdict = check(&registration, &Options::new().host(host()));
+    let verdict = check(&registration, &HostOptions::new().host(host()));
     assert_eq!(wrong(&verdict), "");
 }
 
@@ -179,7 +179,7 @@ fn differences_to_the_manifest_are_warnings() {
     ] {
         let mut registration = registration(&library, "good");
         registration.declared = objects;
-        let verdict = check(&registration, &Options::new().host(host()));
+        let verdict = check(&registration, &HostOptions::new().host(host()));
         let wrong = wrong(&verdict);
         assert_eq!(wrong.lines().count(), texts.len(), "{wrong}");
         assert!(texts.iter().all(|text| wrong.contains(text)), "{wrong}");
@@ -200,7 +200,7 @@ fn unregistered_indexes_are_found() {
         (vec![OBJECT], "uses the index 50002, which is not one of its names (60000 to 60010)"),
     ] {
         registration.objects = objects;
-        let verdict = check(&registration, &Options::new().host(host()));
+        let verdict = check(&registration, &HostOptions::new().host(host()));
         let wrong = wrong(&verdict);
         assert!(wrong.contains(text), "{wrong}");
         assert_eq!(verdict.severity(), Severity::Error);
@@ -212,7 +212,7 @@ fn unregistered_indexes_are_found() {
 fn blocks_of_other_machines_are_checked() {
     let folder = Folder::new("machines");
     let library = folder.compile("tests/libraries/zoo.c");
-    let options = Options::new().host(host());
+    let options = HostOptions::new().host(host());
     for (kind, machine, severity, text) in [
         ("reaches another machine", "MARS", Severity::Good, "gives 50100 of machine MARS"),
         ("reaches another machine", "VENUS", Severity::Warning, "the machine is unknown to it"),

@@ -4,7 +4,7 @@ use crate::support::{Folder, OBJECT, broker, broker_of, host, registration};
 use perfhive_contract::Registration;
 use perfhive_engine::{Ask, FaultKind, ProviderState, Source, TestLevel};
 use perfhive_format::TitleIndex;
-use perfhive_libraries::{HostCommand, Options, check};
+use perfhive_libraries::{HostCommand, HostOptions, check};
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -174,7 +174,7 @@ fn private_library_of_root_says_how_it_is_read() {
     let mut reader = broker(registration.clone(), |options| options);
     assert_eq!(reader.see().instances, Some(2));
     registration.reads.clear();
-    let verdict = check(&registration, &Options::new().host(host()));
+    let verdict = check(&registration, &HostOptions::new().host(host()));
     let wrong: String = verdict.findings.iter().map(|one| one.message.clone()).collect();
     assert!(wrong.contains("--reads PATH"), "{wrong}");
 }
@@ -201,7 +201,7 @@ fn missing_filter_is_reported_to_readers_log_and_check() {
             assert_eq!(warnings.count(), told, "{seen:?}");
         }
         assert_eq!(reader.logged(text) > 0, !processes, "{:?}", reader.lines());
-        let verdict = check(&registration, &Options::new().host(without.clone()));
+        let verdict = check(&registration, &HostOptions::new().host(without.clone()));
         let warnings = verdict.findings.iter().filter(|one| one.message.contains(text));
         assert_eq!(warnings.count(), expected, "{:?}", verdict.findings);
     }

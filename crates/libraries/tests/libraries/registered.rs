@@ -7,7 +7,7 @@ use perfhive_engine::{
 };
 use perfhive_format::titles::TitleList;
 use perfhive_format::{LanguageId, TitleIndex};
-use perfhive_libraries::{ExtensionRoster, Options};
+use perfhive_libraries::{ExtensionRoster, HostOptions};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -19,7 +19,7 @@ type News = Arc<Mutex<Option<Arc<Registrations>>>>;
 fn registry() -> (News, Broker) {
     let news = News::default();
     let source = Arc::clone(&news);
-    let options = Options::new()
+    let options = HostOptions::new()
         .host(host())
         .patience(Duration::from_secs(30))
         .look_every(Duration::ZERO)
@@ -267,7 +267,7 @@ fn panic_in_rust_is_a_fault_of_its_provider() {
 fn longest_durations_are_accepted() {
     let folder = Folder::new("long");
     let library = folder.compile("tests/libraries/zoo.c");
-    let long = |options: Options| {
+    let long = |options: HostOptions| {
         options.patience(Duration::MAX).look_every(Duration::MAX).pause(Duration::MAX)
     };
     let of = |kind: &str| {

@@ -5,7 +5,7 @@ use crate::support::{Folder, Reader, broker, host, registration};
 use perfhive_contract::Registration;
 use perfhive_engine::{Ask, ObjectQuery, Snapshot};
 use perfhive_format::TitleIndex;
-use perfhive_libraries::{Options, Severity, check};
+use perfhive_libraries::{HostOptions, Severity, check};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -152,7 +152,7 @@ fn machine_that_was_never_reached_has_only_a_status() {
 #[test]
 fn example_has_one_warning_in_check() {
     let folder = Folder::new("tanks-checked");
-    let verdict = check(&tanks(&folder, "MARS=127.0.0.1:9"), &Options::new().host(host()));
+    let verdict = check(&tanks(&folder, "MARS=127.0.0.1:9"), &HostOptions::new().host(host()));
     let wrong: Vec<_> =
         verdict.findings.iter().filter(|one| one.severity != Severity::Good).collect();
     // It has no object of this machine.

@@ -5,7 +5,7 @@ use perfhive_engine::{
     Ask, Broker, Fault, ProviderState, ProviderStatus, Snapshot, Source as _, TestLevel,
 };
 use perfhive_format::TitleIndex;
-use perfhive_libraries::{ExtensionRoster, HostCommand, Options};
+use perfhive_libraries::{ExtensionRoster, HostCommand, HostOptions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -104,7 +104,7 @@ pub(crate) fn neighbour(folder: &Folder) -> Registration {
 /// A broker of one registration, and the lines that were logged.
 pub(crate) fn broker(
     registration: Registration,
-    change: impl FnOnce(Options) -> Options,
+    change: impl FnOnce(HostOptions) -> HostOptions,
 ) -> Reader {
     broker_of(vec![registration], TestLevel::All, change)
 }
@@ -112,14 +112,14 @@ pub(crate) fn broker(
 pub(crate) fn broker_of(
     providers: Vec<Registration>,
     level: TestLevel,
-    change: impl FnOnce(Options) -> Options,
+    change: impl FnOnce(HostOptions) -> HostOptions,
 ) -> Reader {
     let mut registrations = Registrations::none();
     registrations.providers = providers;
     registrations.test_level = level;
     let lines = Lines::default();
     let sink = Arc::clone(&lines);
-    let options = Options::new()
+    let options = HostOptions::new()
         .host(host())
         .patience(Duration::from_secs(30))
         .log(move |provider, text| sink.lock().unwrap().push(format!("{provider}: {text}")));

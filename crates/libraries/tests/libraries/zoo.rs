@@ -5,7 +5,7 @@ use crate::support::{Folder, OBJECT, Reader, broker_of, neighbour, registration}
 use perfhive_contract::Registration;
 use perfhive_engine::ProviderState::{Failed, Open, Quarantined};
 use perfhive_engine::{Ask, FaultKind, ObjectQuery, ProviderState, Source as _, TestLevel};
-use perfhive_libraries::Options;
+use perfhive_libraries::HostOptions;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -88,7 +88,7 @@ const BAD: &[Row] = &[
 fn beside_a_good_one(
     folder: &Folder,
     bad: Registration,
-    change: impl FnOnce(Options) -> Options,
+    change: impl FnOnce(HostOptions) -> HostOptions,
 ) -> Reader {
     let good = neighbour(folder);
     // The first one is asked first, and could harm the second.

@@ -3,7 +3,7 @@
 use super::group::{Group, GroupReader};
 use super::source::Source;
 use crate::table::{CGROUP, Object, index_of};
-use perfhive_engine::standard::{Layouts, MOST, Row};
+use perfhive_engine::standard::{CounterValues, Layouts, MOST};
 use perfhive_engine::{Collection, ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 
@@ -33,7 +33,7 @@ pub(super) struct Rows {
     sources: Vec<(u64, &'static Source)>,
     which: GroupSelection,
     layouts: Layouts,
-    row: Row,
+    row: CounterValues,
     instances: Vec<Instance>,
     values: Vec<u64>,
 }
@@ -52,7 +52,7 @@ impl Rows {
             sources: sources.iter().map(|source| (bits(source), source)).collect(),
             which,
             layouts: Layouts::new(object),
-            row: Row::new(object),
+            row: CounterValues::new(object),
             instances: Vec::new(),
             values: Vec::new(),
         }

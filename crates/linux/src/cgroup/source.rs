@@ -5,7 +5,7 @@ use super::group::{Group, GroupReader};
 use crate::faults::Text;
 use crate::parse::{Words, number, whole_lines};
 use crate::table::{self, CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, index_of};
-use perfhive_engine::standard::Row;
+use perfhive_engine::standard::CounterValues;
 
 /// A counter, the word before its number, and the way to the counter's unit.
 type Field = (u32, &'static [u8], Scale);
@@ -382,7 +382,12 @@ impl Source {
     }
 
     /// Reads the file and sets what it has.
-    pub(super) fn fill(&self, reader: &mut GroupReader, group: &mut Group, row: &mut Row) {
+    pub(super) fn fill(
+        &self,
+        reader: &mut GroupReader,
+        group: &mut Group,
+        row: &mut CounterValues,
+    ) {
         let Some(text) = reader.read(group, self.file) else {
             return;
         };
@@ -416,7 +421,7 @@ struct Damage {
 const DAMAGE: Damage = Damage { word: b"" };
 
 /// A word that this kernel lacks is not damage.
-fn lines(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), Damage> {
+fn lines(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Result<(), Damage> {
     let (lines, cut) = whole_lines(text);
     let mut damage = if cut || text.is_empty() { Err(DAMAGE) } else { Ok(()) };
     for line in lines {
@@ -436,7 +441,7 @@ fn lines(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), Dam
     damage
 }
 
-fn single(text: &[u8], counters: &[(u32, Scale)], row: &mut Row) -> Result<(), Damage> {
+fn single(text: &[u8], counters: &[(u32, Scale)], row: &mut CounterValues) -> Result<(), Damage> {
     match text.strip_suffix(b"\n") {
         Some(b"max") => Ok(()),
         Some(digits) => {
@@ -448,14 +453,14 @@ fn single(text: &[u8], counters: &[(u32, Scale)], row: &mut Row) -> Result<(), D
     }
 }
 
-fn limit(text: &[u8], counter: u32, row: &mut Row) -> Result<(), Damage> {
+fn limit(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damage> {
     let number = text.strip_suffix(b"\n").and_then(number).ok_or(DAMAGE)?;
     row.set_some(counter, Some(number).filter(|number| *number < NO_LIMIT));
     Ok(())
 }
 
 /// The quota in percent of one processor.
-fn quota(text: &[u8], counter: u32, row: &mut Row) -> Result<(), Damage> {
+fn quota(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damage> {
     let mut words = Words::new(text);
     let quota = words.next_word().ok_or(DAMAGE)?;
     if quota != b"max" {
@@ -468,7 +473,7 @@ fn quota(text: &[u8], counter: u32, row: &mut Row) -> Result<(), Damage> {
 
 /// A device without input or output has no words, and on some kernels no line end
 /// either. So all words count, in any line.
-fn devices(text: &[u8], fields: &'static [Field], row: &mut Row) -> Result<(), Damage> {
+fn devices(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Result<(), Damage> {
     if !text.is_empty() && !text.ends_with(b"\n") {
         return Err(DAMAGE);
     }
@@ -498,7 +503,7 @@ fn pressure(
     text: &[u8],
     fields: &'static [Field],
     inode: u64,
-    row: &mut Row,
+    row: &mut CounterValues,
 ) -> Result<(), Damage> {
     let (lines, cut) = whole_lines(text);
     let mut damage = if cut || text.is_empty() { Err(DAMAGE) } else { Ok(()) };
@@ -524,7 +529,7 @@ fn pressure(
     damage
 }
 
-fn count(text: &[u8], counter: u32, row: &mut Row) -> Result<(), Damage> {
+fn count(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damage> {
     let (lines, cut) = whole_lines(text);
     if cut {
         return Err(DAMAGE);
@@ -568,7 +573,7 @@ mod tests {
         let FileFormat::Pressure(fields) = PRESSURE[0].form else { panic!() };
         let text = b"some avg10=0.00 avg60=0.00 avg300=0.00 total=3\n\
             full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
-        let mut row = Row::new(&table::CGROUP_PRESSURE);
+        let mut row = CounterValues::new(&table::CGROUP_PRESSURE);
         let mut values = [0; MOST];
         let mut read = |inode| {
             row.clear();
@@ -582,7 +587,7 @@ mod tests {
     #[test]
     fn devices_are_summed_up_wherever_they_are() {
         let FileFormat::Devices(fields) = DEVICES.form else { panic!() };
-        let mut row = Row::new(&table::CGROUP_IO);
+        let mut row = CounterValues::new(&table::CGROUP_IO);
         let mut values = [0; MOST];
         let mut read = |text: &[u8]| {
             row.clear();

@@ -5,7 +5,7 @@ use crate::faults::{Faults, Text, describe, is_denied, is_gone};
 use crate::files::{KeptFile, Reader};
 use crate::parse::{number, utf16_name};
 use crate::table::{ENERGY, index_of};
-use perfhive_engine::standard::{Layouts, MOST, Row};
+use perfhive_engine::standard::{CounterValues, Layouts, MOST};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef};
 use rustix::io::Errno;
@@ -63,7 +63,7 @@ impl Meters {
         }
         let mask = ENERGY.standard();
         let mut object = out.object(layouts.template(mask)?)?;
-        let mut row = Row::new(&ENERGY);
+        let mut row = CounterValues::new(&ENERGY);
         let mut values = [0; MOST];
         for meter in &mut self.meters {
             let Some(now) = meter.read(sys, base, faults) else {

@@ -4,7 +4,7 @@ use crate::faults::{Faults, Text, describe, is_gone};
 use crate::files::{PidPath, Reader, decimal};
 use crate::parse::{number, utf16_name};
 use crate::table::{IDLE_STATE, index_of};
-use perfhive_engine::standard::{Layouts, MOST, Row};
+use perfhive_engine::standard::{CounterValues, Layouts, MOST};
 use perfhive_engine::{Collection, ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 use rustix::io::Errno;
@@ -61,7 +61,7 @@ impl IdleStates {
         let mask = extra
             .fold(IDLE_STATE.standard(), |mask, (file, _)| mask | IDLE_STATE.bits(file.counter));
         let mut object = out.object(layouts.template(mask)?)?;
-        let mut row = Row::new(&IDLE_STATE);
+        let mut row = CounterValues::new(&IDLE_STATE);
         let mut values = [0; MOST];
         for processor in &self.processors {
             for state in 0..MOST_STATES {

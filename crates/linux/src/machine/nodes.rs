@@ -6,7 +6,7 @@ use crate::files::{KeptFile, PidPath, Reader, decimal};
 use crate::interrupts::Tally;
 use crate::parse::{keyed, kib_to_bytes};
 use crate::table::{NODE, index_of};
-use perfhive_engine::standard::{Layouts, MOST, Row};
+use perfhive_engine::standard::{CounterValues, Layouts, MOST};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
 use std::fmt;
@@ -99,7 +99,7 @@ impl Nodes {
             return write_nothing(&NODE, layouts, out);
         }
 
-        let mut row = Row::new(&NODE);
+        let mut row = CounterValues::new(&NODE);
         let mut mask = 0;
         self.counts.clear();
         for node in &self.nodes {
@@ -136,7 +136,7 @@ impl Nodes {
     }
 
     /// The sum of all nodes.
-    fn set_total(&self, row: &mut Row) {
+    fn set_total(&self, row: &mut CounterValues) {
         row.clear();
         for (at, (_, counter, unit)) in SIZES.into_iter().enumerate() {
             let each = self.nodes.iter().filter_map(|node| *node.sizes.get(at)?);
@@ -191,7 +191,7 @@ impl Node {
         true
     }
 
-    fn set(&self, row: &mut Row) {
+    fn set(&self, row: &mut CounterValues) {
         row.clear();
         for ((_, counter, unit), number) in SIZES.into_iter().zip(self.sizes) {
             row.set_some(counter, number.map(|number| unit.of(number)));

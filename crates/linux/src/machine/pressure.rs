@@ -4,7 +4,7 @@ use crate::faults::{Faults, Text, is_denied, is_gone, unreadable};
 use crate::files::Reader;
 use crate::parse::{hundredths, number, whole_lines};
 use crate::table::{PRESSURE, index_of};
-use perfhive_engine::standard::{Layouts, MOST, Row};
+use perfhive_engine::standard::{CounterValues, Layouts, MOST};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
 use rustix::fd::OwnedFd;
@@ -70,7 +70,7 @@ impl Pressure {
             }
         }
         let mut object = out.object(layouts.template(PRESSURE.standard())?)?;
-        let mut row = Row::new(&PRESSURE);
+        let mut row = CounterValues::new(&PRESSURE);
         let mut values = [0; MOST];
         for (name, line) in &self.lines {
             row.clear();

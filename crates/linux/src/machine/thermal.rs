@@ -4,7 +4,7 @@ use crate::faults::{Faults, Text, describe, is_denied, is_gone};
 use crate::files::{KeptFile, PidPath, Reader};
 use crate::parse::{number, utf16_name};
 use crate::table::{THERMAL, index_of};
-use perfhive_engine::standard::{Layouts, MOST, Row};
+use perfhive_engine::standard::{CounterValues, Layouts, MOST};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef};
 use rustix::io::Errno;
@@ -58,7 +58,7 @@ impl Zones {
 
         let mask = THERMAL.standard();
         let mut object = out.object(layouts.template(mask)?)?;
-        let mut row = Row::new(&THERMAL);
+        let mut row = CounterValues::new(&THERMAL);
         let mut values = [0; MOST];
         for zone in &self.zones {
             row.clear();

@@ -3,7 +3,7 @@
 
 use crate::parse::{number, whole_lines};
 use crate::table::{INTERFACE, index_of};
-use perfhive_engine::standard::Row;
+use perfhive_engine::standard::CounterValues;
 
 use super::pairs::words;
 
@@ -81,7 +81,7 @@ impl Columns {
     }
 
     /// Sets the counters that there are columns for.
-    pub(super) fn set(&self, values: &Values, row: &mut Row) {
+    pub(super) fn set(&self, values: &Values, row: &mut CounterValues) {
         let counters = RECEIVED.iter().chain(&SENT).zip(values);
         for (place, ((_, counter), value)) in (0..).zip(counters) {
             if self.has(place) {
@@ -104,7 +104,7 @@ impl Columns {
 
     /// The counters that the file has columns for, as a mask.
     pub(super) fn mask(&self) -> u64 {
-        let mut row = Row::new(&INTERFACE);
+        let mut row = CounterValues::new(&INTERFACE);
         self.set(&[0; 16], &mut row);
         row.mask()
     }

@@ -7,7 +7,7 @@ use crate::faults::{Faults, Text, describe, unreadable};
 use crate::files::Reader;
 use crate::parse::{number, utf16_name};
 use crate::table::{ADAPTER, INTERFACE, Object, index_of};
-use perfhive_engine::standard::{Layouts, MOST, Row};
+use perfhive_engine::standard::{CounterValues, Layouts, MOST};
 use perfhive_engine::{Collection, ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 use rustix::fd::OwnedFd;
@@ -76,7 +76,7 @@ struct SeenInterface {
 /// An interface in this collection: the range of its name, and its values.
 struct Line {
     name: Range<usize>,
-    row: Row,
+    row: CounterValues,
     is_adapter: bool,
 }
 
@@ -218,7 +218,7 @@ impl Interfaces {
             self.names.extend_from_slice(name);
             let range = start..self.names.len();
             if self.lines.len() == count {
-                let row = Row::new(&INTERFACE);
+                let row = CounterValues::new(&INTERFACE);
                 self.lines.push(Line { name: 0..0, row, is_adapter: false });
             }
             let Some(line) = self.lines.get_mut(count) else { break };
@@ -301,7 +301,7 @@ struct Link<'a> {
     attributes: &'a mut Reader,
     path: NetPath,
     name: &'a [u8],
-    row: &'a mut Row,
+    row: &'a mut CounterValues,
     faults: &'a mut Faults,
 }
 

@@ -7,7 +7,7 @@
 
 use crate::parse::{number, whole_lines};
 use crate::table::network::{File, ProtocolRow, SOCKET_BUFFER_BYTES, Section};
-use perfhive_engine::standard::{MOST, Row};
+use perfhive_engine::standard::{CounterValues, MOST};
 use std::fmt;
 
 /// A fault of a section of a file.
@@ -46,7 +46,7 @@ pub(super) fn fill(
     section: &'static Section,
     rows: &'static [ProtocolRow],
     page: u64,
-    row: &mut Row,
+    row: &mut CounterValues,
     damaged: &mut dyn FnMut(Damage),
 ) {
     let (lines, cut) = whole_lines(text);
@@ -169,7 +169,7 @@ impl Sums {
     }
 
     /// Sets the counters whose fields were all found.
-    fn finish(&self, page: u64, row: &mut Row) {
+    fn finish(&self, page: u64, row: &mut CounterValues) {
         for (place, ProtocolRow { counter, fields, .. }) in self.filled() {
             let (Some(sum), Some(seen)) = (self.values.get(place), self.seen.get(place)) else {
                 continue;
@@ -190,12 +190,12 @@ mod tests {
     use crate::table::TCPV4;
     use crate::table::network::{IPV6, PROTOCOLS, Protocol};
 
-    fn protocol(row: &Row) -> &'static Protocol {
+    fn protocol(row: &CounterValues) -> &'static Protocol {
         PROTOCOLS.iter().find(|known| known.object.index == row.object().index).unwrap()
     }
 
     /// Fills a row of a protocol from the text of one of its files.
-    fn run(text: &str, file: File, row: &mut Row) -> Vec<Damage> {
+    fn run(text: &str, file: File, row: &mut CounterValues) -> Vec<Damage> {
         let Protocol { sections, rows, .. } = protocol(row);
         let section = sections.iter().find(|section| section.file == file).unwrap();
         let mut damage = Vec::new();
@@ -203,7 +203,7 @@ mod tests {
         damage
     }
 
-    fn value(row: &Row, counter: u32) -> Option<u64> {
+    fn value(row: &CounterValues, counter: u32) -> Option<u64> {
         let object = row.object();
         let mut values = [0; MOST];
         row.values(object.bits(counter), &mut values).first().copied()
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn fields_in_any_order_are_found_by_name() {
-        let mut row = Row::new(&TCPV4);
+        let mut row = CounterValues::new(&TCPV4);
         let text = "Tcp: MaxConn OutSegs New InSegs InSegs\nTcp: -1 5 9 18446744073709551614 8\n";
         assert_eq!(run(text, File::Snmp, &mut row), []);
         assert_eq!(value(&row, 654), Some(5));
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(value(&row, 656), None);
         // A truncated text gives no values.
         for end in 0..text.len() {
-            let mut row = Row::new(&TCPV4);
+            let mut row = CounterValues::new(&TCPV4);
             assert!(!run(&text[..end], File::Snmp, &mut row).is_empty(), "{end}");
             assert_eq!(row.mask(), 0);
         }
@@ -236,11 +236,11 @@ mod tests {
             "Tcp: InSegs\n",
             "Tcp: InSegs\n\nTcp: 1\n",
         ] {
-            let mut row = Row::new(&TCPV4);
+            let mut row = CounterValues::new(&TCPV4);
             assert_eq!(run(text, File::Snmp, &mut row), uneven, "{text}");
             assert_eq!(row.mask(), 0);
         }
-        let mut row = Row::new(&TCPV4);
+        let mut row = CounterValues::new(&TCPV4);
         let text = "Tcp: InSegs OutSegs\nTcp: -4 2\n";
         assert_eq!(run(text, File::Snmp, &mut row), [Damage::NoNumber("Tcp", "InSegs")]);
         assert_eq!((value(&row, 654), value(&row, 640)), (Some(2), None));
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn names_beside_numbers_fill_counters() {
-        let mut row = Row::new(&IPV6);
+        let mut row = CounterValues::new(&IPV6);
         let text = "Ip6InReceives   \t7\nIp6OutRequests\t1\nIp6InDelivers\nUdp6InDatagrams 5\n";
         let damage = run(text, File::Snmp6, &mut row);
         assert_eq!(damage, [Damage::NoNumber("Ip6", "InDelivers")]);
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(run("", File::Snmp6, &mut row), [Damage::Missing("Ip6")]);
         assert_eq!(run("Ip6InReceives 4", File::Snmp6, &mut row).len(), 2);
 
-        let mut row = Row::new(&TCPV4);
+        let mut row = CounterValues::new(&TCPV4);
         let text = "sockets: used 20\nTCP: inuse 1 orphan 2 tw 3 alloc 4 mem 5\nUDP: inuse 6\n";
         assert_eq!(run(text, File::Sockstat, &mut row), []);
         assert_eq!((value(&row, 103_134), value(&row, 103_142)), (Some(1), Some(5 * 4096)));

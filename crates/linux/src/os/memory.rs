@@ -4,7 +4,7 @@ use super::{SystemSession, readable, text_of};
 use crate::faults::{Faults, numbers};
 use crate::parse::{Words, kib_to_bytes, whole_lines};
 use crate::table::{CACHE, MEMORY, index_of};
-use perfhive_engine::standard::{Row, write_single};
+use perfhive_engine::standard::{CounterValues, write_single};
 use perfhive_engine::{ObjectWriter, ProviderError};
 
 /// Lines of `meminfo` that are a counter of their own, in kibibytes.
@@ -80,7 +80,7 @@ impl SystemSession {
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
         let Self { reader, files, faults, page, .. } = self;
-        let mut row = Row::new(&MEMORY);
+        let mut row = CounterValues::new(&MEMORY);
         if memory && let Some(text) = text_of(reader, c"meminfo", &mut files.meminfo, faults) {
             set_meminfo(text, *page, &mut row, faults);
         }
@@ -98,7 +98,7 @@ impl SystemSession {
             faults.report(MEMORY.index, out);
         }
         if cache {
-            let mut row = Row::new(&CACHE);
+            let mut row = CounterValues::new(&CACHE);
             if let Some(text) = readable(c"vmstat", events, faults) {
                 set_lines(text, PAGES, &mut row, faults);
             }
@@ -115,7 +115,7 @@ impl SystemSession {
 fn set_lines<const N: usize>(
     text: &[u8],
     lines: [(u32, &[u8]); N],
-    row: &mut Row,
+    row: &mut CounterValues,
     faults: &mut Faults,
 ) {
     let values = numbers(c"vmstat", text, lines.map(|(_, key)| key), faults);
@@ -151,7 +151,7 @@ fn sum(text: &[u8], stems: &[&[u8]], faults: &mut Faults) -> Option<u64> {
 
 /// Sets the counters from `meminfo`. Counters of a field that this kernel lacks are
 /// left out.
-fn set_meminfo(text: &[u8], page: u64, row: &mut Row, faults: &mut Faults) {
+fn set_meminfo(text: &[u8], page: u64, row: &mut CounterValues, faults: &mut Faults) {
     let keys = [
         &b"MemFree:"[..],
         b"MemAvailable:",

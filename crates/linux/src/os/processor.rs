@@ -8,7 +8,7 @@ use crate::files::{KeptFile, PidPath, Reader, decimal};
 use crate::interrupts::{KINDS, Tally};
 use crate::parse::number;
 use crate::table::{PROCESSOR, PROCESSOR_INFORMATION, index_of};
-use perfhive_engine::standard::{MOST, Row};
+use perfhive_engine::standard::{CounterValues, MOST};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
 
@@ -87,7 +87,7 @@ impl SystemSession {
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
         if !self.stat.cpus.is_empty() {
-            let mut row = Row::new(&PROCESSOR);
+            let mut row = CounterValues::new(&PROCESSOR);
             set_times(&mut row, self.totals.mean);
             let mask = row.mask() | if with_interrupts { PROCESSOR.bits(INTERRUPTS) } else { 0 };
             let mut object = out.object(self.processor.template(mask)?)?;
@@ -162,7 +162,7 @@ impl SystemSession {
         let object = &PROCESSOR_INFORMATION;
         let details = &mut self.details;
         let bits = |counter, is: bool| if is { object.bits(counter) } else { 0 };
-        let mut row = Row::new(object);
+        let mut row = CounterValues::new(object);
         set_details(&mut row, self.totals.mean);
         let mut mask = row.mask()
             | bits(INTERRUPTS, has_interrupts && extra.all)
@@ -318,13 +318,13 @@ impl Mean {
         }
     }
 
-    fn set(&self, row: &mut Row) {
+    fn set(&self, row: &mut CounterValues) {
         row.set_some(FREQUENCY, self.current.checked_div(self.count).map(|khz| khz / 1000));
         row.set_some(OF_MAXIMUM, self.share.checked_div(self.shares).map(|share| share / 1000));
     }
 }
 
-fn set_frequency(row: &mut Row, current: u64, maximum: Option<u64>) {
+fn set_frequency(row: &mut CounterValues, current: u64, maximum: Option<u64>) {
     let mut one = Mean::default();
     one.add(current, maximum);
     one.set(row);
@@ -344,14 +344,14 @@ fn joined(interrupts: Option<&[u64; 2]>, soft: Option<&[u64; KINDS.len()]>) -> [
     counts
 }
 
-fn set_counts(row: &mut Row, counts: &[u64; COUNTS]) {
+fn set_counts(row: &mut CounterValues, counts: &[u64; COUNTS]) {
     let [all, clock, soft @ ..] = counts;
     row.set(INTERRUPTS, *all);
     row.set(CLOCK_INTERRUPTS, *clock);
     set_soft(row, soft);
 }
 
-fn set_soft(row: &mut Row, counts: &[u64; KINDS.len()]) {
+fn set_soft(row: &mut CounterValues, counts: &[u64; KINDS.len()]) {
     for (counter, count) in (SOFT..).step_by(2).zip(counts) {
         row.set(counter, *count);
     }
@@ -379,7 +379,7 @@ fn join<'a>(node: u32, end: &[u8], out: &'a mut [u8; 32]) -> &'a str {
     out.get(..length).and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
 }
 
-fn set_times(row: &mut Row, times: Times) {
+fn set_times(row: &mut CounterValues, times: Times) {
     row.set(index_of!(PROCESSOR, "% Processor Time"), times.idle);
     row.set(index_of!(PROCESSOR, "% User Time"), times.user);
     row.set(index_of!(PROCESSOR, "% Privileged Time"), times.privileged);
@@ -388,7 +388,7 @@ fn set_times(row: &mut Row, times: Times) {
     row.set_some(index_of!(PROCESSOR, "% DPC Time"), times.soft_interrupt);
 }
 
-fn set_details(row: &mut Row, times: Times) {
+fn set_details(row: &mut CounterValues, times: Times) {
     set_times(row, times);
     row.set(
         index_of!(PROCESSOR_INFORMATION, "% Priority Time"),

@@ -5,7 +5,7 @@ use crate::faults::{Faults, Text, describe, is_gone, unreadable};
 use crate::files::Reader;
 use crate::parse::{Load, Words};
 use crate::table::{OBJECTS_OF_WINDOWS, SYSTEM, index_of};
-use perfhive_engine::standard::{Row, write_single};
+use perfhive_engine::standard::{CounterValues, write_single};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -33,7 +33,7 @@ impl SystemSession {
     ) -> Result<(), ProviderError> {
         let now = self.base.now();
         let cpus = self.stat.cpus.len() as u64;
-        let mut row = Row::new(&SYSTEM);
+        let mut row = CounterValues::new(&SYSTEM);
         row.set_some(index_of!(SYSTEM, "Context Switches/sec"), self.stat.switches);
         row.set(index_of!(SYSTEM, "System Up Time"), self.base.boot().0 as u64);
         // These numbers need the complete list of processors.
@@ -69,7 +69,7 @@ impl SystemSession {
 
     /// Sets Processes and Threads, which System and Objects share; returns the
     /// contents of `loadavg`.
-    fn set_population(&mut self, population: Population, row: &mut Row) -> Option<Load> {
+    fn set_population(&mut self, population: Population, row: &mut CounterValues) -> Option<Load> {
         let cpus = self.stat.cpus.len() as u64;
         match population.processes {
             Ok(processes) => row.set(index_of!(SYSTEM, "Processes"), processes),
@@ -93,7 +93,7 @@ impl SystemSession {
         population: Population,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
-        let mut row = Row::new(&OBJECTS_OF_WINDOWS);
+        let mut row = CounterValues::new(&OBJECTS_OF_WINDOWS);
         self.set_population(population, &mut row);
         let (reader, files, faults) = (&mut self.reader, &mut self.files, &mut self.faults);
         let [open, _, limit] = words(reader, c"sys/fs/file-nr", &mut files.open_files, faults);

@@ -5,7 +5,7 @@ mod session;
 
 use crate::common::{Look, Machine, wait_for_sleep};
 use perfhive_format::CounterPlan;
-use perfhive_linux::{Options, ProcRoot, ReaderChoice, bpf_refusal};
+use perfhive_linux::{LinuxOptions, ProcRoot, ReaderChoice, bpf_refusal};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -39,7 +39,7 @@ const PROCESS_LEVELS: [u32; 15] = [
 ];
 
 fn machine(reader: ReaderChoice) -> Machine {
-    Machine::with(&ProcRoot::default(), &Options::new().reader(reader))
+    Machine::with(&ProcRoot::default(), &LinuxOptions::new().reader(reader))
 }
 
 /// Children that are ended with the test.

@@ -6,7 +6,7 @@ use perfhive_engine::{
 use perfhive_format::{
     BlockHead, BlockWriter, CounterPlan, DataBlock, Instance, PerfObject, TitleIndex,
 };
-use perfhive_linux::{LinuxClock, Options, ProcRoot, ReaderChoice, providers_with};
+use perfhive_linux::{LinuxClock, LinuxOptions, ProcRoot, ReaderChoice, providers_with};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -165,10 +165,10 @@ pub(crate) struct Machine {
 impl Machine {
     /// Reading `/proc`, always.
     pub(crate) fn new(root: &ProcRoot) -> Self {
-        Self::with(root, &Options::new().reader(ReaderChoice::Proc))
+        Self::with(root, &LinuxOptions::new().reader(ReaderChoice::Proc))
     }
 
-    pub(crate) fn with(root: &ProcRoot, options: &Options) -> Self {
+    pub(crate) fn with(root: &ProcRoot, options: &LinuxOptions) -> Self {
         let providers = providers_with(root, options);
         let sessions = providers.iter().map(|p| p.open(&OpenContext::default()).unwrap()).collect();
         let clock = LinuxClock::of(root);

@@ -4,7 +4,7 @@
 use crate::common::{Tree, stat};
 use perfhive_engine::{Ask, Broker, ObjectQuery, Snapshot, Source};
 use perfhive_format::TitleIndex;
-use perfhive_linux::{Options, ProcRoot, ReaderChoice, object_table, providers_with};
+use perfhive_linux::{LinuxOptions, ProcRoot, ReaderChoice, object_table, providers_with};
 use perfhive_testkit::alloc::count;
 
 const IMAGE: u32 = 740;
@@ -16,7 +16,7 @@ struct Reader {
 
 impl Reader {
     fn new(root: &ProcRoot, choice: ReaderChoice) -> Self {
-        let providers = providers_with(root, &Options::new().reader(choice));
+        let providers = providers_with(root, &LinuxOptions::new().reader(choice));
         let broker = Broker::builder("local:", "machine").providers(providers).build();
         Self { broker, snapshot: Snapshot::new() }
     }

@@ -5,7 +5,7 @@ use crate::common::Machine;
 use crate::warm::Sleepers;
 use perfhive_engine::Ask;
 use perfhive_format::TitleIndex;
-use perfhive_linux::{Options, ProcRoot, ReaderChoice};
+use perfhive_linux::{LinuxOptions, ProcRoot, ReaderChoice};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ fn injected(test: &str, what: &str, body: impl FnOnce()) {
 }
 
 fn proc() -> Machine {
-    Machine::with(&ProcRoot::default(), &Options::new().reader(ReaderChoice::Proc))
+    Machine::with(&ProcRoot::default(), &LinuxOptions::new().reader(ReaderChoice::Proc))
 }
 
 /// The whole system has no room for one more open file.

@@ -3,7 +3,7 @@
 
 use crate::common::{Look, Machine, Tree, wait_until};
 use perfhive_format::Instance;
-use perfhive_linux::{Options, ProcRoot, ReaderChoice, bpf_refusal};
+use perfhive_linux::{LinuxOptions, ProcRoot, ReaderChoice, bpf_refusal};
 use rustix::process::{Resource, getrlimit};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -120,7 +120,7 @@ fn in_another_pid_namespace_only_its_processes_are_seen() {
         let child = Running::sleep();
         let mut machine = Machine::new(&ProcRoot::default());
         // No process of another namespace is ever seen.
-        let mut auto = Machine::with(&ProcRoot::default(), &Options::new());
+        let mut auto = Machine::with(&ProcRoot::default(), &LinuxOptions::new());
         for _ in 0..4 {
             let look = auto.look(&[230], &[]);
             no_faults(&look);
@@ -312,7 +312,7 @@ fn process_whose_first_thread_has_ended_has_the_memory_of_the_others() {
         std::fs::read_to_string(&stat).unwrap().contains(") Z ")
     });
     for reader in [ReaderChoice::Proc, ReaderChoice::Auto] {
-        let mut machine = Machine::with(&ProcRoot::default(), &Options::new().reader(reader));
+        let mut machine = Machine::with(&ProcRoot::default(), &LinuxOptions::new().reader(reader));
         // The third collection is the first through BPF.
         for _ in 0..4 {
             let extra = [172, 178, 952].map(|counter| (230, counter));

@@ -5,13 +5,13 @@ use crate::common::{Look, Machine};
 use crate::odd::within;
 use crate::warm::{Sleepers, alone};
 use perfhive_format::CounterPlan;
-use perfhive_linux::{Options, ProcRoot, ReaderChoice};
+use perfhive_linux::{LinuxOptions, ProcRoot, ReaderChoice};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 fn proc() -> Machine {
-    Machine::with(&ProcRoot::default(), &Options::new().reader(ReaderChoice::Proc))
+    Machine::with(&ProcRoot::default(), &LinuxOptions::new().reader(ReaderChoice::Proc))
 }
 
 /// Name, values and number of threads.
@@ -222,7 +222,7 @@ fn every_sleeping_process_is_found_to_rest() {
 fn skipping_on_and_off_give_the_same_values() {
     alone("resting::skipping_on_and_off_give_the_same_values", || {
         let sleepers = Sleepers::new(20);
-        let options = Options::new().reader(ReaderChoice::Proc).read_resting(true);
+        let options = LinuxOptions::new().reader(ReaderChoice::Proc).read_resting(true);
         let full = || Machine::with(&ProcRoot::default(), &options);
         let mut never_skips = full();
         for _ in 0..32 {

@@ -3,7 +3,7 @@
 use crate::common::{Machine, Tree};
 use perfhive_engine::{Ask, InstanceWish, ObjectQuery};
 use perfhive_format::TitleIndex;
-use perfhive_linux::{Options, ProcRoot, ReaderChoice};
+use perfhive_linux::{LinuxOptions, ProcRoot, ReaderChoice};
 use perfhive_testkit::alloc::count;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::Write;
@@ -58,7 +58,7 @@ impl Drop for Sleepers {
 
 /// This machine, with all of it read from `/proc`.
 fn proc() -> Machine {
-    Machine::with(&ProcRoot::default(), &Options::new().reader(ReaderChoice::Proc))
+    Machine::with(&ProcRoot::default(), &LinuxOptions::new().reader(ReaderChoice::Proc))
 }
 
 #[test]

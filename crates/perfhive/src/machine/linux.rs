@@ -5,7 +5,7 @@ use crate::options::OpenOptions;
 use crate::scheme::SourceAddress;
 use perfhive_engine::{Broker, BrokerBuilder};
 use perfhive_format::TitleIndex;
-use perfhive_linux::{LinuxClock, Options, ProcRoot, ReaderChoice, machine_name};
+use perfhive_linux::{LinuxClock, LinuxOptions, ProcRoot, ReaderChoice, machine_name};
 use std::path::Path;
 
 /// The name of `local:` in measurements.
@@ -77,7 +77,7 @@ fn builder(
     reader: ReaderChoice,
 ) -> BrokerBuilder {
     Broker::builder(&address.to_string(), machine)
-        .providers(perfhive_linux::providers_with(root, &Options::new().reader(reader)))
+        .providers(perfhive_linux::providers_with(root, &LinuxOptions::new().reader(reader)))
         .clock(LinuxClock::of(root))
         .default_object(DEFAULT_OBJECT)
 }

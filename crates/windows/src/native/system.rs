@@ -16,7 +16,7 @@
 use super::information::{Buffer, Class, NoInformation, SystemInformation, u32_at, u64_at};
 use super::table::SYSTEM;
 use super::walk::{Damage, Processes};
-use perfhive_engine::standard::{Layouts, Row, write_single};
+use perfhive_engine::standard::{CounterValues, Layouts, write_single};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{FileTime, TitleIndex};
 
@@ -60,12 +60,12 @@ const READY: [u32; 2] = [1, 7];
 
 pub(super) struct Writer {
     layouts: Layouts,
-    row: Row,
+    row: CounterValues,
 }
 
 impl Writer {
     pub(super) fn new(layouts: Layouts) -> Self {
-        Self { layouts, row: Row::new(&SYSTEM) }
+        Self { layouts, row: CounterValues::new(&SYSTEM) }
     }
 
     pub(super) fn write(
@@ -118,7 +118,7 @@ impl Writer {
 }
 
 /// Counts of a running machine are never 0: a 0 means that the field is not filled.
-fn set_counts(bytes: &[u8], row: &mut Row) {
+fn set_counts(bytes: &[u8], row: &mut CounterValues) {
     let short = |at| u64::from(u32_at(bytes, at).unwrap_or(0));
     let long = |at| u64_at(bytes, at).unwrap_or(0);
     let [reads, writes, others] = [short(32), short(36), short(40)];

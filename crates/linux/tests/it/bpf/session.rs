@@ -4,7 +4,7 @@ use super::{ALL, Children, ROLE, TICK, Values, again, alone, instances, machine,
 use crate::common::{Look, Machine, Tree};
 use perfhive_engine::{Ask, Broker, ObjectQuery, Snapshot, Source};
 use perfhive_format::TitleIndex;
-use perfhive_linux::{Options, ProcRoot, ReaderChoice, bpf_refusal, providers_with};
+use perfhive_linux::{LinuxOptions, ProcRoot, ReaderChoice, bpf_refusal, providers_with};
 use perfhive_testkit::alloc::count;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
@@ -174,7 +174,7 @@ fn faults(broker: &mut Broker) -> Vec<String> {
 }
 
 fn broker(reader: ReaderChoice) -> Broker {
-    let options = Options::new().reader(reader);
+    let options = LinuxOptions::new().reader(reader);
     Broker::builder("test:", "machine")
         .providers(providers_with(&ProcRoot::default(), &options))
         .build()
