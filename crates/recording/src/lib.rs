@@ -22,6 +22,13 @@ mod open;
 mod pseudonyms;
 mod replay;
 
+/// Reads bytes as a binary log and replays it: what the fuzz target calls.
+#[cfg(fuzzing)]
+pub fn fuzz_log(bytes: &[u8]) {
+    let log = blg::read("log", bytes);
+    let _ = log.and_then(|log| ReplaySource::of_samples("log", log.samples));
+}
+
 pub use capture::{Capture, CaptureOptions};
 pub use files::{language_of_titles, read_block, read_titles};
 pub use open::{open, reader_of_processes};

@@ -155,7 +155,7 @@ fn corpus(target: &str) -> String {
 /// than a few large ones.
 fn longest(target: &str) -> usize {
     match target {
-        "parse_block" | "roundtrip" | "query" => 32 << 10,
+        "parse_block" | "roundtrip" | "query" | "blg" => 32 << 10,
         _ => 4 << 10,
     }
 }
@@ -165,6 +165,7 @@ fn seeds(target: &str) -> Vec<String> {
     let (own, real): (&str, &[&str]) = match target {
         "parse_block" | "roundtrip" | "query" => ("block", &["windows-vista", "samba"]),
         "titles" => ("titles", &["samba"]),
+        "blg" => ("blg", &["logs"]),
         "definition" => ("definition", &["providers"]),
         other => (other, &[]),
     };
