@@ -6,7 +6,9 @@ use perfhive_engine::{
     TestLevel,
 };
 use perfhive_format::{BlockHead, BlockWriter, DataBlock, TitleIndex};
-use perfhive_linux::{LinuxClock, LinuxOptions, ProcRoot, ReaderChoice, machine_name, providers_with};
+use perfhive_linux::{
+    LinuxClock, LinuxOptions, ProcRoot, ReaderChoice, machine_name, providers_with,
+};
 use procfs::process::all_processes;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
