@@ -1,12 +1,16 @@
 //! The command line: commands, arguments and options.
 
 mod help;
+mod recordings;
 mod value;
 
+pub(crate) use recordings::{Capture, Convert, Info, Record};
+
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use perfhive::LanguageId;
 use perfhive::registration::TextEncoding;
+use perfhive::{LanguageId, TimeBound};
 use std::ffi::OsString;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -96,6 +100,27 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) patience: Option<Duration>,
 
+    /// Read a recording from this time on
+    ///
+    /// A time in UTC, `2026-11-23 14:05:00` or `2026-11-23T14:05:00Z`, or an interval: `+10m` is ten
+    /// minutes behind the beginning, `-30s` thirty seconds before the end.
+    #[arg(
+        long, global = true, value_name = "WHEN", value_parser = value::bound,
+        allow_hyphen_values = true
+    )]
+    pub(crate) begin: Option<TimeBound>,
+
+    /// Read a recording up to this time, given as for --begin
+    #[arg(
+        long, global = true, value_name = "WHEN", value_parser = value::bound,
+        allow_hyphen_values = true
+    )]
+    pub(crate) end: Option<TimeBound>,
+
+    /// Read every N-th sample of a recording
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) every: Option<NonZeroU64>,
+
     /// Print no warnings
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
@@ -158,6 +183,15 @@ pub(crate) enum Command {
     /// Save raw data blocks in a folder, to be read elsewhere
     #[command(after_help = help::here(help::CAPTURE))]
     Capture(Capture),
+    /// Record samples in one small file
+    #[command(after_help = help::here(help::RECORD))]
+    Record(Record),
+    /// Write a recording in another form
+    #[command(after_help = help::here(help::CONVERT))]
+    Convert(Convert),
+    /// Show what a recording holds
+    #[command(after_help = help::here(help::INFO))]
+    Info(Info),
     /// Print every field of a raw data block
     #[command(after_help = help::here(help::DUMP))]
     Dump(Dump),
@@ -303,40 +337,6 @@ pub(crate) struct Measure {
     /// End after this many samples
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Capture {
-    /// The folder, which is created; a folder that is not empty is refused
-    #[arg(value_name = "FOLDER")]
-    pub(crate) folder: PathBuf,
-
-    /// Objects in each sample: Global, Costly, or objects by name or index
-    #[arg(value_name = "OBJECT", default_value = "Global")]
-    pub(crate) objects: Vec<String>,
-
-    /// Time between samples
-    ///
-    /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m. One second by default. Recordings are
-    /// read without a pause.
-    #[arg(long, short, value_name = "SECONDS", value_parser = value::interval)]
-    pub(crate) interval: Option<Duration>,
-
-    /// Number of samples
-    #[arg(
-        long, short = 'n', value_name = "COUNT", default_value = "10",
-        value_parser = clap::value_parser!(u64).range(1..)
-    )]
-    pub(crate) count: u64,
-
-    /// Write hashes in place of names that reveal this machine
-    ///
-    /// Hashed are the name of the machine, and those of instances that not every machine has.
-    /// In one capture a name has always the same hash, so that instances stay apart; in the
-    /// next it has another. Texts in counters become blanks. Process IDs, times and values
-    /// stay.
-    #[arg(long)]
-    pub(crate) hash_names: bool,
 }
 
 #[derive(Debug, Args)]

@@ -3,15 +3,18 @@
 mod capture;
 mod check;
 mod completions;
+mod convert;
 mod dump;
 mod enumerate;
 mod explain;
 mod get;
+mod info;
 mod list;
 mod man;
 mod measure;
 mod providers;
 mod ps;
+mod record;
 mod register;
 mod sensors;
 mod watch;
@@ -36,6 +39,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Command::Sensors(args) => sensors::run(global, args),
         Command::Measure(args) => measure::run(global, args),
         Command::Capture(args) => capture::run(global, args),
+        Command::Record(args) => record::run(global, args),
+        Command::Convert(args) => convert::run(global, args),
+        Command::Info(args) => info::run(global, args),
         Command::Dump(args) => dump::run(global, args),
         Command::Register(args) => register::run(global, args),
         Command::Unregister(args) => register::back(global, args),

@@ -1,14 +1,15 @@
 //! The source that a command reads, and in which language it shows names.
 
 use crate::args::Global;
-use crate::failure::{Failure, warn};
+use crate::failure::{Failure, of_source, warn};
 use perfhive::{
-    Ask, Catalogue, Fault, FaultKind, LanguageId, OpenOptions, ProviderStatus, Query, Recording,
-    Snapshot, Source, SourceAddress, SourceError, SourceErrorKind, SourceSet, SystemTime,
-    TitleDatabase,
+    Ask, Catalogue, Excerpt, Fault, FaultKind, LanguageId, OpenOptions, ProviderStatus, Query,
+    Recording, Snapshot, Source, SourceAddress, SourceError, SourceErrorKind, SourceSet,
+    SystemTime, TitleDatabase,
 };
 use perfhive_view::Names;
 use std::collections::HashSet;
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -234,7 +235,15 @@ impl Session {
         }
         let faults = Faults::default();
         faults.0.lock().unwrap_or_else(PoisonError::into_inner).quiet = global.quiet;
-        let source = options.open(&global.source)?;
+        let mut source = options.open(&global.source)?;
+        if global.begin.is_some() || global.end.is_some() || global.every.is_some() {
+            let every = global.every.unwrap_or(NonZeroU64::MIN);
+            if source.recording().is_none() {
+                let what = "has no past: --begin, --end and --every choose from a recording";
+                return Err(Failure::Usage(of_source(&global.source, what)));
+            }
+            source = Box::new(Excerpt::new(source, global.begin, global.end, every)?);
+        }
         let mentions = cfg!(windows) && !global.quiet;
         let source = Observed { source, faults: faults.clone(), mentions };
         Ok(Self { source, faults, language: LanguageId::ENGLISH })

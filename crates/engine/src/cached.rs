@@ -74,13 +74,13 @@ use crate::ask::{Ask, ObjectQuery};
 use crate::error::{FaultKind, SourceError, SourceErrorKind};
 use crate::followed::ATTEMPTS;
 use crate::frame::Snapshot;
-use crate::source::{Catalogue, Recording, Source};
+use crate::source::{Catalogue, Recording, Source, Span, span_of};
 use crate::status::ProviderStatus;
 use crate::titles::TitleDatabase;
 pub use builder::CacheBuilder;
 use hub::{Hub, UNKNOWN};
 use lane::{Outcome, ends};
-use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_format::{FileTime, LanguageId, TitleIndex};
 use reply::{Key, Reply, Slot};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -512,13 +512,17 @@ impl<S: Source> Source for Cached<S> {
 }
 
 impl<S: Source> Recording for Cached<S> {
-    fn rewind(&mut self) -> Result<(), SourceError> {
+    fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
         for lane in std::iter::once(&self.hub.main).chain(&self.hub.costly) {
-            let rewind = |source: &mut S| source.recording().map_or(Ok(()), Recording::rewind);
-            lane.with(None, rewind)??;
+            let seek = |source: &mut S| source.recording().map_or(Ok(()), |of| of.seek(to));
+            lane.with(None, seek)??;
         }
         self.hub.forget();
         Ok(())
+    }
+
+    fn span(&mut self) -> Result<Span, SourceError> {
+        self.hub.main.with(None, |source: &mut S| span_of(source))?
     }
 }
 

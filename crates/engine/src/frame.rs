@@ -9,7 +9,9 @@ pub use pool::FramePool;
 use crate::ask::ObjectQuery;
 use crate::error::{Fault, FaultKind, SourceError};
 use crate::kept_faults::KeptFaults;
-use perfhive_format::{Clocks, DataBlock, ParseError, PerfObject, SystemTime, TitleIndex};
+use perfhive_format::{
+    Clocks, DataBlock, FileTime, ParseError, PerfObject, SystemTime, TitleIndex,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -159,6 +161,13 @@ impl Frame {
     #[must_use]
     pub fn clocks(&self) -> Clocks {
         DataBlock::scan(&self.bytes).map(|(header, _)| header.clocks()).unwrap_or_default()
+    }
+
+    /// The time of the block, in steps of 100 ns.
+    #[must_use]
+    pub fn time(&self) -> FileTime {
+        let header = DataBlock::scan(&self.bytes).map(|(header, _)| header.header());
+        header.map_or(FileTime::default(), |header| FileTime(header.PerfTime100nSec))
     }
 
     /// Calendar time of the block, UTC.

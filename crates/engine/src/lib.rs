@@ -56,7 +56,7 @@ pub use query::{
     ValueFormat, oldest_first,
 };
 pub use shared_text::SharedText;
-pub use source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Recording, Source};
+pub use source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Recording, Source, Span};
 pub use status::{ProviderState, ProviderStatus};
 pub use suggest::{nearest, same_name};
 pub use titles::{TitleDatabase, TitleSet};

@@ -1,11 +1,11 @@
 //! The trait of everything that has counters.
 
 use crate::ask::Ask;
-use crate::error::SourceError;
+use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
 use crate::status::ProviderStatus;
 use crate::titles::TitleDatabase;
-use perfhive_format::{CounterType, DetailLevel, LanguageId, PerfObject, TitleIndex};
+use perfhive_format::{CounterType, DetailLevel, FileTime, LanguageId, PerfObject, TitleIndex};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -79,14 +79,39 @@ pub trait Source: Send {
     }
 }
 
-/// Recorded samples: what only a recording can do. The span of time that it covers, and
-/// seeking in it, belong here once log files have them.
+/// Recorded samples: what only a recording can do.
 pub trait Recording {
-    /// Puts the recording back to its first sample.
+    /// Moves the recording: the next collection answers with the first sample of that time or
+    /// later, or with the very first sample where no time is given.
     ///
     /// # Errors
-    /// Where the first sample cannot be read again.
-    fn rewind(&mut self) -> Result<(), SourceError>;
+    /// Where the sample cannot be read.
+    fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError>;
+
+    /// The time that the recording covers. Its position stays.
+    ///
+    /// # Errors
+    /// Where the recording cannot be read.
+    fn span(&mut self) -> Result<Span, SourceError>;
+}
+
+/// The span of a source that is a recording.
+pub(crate) fn span_of(source: &mut dyn Source) -> Result<Span, SourceError> {
+    let name = source.name().to_string();
+    let message = "a source that was a recording is one no more";
+    let none = || SourceError::new(SourceErrorKind::Internal, &name, message);
+    source.recording().ok_or_else(none)?.span()
+}
+
+/// The time that a recording covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The time of the first sample.
+    pub begin: FileTime,
+    /// The time of the last sample.
+    pub end: FileTime,
+    /// How many samples there are.
+    pub samples: u64,
 }
 
 impl<S: Source + ?Sized> Source for Box<S> {

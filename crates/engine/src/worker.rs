@@ -4,10 +4,10 @@ use crate::ask::Ask;
 use crate::desk::{Desk, NoAnswer};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
-use crate::source::{Catalogue, Recording, Source};
+use crate::source::{Catalogue, Recording, Source, Span, span_of};
 use crate::status::ProviderStatus;
 use crate::titles::TitleDatabase;
-use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_format::{FileTime, LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -50,7 +50,8 @@ enum Job {
     Catalogue(Ask),
     Titles(LanguageId, Ask),
     Providers(Ask),
-    Rewind,
+    Seek(Option<FileTime>),
+    Span,
 }
 
 #[allow(clippy::large_enum_variant, reason = "the large variant is the frequent one")]
@@ -59,7 +60,8 @@ enum WorkerReply {
     Catalogue(Result<Arc<Catalogue>, SourceError>),
     Titles(Result<Arc<TitleDatabase>, SourceError>),
     Providers(Result<Vec<ProviderStatus>, SourceError>),
-    Rewound(Result<(), SourceError>),
+    Sought(Result<(), SourceError>),
+    Span(Result<Span, SourceError>),
 }
 
 type WorkDesk = Desk<(u64, Job), (u64, WorkerReply)>;
@@ -233,9 +235,10 @@ fn work(source: &mut impl Source, job: Job) -> WorkerReply {
         Job::Catalogue(ask) => WorkerReply::Catalogue(source.catalogue(&ask)),
         Job::Titles(language, ask) => WorkerReply::Titles(source.titles(language, &ask)),
         Job::Providers(ask) => WorkerReply::Providers(source.providers(&ask)),
-        Job::Rewind => {
-            WorkerReply::Rewound(source.recording().map_or(Ok(()), |recording| recording.rewind()))
+        Job::Seek(to) => {
+            WorkerReply::Sought(source.recording().map_or(Ok(()), |recording| recording.seek(to)))
         }
+        Job::Span => WorkerReply::Span(span_of(source)),
     }
 }
 
@@ -313,9 +316,16 @@ impl Source for Worker {
 }
 
 impl Recording for Worker {
-    fn rewind(&mut self) -> Result<(), SourceError> {
-        match self.send(Job::Rewind, None)? {
-            WorkerReply::Rewound(result) => result,
+    fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
+        match self.send(Job::Seek(to), None)? {
+            WorkerReply::Sought(result) => result,
+            _ => Err(self.mixed_up()),
+        }
+    }
+
+    fn span(&mut self) -> Result<Span, SourceError> {
+        match self.send(Job::Span, None)? {
+            WorkerReply::Span(result) => result,
             _ => Err(self.mixed_up()),
         }
     }

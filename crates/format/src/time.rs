@@ -94,6 +94,38 @@ pub struct SystemTime {
     pub milliseconds: u16,
 }
 
+impl SystemTime {
+    /// The same point in time as [`FileTime`]; `None` where a field is out of its range. The day of
+    /// the week is not looked at.
+    #[must_use]
+    pub fn to_file_time(self) -> Option<FileTime> {
+        let is_time = self.hour < 24 && self.minute < 60 && self.second < 60;
+        let is_date = (1601..=30827).contains(&self.year) && (1..=12).contains(&self.month);
+        if !is_time || !is_date || self.day == 0 || self.milliseconds >= 1000 {
+            return None;
+        }
+        let days = days_from_civil(self.year.into(), self.month.into(), self.day.into());
+        // A day that the month does not have is one of the next month.
+        let back = civil_from_days(days);
+        if back != (self.year.into(), self.month, self.day) {
+            return None;
+        }
+        let seconds = i64::from(self.hour) * 3600 + i64::from(self.minute) * 60;
+        let seconds = days * 86_400 + seconds + i64::from(self.second);
+        Some(FileTime(seconds * FileTime::PER_SECOND + i64::from(self.milliseconds) * 10_000))
+    }
+}
+
+/// Days from 1601-01-01 to a date: the inverse of [`civil_from_days`].
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - 1600 - i64::from(month <= 2);
+    let era = year.div_euclid(400);
+    let yoe = year.rem_euclid(400);
+    let doy = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
+    let doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
+    era * 146_097 + doe - 306
+}
+
 /// `2007-08-14T19:40:38.659Z`.
 impl fmt::Display for SystemTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -115,6 +147,24 @@ impl fmt::Display for FileTime {
 mod tests {
     use super::*;
     use std::string::ToString;
+
+    #[test]
+    fn dates_come_back_and_dates_that_are_none_are_refused() {
+        for days in (0..400_000).step_by(97) {
+            let time = FileTime(days * 86_400 * FileTime::PER_SECOND + 12_345_670_000);
+            assert_eq!(time.to_system_time().to_file_time(), Some(time));
+        }
+        let date = |month, day, year| SystemTime { year, month, day, ..SystemTime::default() };
+        for bad in [
+            date(2, 29, 2026),
+            date(13, 1, 2026),
+            date(0, 1, 2026),
+            date(1, 0, 2026),
+            date(1, 1, 1600),
+        ] {
+            assert_eq!(bad.to_file_time(), None, "{bad}");
+        }
+    }
 
     #[test]
     fn known_dates() {

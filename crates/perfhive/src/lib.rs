@@ -81,7 +81,7 @@ pub use shared_source::SharedSource;
 pub use perfhive_engine::{
     Ask, CacheBuilder, CacheStatistics, Cached, Catalogue, CatalogueCounter, CatalogueObject, Cost,
     Fault, FaultKind, Frame, InstanceWish, NO_OBJECT, ObjectQuery, ProviderState, ProviderStatus,
-    Recording, Snapshot, SnapshotObject, Source, SourceError, SourceErrorKind, TitleDatabase,
+    Recording, Snapshot, SnapshotObject, Source, SourceError, SourceErrorKind, Span, TitleDatabase,
     TitleSet, Worker, nearest,
 };
 /// Providing: what a program implements to offer counters of its own.
@@ -99,8 +99,8 @@ pub use perfhive_engine::{
 /// Recorded data blocks and captures.
 #[cfg(feature = "recording")]
 pub use perfhive_recording::{
-    Capture, CaptureOptions, RecordedBlock, ReplaySource, language_of_titles, read_block,
-    read_titles,
+    Capture, CaptureOptions, Excerpt, RecordedBlock, RecordingOptions, RecordingWriter,
+    ReplaySource, TextForm, TextLogWriter, TimeBound, language_of_titles, read_block, read_titles,
 };
 
 /// Everything of the engine, for sources and providers of one's own: frames, pools, rosters,

@@ -158,10 +158,10 @@ impl SourceAddress {
         Self::of("registry://", host)
     }
 
-    /// `file:FOLDER`, a capture.
+    /// `file:PATH`, a recording: a capture's folder or a file.
     #[must_use]
-    pub fn capture(folder: &str) -> Self {
-        Self::of("file:", folder)
+    pub fn file(path: &str) -> Self {
+        Self::of("file:", path)
     }
 
     fn of(name: &str, target: &str) -> Self {

@@ -7,6 +7,10 @@
 //! | `replay.rs` | [`ReplaySource`]: blocks in memory, answered one sample after the other |
 //! | `files.rs` | bounded reading of data blocks and title lists |
 //! | `blg.rs` | perfmon's binary logs |
+//! | `text_log.rs` | perfmon's text logs: PDH-CSV and PDH-TSV |
+//! | `chain.rs` | several recordings, one after the other |
+//! | `excerpt.rs` | [`Excerpt`]: a part of a recording |
+//! | `phr.rs` | perfhive's own recordings: [`RecordingWriter`] |
 //! | `open.rs` | [`open`]: files or a capture folder become a [`ReplaySource`] |
 //! | `capture.rs` | [`Capture`]: writes a source's answers to a folder |
 //! | `manifest.rs` | `manifest.jsonl` of a capture, written and read |
@@ -16,11 +20,15 @@
 
 mod blg;
 mod capture;
+mod chain;
+mod excerpt;
 mod files;
 mod manifest;
 mod open;
+mod phr;
 mod pseudonyms;
 mod replay;
+mod text_log;
 
 /// Reads bytes as a binary log and replays it: what the fuzz target calls.
 #[cfg(fuzzing)]
@@ -30,6 +38,9 @@ pub fn fuzz_log(bytes: &[u8]) {
 }
 
 pub use capture::{Capture, CaptureOptions};
+pub use excerpt::{Excerpt, TimeBound};
 pub use files::{language_of_titles, read_block, read_titles};
 pub use open::{open, reader_of_processes};
+pub use phr::{RecordingOptions, RecordingWriter};
 pub use replay::{RecordedBlock, ReplaySource};
+pub use text_log::{TextForm, TextLogWriter};

@@ -1,10 +1,12 @@
 //! From files to a source: data blocks, perfmon's binary logs, or the folder of a capture.
 
-use crate::blg;
+use crate::chain::Chain;
 use crate::files::{error, language_of_titles, read_block, read_titles};
 use crate::manifest::{self, ListedFile, is_capture};
-use crate::replay::{RecordedBlock, ReplaySource};
-use perfhive_engine::{Frame, SourceError, SourceErrorKind, TitleDatabase};
+use crate::replay::{RecordedBlock, ReplaySource, Samples};
+use crate::text_log::{TextLog, is_text_log};
+use crate::{blg, phr};
+use perfhive_engine::{Fault, Frame, SourceError, SourceErrorKind, TitleDatabase};
 use perfhive_format::titles::TitleList;
 use perfhive_format::{LanguageId, TitleIndex};
 use std::io::ErrorKind;
@@ -29,25 +31,82 @@ pub fn open(
     {
         return open_capture(name, folder, titles);
     }
-    let mut samples: Vec<Vec<RecordedBlock>> = Vec::new();
-    let (mut lists, mut faults) = (Vec::new(), Vec::new());
+    if let [file] = blocks
+        && is_text_log(file)
+    {
+        let log = TextLog::open(file)?;
+        let (names, faults) = (log.titles().clone(), log.faults.clone());
+        let source = ReplaySource::of(name, Box::new(log)).with_faults(faults);
+        return Ok(with_titles(source, titles)?.with_titles(LanguageId::ENGLISH, &names));
+    }
+    let mut parts = Parts::default();
     for path in blocks {
-        let (shown, bytes) = whole_block(path)?;
-        if blg::is_log(&bytes) {
-            let log = blg::read(&shown, &bytes)?;
-            samples.extend(log.samples);
-            lists.push(log.titles);
-            faults.extend(log.faults);
+        if phr::is_recording(path) {
+            let reader = phr::Reader::open(path)?;
+            parts.faults.extend_from_slice(reader.damage());
+            parts.titles.extend(reader.titles());
+            parts.end_blocks(name)?;
+            parts.samples.push((path.display().to_string(), Box::new(reader)));
+        } else if is_text_log(path) {
+            // Its indexes are made up, so those of two logs mean different names.
+            let message = "is a text log, which is read alone; convert it and the others to .phr, \
+                           each, and name one";
+            return Err(error(path, SourceErrorKind::Mismatch, message));
         } else {
-            samples.push(vec![(shown, bytes).into()]);
+            parts.add(path)?;
         }
     }
-    let source = ReplaySource::of_samples(name, samples)?.with_faults(faults);
-    let mut source = with_titles(source, titles)?;
-    if let Some(names) = lists.iter().find(|list| !list.titles.is_empty()) {
-        source = source.with_titles(LanguageId::ENGLISH, names);
+    parts.end_blocks(name)?;
+    let source = match parts.samples.pop() {
+        Some((_, only)) if parts.samples.is_empty() => ReplaySource::of(name, only),
+        Some(last) => {
+            parts.samples.push(last);
+            ReplaySource::of(name, Box::new(Chain::new(parts.samples)?))
+        }
+        None => ReplaySource::of_samples(name, [])?,
+    };
+    let source = with_titles(source.with_faults(parts.faults), titles)?;
+    Ok(parts.titles.into_iter().fold(source, ReplaySource::with_database))
+}
+
+/// The files of a recording while they are opened.
+#[derive(Default)]
+struct Parts {
+    samples: Vec<(String, Box<dyn Samples>)>,
+    /// Data blocks and binary logs that follow one another, which are kept in memory.
+    blocks: Vec<Vec<RecordedBlock>>,
+    titles: Vec<Arc<TitleDatabase>>,
+    faults: Vec<Fault>,
+}
+
+impl Parts {
+    /// Adds a file that is read into memory.
+    fn add(&mut self, path: &Path) -> Result<(), SourceError> {
+        let (shown, bytes) = whole_block(path)?;
+        if !blg::is_log(&bytes) {
+            self.blocks.push(vec![(shown, bytes).into()]);
+            return Ok(());
+        }
+        let log = blg::read(&shown, &bytes)?;
+        self.blocks.extend(log.samples);
+        self.faults.extend(log.faults);
+        if !log.titles.titles.is_empty() {
+            let help = TitleList::default();
+            let database = TitleDatabase::new(LanguageId::ENGLISH, &log.titles, &help);
+            self.titles.push(Arc::new(database));
+        }
+        Ok(())
     }
-    Ok(source)
+
+    /// Makes one recording of the blocks so far.
+    fn end_blocks(&mut self, name: &str) -> Result<(), SourceError> {
+        let blocks = std::mem::take(&mut self.blocks);
+        if let Some(first) = blocks.first().and_then(|sample| sample.first()) {
+            let first = first.name.clone();
+            self.samples.push((first, ReplaySource::in_memory(name, blocks)?));
+        }
+        Ok(())
+    }
 }
 
 /// The reader that filled the Process object of a capture, in one line for people; `None` for

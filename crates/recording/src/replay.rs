@@ -2,11 +2,10 @@
 
 use perfhive_engine::{
     Ask, Catalogue, CatalogueObject, Fault, FaultKind, Frame, ObjectQuery, Recording, Snapshot,
-    Source, SourceError, SourceErrorKind, TitleDatabase,
+    Source, SourceError, SourceErrorKind, Span, TitleDatabase,
 };
 use perfhive_format::titles::TitleList;
-use perfhive_format::{DataBlock, LanguageId, PerfObject, TitleIndex, encode_utf16};
-use std::collections::hash_map::Entry;
+use perfhive_format::{DataBlock, FileTime, LanguageId, TitleIndex, encode_utf16};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -35,9 +34,7 @@ impl From<(String, Vec<u8>)> for RecordedBlock {
 /// Thread.
 pub struct ReplaySource {
     name: String,
-    /// The frames of each sample.
-    samples: Vec<Vec<Arc<Frame>>>,
-    next: usize,
+    samples: Box<dyn Samples>,
     titles: Vec<Arc<TitleDatabase>>,
     /// What the recording holds beside its samples and is not read; told with each sample.
     faults: Vec<Fault>,
@@ -45,7 +42,84 @@ pub struct ReplaySource {
     catalogue: Option<Arc<Catalogue>>,
     /// The error behind the last sample. It is made once, because a measurement that goes on
     /// gets it with every sample and must not allocate.
-    end: SourceError,
+    end: Option<SourceError>,
+}
+
+/// The samples of a recording in the order of time, wherever they are kept.
+pub(crate) trait Samples: Send {
+    /// The next sample; `None` behind the last one.
+    fn next(&mut self) -> Result<Option<Sample>, SourceError>;
+
+    /// Moves to the first sample of that time or later, or to the very first.
+    fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError>;
+
+    /// The time covered.
+    fn span(&mut self) -> Result<Span, SourceError>;
+
+    /// The machine's name, and all objects of all samples: an object of each, and one more where
+    /// its counters changed.
+    fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError>;
+}
+
+/// One sample.
+#[derive(Clone, Default)]
+pub(crate) struct Sample {
+    /// Its blocks, the machine's own first.
+    pub(crate) frames: Vec<Arc<Frame>>,
+    /// The faults of the collection, as recorded.
+    pub(crate) faults: Vec<Fault>,
+}
+
+/// Samples in memory.
+struct InMemory {
+    samples: Vec<Vec<Arc<Frame>>>,
+    next: usize,
+}
+
+impl InMemory {
+    /// The time of a sample.
+    fn time(sample: &[Arc<Frame>]) -> FileTime {
+        sample.first().map_or(FileTime::default(), |frame| frame.time())
+    }
+}
+
+impl Samples for InMemory {
+    fn next(&mut self) -> Result<Option<Sample>, SourceError> {
+        let found = self.samples.get(self.next).cloned();
+        self.next += usize::from(found.is_some());
+        Ok(found.map(|frames| Sample { frames, faults: Vec::new() }))
+    }
+
+    fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
+        let is_before = |sample: &Vec<_>| to.is_some_and(|to| Self::time(sample) < to);
+        self.next = self.samples.iter().take_while(|sample| is_before(sample)).count();
+        Ok(())
+    }
+
+    fn span(&mut self) -> Result<Span, SourceError> {
+        let time = |sample: Option<&Vec<_>>| sample.map_or(FileTime(0), |one| Self::time(one));
+        Ok(Span {
+            begin: time(self.samples.first()),
+            end: time(self.samples.last()),
+            samples: self.samples.len() as u64,
+        })
+    }
+
+    fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {
+        let first = self.samples.first().and_then(|sample| sample.first());
+        let machine = first.map(|frame| frame.machine().to_string()).unwrap_or_default();
+        let mut objects = Vec::new();
+        let mut seen: HashMap<TitleIndex, &[u8]> = HashMap::new();
+        for frame in self.samples.iter().flatten() {
+            for object in (0..frame.object_count()).filter_map(|place| frame.object(place)) {
+                let definitions = object.definition_bytes();
+                if seen.insert(object.name_index(), definitions) != Some(definitions) {
+                    objects.push(CatalogueObject::of(object));
+                }
+            }
+        }
+        Ok((machine, objects))
+    }
 }
 
 impl ReplaySource {
@@ -70,6 +144,14 @@ impl ReplaySource {
         name: &str,
         samples: impl IntoIterator<Item = Vec<RecordedBlock>>,
     ) -> Result<Self, SourceError> {
+        Ok(Self::of(name, Self::in_memory(name, samples)?))
+    }
+
+    /// Samples that are kept in memory.
+    pub(crate) fn in_memory(
+        name: &str,
+        samples: impl IntoIterator<Item = Vec<RecordedBlock>>,
+    ) -> Result<Box<dyn Samples>, SourceError> {
         let mut labels: Vec<Arc<str>> = Vec::new();
         let mut kept: Vec<Vec<Arc<Frame>>> = Vec::new();
         let mut first_name = String::new();
@@ -98,19 +180,31 @@ impl ReplaySource {
             let message = "no blocks were given";
             return Err(SourceError::new(SourceErrorKind::Malformed, name, message));
         }
-        let count = kept.len();
-        let samples = if count == 1 { "sample" } else { "samples" };
-        let message = format!("the recording has no more than {count} {samples}");
-        let end = SourceError::new(SourceErrorKind::EndOfData, name, message);
-        Ok(Self {
+        Ok(Box::new(InMemory { samples: kept, next: 0 }))
+    }
+
+    /// A source of samples that are kept elsewhere.
+    pub(crate) fn of(name: &str, samples: Box<dyn Samples>) -> Self {
+        Self {
             name: name.to_string(),
-            samples: kept,
-            next: 0,
+            samples,
             titles: Vec::new(),
             faults: Vec::new(),
             catalogue: None,
-            end,
-        })
+            end: None,
+        }
+    }
+
+    /// The error behind the last sample.
+    fn end(&mut self) -> Result<SourceError, SourceError> {
+        if let Some(end) = &self.end {
+            return Ok(end.clone());
+        }
+        let count = self.samples.span()?.samples;
+        let samples = if count == 1 { "sample" } else { "samples" };
+        let message = format!("the recording has no more than {count} {samples}");
+        let end = SourceError::new(SourceErrorKind::EndOfData, &self.name, message);
+        Ok(self.end.insert(end).clone())
     }
 
     /// Adds the names of one language; of several the first is preferred.
@@ -134,22 +228,13 @@ impl ReplaySource {
         self.faults.extend(faults);
         self
     }
-
-    /// Number of samples.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.samples.len()
-    }
-
-    /// Whether there are no samples; `false` for every source that could be made.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.samples.is_empty()
-    }
 }
 
 /// The origin of a label: a number that no live source has, or 0 without a label.
-fn origin_of(labels: &mut Vec<Arc<str>>, label: Option<String>) -> (u64, Option<Arc<str>>) {
+pub(crate) fn origin_of(
+    labels: &mut Vec<Arc<str>>,
+    label: Option<String>,
+) -> (u64, Option<Arc<str>>) {
     let Some(label) = label else { return (0, None) };
     let known = labels.iter().position(|known| **known == *label);
     let place = known.unwrap_or_else(|| {
@@ -220,9 +305,8 @@ fn select(frame: &Frame, wanted: &HashSet<TitleIndex>, generation: u64) -> Optio
 }
 
 /// Adds the counters of another sample's definition to a catalogue entry.
-fn merge(entry: &mut CatalogueObject, object: PerfObject<'_>) {
+fn merge(entry: &mut CatalogueObject, other: CatalogueObject) {
     let known: HashSet<TitleIndex> = entry.counters.iter().map(|counter| counter.name).collect();
-    let other = CatalogueObject::of(object);
     entry.counters.extend(other.counters.into_iter().filter(|c| !known.contains(&c.name)));
 }
 
@@ -233,13 +317,13 @@ impl Source for ReplaySource {
 
     fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
-        let Some(frames) = self.samples.get(self.next) else {
-            return Err(self.end.clone());
+        let Some(Sample { frames, faults }) = self.samples.next()? else {
+            return Err(self.end()?);
         };
-        self.next += 1;
+        faults.into_iter().for_each(|fault| out.push_fault(fault));
         self.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
         let ObjectQuery::Indexes(list) = &request.objects else {
-            frames.iter().for_each(|frame| out.push_frame(Arc::clone(frame), &self.name));
+            frames.into_iter().for_each(|frame| out.push_frame(frame, &self.name));
             return Ok(());
         };
         let wanted: HashSet<TitleIndex> = list.iter().copied().collect();
@@ -271,31 +355,19 @@ impl Source for ReplaySource {
         if let Some(catalogue) = &self.catalogue {
             return Ok(Arc::clone(catalogue));
         }
-        let first = self.samples.first().and_then(|sample| sample.first());
+        let (machine, objects) = self.samples.objects()?;
         let mut catalogue = Catalogue {
             generation: 1,
-            machine: first.map(|frame| frame.machine().to_string()).unwrap_or_default(),
+            machine,
             languages: self.titles.iter().map(|database| database.language()).collect(),
             objects: Vec::new(),
         };
-        let mut seen: HashMap<TitleIndex, (usize, &[u8])> = HashMap::new();
-        for frame in self.samples.iter().flatten() {
-            for object in (0..frame.object_count()).filter_map(|place| frame.object(place)) {
-                let definitions = object.definition_bytes();
-                match seen.entry(object.name_index()) {
-                    Entry::Vacant(entry) => {
-                        entry.insert((catalogue.objects.len(), definitions));
-                        catalogue.objects.push(CatalogueObject::of(object));
-                    }
-                    Entry::Occupied(mut entry) if entry.get().1 != definitions => {
-                        let (place, last) = entry.get_mut();
-                        *last = definitions;
-                        if let Some(listed) = catalogue.objects.get_mut(*place) {
-                            merge(listed, object);
-                        }
-                    }
-                    Entry::Occupied(_) => {}
-                }
+        let mut places: HashMap<TitleIndex, usize> = HashMap::new();
+        for object in objects {
+            let place = *places.entry(object.name).or_insert(catalogue.objects.len());
+            match catalogue.objects.get_mut(place) {
+                Some(listed) => merge(listed, object),
+                None => catalogue.objects.push(object),
             }
         }
         Ok(Arc::clone(self.catalogue.insert(Arc::new(catalogue))))
@@ -315,8 +387,11 @@ impl Source for ReplaySource {
 }
 
 impl Recording for ReplaySource {
-    fn rewind(&mut self) -> Result<(), SourceError> {
-        self.next = 0;
-        Ok(())
+    fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
+        self.samples.seek(to)
+    }
+
+    fn span(&mut self) -> Result<Span, SourceError> {
+        self.samples.span()
     }
 }

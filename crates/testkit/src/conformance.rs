@@ -5,7 +5,7 @@
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use perfhive_engine::{Ask, Cost, ObjectQuery, Snapshot, Source, SourceErrorKind};
-use perfhive_format::{CookOptions, CounterPlan, DataBlock, LanguageId, TitleIndex};
+use perfhive_format::{CookOptions, CounterPlan, DataBlock, FileTime, LanguageId, TitleIndex};
 use std::time::Instant;
 
 /// Runs every rule on sources made by `make`.
@@ -25,7 +25,7 @@ fn is_live(source: &mut dyn Source) -> bool {
 
 fn rewind(source: &mut dyn Source) {
     let recording = source.recording().expect("a recording");
-    recording.rewind().expect("a recording can be rewound");
+    recording.seek(None).expect("a recording can be rewound");
 }
 
 fn collect(source: &mut dyn Source, query: ObjectQuery) -> Snapshot {
@@ -186,7 +186,8 @@ fn time_goes_forward(source: &mut dyn Source) {
     }
 }
 
-/// A recording ends with `EndOfData` and begins again after a rewind.
+/// A recording ends with `EndOfData`, has as many samples as it says, and begins again where it
+/// is told to.
 fn ends_or_goes_on(source: &mut dyn Source) {
     if is_live(source) {
         return;
@@ -206,4 +207,15 @@ fn ends_or_goes_on(source: &mut dyn Source) {
     assert!(samples > 0, "an empty recording");
     rewind(source);
     collect(source, ObjectQuery::Global);
+    let recording = source.recording().expect("a recording");
+    let span = recording.span().expect("a span");
+    assert_eq!(span.samples, samples, "the span's number of samples");
+    recording.seek(Some(span.end)).expect("the last sample is found");
+    let last = collect(source, ObjectQuery::Global);
+    let time = last.frames().first().map(|frame| frame.time());
+    assert_eq!(time, Some(span.end), "the last sample's time");
+    let recording = source.recording().expect("a recording");
+    recording.seek(Some(FileTime(i64::MAX))).expect("a time behind the end is no error");
+    let result = source.collect(&Ask::new(ObjectQuery::Global), &mut snapshot);
+    assert!(result.is_err_and(|error| error.is_end_of_data()), "there is a sample behind the end");
 }

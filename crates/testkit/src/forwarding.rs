@@ -3,9 +3,9 @@
 
 use perfhive_engine::{
     Ask, Catalogue, InstanceWish, ObjectQuery, ProviderStatus, Recording, Snapshot, Source,
-    SourceError, TitleDatabase,
+    SourceError, Span, TitleDatabase,
 };
-use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_format::{FileTime, LanguageId, TitleIndex};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -57,9 +57,13 @@ impl Source for Noting {
 }
 
 impl Recording for Noting {
-    fn rewind(&mut self) -> Result<(), SourceError> {
-        self.note("rewind", &Ask::nothing());
+    fn seek(&mut self, _: Option<FileTime>) -> Result<(), SourceError> {
+        self.note("seek", &Ask::nothing());
         Ok(())
+    }
+    fn span(&mut self) -> Result<Span, SourceError> {
+        self.note("span", &Ask::nothing());
+        Ok(Span { begin: FileTime(1), end: FileTime(2), samples: 3 })
     }
 }
 
@@ -101,6 +105,8 @@ pub fn source(
     assert_eq!(wrapper.providers(&ask).expect("providers").len(), 1);
     got(("providers", ask.objects, until, Conditions::default()));
     let recording = wrapper.recording().expect("the wrapped source is a recording");
-    recording.rewind().expect("rewound");
-    got(("rewind", ObjectQuery::Indexes(Vec::new()), None, Conditions::default()));
+    assert_eq!(recording.span().expect("a span").samples, 3);
+    got(("span", ObjectQuery::Indexes(Vec::new()), None, Conditions::default()));
+    recording.seek(None).expect("rewound");
+    got(("seek", ObjectQuery::Indexes(Vec::new()), None, Conditions::default()));
 }

@@ -334,6 +334,32 @@ The folder gets every data block unchanged, the titles of each language, and
 manifest.jsonl, which lists them. Every sample is complete before the next
 one begins: after Ctrl-C, the folder holds all samples so far.";
 
+pub(super) const RECORD: &str = r"Examples:
+  perfhive record -o today.phr                  all objects, a sample a second
+  perfhive record -o today.phr -i 5 -d 1h Process Processor
+  perfhive record -o today.phr -s registry://BOX
+
+  perfhive watch -s file:today.phr              read the recording, on any system
+  perfhive get -s file:today.phr '\Memory\Available Bytes'
+
+The file has whole data blocks, so that every counter can be computed later, and
+the names of the recorded objects. It can be read while it is written. A program
+that is killed loses at most the sample that it is writing, and the next record
+with the same file goes on behind it.";
+
+pub(super) const CONVERT: &str = r"Examples:
+  perfhive convert log.blg -o log.csv           every counter, as relog writes it
+  perfhive convert log.blg -o log.csv -p '\Process(*)\Working Set'
+  perfhive convert day1.phr day2.phr -o both.phr
+  perfhive convert today.phr -o busy.csv --begin '2026-11-23 14:00' --end '2026-11-23 15:00'
+  perfhive convert today.phr -o small.phr --every 60";
+
+pub(super) const INFO: &str = r"Examples:
+  perfhive info today.phr
+  perfhive info log.blg --json
+
+A gap is a time without samples that is at least three times the usual one.";
+
 pub(super) const DUMP: &str = r"Examples:
   perfhive dump block.bin
   perfhive dump block.bin --titles 009.txt
@@ -378,7 +404,7 @@ mod tests {
         assert!(for_windows("  perfhive get '\\A\\% B'").ends_with("twice: %% Processor Time."));
         for text in [ABOUT, EXAMPLES, MANUAL, LIST, EXPLAIN, GET, WATCH, UNREGISTER, CHECK, ENUM]
             .into_iter()
-            .chain([WORKSET, PS, SENSORS, MEASURE, CAPTURE, DUMP])
+            .chain([WORKSET, PS, SENSORS, MEASURE, CAPTURE, RECORD, CONVERT, INFO, DUMP])
         {
             let text = for_windows(text);
             for word in ["perfhive get '", "perfhive list '", "sudo", "linux", "bash", ".so", "$("]

@@ -1,6 +1,6 @@
 //! Values of options.
 
-use perfhive::{LanguageId, SourceAddress};
+use perfhive::{FileTime, LanguageId, SourceAddress, SystemTime, TimeBound};
 use std::time::Duration;
 
 /// A source's address, checked and kept as it was written.
@@ -43,9 +43,60 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
+/// A point in time, or an interval from the beginning or end of a recording.
+pub(super) fn bound(text: &str) -> Result<TimeBound, String> {
+    let text = text.trim();
+    let steps = |text: &str| {
+        let nanos = interval(text)?.as_nanos() / 100;
+        i64::try_from(nanos).map_err(|_| "too long".to_string())
+    };
+    if let Some(text) = text.strip_prefix('+') {
+        return steps(text).map(TimeBound::AfterBegin);
+    }
+    if let Some(text) = text.strip_prefix('-') {
+        return steps(text).map(TimeBound::BeforeEnd);
+    }
+    let expected = "expected a time in UTC, such as 2026-11-23 14:05:00, or +10m, or -30s";
+    point(text).map(TimeBound::At).ok_or_else(|| expected.to_string())
+}
+
+/// `2026-11-23 14:05:00.5`, with T and Z or without, and without the smallest parts.
+fn point(text: &str) -> Option<FileTime> {
+    let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
+    let (date, time) = text.split_once([' ', 'T', 't']).unwrap_or((text, "0:0:0"));
+    let part = |text: Option<&str>| text.unwrap_or("0").parse::<u16>().ok();
+    let mut date = date.split('-');
+    let (year, month, day) = (part(date.next())?, part(date.next())?, part(date.next())?);
+    let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
+    let mut time = time.split(':');
+    let (hour, minute, second) = (part(time.next())?, part(time.next())?, part(time.next())?);
+    let milliseconds = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
+    let is_whole = date.next().is_none() && time.next().is_none();
+    let day_of_week = 0;
+    let time = SystemTime { year, month, day_of_week, day, hour, minute, second, milliseconds };
+    time.to_file_time().filter(|_| is_whole)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bounds_of_recordings_are_times_or_intervals() {
+        let at = |text| match bound(text) {
+            Ok(TimeBound::At(time)) => time.to_string(),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(at("2026-11-23 14:05:00"), "2026-11-23T14:05:00.000Z");
+        assert_eq!(at("2026-11-23T14:05:00.25Z"), "2026-11-23T14:05:00.250Z");
+        assert_eq!(at("2026-11-23 14:05"), "2026-11-23T14:05:00.000Z");
+        assert_eq!(at("2026-11-23"), "2026-11-23T00:00:00.000Z");
+        assert_eq!(bound("+1m"), Ok(TimeBound::AfterBegin(600_000_000)));
+        assert_eq!(bound("-500ms"), Ok(TimeBound::BeforeEnd(5_000_000)));
+        for bad in ["", "now", "2026-13-01", "2026-11-23 25:00", "14:05", "+", "-x", "2026-1-1-1"] {
+            assert!(bound(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn intervals_with_and_without_unit_are_read() {

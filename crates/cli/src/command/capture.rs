@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut session = Session::open(global)?;
-    let requests = requests(global, &mut session, args)?;
+    let requests = requests(global, &mut session, &args.objects)?;
     let is_live = session.source.is_live();
     let pause = args.interval.or_else(|| is_live.then_some(Duration::from_secs(1)));
     let queries: Vec<ObjectQuery> =
@@ -69,20 +69,24 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
 
 /// One request for each of the words Global and Costly, and one for the
 /// objects that are named.
-fn requests(global: &Global, session: &mut Session, args: &Args) -> Result<Vec<Ask>, Failure> {
+pub(super) fn requests(
+    global: &Global,
+    session: &mut Session,
+    objects: &[String],
+) -> Result<Vec<Ask>, Failure> {
     let mut names = Names::load(&mut session.source, session.language)?;
     let is_word = |text: &&String| {
         ["global", "costly"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
     };
     let mut queries: Vec<ObjectQuery> = Vec::new();
-    for word in args.objects.iter().filter(is_word) {
+    for word in objects.iter().filter(is_word) {
         let word = [word.trim().to_string()];
         let query = enumerate::query(global, session, &mut names, &word)?;
         if !queries.contains(&query) {
             queries.push(query);
         }
     }
-    let objects: Vec<String> = args.objects.iter().filter(|word| !is_word(word)).cloned().collect();
+    let objects: Vec<String> = objects.iter().filter(|word| !is_word(word)).cloned().collect();
     if !objects.is_empty() {
         queries.push(enumerate::query(global, session, &mut names, &objects)?);
     }
@@ -97,7 +101,7 @@ fn requests(global: &Global, session: &mut Session, args: &Args) -> Result<Vec<A
     Ok(queries.into_iter().map(request).collect())
 }
 
-fn collect(
+pub(super) fn collect(
     session: &mut Session,
     requests: &[Ask],
     answers: &mut [Snapshot],
@@ -109,7 +113,7 @@ fn collect(
 }
 
 /// Waits until a moment; returns the signal that came before it, if there was one.
-fn wait(signals: &Signals, until: Instant) -> Option<i32> {
+pub(super) fn wait(signals: &Signals, until: Instant) -> Option<i32> {
     loop {
         match signals.wait_until(until) {
             Event::Timeout => return None,
@@ -135,7 +139,7 @@ fn tell(
             text.push_str(if count == 1 { one } else { many });
         }
         push_grouped(&mut text, bytes);
-        let address = shell_path(&SourceAddress::capture(&folder).to_string());
+        let address = shell_path(&SourceAddress::file(&folder).to_string());
         text.push_str(&format!(" bytes in {}\nperfhive list -s {address}\n", Escaped(&folder)));
     } else {
         let mut records = output.records(["folder", "samples", "blocks", "bytes"], &mut text);

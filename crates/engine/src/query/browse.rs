@@ -12,7 +12,7 @@ use crate::error::SourceError;
 use crate::frame::Snapshot;
 use crate::label::InstanceLabel;
 use crate::path::{CounterPath, InstancePattern, NamePattern};
-use crate::source::{Recording, Source};
+use crate::source::Source;
 use perfhive_format::TitleIndex;
 use std::collections::HashMap;
 
@@ -205,7 +205,7 @@ fn peek(
 }
 
 fn rewind(source: &mut dyn Source) -> Result<(), SourceError> {
-    source.recording().map_or(Ok(()), Recording::rewind)
+    source.recording().map_or(Ok(()), |recording| recording.seek(None))
 }
 
 /// Moves a recording behind its first `count` samples. An empty request would be cheaper, but a

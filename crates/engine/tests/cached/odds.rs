@@ -427,7 +427,7 @@ fn rewinding_a_recording_drops_kept_data() {
     };
     assert_eq!((second_of(&mut cache), second_of(&mut cache)), (1, 2));
     assert_eq!(second_of(&mut cache.clone()), 2);
-    cache.recording().unwrap().rewind().unwrap();
+    cache.recording().unwrap().seek(None).unwrap();
     assert_eq!(second_of(&mut cache.clone()), 1);
     // The same sample, read again.
     assert_eq!((second_of(&mut cache), second_of(&mut cache)), (1, 2));

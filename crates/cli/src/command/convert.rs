@@ -1,0 +1,245 @@
+//! `perfhive convert`: a recording in another form.
+
+use crate::args::{Convert as Args, Global};
+use crate::failure::{Exit, Failure, Outcome, of_source};
+use crate::output::Output;
+use crate::paths::add_paths;
+use crate::session::Session;
+use crate::text::escape::Escaped;
+use perfhive::{
+    Ask, Query, Reading, RecordingOptions, RecordingWriter, Snapshot, Source as _, SystemTime,
+    TextForm, TextLogWriter, TitleIndex,
+};
+use perfhive_view::Field;
+use perfhive_view::number::push_grouped;
+use std::collections::HashMap;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+
+/// The forms that can be written, by the ending of the file's name.
+#[derive(Clone, Copy)]
+enum Form {
+    Text(TextForm),
+    Recording,
+}
+
+impl Form {
+    fn of(path: &Path) -> Result<Self, Failure> {
+        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+        match ending.to_str() {
+            Some("csv") => Ok(Self::Text(TextForm::Csv)),
+            Some("tsv") => Ok(Self::Text(TextForm::Tsv)),
+            Some("phr") => Ok(Self::Recording),
+            _ => Err(Failure::Usage(format!(
+                "{}: the name's ending says what to write: .csv or .tsv for a text log as Windows \
+                 writes it, .phr for a recording",
+                path.display()
+            ))),
+        }
+    }
+}
+
+pub(super) fn run(global: &Global, args: &Args) -> Outcome {
+    let form = Form::of(&args.output)?;
+    let mut global = global.clone();
+    let names: Vec<String> = args.inputs.iter().map(|file| file.display().to_string()).collect();
+    global.source = format!("file:{}", names.join(","));
+    let same = |file: &std::path::PathBuf| {
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        real(file).is_some_and(|file| real(&args.output) == Some(file))
+    };
+    if args.inputs.iter().any(same) {
+        let what = format!("{} is what is read; name another file", args.output.display());
+        return Err(Failure::Usage(what));
+    }
+    let (samples, bytes) = match form {
+        Form::Recording => to_recording(&global, args)?,
+        Form::Text(form) => to_text(&global, args, form)?,
+    };
+    tell(&global, args, samples, bytes)
+}
+
+/// A line about the work, on a terminal.
+struct Progress(bool);
+
+impl Progress {
+    fn of(global: &Global) -> Self {
+        Self(!global.quiet && std::io::stderr().is_terminal())
+    }
+
+    fn show(&self, what: &str, samples: u64) {
+        if self.0 && samples.is_multiple_of(100) {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{what} {samples} samples");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.0 {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+fn to_recording(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
+    if !args.paths.is_empty() {
+        let what = "a recording takes whole objects: leave --path out, or write a text log";
+        return Err(Failure::Usage(what.to_string()));
+    }
+    let mut session = Session::open(global)?;
+    let catalogue = session.source.catalogue(&Ask::everything())?;
+    let load = |language: &_| session.source.titles(*language, &Ask::nothing()).ok();
+    let titles: Vec<_> = catalogue.languages.iter().filter_map(load).collect();
+    refuse_existing(&args.output)?;
+    let options = RecordingOptions::new();
+    let mut writer = RecordingWriter::open(&args.output, session.source.name(), &options)?;
+    let mut snapshot = Snapshot::new();
+    let progress = Progress::of(global);
+    loop {
+        match session.source.collect(&Ask::everything(), &mut snapshot) {
+            Ok(()) => writer.add(&snapshot, &titles)?,
+            Err(error) if error.is_end_of_data() => break,
+            Err(error) => return Err(error.into()),
+        }
+        progress.show("wrote", writer.samples());
+    }
+    drop(progress);
+    session.faults.report();
+    let result = (writer.samples(), writer.bytes());
+    writer.finish()?;
+    Ok(result)
+}
+
+/// A recording that exists would be continued.
+fn refuse_existing(path: &Path) -> Result<(), Failure> {
+    match path.exists() {
+        true => Err(Failure::Usage(format!("{} exists; name another file", path.display()))),
+        false => Ok(()),
+    }
+}
+
+/// What identifies a column: machine, object, instance with its number, counter.
+type Key = (String, TitleIndex, Option<String>, TitleIndex);
+
+/// The columns of a text log, which its first line must name: in the order in which they
+/// appear.
+#[derive(Default)]
+struct Columns {
+    places: HashMap<Key, usize>,
+    paths: Vec<String>,
+}
+
+impl Columns {
+    fn key(reading: &Reading) -> Key {
+        let instance = reading.instance.as_ref().map(ToString::to_string);
+        (reading.machine.to_string(), reading.object, instance, reading.counter)
+    }
+
+    fn add(&mut self, query: &Query, reading: &Reading) {
+        let next = self.paths.len();
+        self.places.entry(Self::key(reading)).or_insert_with(|| {
+            self.paths.push(path(query, reading));
+            next
+        });
+    }
+}
+
+/// A path as PDH prints it, which has no escapes: brackets stand for parentheses in names.
+fn path(query: &Query, reading: &Reading) -> String {
+    let (object, counter) = query.names_of(reading);
+    let plain = |name: &str| name.replace('(', "[").replace(')', "]");
+    let instance = reading.instance.as_ref().map_or(String::new(), |label| {
+        let parent = label.parent.as_ref().map(|parent| format!("{}/", plain(parent)));
+        let order = (label.order > 0).then(|| format!("#{}", label.order));
+        let (parent, order) = (parent.unwrap_or_default(), order.unwrap_or_default());
+        format!("({parent}{}{order})", plain(&label.name).replace(['\\', '/'], "_"))
+    });
+    format!(r"\\{}\{object}{instance}\{counter}", reading.machine)
+}
+
+fn to_text(global: &Global, args: &Args, form: TextForm) -> Result<(u64, u64), Failure> {
+    // The first line names all columns, so the recording is read twice.
+    let mut columns = Columns::default();
+    let progress = Progress::of(global);
+    let mut samples = 0;
+    for_each_sample(global, args, true, |query, _| {
+        query.readings().iter().for_each(|reading| columns.add(query, reading));
+        samples += 1;
+        progress.show("looked at", samples);
+        Ok(())
+    })?;
+    if columns.paths.is_empty() {
+        let what = of_source(&global.source, "has no counters to write");
+        return Err(Failure::Usage(what));
+    }
+    let paths = columns.paths.iter().map(String::as_str);
+    let mut writer = TextLogWriter::create(&args.output, form, paths)?;
+    let mut row = vec![None; columns.paths.len()];
+    let mut written = 0;
+    for_each_sample(global, args, false, |query, time| {
+        row.fill(None);
+        for reading in query.readings() {
+            let place = columns.places.get(&Columns::key(reading));
+            if let Some(cell) = place.and_then(|place| row.get_mut(*place)) {
+                *cell = reading.value.as_ref().ok().map(|value| value.as_f64());
+            }
+        }
+        writer.add(time, row.iter().copied())?;
+        written += 1;
+        progress.show("wrote", written);
+        Ok(())
+    })?;
+    drop(progress);
+    Ok((written, writer.finish()?))
+}
+
+/// Reads the recording and hands out each sample with its time.
+fn for_each_sample(
+    global: &Global,
+    args: &Args,
+    warns: bool,
+    mut with: impl FnMut(&Query, SystemTime) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let session = Session::open(global)?;
+    let faults = session.faults.clone();
+    let mut query = session.query()?;
+    if args.paths.is_empty() {
+        for all in [r"\*(*)\*", r"\*\*"] {
+            // A recording may have no object of one of the two kinds.
+            let _ = query.add(all);
+        }
+    } else {
+        add_paths(&mut query, global, &args.paths)?;
+    }
+    loop {
+        match query.collect() {
+            Ok(()) => with(&query, faults.time().unwrap_or_default())?,
+            Err(error) if error.is_end_of_data() => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if warns {
+        faults.report();
+    }
+    Ok(())
+}
+
+fn tell(global: &Global, args: &Args, samples: u64, bytes: u64) -> Outcome {
+    let output = Output::new(global);
+    let file = args.output.display().to_string();
+    let mut text = String::new();
+    if output.is_table() {
+        push_grouped(&mut text, samples);
+        text.push_str(if samples == 1 { " sample, " } else { " samples, " });
+        push_grouped(&mut text, bytes);
+        text.push_str(&format!(" bytes in {}\n", Escaped(&file)));
+    } else {
+        let mut records = output.records(["file", "samples", "bytes"], &mut text);
+        let fields = [Field::Text(&file), Field::Unsigned(samples), Field::Unsigned(bytes)];
+        records.row(&mut text, fields);
+        records.end(&mut text);
+    }
+    output.write(&text)?;
+    Ok(Exit::Done)
+}

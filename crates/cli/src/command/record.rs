@@ -1,0 +1,158 @@
+//! `perfhive record`: samples in one file, a few bytes for each value that changed.
+
+use super::capture::{collect, requests, wait};
+use super::watch::following;
+use crate::args::{Global, Record as Args};
+use crate::failure::{Exit, Failure, Outcome, warn};
+use crate::output::Output;
+use crate::session::Session;
+use crate::signals::{Signals, end_by};
+use crate::text::escape::{Escaped, shell_path};
+use perfhive::{
+    Ask, RecordingOptions, RecordingWriter, Snapshot, Source as _, SourceAddress, TitleDatabase,
+};
+use perfhive_view::Field;
+use perfhive_view::number::push_grouped;
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long Ctrl-C waits for a sample under way.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+pub(super) fn run(global: &Global, args: &Args) -> Outcome {
+    let mut session = Session::open(global)?;
+    let requests = requests(global, &mut session, &args.objects)?;
+    let is_live = session.source.is_live();
+    let pause = args.interval.or_else(|| is_live.then_some(Duration::from_secs(1)));
+    let mut options = RecordingOptions::new();
+    options.sync = args.sync;
+    options.interval = pause;
+    options.system = global.source.parse().ok().and_then(|at: SourceAddress| at.system());
+    let mut writer = RecordingWriter::open(&args.output, session.source.name(), &options)?;
+    let signals = Signals::listen_with(PATIENCE);
+    let mut answers: Vec<Snapshot> = requests.iter().map(|_| Snapshot::new()).collect();
+    let mut sample = Snapshot::new();
+    let mut titles = Titles::default();
+    let progress = Progress::new(global);
+    let end = args.duration.and_then(|duration| Instant::now().checked_add(duration));
+    let mut next = Instant::now();
+    let signal = loop {
+        match collect(&mut session, &requests, &mut answers) {
+            Ok(()) => {
+                sample.clear();
+                answers.iter().for_each(|answer| sample.push_all_of(answer));
+                writer.add(&sample, titles.of(&mut session)?)?;
+                session.faults.report();
+            }
+            Err(error) if error.is_end_of_data() => break None,
+            // The next sample may be in time again; the recording has a gap.
+            Err(error) if is_live && error.is_transient() && writer.samples() > 0 => {
+                progress.clear();
+                warn(&error.to_string());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        progress.show(&writer);
+        if args.count.is_some_and(|count| writer.samples() >= count) {
+            break None;
+        }
+        let now = Instant::now();
+        next = pause.map_or(now, |pause| following(next, pause, now));
+        if end.is_some_and(|end| next >= end) {
+            break None;
+        }
+        let signal = wait(&signals, next);
+        if signal.is_some() {
+            break signal;
+        }
+    };
+    progress.clear();
+    tell(global, args, &writer)?;
+    writer.finish()?;
+    match signal {
+        Some(signal) => end_by(signal),
+        None => Ok(Exit::Done),
+    }
+}
+
+/// The source's names, loaded again where its catalogue changed.
+#[derive(Default)]
+struct Titles {
+    generation: Option<u64>,
+    databases: Vec<Arc<TitleDatabase>>,
+}
+
+impl Titles {
+    fn of(&mut self, session: &mut Session) -> Result<&[Arc<TitleDatabase>], Failure> {
+        let catalogue = session.source.catalogue(&Ask::nothing())?;
+        if self.generation != Some(catalogue.generation) {
+            // A language that is listed but cannot be read is left out, as captures do.
+            let load = |language: &_| session.source.titles(*language, &Ask::nothing()).ok();
+            self.databases = catalogue.languages.iter().filter_map(load).collect();
+            self.generation = Some(catalogue.generation);
+        }
+        Ok(&self.databases)
+    }
+}
+
+/// A line about the recording under way, on a terminal.
+struct Progress {
+    is_shown: bool,
+    begun: Instant,
+}
+
+impl Progress {
+    fn new(global: &Global) -> Self {
+        Self { is_shown: !global.quiet && std::io::stderr().is_terminal(), begun: Instant::now() }
+    }
+
+    fn show(&self, writer: &RecordingWriter) {
+        if !self.is_shown {
+            return;
+        }
+        let mut text = String::from("\r\x1b[K");
+        push_count(&mut text, writer.samples(), " sample, ", " samples, ");
+        push_grouped(&mut text, writer.bytes());
+        let seconds = self.begun.elapsed().as_secs_f64().max(1.0);
+        let rate = (writer.bytes() as f64 / seconds) as u64;
+        text.push_str(" bytes, ");
+        push_grouped(&mut text, rate);
+        text.push_str(" bytes/s; Ctrl-C ends");
+        // A terminal that is gone shows nothing.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+
+    fn clear(&self) {
+        if self.is_shown {
+            let _ = std::io::stderr().write_all(b"\r\x1b[K");
+        }
+    }
+}
+
+fn push_count(text: &mut String, count: u64, one: &str, many: &str) {
+    push_grouped(text, count);
+    text.push_str(if count == 1 { one } else { many });
+}
+
+fn tell(global: &Global, args: &Args, writer: &RecordingWriter) -> Result<(), Failure> {
+    let output = Output::new(global);
+    let file = args.output.display().to_string();
+    let mut text = String::new();
+    if output.is_table() {
+        push_count(&mut text, writer.samples(), " sample, ", " samples, ");
+        push_grouped(&mut text, writer.bytes());
+        let address = shell_path(&SourceAddress::file(&file).to_string());
+        text.push_str(&format!(" bytes in {}\nperfhive info {address}\n", Escaped(&file)));
+    } else {
+        let mut records = output.records(["file", "samples", "bytes"], &mut text);
+        let fields = [
+            Field::Text(&file),
+            Field::Unsigned(writer.samples()),
+            Field::Unsigned(writer.bytes()),
+        ];
+        records.row(&mut text, fields);
+        records.end(&mut text);
+    }
+    output.write(&text)
+}

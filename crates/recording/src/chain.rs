@@ -1,0 +1,86 @@
+//! Several recordings of one machine, one after the other.
+
+use crate::replay::{Sample, Samples};
+use perfhive_engine::{CatalogueObject, SourceError, SourceErrorKind, Span};
+use perfhive_format::FileTime;
+
+/// Recordings in the order of time.
+pub(crate) struct Chain {
+    /// At least one.
+    parts: Vec<(String, Box<dyn Samples>)>,
+    at: usize,
+}
+
+impl Chain {
+    /// Recordings with their names for messages.
+    ///
+    /// # Errors
+    /// [`SourceErrorKind::Mismatch`] where they are of different machines, and the errors of
+    /// reading them.
+    pub(crate) fn new(mut parts: Vec<(String, Box<dyn Samples>)>) -> Result<Self, SourceError> {
+        let mut first: Option<(String, String)> = None;
+        for (name, part) in &mut parts {
+            let (machine, _) = part.objects()?;
+            let (first_name, wanted) = first.get_or_insert((name.clone(), machine.clone()));
+            if *wanted != machine {
+                let message = format!(
+                    "comes from machine {machine:?}, but {first_name} from {wanted:?}: samples \
+                     must be of one machine"
+                );
+                return Err(SourceError::new(SourceErrorKind::Mismatch, name, message));
+            }
+        }
+        Ok(Self { parts, at: 0 })
+    }
+}
+
+impl Samples for Chain {
+    fn next(&mut self) -> Result<Option<Sample>, SourceError> {
+        while let Some((_, part)) = self.parts.get_mut(self.at) {
+            if let Some(sample) = part.next()? {
+                return Ok(Some(sample));
+            }
+            self.at += 1;
+            if let Some((_, next)) = self.parts.get_mut(self.at) {
+                next.seek(None)?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
+        let mut at = 0;
+        if let Some(to) = to {
+            for (_, part) in &mut self.parts {
+                if part.span()?.end >= to {
+                    break;
+                }
+                at += 1;
+            }
+        }
+        self.at = at;
+        self.parts.get_mut(at).map_or(Ok(()), |(_, part)| part.seek(to))
+    }
+
+    fn span(&mut self) -> Result<Span, SourceError> {
+        let mut all = Span { begin: FileTime(0), end: FileTime(0), samples: 0 };
+        for (_, part) in &mut self.parts {
+            let span = part.span()?;
+            if span.samples > 0 {
+                let begin = if all.samples == 0 { span.begin } else { all.begin };
+                all = Span { begin, end: span.end, samples: all.samples + span.samples };
+            }
+        }
+        Ok(all)
+    }
+
+    fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {
+        let (mut machine, mut all) = (String::new(), Vec::new());
+        for (_, part) in &mut self.parts {
+            let (name, objects) = part.objects()?;
+            machine = name;
+            all.extend(objects);
+        }
+        Ok((machine, all))
+    }
+}

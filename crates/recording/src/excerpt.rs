@@ -1,0 +1,164 @@
+//! A part of a recording as a recording.
+
+use perfhive_engine::{
+    Ask, Catalogue, ProviderStatus, Recording, Snapshot, Source, SourceError, SourceErrorKind,
+    Span, TitleDatabase,
+};
+use perfhive_format::{FileTime, LanguageId};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+/// One end of an excerpt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeBound {
+    /// A point in time.
+    At(FileTime),
+    /// So many steps of 100 ns behind the recording's beginning.
+    AfterBegin(i64),
+    /// So many steps of 100 ns before the recording's end.
+    BeforeEnd(i64),
+}
+
+impl TimeBound {
+    fn of(self, span: Span) -> FileTime {
+        match self {
+            Self::At(time) => time,
+            Self::AfterBegin(steps) => FileTime(span.begin.0.saturating_add(steps)),
+            Self::BeforeEnd(steps) => FileTime(span.end.0.saturating_sub(steps)),
+        }
+    }
+}
+
+/// A part of a recording: the samples from a beginning to an end, or every N-th of them.
+pub struct Excerpt {
+    source: Box<dyn Source>,
+    begin: Option<FileTime>,
+    end: Option<FileTime>,
+    every: NonZeroU64,
+    /// Samples that the excerpt answered with since its beginning.
+    taken: u64,
+    skipped: Snapshot,
+    span: Option<Span>,
+}
+
+impl Excerpt {
+    /// The samples of `source` from `begin` to `end`, both included, and of these every N-th.
+    ///
+    /// # Errors
+    /// [`SourceErrorKind::Mismatch`] where the source is not a recording, and the errors of
+    /// reading it.
+    pub fn new(
+        mut source: Box<dyn Source>,
+        begin: Option<TimeBound>,
+        end: Option<TimeBound>,
+        every: NonZeroU64,
+    ) -> Result<Self, SourceError> {
+        let is_relative = |bound: &TimeBound| !matches!(bound, TimeBound::At(_));
+        let name = source.name().to_string();
+        let Some(recording) = source.recording() else {
+            let message = "has no past to choose from: only recordings have";
+            return Err(SourceError::new(SourceErrorKind::Mismatch, &name, message));
+        };
+        // Finding the end of a text log takes reading it.
+        let span = match begin.iter().chain(&end).any(is_relative) {
+            true => recording.span()?,
+            false => Span { begin: FileTime(0), end: FileTime(0), samples: 0 },
+        };
+        let begin = begin.map(|bound| bound.of(span));
+        let end = end.map(|bound| bound.of(span));
+        recording.seek(begin)?;
+        let skipped = Snapshot::new();
+        Ok(Self { source, begin, end, every, taken: 0, skipped, span: None })
+    }
+
+    fn end_of_data(&self) -> SourceError {
+        let message = "the part of the recording that was chosen has no more samples";
+        SourceError::new(SourceErrorKind::EndOfData, self.source.name(), message)
+    }
+
+    /// Goes to a time, or to the excerpt's beginning.
+    fn go(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
+        self.taken = 0;
+        let to = to.max(self.begin);
+        self.source.recording().map_or(Ok(()), |recording| recording.seek(to))
+    }
+}
+
+impl Source for Excerpt {
+    fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        if self.taken > 0 {
+            for _ in 1..self.every.get() {
+                self.source.collect(ask, &mut self.skipped)?;
+            }
+        }
+        self.source.collect(ask, out)?;
+        let time = out.frames().first().map(|frame| frame.time());
+        if time.zip(self.end).is_some_and(|(time, end)| time > end) {
+            out.clear();
+            return Err(self.end_of_data());
+        }
+        self.taken += 1;
+        Ok(())
+    }
+
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.source.catalogue(ask)
+    }
+
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.source.titles(language, ask)
+    }
+
+    fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
+        self.source.providers(ask)
+    }
+
+    fn recording(&mut self) -> Option<&mut dyn Recording> {
+        Some(self)
+    }
+}
+
+impl Recording for Excerpt {
+    /// With a step, it begins anew at the sample that was found.
+    fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
+        self.go(to)
+    }
+
+    fn span(&mut self) -> Result<Span, SourceError> {
+        if let Some(span) = self.span {
+            return Ok(span);
+        }
+        let taken = self.taken;
+        let mut span = Span { begin: FileTime(0), end: FileTime(0), samples: 0 };
+        let mut out = Snapshot::new();
+        self.go(None)?;
+        let result = loop {
+            match self.collect(&Ask::everything(), &mut out) {
+                Ok(()) => {
+                    span.end = out.frames().first().map_or(span.end, |frame| frame.time());
+                    span.samples += 1;
+                    if span.samples == 1 {
+                        span.begin = span.end;
+                    }
+                }
+                Err(error) if error.is_end_of_data() => break Ok(span),
+                Err(error) => break Err(error),
+            }
+        };
+        self.go(None)?;
+        for _ in 0..taken {
+            self.collect(&Ask::everything(), &mut out)?;
+        }
+        self.span = result.as_ref().ok().copied();
+        result
+    }
+}

@@ -1,0 +1,133 @@
+//! perfhive's own recordings (`.phr`): complete data blocks, a few bytes for each value that
+//! changed.
+//!
+//! The manual's page `recordings.md` specifies the format byte by byte. In short: a file is a
+//! sequence of frames, each with a header of 32 bytes and checksums for header and payload, and is
+//! only ever appended to. A sample is cut into segments (the header of a block, the definition of an
+//! object, the head of an instance, its counters). A keyframe holds a sample by itself; each of the
+//! up to 59 samples behind it holds the differences to the one before, found by the identity of
+//! the instances. A damaged frame costs the samples up to the next keyframe, a torn end the last
+//! sample.
+//!
+//! | file | what |
+//! |---|---|
+//! | `segments.rs` | a data block cut into segments with keys |
+//! | `coding.rs` | segments of a sample as differences to the sample before, and back |
+//! | `varint.rs` | numbers of few bytes |
+//! | `contents.rs` | what the payloads of the other frames hold: head, definitions, titles, faults |
+//! | `writer.rs` | [`RecordingWriter`] |
+//! | `reader.rs` | the samples of a file |
+
+mod coding;
+mod contents;
+mod reader;
+mod segments;
+mod varint;
+mod writer;
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+pub(crate) use reader::Reader;
+pub use writer::{RecordingOptions, RecordingWriter};
+
+/// Bytes at the beginning of each frame, and so of a file. The last one is the format's version.
+pub(crate) const MAGIC: [u8; 4] = *b"PHR1";
+
+/// Bytes of the header of a frame.
+const HEADER: usize = 32;
+
+/// The most samples from one keyframe to the next, which bounds what a damaged byte can cost.
+const GROUP: u16 = 60;
+
+/// The most bytes of a payload, and of what it holds once it is decompressed.
+const MOST: usize = 128 << 20;
+
+/// Whether a file begins as a recording does. A file that cannot be read does not.
+pub(crate) fn is_recording(path: &Path) -> bool {
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    let mut first = [0; MAGIC.len()];
+    is_file
+        && File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
+        && first == MAGIC
+}
+
+/// The kinds of frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FrameKind {
+    /// Facts about the recording, at each beginning of a program's writing.
+    Head,
+    /// Definitions of objects that no frame before has, and their titles.
+    Definitions,
+    /// A sample by itself.
+    Key,
+    /// A sample as differences to the one before.
+    Delta,
+}
+
+impl FrameKind {
+    const ALL: [Self; 4] = [Self::Head, Self::Definitions, Self::Key, Self::Delta];
+
+    fn number(self) -> u8 {
+        match self {
+            Self::Head => 1,
+            Self::Definitions => 2,
+            Self::Key => 3,
+            Self::Delta => 4,
+        }
+    }
+
+    fn is_sample(self) -> bool {
+        matches!(self, Self::Key | Self::Delta)
+    }
+}
+
+/// The header of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FrameHeader {
+    kind: FrameKind,
+    /// Samples since the keyframe.
+    since_key: u16,
+    /// Bytes of the payload.
+    length: u32,
+    /// CRC-32 of the payload.
+    checksum: u32,
+    /// The time of the sample, or that of writing.
+    time: i64,
+    /// Bytes from the keyframe to this one; saturated.
+    back: u32,
+}
+
+impl FrameHeader {
+    fn to_bytes(self) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[4] = self.kind.number();
+        bytes[6..8].copy_from_slice(&self.since_key.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.length.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.checksum.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.time.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.back.to_le_bytes());
+        let sum = crc32fast::hash(&bytes[..28]);
+        bytes[28..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// The header in these bytes; `None` where they are damaged, or of another version.
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; HEADER] = bytes.first_chunk()?;
+        let u32_at = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+        let kind = FrameKind::ALL.into_iter().find(|kind| kind.number() == bytes[4])?;
+        let is_sound = bytes.starts_with(&MAGIC) && u32_at(28)? == crc32fast::hash(&bytes[..28]);
+        let length = u32_at(8)?;
+        (is_sound && length as usize <= MOST).then_some(Self {
+            kind,
+            since_key: u16::from_le_bytes([bytes[6], bytes[7]]),
+            length,
+            checksum: u32_at(12)?,
+            time: i64::from_le_bytes(*bytes.get(16..)?.first_chunk()?),
+            back: u32_at(24)?,
+        })
+    }
+}

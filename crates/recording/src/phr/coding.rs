@@ -1,0 +1,409 @@
+//! The bytes of a sample as differences to the sample before, and back.
+//!
+//! The decoder knows nothing of data blocks: a sample is a list of segments, and each segment
+//! is predicted by a segment of the sample before, by one further up in the same sample, or not
+//! at all. The page `recordings.md` of the manual has the layout.
+
+use super::MOST;
+use super::segments::Segment;
+use super::varint::{Input, fold, put, unfold};
+use std::collections::HashMap;
+
+/// Operations that make the list of segments.
+const END: u8 = 0;
+/// As many segments follow as the next ones of the sample before.
+const KEEP: u8 = 1;
+/// The next segment of the sample before is the one with this number.
+const JUMP: u8 = 2;
+/// Segments whose bytes stand behind the operations.
+const RAW: u8 = 3;
+/// Segments that are predicted by others of this sample.
+const ALIKE: u8 = 4;
+
+/// The most segments of a sample.
+pub(super) const MOST_SEGMENTS: usize = 1 << 20;
+
+/// What predicts a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Prediction {
+    /// The segment of the sample before with this number.
+    Before(usize),
+    /// The segment of this sample with this number.
+    Alike(usize),
+    /// Nothing.
+    Raw,
+}
+
+/// The bytes of a sample and its segments.
+#[derive(Clone, Default)]
+pub(super) struct Image {
+    pub(super) bytes: Vec<u8>,
+    pub(super) segments: Vec<Segment>,
+}
+
+impl Image {
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.segments.clear();
+    }
+
+    fn bytes_of(&self, segment: &Segment) -> &[u8] {
+        self.bytes.get(segment.start..segment.start + segment.length).unwrap_or_default()
+    }
+}
+
+/// A word of a segment; bytes behind its end are zero.
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let rest = bytes.get(4 * at..).unwrap_or_default();
+    match rest.first_chunk() {
+        Some(chunk) => u32::from_le_bytes(*chunk),
+        None => rest.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte)),
+    }
+}
+
+/// Words of a segment.
+fn words(segment: &Segment) -> usize {
+    segment.length.div_ceil(4)
+}
+
+/// Turns samples into differences.
+#[derive(Default)]
+pub(super) struct Encoder {
+    before: Image,
+    predictions: Vec<Prediction>,
+    /// Numbers of the segments that differ from their prediction.
+    changed: Vec<usize>,
+    /// The place of each key in the sample before, once an instance came or went.
+    places: HashMap<u64, usize>,
+}
+
+impl Encoder {
+    /// Appends a sample: by itself, or as differences to the one before. The sample becomes
+    /// the one before; `sample` has the other's buffers afterwards.
+    pub(super) fn encode(&mut self, sample: &mut Image, is_key: bool, out: &mut Vec<u8>) {
+        if is_key {
+            self.before.clear();
+        }
+        self.predict(&sample.segments);
+        self.put_operations(&sample.segments, out);
+        for (segment, prediction) in sample.segments.iter().zip(&self.predictions) {
+            if *prediction == Prediction::Raw {
+                out.extend_from_slice(sample.bytes_of(segment));
+            }
+        }
+        self.put_differences(sample, out);
+        std::mem::swap(&mut self.before, sample);
+    }
+
+    /// Finds the counterpart of each segment.
+    fn predict(&mut self, segments: &[Segment]) {
+        self.predictions.clear();
+        let before = &self.before.segments;
+        let is_same = |at: usize, segment: &Segment| {
+            before.get(at).is_some_and(|of| of.key == segment.key && of.length == segment.length)
+        };
+        let mut next = 0;
+        let mut is_listed = false;
+        let mut last: HashMap<(u64, usize), usize> = HashMap::new();
+        for (number, segment) in segments.iter().enumerate() {
+            if !is_same(next, segment) && !before.is_empty() {
+                if !is_listed {
+                    self.places.clear();
+                    self.places.extend(before.iter().enumerate().map(|(at, of)| (of.key, at)));
+                    is_listed = true;
+                }
+                next = self.places.get(&segment.key).copied().unwrap_or(next);
+            }
+            let prediction = if is_same(next, segment) {
+                next += 1;
+                Prediction::Before(next - 1)
+            } else {
+                let is_whole = segment.length % 4 == 0;
+                let alike = last.get(&(segment.class, segment.length)).filter(|_| is_whole);
+                alike.map_or(Prediction::Raw, |alike| Prediction::Alike(*alike))
+            };
+            if segment.class != 0 {
+                last.insert((segment.class, segment.length), number);
+            }
+            self.predictions.push(prediction);
+        }
+    }
+
+    fn put_operations(&self, segments: &[Segment], out: &mut Vec<u8>) {
+        let mut next = 0;
+        let mut at = 0;
+        while let Some(prediction) = self.predictions.get(at) {
+            let rest = self.predictions.get(at..).unwrap_or_default();
+            let (code, count) = match *prediction {
+                Prediction::Before(first) => {
+                    if first != next {
+                        out.push(JUMP);
+                        put(out, first as u64);
+                    }
+                    let run = (first..).zip(rest);
+                    let is_next = |(at, of): &(usize, &_)| **of == Prediction::Before(*at);
+                    let count = run.take_while(is_next).count();
+                    next = first + count;
+                    (KEEP, count)
+                }
+                Prediction::Alike(_) => {
+                    let is_alike = |of: &&_| matches!(of, Prediction::Alike(_));
+                    (ALIKE, rest.iter().take_while(is_alike).count())
+                }
+                Prediction::Raw => {
+                    (RAW, rest.iter().take_while(|of| **of == Prediction::Raw).count())
+                }
+            };
+            out.push(code);
+            put(out, count as u64);
+            for number in at..at + count {
+                match (self.predictions.get(number), segments.get(number)) {
+                    (Some(Prediction::Alike(alike)), Some(_)) => put(out, (number - alike) as u64),
+                    (Some(Prediction::Raw), Some(segment)) => put(out, segment.length as u64),
+                    _ => {}
+                }
+            }
+            at += count;
+        }
+        out.push(END);
+    }
+
+    fn put_differences(&mut self, sample: &Image, out: &mut Vec<u8>) {
+        self.changed.clear();
+        let pairs = sample.segments.iter().zip(&self.predictions).enumerate();
+        // Runs of segments that are as predicted, and of others, by turns.
+        let (mut is_changed, mut run) = (false, 0);
+        for (number, (segment, prediction)) in pairs {
+            let Some(predicted) = predicted(*prediction, &self.before, sample) else { continue };
+            let differs = predicted != sample.bytes_of(segment);
+            if differs {
+                self.changed.push(number);
+            }
+            if differs != is_changed {
+                put(out, run);
+                (is_changed, run) = (differs, 0);
+            }
+            run += 1;
+        }
+        put(out, run);
+        by_size(&mut self.changed, &sample.segments);
+        let mut zeros = 0;
+        for group in self.changed.chunk_by(|a, b| same_size(&sample.segments, *a, *b)) {
+            let pairs: Vec<(&[u8], &[u8])> = group
+                .iter()
+                .filter_map(|number| {
+                    let prediction = *self.predictions.get(*number)?;
+                    let segment = sample.segments.get(*number)?;
+                    Some((predicted(prediction, &self.before, sample)?, sample.bytes_of(segment)))
+                })
+                .collect();
+            let columns = pairs.first().map_or(0, |(_, bytes)| bytes.len().div_ceil(4));
+            for column in 0..columns {
+                for (predicted, bytes) in &pairs {
+                    let difference = word(bytes, column).wrapping_sub(word(predicted, column));
+                    if difference == 0 {
+                        zeros += 1;
+                        continue;
+                    }
+                    put_zeros(&mut zeros, out);
+                    put(out, u64::from(fold(difference)));
+                }
+            }
+        }
+        put_zeros(&mut zeros, out);
+    }
+}
+
+/// Writes a run of words that are as predicted.
+fn put_zeros(zeros: &mut u64, out: &mut Vec<u8>) {
+    if *zeros > 0 {
+        out.push(0);
+        put(out, *zeros - 1);
+        *zeros = 0;
+    }
+}
+
+/// The bytes that predict a segment; `None` where it stands in the payload.
+fn predicted<'a>(prediction: Prediction, before: &'a Image, sample: &'a Image) -> Option<&'a [u8]> {
+    match prediction {
+        Prediction::Before(number) => Some(before.bytes_of(before.segments.get(number)?)),
+        Prediction::Alike(number) => Some(sample.bytes_of(sample.segments.get(number)?)),
+        Prediction::Raw => None,
+    }
+}
+
+/// Sorts segments by their number of words, and those of one number by their order.
+fn by_size(changed: &mut [usize], segments: &[Segment]) {
+    changed.sort_by_key(|number| segments.get(*number).map(words));
+}
+
+fn same_size(segments: &[Segment], a: usize, b: usize) -> bool {
+    segments.get(a).map(words) == segments.get(b).map(words)
+}
+
+/// Turns differences into samples.
+#[derive(Default)]
+pub(super) struct Decoder {
+    before: Image,
+    sample: Image,
+    predictions: Vec<Prediction>,
+    changed: Vec<usize>,
+}
+
+impl Decoder {
+    /// The bytes of the next sample; `None` where the payload is damaged.
+    pub(super) fn decode(&mut self, input: Input<'_>, is_key: bool) -> Option<&[u8]> {
+        std::mem::swap(&mut self.before, &mut self.sample);
+        self.sample.clear();
+        if is_key {
+            self.before.clear();
+        }
+        let decoded = self.apply(input);
+        if decoded.is_none() {
+            self.sample.clear();
+        }
+        decoded.map(|()| self.sample.bytes.as_slice())
+    }
+
+    fn apply(&mut self, mut input: Input<'_>) -> Option<()> {
+        self.operations(&mut input)?;
+        // Predictions are copied first: what follows only changes words.
+        let mut length = 0_usize;
+        for segment in &mut self.sample.segments {
+            segment.start = length;
+            length = length.checked_add(segment.length).filter(|length| *length <= MOST)?;
+        }
+        self.sample.bytes.reserve_exact(length);
+        for (segment, prediction) in self.sample.segments.iter().zip(&self.predictions) {
+            match prediction {
+                Prediction::Raw => {
+                    self.sample.bytes.extend_from_slice(input.take(segment.length)?);
+                }
+                Prediction::Before(number) => {
+                    let of = self.before.segments.get(*number)?;
+                    self.sample.bytes.extend_from_slice(self.before.bytes_of(of));
+                }
+                // Its prediction may still change.
+                Prediction::Alike(_) => {
+                    let end = self.sample.bytes.len() + segment.length;
+                    self.sample.bytes.resize(end, 0);
+                }
+            }
+        }
+        self.differences(&mut input)?;
+        self.add_alike()?;
+        input.0.is_empty().then_some(())
+    }
+
+    /// Reads the list of segments with their predictions.
+    fn operations(&mut self, input: &mut Input<'_>) -> Option<()> {
+        self.predictions.clear();
+        let mut next = 0;
+        loop {
+            let code = input.byte()?;
+            if code == END {
+                return Some(());
+            }
+            if code == JUMP {
+                next = input.count(self.before.segments.len())?;
+                continue;
+            }
+            let room = MOST_SEGMENTS.checked_sub(self.sample.segments.len())?;
+            for _ in 0..input.count(room)? {
+                let number = self.sample.segments.len();
+                let (length, prediction) = match code {
+                    KEEP => {
+                        let length = self.before.segments.get(next)?.length;
+                        next += 1;
+                        (length, Prediction::Before(next - 1))
+                    }
+                    RAW => (input.count(MOST)?, Prediction::Raw),
+                    ALIKE => {
+                        let back = input.count(number)?;
+                        let alike = number.checked_sub(back).filter(|alike| *alike < number)?;
+                        let length = self.sample.segments.get(alike)?.length;
+                        // The difference to a word that is cut off may not fit into it.
+                        (Some(length).filter(|length| length % 4 == 0)?, Prediction::Alike(alike))
+                    }
+                    _ => return None,
+                };
+                self.sample.segments.push(Segment { start: 0, length, key: 0, class: 0 });
+                self.predictions.push(prediction);
+            }
+        }
+    }
+
+    /// Adds the differences to the words of the segments.
+    fn differences(&mut self, input: &mut Input<'_>) -> Option<()> {
+        self.changed.clear();
+        let count = self.predictions.iter().filter(|of| **of != Prediction::Raw).count();
+        let mut numbers = (self.predictions.iter().enumerate())
+            .filter(|(_, of)| **of != Prediction::Raw)
+            .map(|(number, _)| number);
+        let (mut left, mut is_changed) = (count, false);
+        loop {
+            let run = input.count(left)?;
+            let run_of = numbers.by_ref().take(run);
+            if is_changed {
+                self.changed.extend(run_of);
+            } else {
+                run_of.for_each(drop);
+            }
+            left -= run;
+            if left == 0 {
+                break;
+            }
+            is_changed = !is_changed;
+        }
+        by_size(&mut self.changed, &self.sample.segments);
+        let segments = &self.sample.segments;
+        let mut zeros = 0;
+        for group in self.changed.chunk_by(|a, b| same_size(segments, *a, *b)) {
+            let columns = group.first().and_then(|of| segments.get(*of)).map_or(0, words);
+            for column in 0..columns {
+                for number in group {
+                    if zeros > 0 {
+                        zeros -= 1;
+                        continue;
+                    }
+                    let folded = input.number()?;
+                    if folded == 0 {
+                        zeros = input.number()?;
+                        continue;
+                    }
+                    let segment = segments.get(*number)?;
+                    let bytes = self.sample.bytes.get_mut(segment.start..)?;
+                    let bytes = bytes.get_mut(..segment.length)?;
+                    add_to_word(bytes, column, unfold(u32::try_from(folded).ok()?))?;
+                }
+            }
+        }
+        (zeros == 0).then_some(())
+    }
+
+    /// Adds the words of the predictions to the segments that have theirs in the same sample:
+    /// in the order of the segments, since a prediction stands before what it predicts.
+    fn add_alike(&mut self) -> Option<()> {
+        for (segment, prediction) in self.sample.segments.iter().zip(&self.predictions) {
+            let Prediction::Alike(number) = prediction else { continue };
+            let of = self.sample.segments.get(*number)?;
+            let (front, back) = self.sample.bytes.split_at_mut_checked(segment.start)?;
+            let predicted = front.get(of.start..of.start + of.length)?;
+            let bytes = back.get_mut(..segment.length)?;
+            for at in 0..words(segment) {
+                add_to_word(bytes, at, word(predicted, at))?;
+            }
+        }
+        Some(())
+    }
+}
+
+/// Adds to a word; `None` where the sum does not fit into a word that is cut off.
+fn add_to_word(bytes: &mut [u8], at: usize, difference: u32) -> Option<()> {
+    let sum = word(bytes, at).wrapping_add(difference).to_le_bytes();
+    let rest = bytes.get_mut(4 * at..)?;
+    let length = rest.len().min(4);
+    let (inside, outside) = sum.split_at_checked(length)?;
+    rest.get_mut(..length)?.copy_from_slice(inside);
+    outside.iter().all(|byte| *byte == 0).then_some(())
+}

@@ -1,0 +1,182 @@
+//! What payloads hold besides the samples' bytes.
+
+use super::coding::Image;
+use super::segments::{Segment, cut};
+use super::varint::{Input, put, put_bytes};
+use perfhive_engine::{CatalogueObject, Fault, FaultKind, Snapshot, TitleDatabase};
+use perfhive_format::titles::{Title, TitleList};
+use perfhive_format::winperf::{
+    PERF_METADATA_MULTIPLE_INSTANCES, PERF_METADATA_NO_INSTANCES, PERF_OBJECT_TYPE,
+};
+use perfhive_format::{LanguageId, PerfObject, TitleIndex};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The most blocks of a sample.
+const MOST_BLOCKS: usize = 4096;
+
+/// The most faults of a sample that are recorded.
+const MOST_FAULTS: usize = 1000;
+
+/// The kinds of faults that a recording tells apart; others are recorded as the first.
+const FAULT_KINDS: [FaultKind; 10] = [
+    FaultKind::CollectFailed,
+    FaultKind::OpenFailed,
+    FaultKind::NotYet,
+    FaultKind::Panicked,
+    FaultKind::TestFailed,
+    FaultKind::Warning,
+    FaultKind::Quarantined,
+    FaultKind::Disabled,
+    FaultKind::Partial,
+    FaultKind::SourceFailed,
+];
+
+/// A block of a sample: its label and its length.
+pub(super) struct ListedBlock<'a> {
+    pub(super) label: Option<&'a str>,
+    pub(super) length: usize,
+}
+
+/// Cuts a snapshot into an image, and appends what a sample's payload begins with: its blocks
+/// and its faults.
+pub(super) fn put_sample(snapshot: &Snapshot, image: &mut Image, out: &mut Vec<u8>) {
+    image.clear();
+    put(out, snapshot.frames().len() as u64);
+    for (number, frame) in snapshot.frames().iter().enumerate() {
+        put_bytes(out, frame.label().as_bytes());
+        put(out, frame.as_bytes().len() as u64);
+        let (start, before) = (image.bytes.len(), image.segments.len());
+        cut(frame, number, start, &mut image.segments);
+        if image.segments.len() > super::coding::MOST_SEGMENTS / 2 {
+            image.segments.truncate(before);
+            let length = frame.as_bytes().len();
+            image.segments.push(Segment { start, length, key: number as u64, class: 0 });
+        }
+        image.bytes.extend_from_slice(frame.as_bytes());
+    }
+    // What damage a block has, its reader finds again.
+    let is_recorded = |fault: &&Fault| {
+        !matches!(fault.kind, FaultKind::DamagedObject(_) | FaultKind::DamagedName(_))
+    };
+    let faults: Vec<_> = snapshot.faults().iter().filter(is_recorded).take(MOST_FAULTS).collect();
+    put(out, faults.len() as u64);
+    for fault in faults {
+        let kind = FAULT_KINDS.iter().position(|kind| *kind == fault.kind).unwrap_or(0);
+        put(out, kind as u64);
+        put(out, fault.object.map_or(0, |object| u64::from(object.0) + 1));
+        put_bytes(out, fault.provider.as_bytes());
+        // An empty text is none.
+        put_bytes(out, fault.instance.as_deref().unwrap_or_default().as_bytes());
+        put_bytes(out, fault.message.as_bytes());
+    }
+}
+
+/// Reads the beginning of a sample's payload.
+pub(super) fn sample_head<'a>(input: &mut Input<'a>) -> Option<(Vec<ListedBlock<'a>>, Vec<Fault>)> {
+    let mut blocks = Vec::new();
+    for _ in 0..input.count(MOST_BLOCKS)? {
+        let label = Some(input.text()?).filter(|label| !label.is_empty());
+        blocks.push(ListedBlock { label, length: input.count(super::MOST)? });
+    }
+    let mut faults = Vec::new();
+    for _ in 0..input.count(MOST_FAULTS)? {
+        let kind = FAULT_KINDS.get(input.count(usize::MAX)?).unwrap_or(&FAULT_KINDS[0]);
+        let object = input.number()?.checked_sub(1);
+        let (provider, instance) = (input.text()?, input.text()?);
+        let mut fault = Fault::new(*kind, provider, input.text()?);
+        fault.object = object.and_then(|object| Some(TitleIndex(object.try_into().ok()?)));
+        fault.instance = Some(instance).filter(|text| !text.is_empty()).map(Arc::from);
+        faults.push(fault);
+    }
+    Some((blocks, faults))
+}
+
+/// The definition of an object as an object of its own, without instances.
+pub(super) fn definition(object: PerfObject<'_>) -> Option<Vec<u8>> {
+    let mut header: PERF_OBJECT_TYPE = object.header();
+    let mut bytes = object.as_bytes().get(..header.DefinitionLength as usize)?.to_vec();
+    header.TotalByteLength = header.DefinitionLength;
+    // What differs from sample to sample is no part of the definition.
+    header.PerfTime = 0;
+    header.NumInstances = match object.has_instances() {
+        true => PERF_METADATA_MULTIPLE_INSTANCES,
+        false => PERF_METADATA_NO_INSTANCES,
+    };
+    header.write(&mut bytes)?;
+    Some(bytes)
+}
+
+/// Appends definitions, and the titles of each language that they refer to.
+pub(super) fn put_definitions(
+    definitions: &[Vec<u8>],
+    titles: &[Arc<TitleDatabase>],
+    out: &mut Vec<u8>,
+) {
+    let mut indexes = BTreeSet::new();
+    put(out, definitions.len() as u64);
+    for definition in definitions {
+        put_bytes(out, definition);
+        if let Ok(object) = PerfObject::parse(definition) {
+            indexes.extend([object.name_index(), object.help_index()]);
+            indexes.extend(object.counters().flat_map(|of| [of.name_index(), of.help_index()]));
+        }
+    }
+    put(out, titles.len() as u64);
+    for database in titles {
+        put(out, u64::from(database.language().0));
+        for lookup in [TitleDatabase::name, TitleDatabase::help] {
+            let text = |index: &TitleIndex| Some((*index, lookup(database, *index)?));
+            let found: Vec<_> = indexes.iter().filter_map(text).collect();
+            put(out, found.len() as u64);
+            for (index, text) in found {
+                put(out, u64::from(index.0));
+                put_bytes(out, text.as_bytes());
+            }
+        }
+    }
+}
+
+/// What all frames with definitions hold together.
+#[derive(Default)]
+pub(super) struct Definitions {
+    pub(super) objects: Vec<CatalogueObject>,
+    /// Names and help texts by language, in the order of the recorded source.
+    pub(super) titles: Vec<(LanguageId, TitleList, TitleList)>,
+}
+
+impl Definitions {
+    /// Adds those of a frame; `None` where the payload is damaged.
+    pub(super) fn add(&mut self, mut input: Input<'_>) -> Option<()> {
+        for _ in 0..input.count(input.0.len())? {
+            let object = PerfObject::parse(input.bytes()?).ok()?;
+            self.objects.push(CatalogueObject::of(object));
+        }
+        for _ in 0..input.count(u16::MAX.into())? {
+            let language = LanguageId(u16::try_from(input.number()?).ok()?);
+            let (names, help) = (list(&mut input)?, list(&mut input)?);
+            match self.titles.iter_mut().find(|(of, ..)| *of == language) {
+                Some((_, known, known_help)) => {
+                    known.titles.extend(names.titles);
+                    known_help.titles.extend(help.titles);
+                }
+                None => self.titles.push((language, names, help)),
+            }
+        }
+        Some(())
+    }
+
+    pub(super) fn databases(&self) -> Vec<Arc<TitleDatabase>> {
+        let database = |(language, names, help): &_| TitleDatabase::new(*language, names, help);
+        self.titles.iter().map(|of| Arc::new(database(of))).collect()
+    }
+}
+
+fn list(input: &mut Input<'_>) -> Option<TitleList> {
+    let mut list = TitleList::default();
+    for _ in 0..input.count(input.0.len())? {
+        let index = TitleIndex(u32::try_from(input.number()?).ok()?);
+        list.titles.push(Title { index, text: input.text()?.to_string() });
+    }
+    Some(list)
+}

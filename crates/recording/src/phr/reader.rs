@@ -1,0 +1,397 @@
+//! Reading a recording.
+
+use super::coding::Decoder;
+use super::contents::{Definitions, sample_head};
+use super::varint::Input;
+use super::{FrameHeader, FrameKind, HEADER, MAGIC, MOST};
+use crate::files::error;
+use crate::replay::{Sample, Samples, origin_of};
+use perfhive_engine::{
+    CatalogueObject, Fault, FaultKind, Frame, SourceError, SourceErrorKind, Span, TitleDatabase,
+};
+use perfhive_format::FileTime;
+use serde_json::Value;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use zstd::stream::raw::{self, DParameter, InBuffer, Operation as _, OutBuffer};
+
+/// The largest window of a compressed stream, as a power of two. The writer uses 21.
+const WINDOW: u32 = 23;
+
+/// The most faults about damage that are kept.
+const MOST_DAMAGE: usize = 64;
+
+/// The frames of a file.
+struct Frames {
+    path: PathBuf,
+    input: BufReader<File>,
+    /// The position in the file.
+    at: u64,
+    length: u64,
+    payload: Vec<u8>,
+}
+
+impl Frames {
+    fn failed(&self, cause: std::io::Error) -> SourceError {
+        error(&self.path, SourceErrorKind::Unavailable, cause)
+    }
+
+    fn go(&mut self, to: u64) -> Result<(), SourceError> {
+        let by = to as i64 - self.at as i64;
+        self.input.seek_relative(by).map_err(|cause| self.failed(cause))?;
+        self.at = to;
+        Ok(())
+    }
+
+    /// Reads as many bytes as the file still has.
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, SourceError> {
+        let mut done = 0;
+        while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            match self.input.read(rest) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(cause) if cause.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(cause) => return Err(self.failed(cause)),
+            }
+        }
+        self.at += done as u64;
+        Ok(done)
+    }
+
+    /// The header of the frame at a position, which the payload follows; `None` where there is no
+    /// complete frame.
+    fn header(&mut self, at: u64) -> Result<Option<FrameHeader>, SourceError> {
+        self.go(at)?;
+        let mut bytes = [0; HEADER];
+        let read = self.read(&mut bytes)?;
+        let header = FrameHeader::from_bytes(bytes.get(..read).unwrap_or_default());
+        Ok(header.filter(|of| at + HEADER as u64 + u64::from(of.length) <= self.length))
+    }
+
+    /// Reads the payload behind a header; `false` where it is damaged.
+    fn payload(&mut self, header: &FrameHeader) -> Result<bool, SourceError> {
+        let mut payload = std::mem::take(&mut self.payload);
+        payload.clear();
+        // The length is that of the header, which lies inside the file.
+        payload.resize(header.length as usize, 0);
+        let read = self.read(&mut payload)?;
+        let is_sound = read == payload.len() && crc32fast::hash(&payload) == header.checksum;
+        self.payload = payload;
+        Ok(is_sound)
+    }
+
+    /// The first sound header behind a position.
+    fn next_sound(&mut self, behind: u64) -> Result<Option<u64>, SourceError> {
+        const CHUNK: usize = 1 << 16;
+        let mut chunk = vec![0; CHUNK];
+        let mut at = behind + 1;
+        while at + (HEADER as u64) < self.length {
+            self.go(at)?;
+            let read = self.read(&mut chunk)?;
+            let found = chunk.get(..read).unwrap_or_default();
+            for (place, _) in found.windows(4).enumerate().filter(|(_, four)| *four == MAGIC) {
+                let start = at + place as u64;
+                if self.header(start)?.is_some() {
+                    return Ok(Some(start));
+                }
+            }
+            at += (CHUNK - MAGIC.len() + 1) as u64;
+        }
+        Ok(None)
+    }
+}
+
+/// A keyframe.
+#[derive(Clone, Copy, Debug)]
+struct Key {
+    offset: u64,
+    time: FileTime,
+}
+
+/// The samples of a recording.
+pub(crate) struct Reader {
+    frames: Frames,
+    keys: Vec<Key>,
+    samples: u64,
+    /// The time of the last sample.
+    last: FileTime,
+    /// Where the sound frames end.
+    end: u64,
+    definitions: Definitions,
+    machine: Option<String>,
+    /// What is damaged, as found when the file was opened.
+    damage: Vec<Fault>,
+    /// Where the next frame begins.
+    next: u64,
+    /// How many samples were read, for their generations.
+    generation: u64,
+    decoder: Decoder,
+    stream: raw::Decoder<'static>,
+    plain: Vec<u8>,
+    /// A sample that was read while a time was looked for.
+    found: Option<Sample>,
+    labels: Vec<Arc<str>>,
+}
+
+impl Reader {
+    /// Opens a recording and looks at the header of each frame.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or holds no frame of a recording.
+    pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
+        let failed = |cause| error(path, SourceErrorKind::Unavailable, cause);
+        let file = File::open(path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        let input = BufReader::with_capacity(1 << 16, file);
+        let frames = Frames { path: path.to_path_buf(), input, at: 0, length, payload: Vec::new() };
+        let mut reader = Self {
+            frames,
+            keys: Vec::new(),
+            samples: 0,
+            last: FileTime(0),
+            end: 0,
+            definitions: Definitions::default(),
+            machine: None,
+            damage: Vec::new(),
+            next: 0,
+            generation: 0,
+            decoder: Decoder::default(),
+            stream: decompressor().map_err(failed)?,
+            plain: Vec::new(),
+            found: None,
+            labels: Vec::new(),
+        };
+        reader.scan()?;
+        if reader.end == 0 {
+            let message = "is a recording of another version, or damaged from its beginning";
+            return Err(error(path, SourceErrorKind::Malformed, message));
+        }
+        Ok(reader)
+    }
+
+    /// Goes from header to header.
+    fn scan(&mut self) -> Result<(), SourceError> {
+        let mut at = 0;
+        while at < self.frames.length {
+            let Some(header) = self.frames.header(at)? else {
+                let Some(next) = self.frames.next_sound(at)? else {
+                    let bytes = self.frames.length - at;
+                    self.warn(at, format_args!("the last {bytes} bytes are not a complete sample"));
+                    break;
+                };
+                self.warn(at, format_args!("{} bytes are damaged", next - at));
+                at = next;
+                continue;
+            };
+            match header.kind {
+                FrameKind::Head | FrameKind::Definitions => self.read_facts(at, &header)?,
+                FrameKind::Key => {
+                    self.keys.push(Key { offset: at, time: FileTime(header.time) });
+                }
+                FrameKind::Delta => {}
+            }
+            if header.kind.is_sample() {
+                self.samples += 1;
+                self.last = FileTime(header.time);
+            }
+            at += HEADER as u64 + u64::from(header.length);
+            self.end = at;
+        }
+        Ok(())
+    }
+
+    /// Reads a frame that is no sample.
+    fn read_facts(&mut self, at: u64, header: &FrameHeader) -> Result<(), SourceError> {
+        let mut stream = decompressor().map_err(|cause| self.frames.failed(cause))?;
+        let mut plain = Vec::new();
+        let is_sound = self.frames.payload(header)?
+            && decompress(&mut stream, &self.frames.payload, &mut plain).is_some();
+        let is_read = is_sound
+            && match header.kind {
+                FrameKind::Head => self.read_head(&plain).is_some(),
+                _ => self.definitions.add(Input(&plain)).is_some(),
+            };
+        if !is_read {
+            self.warn(at, "facts about the recording are damaged; names may be missing");
+        }
+        Ok(())
+    }
+
+    fn read_head(&mut self, plain: &[u8]) -> Option<()> {
+        let head: Value = serde_json::from_slice(plain).ok()?;
+        let machine = head.get("machine")?.as_str()?;
+        self.machine.get_or_insert_with(|| machine.to_string());
+        Some(())
+    }
+
+    /// Notes damage that was found when the file was opened.
+    fn warn(&mut self, at: u64, what: impl std::fmt::Display) {
+        if self.damage.len() < MOST_DAMAGE {
+            self.damage.push(damage(&self.frames.path, at, what));
+        }
+    }
+
+    /// The machine that the recording is of.
+    pub(crate) fn machine(&self) -> Option<&str> {
+        self.machine.as_deref()
+    }
+
+    /// The titles of each language.
+    pub(crate) fn titles(&self) -> Vec<Arc<TitleDatabase>> {
+        self.definitions.databases()
+    }
+
+    /// What was found to be damaged when the file was opened.
+    pub(crate) fn damage(&self) -> &[Fault] {
+        &self.damage
+    }
+
+    /// The end of the last frame whose payload is sound, of those since the last keyframe.
+    pub(crate) fn end_of_sound_frames(&mut self) -> Result<u64, SourceError> {
+        let mut at = self.keys.last().map_or(0, |key| key.offset);
+        let mut end = at;
+        while let Some(header) = self.frames.header(at)? {
+            at += HEADER as u64 + u64::from(header.length);
+            if self.frames.payload(&header)? {
+                end = at;
+            }
+        }
+        Ok(end)
+    }
+
+    /// Reads the sample whose frame is next; `None` behind the last frame. Damaged samples are
+    /// left out, with a fault.
+    fn read_next(&mut self) -> Result<Option<Sample>, SourceError> {
+        let mut faults = Vec::new();
+        while self.next < self.end {
+            let at = self.next;
+            let Some(header) = self.frames.header(at)? else {
+                // Told when the file was opened; a file that shrinks meanwhile ends here.
+                match self.keys.iter().find(|key| key.offset > at) {
+                    Some(key) => self.next = key.offset,
+                    None => break,
+                }
+                continue;
+            };
+            self.next = at + HEADER as u64 + u64::from(header.length);
+            if !header.kind.is_sample() {
+                continue;
+            }
+            match self.decode(&header)? {
+                Some(mut sample) => {
+                    sample.faults.extend(faults);
+                    return Ok(Some(sample));
+                }
+                None => {
+                    let key = self.keys.iter().find(|key| key.offset > at);
+                    self.next = key.map_or(self.end, |key| key.offset);
+                    let what = "a sample is damaged; those up to the next keyframe are left out";
+                    faults.push(damage(&self.frames.path, at, what));
+                }
+            }
+        }
+        match faults.pop() {
+            // Nothing follows that could carry the fault.
+            Some(fault) => Ok(Some(Sample { frames: Vec::new(), faults: vec![fault] })),
+            None => Ok(None),
+        }
+    }
+
+    /// The sample of a frame whose header was read; `None` where it is damaged.
+    fn decode(&mut self, header: &FrameHeader) -> Result<Option<Sample>, SourceError> {
+        if !self.frames.payload(header)? {
+            return Ok(None);
+        }
+        let is_key = header.kind == FrameKind::Key;
+        if is_key {
+            self.stream.reinit().map_err(|cause| self.frames.failed(cause))?;
+        }
+        let Some(()) = decompress(&mut self.stream, &self.frames.payload, &mut self.plain) else {
+            return Ok(None);
+        };
+        let mut input = Input(&self.plain);
+        let Some((blocks, faults)) = sample_head(&mut input) else { return Ok(None) };
+        let Some(mut bytes) = self.decoder.decode(input, is_key) else { return Ok(None) };
+        self.generation += 1;
+        let mut frames = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            let Some((own, rest)) = bytes.split_at_checked(block.length) else { return Ok(None) };
+            bytes = rest;
+            let Ok(frame) = Frame::new(own.to_vec(), self.generation) else { return Ok(None) };
+            let (origin, label) = origin_of(&mut self.labels, block.label.map(str::to_string));
+            frames.push(Arc::new(frame.recorded_by(origin, label)));
+        }
+        Ok(Some(Sample { frames, faults }))
+    }
+}
+
+impl Samples for Reader {
+    fn next(&mut self) -> Result<Option<Sample>, SourceError> {
+        match self.found.take() {
+            Some(sample) => Ok(Some(sample)),
+            None => self.read_next(),
+        }
+    }
+
+    fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
+        self.found = None;
+        let to = to.unwrap_or(FileTime(i64::MIN));
+        // The clock may have been set back: the order is that of the file.
+        let later = self.keys.iter().position(|key| key.time >= to).unwrap_or(self.keys.len());
+        self.next = self.keys.get(later.saturating_sub(1)).map_or(self.end, |key| key.offset);
+        while let Some(sample) = self.read_next()? {
+            let time = sample.frames.first().map(|frame| frame.time());
+            if time.is_some_and(|time| time >= to) {
+                self.found = Some(sample);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn span(&mut self) -> Result<Span, SourceError> {
+        let begin = self.keys.first().map_or(FileTime(0), |key| key.time);
+        Ok(Span { begin, end: self.last, samples: self.samples })
+    }
+
+    fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {
+        let machine = self.machine.clone().unwrap_or_default();
+        Ok((machine, self.definitions.objects.clone()))
+    }
+}
+
+fn damage(path: &Path, at: u64, what: impl std::fmt::Display) -> Fault {
+    let message = format!("offset 0x{at:x}: {what}");
+    Fault::new(FaultKind::Warning, &path.display().to_string(), message)
+}
+
+fn decompressor() -> std::io::Result<raw::Decoder<'static>> {
+    let mut decoder = raw::Decoder::new()?;
+    decoder.set_parameter(DParameter::WindowLogMax(WINDOW))?;
+    Ok(decoder)
+}
+
+/// Decompresses a payload; `None` where it is damaged or too large.
+fn decompress(stream: &mut raw::Decoder<'_>, payload: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    out.clear();
+    let mut input = InBuffer::around(payload);
+    let mut chunk = [0; 1 << 14];
+    loop {
+        let before = input.pos();
+        let mut output = OutBuffer::around(&mut chunk[..]);
+        stream.run(&mut input, &mut output).ok()?;
+        let made = output.as_slice();
+        out.extend_from_slice(made);
+        if out.len() > MOST {
+            return None;
+        }
+        if made.len() < 1 << 14 {
+            let is_read = input.pos() == payload.len();
+            if is_read || input.pos() == before {
+                return is_read.then_some(());
+            }
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Writing a recording.
+
+use super::coding::{Encoder, Image};
+use super::contents::{definition, put_definitions, put_sample};
+use super::reader::Reader;
+use super::{FrameHeader, FrameKind, GROUP, HEADER, MOST};
+use crate::files::{error, write_error};
+use perfhive_engine::{Snapshot, SourceError, SourceErrorKind, TitleDatabase};
+use perfhive_format::{FileTime, TitleIndex};
+use serde_json::json;
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use zstd::stream::raw::{self, InBuffer, Operation as _, OutBuffer};
+
+/// The level of compression: a higher one takes several times as long for some per cent less.
+const LEVEL: i32 = 3;
+
+/// Options of a recording.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RecordingOptions {
+    /// After how long at most written samples are on the disk (`fdatasync`): what a power
+    /// failure can cost. 10 seconds by default; zero means after each sample.
+    pub sync: Duration,
+    /// The operating system that the source runs on, with version and architecture.
+    pub system: Option<String>,
+    /// How far samples are apart.
+    pub interval: Option<Duration>,
+}
+
+impl Default for RecordingOptions {
+    fn default() -> Self {
+        Self { sync: Duration::from_secs(10), system: None, interval: None }
+    }
+}
+
+impl RecordingOptions {
+    /// The default options.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+/// A file that samples are appended to. Each sample is one write, so that a killed program
+/// costs at most the sample that it is writing; a reader can read the file meanwhile.
+pub struct RecordingWriter {
+    path: PathBuf,
+    file: File,
+    /// Where the next frame begins.
+    offset: u64,
+    /// Where the last keyframe begins.
+    key: u64,
+    since_key: u16,
+    machine: Option<String>,
+    options: RecordingOptions,
+    source: String,
+    encoder: Encoder,
+    image: Image,
+    compressor: raw::Encoder<'static>,
+    /// What a payload holds, and the frame made of it.
+    payload: Vec<u8>,
+    frame: Vec<u8>,
+    /// The definition of each object that was written last.
+    definitions: HashMap<TitleIndex, Vec<u8>>,
+    synced: Instant,
+    samples: u64,
+    /// The length of the file when it was opened.
+    begun_at: u64,
+}
+
+impl RecordingWriter {
+    /// Opens a recording, which is created where there is none. One that exists is continued:
+    /// what a killed program or a power failure left of a sample at its end is cut off.
+    /// `source` is the name of the recorded source.
+    ///
+    /// # Errors
+    /// Where the file is not a recording, is being written by another program, or cannot be
+    /// written.
+    pub fn open(
+        path: impl AsRef<Path>,
+        source: &str,
+        options: &RecordingOptions,
+    ) -> Result<Self, SourceError> {
+        let path = path.as_ref();
+        let failed = |cause: std::io::Error| write_error(path, &cause);
+        let file = exclusive(path)?;
+        let mut offset = file.metadata().map_err(failed)?.len();
+        let mut machine = None;
+        if offset > 0 {
+            let mut reader = Reader::open(path)?;
+            machine = reader.machine().map(str::to_string);
+            offset = reader.end_of_sound_frames()?;
+            file.set_len(offset).map_err(failed)?;
+        }
+        Ok(Self {
+            path: path.to_path_buf(),
+            file,
+            offset,
+            key: 0,
+            since_key: GROUP,
+            machine,
+            options: options.clone(),
+            source: source.to_string(),
+            encoder: Encoder::default(),
+            image: Image::default(),
+            compressor: raw::Encoder::new(LEVEL).map_err(failed)?,
+            payload: Vec::new(),
+            frame: Vec::new(),
+            definitions: HashMap::new(),
+            synced: Instant::now(),
+            samples: 0,
+            begun_at: offset,
+        })
+    }
+
+    /// Appends a sample. `titles` are the source's names, of which those of the sample's objects
+    /// are written once.
+    ///
+    /// # Errors
+    /// Where the file cannot be written: what was written before stays readable. Where the
+    /// sample comes from another machine than those before.
+    pub fn add(
+        &mut self,
+        snapshot: &Snapshot,
+        titles: &[Arc<TitleDatabase>],
+    ) -> Result<(), SourceError> {
+        let Some(first) = snapshot.frames().first() else { return Ok(()) };
+        let time = first.time();
+        if self.samples == 0 {
+            self.begin(first.machine(), time)?;
+        }
+        self.add_definitions(snapshot, titles, time)?;
+        let is_key = self.since_key + 1 >= GROUP;
+        if is_key {
+            self.compressor.reinit().map_err(|cause| write_error(&self.path, &cause))?;
+            (self.key, self.since_key) = (self.offset, 0);
+        } else {
+            self.since_key += 1;
+        }
+        self.payload.clear();
+        put_sample(snapshot, &mut self.image, &mut self.payload);
+        self.encoder.encode(&mut self.image, is_key, &mut self.payload);
+        let kind = if is_key { FrameKind::Key } else { FrameKind::Delta };
+        if let Err(error) = self.write(kind, time) {
+            // The next sample cannot be told as differences to one that is not there.
+            self.since_key = GROUP;
+            return Err(error);
+        }
+        self.samples += 1;
+        Ok(())
+    }
+
+    /// Writes the facts about the recording.
+    fn begin(&mut self, machine: &str, time: FileTime) -> Result<(), SourceError> {
+        if let Some(known) = &self.machine
+            && known != machine
+        {
+            let message = format!(
+                "is a recording of machine {known:?}, and the samples are of {machine:?}: name \
+                 another file"
+            );
+            return Err(error(&self.path, SourceErrorKind::Mismatch, message));
+        }
+        let head = json!({
+            "perfhive": env!("CARGO_PKG_VERSION"),
+            "machine": machine,
+            "source": self.source,
+            "system": self.options.system,
+            "interval": self.options.interval.map(|interval| interval.as_secs_f64()),
+        });
+        self.payload.clear();
+        self.payload.extend_from_slice(head.to_string().as_bytes());
+        self.reset(FrameKind::Head, time)
+    }
+
+    /// Writes the definitions that are new or changed.
+    fn add_definitions(
+        &mut self,
+        snapshot: &Snapshot,
+        titles: &[Arc<TitleDatabase>],
+        time: FileTime,
+    ) -> Result<(), SourceError> {
+        let mut new = Vec::new();
+        for object in snapshot.objects() {
+            let Some(bytes) = definition(object.view()) else { continue };
+            let name = object.view().name_index();
+            if self.definitions.get(&name) != Some(&bytes) {
+                self.definitions.insert(name, bytes.clone());
+                new.push(bytes);
+            }
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        self.payload.clear();
+        put_definitions(&new, titles, &mut self.payload);
+        let written = self.reset(FrameKind::Definitions, time);
+        if written.is_err() {
+            self.definitions.clear();
+        }
+        written
+    }
+
+    /// Writes a frame that is no sample, as a compressed stream of its own.
+    fn reset(&mut self, kind: FrameKind, time: FileTime) -> Result<(), SourceError> {
+        self.compressor.reinit().map_err(|cause| write_error(&self.path, &cause))?;
+        // A sample behind it begins a new stream.
+        self.since_key = GROUP;
+        self.write(kind, time)
+    }
+
+    /// Writes the payload as a frame, in one call.
+    fn write(&mut self, kind: FrameKind, time: FileTime) -> Result<(), SourceError> {
+        let failed = |cause: std::io::Error| write_error(&self.path, &cause);
+        self.frame.clear();
+        self.frame.resize(HEADER, 0);
+        compress(&mut self.compressor, &self.payload, &mut self.frame).map_err(failed)?;
+        let (header, payload) = self.frame.split_at_mut(HEADER);
+        if payload.len().max(self.payload.len()) > MOST {
+            let message = format!("the sample is larger than {} MiB", MOST >> 20);
+            return Err(error(&self.path, SourceErrorKind::Malformed, message));
+        }
+        let back = if kind == FrameKind::Delta { self.offset - self.key } else { 0 };
+        let header_of = FrameHeader {
+            kind,
+            since_key: if kind == FrameKind::Delta { self.since_key } else { 0 },
+            length: payload.len() as u32,
+            checksum: crc32fast::hash(payload),
+            time: time.0,
+            back: u32::try_from(back).unwrap_or(u32::MAX),
+        };
+        header.copy_from_slice(&header_of.to_bytes());
+        if let Err(cause) = self.file.write_all(&self.frame) {
+            // A part of a frame would be in the way of the next one. Where cutting fails too,
+            // readers pass over it.
+            let _ = self.file.set_len(self.offset);
+            return Err(failed(cause));
+        }
+        self.offset += self.frame.len() as u64;
+        if self.synced.elapsed() >= self.options.sync {
+            self.file.sync_data().map_err(failed)?;
+            self.synced = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// Brings everything to the disk and ends the recording. Without it nothing is lost either,
+    /// as long as the power stays on.
+    ///
+    /// # Errors
+    /// Where the disk cannot be written.
+    pub fn finish(self) -> Result<(), SourceError> {
+        self.file.sync_data().map_err(|cause| write_error(&self.path, &cause))
+    }
+
+    /// Samples written so far.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Bytes written so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.offset - self.begun_at
+    }
+
+    /// Bytes of the file.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.offset
+    }
+}
+
+/// Opens a file for one writer, at its end.
+fn exclusive(path: &Path) -> Result<File, SourceError> {
+    let failed = |cause: std::io::Error| write_error(path, &cause);
+    let found = std::fs::metadata(path);
+    if found.is_ok_and(|found| !found.is_file()) {
+        let message = "is not a regular file, which a recording is";
+        return Err(error(path, SourceErrorKind::Malformed, message));
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(windows)]
+    {
+        // Others may read meanwhile and may not write (FILE_SHARE_READ). A lock would keep
+        // readers out, too.
+        use std::os::windows::fs::OpenOptionsExt as _;
+        options.share_mode(1);
+    }
+    let file = options.open(path).map_err(failed)?;
+    #[cfg(not(windows))]
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(std::fs::TryLockError::WouldBlock) => {
+            let message = "is being written by another program; name another file";
+            return Err(error(path, SourceErrorKind::Busy, message));
+        }
+        Err(std::fs::TryLockError::Error(cause)) => return Err(failed(cause)),
+    }
+    Ok(file)
+}
+
+/// Appends what a compressed stream makes of a payload, so that its reader can read all of it.
+fn compress(
+    compressor: &mut raw::Encoder<'_>,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> std::io::Result<()> {
+    let mut input = InBuffer::around(payload);
+    let mut chunk = [0; 1 << 14];
+    loop {
+        let mut output = OutBuffer::around(&mut chunk[..]);
+        let left = match input.pos() < payload.len() {
+            true => compressor.run(&mut input, &mut output).map(|_| 1)?,
+            false => compressor.flush(&mut output)?,
+        };
+        out.extend_from_slice(output.as_slice());
+        if left == 0 {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! perfmon's text logs: PDH-CSV and PDH-TSV.
+//!
+//! The first line has a banner and the path of each column, every further line a time and a value
+//! for each column. What is known of the form is in the manual's page `logs.md`; no program of
+//! Windows is needed to read or write it.
+
+mod number;
+mod reader;
+mod writer;
+
+pub(crate) use reader::{TextLog, is_text_log};
+pub use writer::{TextForm, TextLogWriter};
+
+/// The column's separator, and the name of the form in the banner.
+const FORMS: [(u8, &str); 2] = [(b',', "PDH-CSV"), (b'\t', "PDH-TSV")];

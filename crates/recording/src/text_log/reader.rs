@@ -1,0 +1,542 @@
+//! Reading a text log, line by line: a file of any size takes constant memory.
+
+use super::FORMS;
+use crate::files::error;
+use crate::replay::{Sample, Samples};
+use perfhive_engine::{
+    CatalogueObject, Fault, FaultKind, Frame, SourceError, SourceErrorKind, Span,
+};
+use perfhive_format::titles::{Title, TitleList};
+use perfhive_format::{
+    BlockHead, BlockWriter, Clocks, CounterSpec, CounterType, FileTime, InstanceHead, NameRef,
+    ObjectSpec, ObjectTemplate, SystemTime, TitleIndex,
+};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The first index for the names of a log, which has none. Those of Windows and of perfhive lie
+/// below.
+const FIRST_INDEX: u32 = 1_000_000;
+
+/// Faults about lines that are kept; more are counted.
+const MOST_FAULTS: usize = 64;
+
+/// Bytes of a line beyond which a file is no log: the header of a wide one has some megabytes.
+const LONGEST_LINE: u64 = 64 << 20;
+
+/// Whether a file begins as a text log does, and which form it has.
+pub(crate) fn is_text_log(path: &Path) -> bool {
+    let mut first = [0; 64];
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    let read = |mut file: File| file.read(&mut first);
+    let count = if is_file { File::open(path).and_then(read).unwrap_or(0) } else { 0 };
+    form_of(first.get(..count).unwrap_or_default()).is_some()
+}
+
+/// The separator of the log that begins with these bytes; a console's output begins with an
+/// empty line.
+fn form_of(first: &[u8]) -> Option<u8> {
+    let text = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first);
+    let text = text.trim_ascii_start();
+    let text = text.strip_prefix(b"\"").unwrap_or(text).strip_prefix(b"(")?;
+    FORMS
+        .iter()
+        .find(|(_, name)| text.starts_with(name.as_bytes()))
+        .map(|(separator, _)| *separator)
+}
+
+/// A column: which value of which block it fills.
+#[derive(Clone, Copy)]
+struct Place {
+    block: usize,
+    object: usize,
+    instance: usize,
+    counter: usize,
+}
+
+/// An object of a block, as the columns name it.
+struct Object {
+    template: ObjectTemplate,
+    /// Empty for an object without instances.
+    instances: Vec<String>,
+    has_instances: bool,
+    counters: usize,
+    /// Counter after counter of each instance, as bits of doubles.
+    values: Vec<u64>,
+}
+
+/// The samples of a text log.
+pub(crate) struct TextLog {
+    path: PathBuf,
+    lines: csv::Reader<BufReader<File>>,
+    /// Where the first line with values begins.
+    start: csv::Position,
+    /// What is added to the log's times to get UTC.
+    bias: i64,
+    columns: Vec<Place>,
+    /// The objects of each machine, the log's own first.
+    machines: Vec<(String, Vec<Object>)>,
+    titles: TitleList,
+    objects: Vec<CatalogueObject>,
+    /// What is wrong with the log as a whole.
+    pub(crate) faults: Vec<Fault>,
+    /// Faults of lines so far.
+    told: usize,
+    /// The number of the line of names, and of the line that was read last.
+    first_line: u64,
+    line: u64,
+    record: csv::ByteRecord,
+    writer: BlockWriter,
+    generation: u64,
+    span: Option<Span>,
+    /// A sample that was read while a time was looked for.
+    found: Option<Sample>,
+}
+
+impl TextLog {
+    /// Opens a log and reads its first line.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or its first line is not that of a log.
+    pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
+        let failed = |cause: std::io::Error| error(path, SourceErrorKind::Unavailable, cause);
+        let malformed =
+            |what: &dyn std::fmt::Display| error(path, SourceErrorKind::Malformed, what);
+        let mut file = File::open(path).map_err(failed)?;
+        let mut first = [0; 64];
+        let count = file.read(&mut first).map_err(failed)?;
+        let no_banner = "does not begin with the banner of a log, \"(PDH-CSV 4.0)\"";
+        let separator =
+            form_of(first.get(..count).unwrap_or_default()).ok_or_else(|| malformed(&no_banner))?;
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let mut lines = csv::ReaderBuilder::new()
+            .delimiter(separator)
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(BufReader::with_capacity(1 << 18, file));
+        let mut header = csv::ByteRecord::new();
+        lines.read_byte_record(&mut header).map_err(|cause| malformed(&cause))?;
+        let start = lines.position().clone();
+        // A console's output begins with an empty line.
+        let blanks = first.iter().take_while(|byte| byte.is_ascii_whitespace());
+        let first_line = 1 + blanks.filter(|byte| **byte == b'\n').count() as u64;
+        if start.byte() > LONGEST_LINE {
+            return Err(malformed(&"the first line is too long for that of a log"));
+        }
+        let mut cells = header.iter().map(text_of);
+        let banner = cells.next().unwrap_or_default();
+        let bias = bias_of(&banner);
+        let mut log = Self {
+            path: path.to_path_buf(),
+            lines,
+            start,
+            bias: bias.unwrap_or(0) * 60 * FileTime::PER_SECOND,
+            columns: Vec::new(),
+            machines: Vec::new(),
+            titles: TitleList::default(),
+            objects: Vec::new(),
+            faults: Vec::new(),
+            told: 0,
+            first_line,
+            line: first_line,
+            record: csv::ByteRecord::new(),
+            writer: BlockWriter::new(),
+            generation: 0,
+            span: None,
+            found: None,
+        };
+        log.columns(cells.collect()).map_err(|why| malformed(&why))?;
+        if bias.is_none() {
+            log.warn("the banner has no time zone, so the log's local times are taken for UTC");
+        }
+        Ok(log)
+    }
+
+    fn warn(&mut self, what: impl std::fmt::Display) {
+        let name = self.path.display().to_string();
+        self.faults.push(Fault::new(FaultKind::Warning, &name, what));
+    }
+
+    /// Arranges the columns as objects with instances and counters.
+    fn columns(&mut self, paths: Vec<String>) -> Result<(), String> {
+        let mut titles = Titles::default();
+        let mut machines: Vec<(String, Vec<Draft>)> = Vec::new();
+        let mut lookup = Lookup::default();
+        for (number, path) in paths.iter().enumerate() {
+            let Some(parts) = Parts::of(path) else {
+                return Err(format!("column {}: {path:?} is not a counter path", number + 2));
+            };
+            let block = lookup.place((0, 0, parts.machine), || {
+                machines.push((parts.machine.to_string(), Vec::new()));
+                machines.len() - 1
+            });
+            let Some((_, objects)) = machines.get_mut(block) else { continue };
+            let kind = 1 + usize::from(parts.instance.is_some());
+            let object = lookup.place((kind, block, parts.object), || {
+                objects.push(Draft::new(titles.index(parts.object), parts.instance.is_some()));
+                objects.len() - 1
+            });
+            let Some(draft) = objects.get_mut(object) else { continue };
+            // Each object of each machine has counters and instances of its own.
+            let own = block << 32 | object << 2 | kind;
+            let instance = parts.instance.map_or(0, |name| {
+                lookup.place((3, own, name), || {
+                    draft.instances.push(name.to_string());
+                    draft.instances.len() - 1
+                })
+            });
+            let counter = lookup.place((4, own, parts.counter), || {
+                draft.counters.push(titles.index(parts.counter));
+                draft.counters.len() - 1
+            });
+            self.columns.push(Place { block, object, instance, counter });
+        }
+        if machines.is_empty() {
+            return Err("has no columns with counters".to_string());
+        }
+        for (machine, drafts) in machines {
+            let objects = drafts.into_iter().map(Draft::build).collect::<Result<Vec<_>, _>>()?;
+            self.machines.push((machine, objects));
+        }
+        let rooms = self.machines.iter().flat_map(|(_, objects)| objects);
+        let cells: usize = rooms.map(|object| object.values.len()).sum();
+        // A log in which each instance has its own counters would need the square of its columns.
+        if cells > 64 * paths.len().max(1024) {
+            return Err("the columns do not make objects with instances and counters".to_string());
+        }
+        self.titles = titles.list;
+        Ok(())
+    }
+
+    /// The names of objects and counters.
+    pub(crate) fn titles(&self) -> &TitleList {
+        &self.titles
+    }
+
+    /// Reads the next line with a time and fills the objects' values; `None` behind the last one.
+    fn line(&mut self, faults: &mut Vec<Fault>) -> Result<Option<FileTime>, SourceError> {
+        loop {
+            let is_there = match self.lines.read_byte_record(&mut self.record) {
+                Ok(is_there) => is_there,
+                Err(cause) => return Err(error(&self.path, SourceErrorKind::Malformed, cause)),
+            };
+            if !is_there {
+                return Ok(None);
+            }
+            self.line += 1;
+            let first = self.record.get(0).map(text_of).unwrap_or_default();
+            if let Some(time) = time_of(&first) {
+                return Ok(Some(FileTime(time.0.saturating_add(self.bias))));
+            }
+            // typeperf says good-bye on its standard output.
+            let is_end = first.starts_with("Exiting") || first.starts_with("The command");
+            if self.told < MOST_FAULTS && !is_end && !first.is_empty() {
+                self.told += 1;
+                let line = self.line;
+                let what = format!("line {line}: {first:?} is not a time; the line is left out");
+                let name = self.path.display().to_string();
+                faults.push(Fault::new(FaultKind::Warning, &name, what));
+            }
+        }
+    }
+
+    /// The sample of the line that was read.
+    fn sample(&mut self, time: FileTime, mut faults: Vec<Fault>) -> Result<Sample, SourceError> {
+        for (_, objects) in &mut self.machines {
+            objects.iter_mut().for_each(|object| object.values.fill(f64::NAN.to_bits()));
+        }
+        if self.record.len() != self.columns.len() + 1 && self.told < MOST_FAULTS {
+            self.told += 1;
+            let line = self.line;
+            let (has, wanted) = (self.record.len(), self.columns.len() + 1);
+            let what = format!("line {line} has {has} columns, and the first line {wanted}");
+            let name = self.path.display().to_string();
+            faults.push(Fault::new(FaultKind::Warning, &name, what));
+        }
+        for (place, cell) in self.columns.iter().zip(self.record.iter().skip(1)) {
+            // A blank cell is a counter without a value.
+            let value = str::from_utf8(cell).ok().and_then(|cell| cell.trim().parse::<f64>().ok());
+            let object = self.machines.get_mut(place.block);
+            let object = object.and_then(|(_, objects)| objects.get_mut(place.object));
+            if let (Some(value), Some(object)) = (value, object) {
+                let at = place.instance * object.counters + place.counter;
+                if let Some(cell) = object.values.get_mut(at) {
+                    *cell = value.to_bits();
+                }
+            }
+        }
+        self.generation += 1;
+        let frames = self.frames(time);
+        frames
+            .map(|frames| Sample { frames, faults })
+            .ok_or_else(|| error(&self.path, SourceErrorKind::Malformed, "a line makes no block"))
+    }
+
+    /// The blocks of the values.
+    fn frames(&mut self, time: FileTime) -> Option<Vec<Arc<Frame>>> {
+        let clocks = Clocks {
+            perf_time: time.0,
+            perf_freq: FileTime::PER_SECOND,
+            time_100ns: time.0,
+            ..Clocks::default()
+        };
+        let mut frames = Vec::new();
+        for (machine, objects) in &self.machines {
+            self.writer.start(&BlockHead {
+                system_name: machine,
+                system_time: time.to_system_time(),
+                clocks,
+                ..BlockHead::default()
+            });
+            for object in objects {
+                let mut writing = self.writer.object(&object.template).ok()?;
+                writing = writing.clock(time.0, FileTime::PER_SECOND);
+                if object.has_instances {
+                    let rows = object.values.chunks(object.counters.max(1));
+                    for (name, row) in object.instances.iter().zip(rows) {
+                        let name = NameRef::Text(name);
+                        let head = InstanceHead { name, unique_id: None, parent: None };
+                        writing.instance(&head, row).ok()?;
+                    }
+                } else {
+                    writing = writing.values(&object.values).ok()?;
+                }
+                writing.finish().ok()?;
+            }
+            let frame = Frame::new(self.writer.finish().to_vec(), self.generation).ok()?;
+            frames.push(Arc::new(frame));
+        }
+        Some(frames)
+    }
+
+    fn go_to_start(&mut self) -> Result<(), SourceError> {
+        let failed = |cause| error(&self.path, SourceErrorKind::Unavailable, cause);
+        self.line = self.first_line;
+        self.lines.seek(self.start.clone()).map_err(failed)
+    }
+}
+
+impl Samples for TextLog {
+    fn next(&mut self) -> Result<Option<Sample>, SourceError> {
+        if let Some(found) = self.found.take() {
+            return Ok(Some(found));
+        }
+        let mut faults = Vec::new();
+        match self.line(&mut faults)? {
+            Some(time) => self.sample(time, faults).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
+        self.found = None;
+        self.go_to_start()?;
+        let Some(to) = to else { return Ok(()) };
+        let mut faults = Vec::new();
+        while let Some(time) = self.line(&mut faults)? {
+            if time >= to {
+                self.found = Some(self.sample(time, faults)?);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn span(&mut self) -> Result<Span, SourceError> {
+        if let Some(span) = self.span {
+            return Ok(span);
+        }
+        let (before, line) = (self.lines.position().clone(), self.line);
+        self.go_to_start()?;
+        let mut span = Span { begin: FileTime(0), end: FileTime(0), samples: 0 };
+        let mut faults = Vec::new();
+        while let Some(time) = self.line(&mut faults)? {
+            if span.samples == 0 {
+                span.begin = time;
+            }
+            span.end = time;
+            span.samples += 1;
+        }
+        // What is wrong with lines is told when their samples are read.
+        (self.told, self.line) = (0, line);
+        let failed = |cause| error(&self.path, SourceErrorKind::Unavailable, cause);
+        self.lines.seek(before).map_err(failed)?;
+        Ok(*self.span.insert(span))
+    }
+
+    fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {
+        if self.objects.is_empty() {
+            let mut objects = Vec::new();
+            for frame in self.frames(FileTime(0)).unwrap_or_default() {
+                let all = (0..frame.object_count()).filter_map(|place| frame.object(place));
+                objects.extend(all.map(CatalogueObject::of));
+            }
+            self.objects = objects;
+        }
+        let machine = self.machines.first().map(|(machine, _)| machine.clone());
+        Ok((machine.unwrap_or_default(), self.objects.clone()))
+    }
+}
+
+/// An object whose columns are still being read.
+struct Draft {
+    name: TitleIndex,
+    has_instances: bool,
+    instances: Vec<String>,
+    counters: Vec<TitleIndex>,
+}
+
+impl Draft {
+    fn new(name: TitleIndex, has_instances: bool) -> Self {
+        Self { name, has_instances, instances: Vec::new(), counters: Vec::new() }
+    }
+
+    fn build(self) -> Result<Object, String> {
+        let spec = match self.has_instances {
+            true => ObjectSpec::new(self.name).with_instances(),
+            false => ObjectSpec::new(self.name),
+        };
+        let counter = |name: &_| CounterSpec::new(*name, CounterType::PERF_DOUBLE_RAW);
+        let counters: Vec<_> = self.counters.iter().map(counter).collect();
+        let template = ObjectTemplate::new(&spec, &counters).map_err(|error| error.to_string())?;
+        let rows = if self.has_instances { self.instances.len() } else { 1 };
+        Ok(Object {
+            template,
+            has_instances: self.has_instances,
+            counters: self.counters.len(),
+            values: vec![f64::NAN.to_bits(); rows * self.counters.len()],
+            instances: self.instances,
+        })
+    }
+}
+
+/// Indexes for names, since a log has none.
+#[derive(Default)]
+struct Titles {
+    list: TitleList,
+    known: HashMap<String, TitleIndex>,
+}
+
+impl Titles {
+    fn index(&mut self, name: &str) -> TitleIndex {
+        if let Some(index) = self.known.get(name) {
+            return *index;
+        }
+        let index = TitleIndex(FIRST_INDEX + 2 * self.list.titles.len() as u32);
+        self.list.titles.push(Title { index, text: name.to_string() });
+        self.known.insert(name.to_string(), index);
+        index
+    }
+}
+
+/// The places of names that were seen, each within what it belongs to.
+#[derive(Default)]
+struct Lookup(HashMap<(usize, usize, String), usize>);
+
+impl Lookup {
+    fn place(&mut self, key: (usize, usize, &str), add: impl FnOnce() -> usize) -> usize {
+        let (kind, of, name) = key;
+        *self.0.entry((kind, of, name.to_string())).or_insert_with(add)
+    }
+}
+
+/// The parts of a column's path: `\\MACHINE\Object(Instance)\Counter`.
+struct Parts<'a> {
+    machine: &'a str,
+    object: &'a str,
+    instance: Option<&'a str>,
+    counter: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    fn of(path: &'a str) -> Option<Self> {
+        let (machine, rest) = match path.strip_prefix("\\\\") {
+            Some(rest) => rest.split_once('\\')?,
+            // A log of one machine may leave it out.
+            None => ("localhost", path.strip_prefix('\\')?),
+        };
+        // An instance may hold backslashes, and a counter parentheses: `Avg. (ms)`.
+        let open =
+            rest.find('(').filter(|open| rest.get(..*open).is_some_and(|o| !o.contains('\\')));
+        let (object, instance, counter) = match open {
+            Some(open) => {
+                let close = rest.rfind(")\\").filter(|close| *close > open)?;
+                (rest.get(..open)?, Some(rest.get(open + 1..close)?), rest.get(close + 2..)?)
+            }
+            None => {
+                let (object, counter) = rest.split_once('\\')?;
+                (object, None, counter)
+            }
+        };
+        let is_whole = !machine.is_empty() && !object.is_empty() && !counter.is_empty();
+        is_whole.then_some(Self { machine, object, instance, counter })
+    }
+}
+
+/// Text of a cell: UTF-8, or the code page of Western Windows.
+fn text_of(cell: &[u8]) -> String {
+    match str::from_utf8(cell) {
+        Ok(text) => text.trim_start_matches('\u{feff}').trim().to_string(),
+        Err(_) => encoding_rs::WINDOWS_1252.decode(cell).0.trim().to_string(),
+    }
+}
+
+/// The minutes that are added to local time to get UTC: the last parentheses of a banner.
+fn bias_of(banner: &str) -> Option<i64> {
+    let (_, last) = banner.strip_suffix(')')?.rsplit_once('(')?;
+    last.parse().ok().filter(|minutes: &i64| minutes.abs() <= 24 * 60)
+}
+
+/// `MM/DD/YYYY HH:MM:SS.mmm`.
+fn time_of(text: &str) -> Option<FileTime> {
+    let (date, time) = text.split_once(' ')?;
+    let mut date = date.split('/').map(|part| part.parse::<u16>().ok());
+    let (month, day, year) = (date.next()??, date.next()??, date.next()??);
+    let (time, milliseconds) = match time.split_once('.') {
+        Some((time, fraction)) => (time, format!("{fraction:0<3}").get(..3)?.parse().ok()?),
+        None => (time, 0),
+    };
+    let mut time = time.split(':').map(|part| part.parse::<u16>().ok());
+    let (hour, minute, second) = (time.next()??, time.next()??, time.next()??);
+    let day_of_week = 0;
+    SystemTime { year, month, day_of_week, day, hour, minute, second, milliseconds }.to_file_time()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_columns_are_taken_apart() {
+        let of = |path| {
+            let parts = Parts::of(path)?;
+            Some((parts.machine, parts.object, parts.instance, parts.counter))
+        };
+        assert_eq!(
+            of(r"\\BOX\Process(csrss#1)\% Processor Time"),
+            Some(("BOX", "Process", Some("csrss#1"), "% Processor Time"))
+        );
+        assert_eq!(
+            of(r"\\BOX\Network Interface(Intel[R] PRO (1000) \ 2)\Bytes (total)"),
+            Some(("BOX", "Network Interface", Some(r"Intel[R] PRO (1000) \ 2"), "Bytes (total)"))
+        );
+        assert_eq!(of(r"\Memory\A (b)"), Some(("localhost", "Memory", None, "A (b)")));
+        for bad in ["", "x", r"\\BOX", r"\\BOX\Memory", r"\\BOX\(a)\b", r"\\\a\b"] {
+            assert_eq!(of(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn times_and_banners_are_read() {
+        let time = time_of("09/22/2026 21:42:32.824").unwrap();
+        assert_eq!(time.to_string(), "2026-09-22T21:42:32.824Z");
+        assert_eq!(time_of("02/29/2026 00:00:00.000"), None);
+        assert_eq!(time_of("Exiting, please wait..."), None);
+        assert_eq!(bias_of("(PDH-CSV 4.0) (Eastern Daylight Time)(240)"), Some(240));
+        assert_eq!(bias_of("(PDH-CSV 4.0) (RTZ 2 ("), None);
+        assert_eq!(bias_of("(PDH-CSV 4.0)"), None);
+    }
+}

@@ -1,0 +1,347 @@
+//! perfhive's own recordings: written, read again, cut, changed, continued.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use perfhive_engine::{
+    Ask, Fault, FaultKind, Frame, ObjectQuery, Snapshot, Source, SourceErrorKind, TitleDatabase,
+};
+use perfhive_format::{BlockWriter, CounterSpec, CounterType, FileTime, LanguageId, TitleIndex};
+use perfhive_recording::{
+    Excerpt, RecordingOptions, RecordingWriter, ReplaySource, TimeBound, open,
+};
+use perfhive_testkit::script::{Row, block, titles};
+use perfhive_testkit::{conformance, model, real};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const PROCESS: TitleIndex = TitleIndex(230);
+
+/// A file of the test, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("perfhive-phr-{}-{number}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A block in which processes come, go, and change their places.
+fn churn(second: i64) -> Vec<u8> {
+    let counters = [
+        CounterSpec::new(TitleIndex(784), CounterType::PERF_COUNTER_RAWCOUNT),
+        CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER),
+        CounterSpec::new(TitleIndex(180), CounterType::PERF_COUNTER_LARGE_RAWCOUNT),
+    ];
+    let mut ids: Vec<u64> = (0..30).filter(|id| !(second as u64 + id).is_multiple_of(7)).collect();
+    if second % 11 == 3 {
+        ids.reverse();
+    }
+    let rows: Vec<(String, [u64; 3])> = ids
+        .into_iter()
+        .map(|id| {
+            let name = if id % 5 == 0 { "worker".to_string() } else { format!("p{id}") };
+            (name, [id, second as u64 * id * 1000, 4096 << ((id + second as u64) % 20)])
+        })
+        .collect();
+    let rows: Vec<Row> = rows.iter().map(|(name, row)| (name.as_str(), None, &row[..])).collect();
+    block("HOST", second, &[(PROCESS, &counters, &rows)])
+}
+
+fn snapshot(blocks: &[Vec<u8>]) -> Snapshot {
+    let mut snapshot = Snapshot::new();
+    for (number, bytes) in blocks.iter().enumerate() {
+        let label = (number > 0).then(|| Arc::from("published"));
+        let frame = Frame::new(bytes.clone(), 1).unwrap().recorded_by(number as u64, label);
+        snapshot.push_frame(Arc::new(frame), "source");
+    }
+    snapshot
+}
+
+fn names() -> Arc<TitleDatabase> {
+    let names = titles(&[(230, "Process"), (6, "% Processor Time"), (180, "Working Set")]);
+    let help = titles(&[(231, "Processes.")]);
+    Arc::new(TitleDatabase::new(LanguageId::ENGLISH, &names, &help))
+}
+
+/// Appends one sample of each second.
+fn record(path: &Path, seconds: std::ops::Range<i64>) {
+    let mut writer = RecordingWriter::open(path, "local:", &RecordingOptions::new()).unwrap();
+    for second in seconds {
+        writer.add(&snapshot(&[churn(second)]), &[names()]).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+fn reopen(path: &Path) -> ReplaySource {
+    open("file:r", &[path.to_path_buf()], &[]).unwrap()
+}
+
+/// The blocks of all samples that a recording answers with, and its faults.
+fn contents(source: &mut dyn Source) -> (Vec<Vec<Vec<u8>>>, Vec<Fault>) {
+    let (mut samples, mut faults) = (Vec::new(), Vec::new());
+    let mut snapshot = Snapshot::new();
+    loop {
+        match source.collect(&Ask::new(ObjectQuery::Global), &mut snapshot) {
+            Ok(()) => {
+                let bytes = |frame: &Arc<Frame>| frame.as_bytes().to_vec();
+                samples.push(snapshot.frames().iter().map(bytes).collect());
+                faults.extend_from_slice(snapshot.faults());
+            }
+            Err(error) if error.is_end_of_data() => return (samples, faults),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_recording_gives_back_each_block_byte_by_byte() {
+    let file = Scratch::new();
+    record(&file.0, 0..150);
+    let (samples, faults) = contents(&mut reopen(&file.0));
+    let written: Vec<Vec<Vec<u8>>> = (0..150).map(|second| vec![churn(second)]).collect();
+    assert!(samples == written);
+    assert!(faults.is_empty(), "{faults:?}");
+    let whole: usize = written.iter().flatten().map(Vec::len).sum();
+    let size = std::fs::metadata(&file.0).unwrap().len() as usize;
+    assert!(size * 10 < whole, "{size} of {whole}");
+}
+
+#[test]
+fn a_recording_is_a_source_like_others() {
+    let file = Scratch::new();
+    record(&file.0, 0..70);
+    conformance::source(|| Box::new(reopen(&file.0)));
+    let mut source = reopen(&file.0);
+    let catalogue = source.catalogue(&Ask::everything()).unwrap();
+    assert_eq!((catalogue.machine.as_str(), catalogue.objects.len()), ("HOST", 1));
+    let titles = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
+    assert_eq!(titles.name(PROCESS), Some("Process"));
+    assert_eq!(titles.help(TitleIndex(231)), Some("Processes."));
+}
+
+#[test]
+fn any_time_can_be_sought() {
+    let file = Scratch::new();
+    record(&file.0, 0..200);
+    let mut source = reopen(&file.0);
+    let mut out = Snapshot::new();
+    for second in [0_i64, 1, 59, 60, 61, 120, 199, 5, 180, 119] {
+        let time = Frame::new(churn(second), 1).unwrap().time();
+        // Between two samples the later one counts.
+        for to in [time, FileTime(time.0 - 1)] {
+            source.recording().unwrap().seek(Some(to)).unwrap();
+            source.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
+            assert_eq!(out.frames()[0].as_bytes(), churn(second), "{second}");
+        }
+    }
+}
+
+#[test]
+fn labels_and_faults_of_a_sample_are_recorded() {
+    let file = Scratch::new();
+    let mut sample = snapshot(&[churn(1), churn(2)]);
+    let fault = Fault::new(FaultKind::Partial, "linux", "no rights").of_object(PROCESS);
+    sample.push_fault(fault.of_instance("p1"));
+    let mut writer = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new()).unwrap();
+    writer.add(&sample, &[]).unwrap();
+    drop(writer);
+    let mut out = Snapshot::new();
+    reopen(&file.0).collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
+    let labels: Vec<&str> = out.frames().iter().map(|frame| frame.label()).collect();
+    assert_eq!(labels, ["", "published"]);
+    let fault = &out.faults()[0];
+    assert_eq!((fault.kind, fault.object), (FaultKind::Partial, Some(PROCESS)));
+    assert_eq!(fault.to_string(), "linux, object 230, instance p1: no rights");
+}
+
+#[test]
+fn a_real_log_is_recorded_unchanged() {
+    let Some(log) = real::root().map(|root| root.join("logs/pal_SampleLog.blg")) else { return };
+    let mut source = open("file:log", &[log], &[]).unwrap();
+    let titles = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
+    let file = Scratch::new();
+    let mut writer = RecordingWriter::open(&file.0, "file:log", &RecordingOptions::new()).unwrap();
+    let mut out = Snapshot::new();
+    while source.collect(&Ask::new(ObjectQuery::Global), &mut out).is_ok() {
+        writer.add(&out, &[Arc::clone(&titles)]).unwrap();
+    }
+    drop(writer);
+    source.recording().unwrap().seek(None).unwrap();
+    assert!(contents(&mut source).0 == contents(&mut reopen(&file.0)).0);
+}
+
+#[test]
+fn a_recording_that_is_cut_off_keeps_the_samples_before_and_is_continued() {
+    let file = Scratch::new();
+    record(&file.0, 0..64);
+    let bytes = std::fs::read(&file.0).unwrap();
+    let mut last = 0;
+    for end in (400..bytes.len()).rev().step_by(61) {
+        std::fs::write(&file.0, &bytes[..end]).unwrap();
+        let (samples, _) = contents(&mut reopen(&file.0));
+        let first = last.max(samples.len());
+        assert!(last == 0 || samples.len() <= last, "{end}");
+        for (second, sample) in samples.iter().enumerate() {
+            assert!(sample[0] == churn(second as i64), "{end}, sample {second}");
+        }
+        last = samples.len();
+        if end % 5 == 0 {
+            record(&file.0, 500..503);
+            let (continued, faults) = contents(&mut reopen(&file.0));
+            assert_eq!(continued.len(), last + 3, "{end} of {first}");
+            assert!(continued[last][0] == churn(500));
+            assert!(faults.is_empty(), "{faults:?}");
+        }
+    }
+    assert_eq!(last, 0, "the first cut leaves no sample");
+}
+
+#[test]
+fn every_changed_byte_is_found_and_costs_at_most_one_group() {
+    let file = Scratch::new();
+    record(&file.0, 0..125);
+    let bytes = std::fs::read(&file.0).unwrap();
+    let mut changed = bytes.clone();
+    let written: Vec<Vec<u8>> = (0..125).map(churn).collect();
+    let step = if perfhive_testkit::is_slow() { 97 } else { 5 };
+    for place in (0..bytes.len()).step_by(step) {
+        changed[place] ^= 1 << (place % 8);
+        std::fs::write(&file.0, &changed).unwrap();
+        changed[place] = bytes[place];
+        let mut source = match open("file:r", std::slice::from_ref(&file.0), &[]) {
+            Ok(source) => source,
+            // The first four bytes tell what the file is.
+            Err(_) if place < 4 => continue,
+            Err(error) => panic!("{place}: {error}"),
+        };
+        let (samples, faults) = contents(&mut source);
+        assert!(!faults.is_empty(), "{place}: the damage is not told");
+        let samples: Vec<_> = samples.into_iter().filter(|sample| !sample.is_empty()).collect();
+        assert!(samples.len() >= 125 - 60, "{place}: {} samples", samples.len());
+        let mut written = written.iter();
+        for sample in samples {
+            let known = written.any(|written| sample[0] == *written);
+            assert!(known, "{place}: a sample that was not recorded");
+        }
+    }
+}
+
+#[test]
+fn one_file_has_one_writer_and_one_machine() {
+    let file = Scratch::new();
+    let options = RecordingOptions::new();
+    let mut writer = RecordingWriter::open(&file.0, "local:", &options).unwrap();
+    writer.add(&snapshot(&[churn(0)]), &[]).unwrap();
+    let second = RecordingWriter::open(&file.0, "local:", &options).err().unwrap();
+    #[cfg(not(windows))]
+    assert_eq!(second.kind(), SourceErrorKind::Busy);
+    drop((writer, second));
+    let mut writer = RecordingWriter::open(&file.0, "local:", &options).unwrap();
+    let other = writer.add(&snapshot(&[block("OTHER", 1, &[])]), &[]).unwrap_err();
+    assert_eq!(other.kind(), SourceErrorKind::Mismatch);
+    std::fs::write(&file.0, "no recording").unwrap();
+    drop(writer);
+    let error = RecordingWriter::open(&file.0, "local:", &options).err().unwrap();
+    assert_eq!(error.kind(), SourceErrorKind::Malformed);
+    assert_eq!(std::fs::read(&file.0).unwrap(), b"no recording", "a foreign file is not touched");
+}
+
+#[test]
+fn a_recording_can_be_read_while_it_is_written() {
+    let file = Scratch::new();
+    let mut writer = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new()).unwrap();
+    for second in 0..130 {
+        writer.add(&snapshot(&[churn(second)]), &[names()]).unwrap();
+        if second % 13 == 0 {
+            assert_eq!(contents(&mut reopen(&file.0)).0.len() as i64, second + 1);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(perfhive_testkit::proptest_config(64))]
+    #[test]
+    fn any_blocks_come_back(samples in vec(vec(model::any_block(), 1..3), 1..6)) {
+        let file = Scratch::new();
+        let options = RecordingOptions::new();
+        let mut recorder = RecordingWriter::open(&file.0, "local:", &options).unwrap();
+        let mut written = Vec::new();
+        for sample in samples {
+            let mut blocks = Vec::new();
+            for block in sample {
+                let mut writer = BlockWriter::new();
+                // One machine, as recordings have.
+                let block = model::BlockModel { system_name: "HOST".into(), ..block };
+                if block.write(&mut writer).is_ok() {
+                    blocks.push(writer.finish().to_vec());
+                }
+            }
+            if !blocks.is_empty() {
+                recorder.add(&snapshot(&blocks), &[]).unwrap();
+                written.push(blocks);
+            }
+        }
+        drop(recorder);
+        if !written.is_empty() {
+            prop_assert!(contents(&mut reopen(&file.0)).0 == written);
+        }
+    }
+}
+
+#[test]
+fn several_recordings_are_one_source() {
+    let (one, two) = (Scratch::new(), Scratch::new());
+    record(&one.0, 0..70);
+    record(&two.0, 100..130);
+    let both = || open("file:r", &[one.0.clone(), two.0.clone()], &[]).unwrap();
+    conformance::source(|| Box::new(both()));
+    let (samples, _) = contents(&mut both());
+    assert_eq!(samples.len(), 100);
+    let mut source = both();
+    let time = Frame::new(churn(101), 1).unwrap().time();
+    source.recording().unwrap().seek(Some(time)).unwrap();
+    let mut out = Snapshot::new();
+    source.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
+    assert_eq!(out.frames()[0].as_bytes(), churn(101));
+    let other = Scratch::new();
+    let mut writer = RecordingWriter::open(&other.0, "x", &RecordingOptions::new()).unwrap();
+    writer.add(&snapshot(&[block("OTHER", 1, &[])]), &[]).unwrap();
+    let error = open("file:r", &[one.0.clone(), other.0.clone()], &[]).err().unwrap();
+    assert_eq!(error.kind(), SourceErrorKind::Mismatch);
+}
+
+#[test]
+fn an_excerpt_has_the_samples_between_two_times() {
+    let file = Scratch::new();
+    record(&file.0, 0..100);
+    let second = |second: i64| second * FileTime::PER_SECOND;
+    let part = |begin, end, every: u64| {
+        let source = Box::new(reopen(&file.0));
+        Excerpt::new(source, begin, end, NonZeroU64::new(every).unwrap()).unwrap()
+    };
+    let seconds = |mut part: Excerpt| -> Vec<i64> {
+        let (samples, _) = contents(&mut part);
+        let first = Frame::new(churn(0), 1).unwrap().time().0;
+        let time = |sample: &Vec<Vec<u8>>| Frame::new(sample[0].clone(), 1).unwrap().time().0;
+        samples.iter().map(|sample| (time(sample) - first) / FileTime::PER_SECOND).collect()
+    };
+    let after = |seconds| Some(TimeBound::AfterBegin(second(seconds)));
+    let before = |seconds| Some(TimeBound::BeforeEnd(second(seconds)));
+    assert_eq!(seconds(part(after(10), after(13), 1)), [10, 11, 12, 13]);
+    assert_eq!(seconds(part(before(2), None, 1)), [97, 98, 99]);
+    assert_eq!(seconds(part(after(5), after(20), 6)), [5, 11, 17]);
+    assert_eq!(seconds(part(None, after(0), 1)), [0]);
+    conformance::source(|| Box::new(part(after(10), before(10), 7)));
+}

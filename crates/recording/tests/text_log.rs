@@ -1,0 +1,204 @@
+//! perfmon's text logs, read and written.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use perfhive_engine::{Ask, ObjectQuery};
+use perfhive_engine::{NoValue, Query, Snapshot, Source, SourceErrorKind};
+use perfhive_format::{FileTime, LanguageId};
+use perfhive_recording::{ReplaySource, TextForm, TextLogWriter, open};
+use perfhive_testkit::{conformance, real};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A file of the test, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(text: impl AsRef<[u8]>) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("perfhive-text-{}-{number}.csv", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, text).unwrap();
+        Self(path)
+    }
+
+    fn open(&self) -> ReplaySource {
+        open("file:log", std::slice::from_ref(&self.0), &[]).unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+const LOG: &str = concat!(
+    r#""(PDH-CSV 4.0) (Eastern Daylight Time)(240)","\\BOX\Process(a, b#1)\% Processor Time","#,
+    r#""\\BOX\Process(c)\Working Set","\\BOX\Memory\Available Bytes (x)""#,
+    "\r\n",
+    r#""08/14/2007 15:40:38.659"," ","4096","1.5""#,
+    "\r\n",
+    r#""08/14/2007 15:41:38.659","99.961234567890002722","8192"," ""#,
+    "\r\n",
+);
+
+/// The values of some paths in each sample.
+fn values(source: ReplaySource, paths: &[&str]) -> Vec<Vec<Option<f64>>> {
+    let mut query = Query::new(source).unwrap();
+    let ids: Vec<_> = paths.iter().map(|path| query.add(path).unwrap()).collect();
+    let mut samples = Vec::new();
+    while query.collect().is_ok() {
+        let value = |id: &_| {
+            let reading = query.readings_of(*id).next().unwrap();
+            reading.value.as_ref().ok().map(|value| value.as_f64())
+        };
+        samples.push(ids.iter().map(value).collect());
+    }
+    samples
+}
+
+#[test]
+fn cells_become_values_and_blanks_none() {
+    let file = Scratch::new(LOG);
+    let paths = [r"\Process(a, b#1)\% Processor Time", r"\Process(c)\Working Set"];
+    let found = values(file.open(), &paths);
+    assert_eq!(found, [[None, Some(4096.0)], [Some(99.96123456789), Some(8192.0)]]);
+    let found = values(file.open(), &[r"\\BOX\Memory\Available Bytes (x)"]);
+    assert_eq!(found, [[Some(1.5)], [None]]);
+    // An instance without the counter has no value of it.
+    let mut query = Query::new(file.open()).unwrap();
+    query.add(r"\Process(c)\% Processor Time").unwrap();
+    query.collect().unwrap();
+    assert!(matches!(query.readings()[0].value, Err(NoValue::Cook(_))));
+}
+
+#[test]
+fn times_are_utc_by_the_banners_bias() {
+    let mut source = Scratch::new(LOG).open();
+    let span = source.recording().unwrap().span().unwrap();
+    assert_eq!(span.begin.to_string(), "2007-08-14T19:40:38.659Z");
+    assert_eq!((span.end.0 - span.begin.0, span.samples), (60 * FileTime::PER_SECOND, 2));
+    let mut out = Snapshot::new();
+    source.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
+    assert!(out.faults().is_empty());
+    let cut = Scratch::new(LOG.replace("Eastern Daylight Time)(240)", "RTZ 2 ("));
+    let mut source = cut.open();
+    source.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
+    assert!(out.faults()[0].message.contains("no time zone"), "{:?}", out.faults());
+}
+
+#[test]
+fn a_text_log_is_a_source_like_others() {
+    let file = Scratch::new(LOG);
+    conformance::source(|| Box::new(file.open()));
+    let tabs = LOG.replace(r#"",""#, "\"\t\"").replace("PDH-CSV", "PDH-TSV").replace("\r\n", "\n");
+    let file = Scratch::new(tabs);
+    assert_eq!(
+        values(file.open(), &[r"\Process(c)\Working Set"]),
+        [[Some(4096.0)], [Some(8192.0)]]
+    );
+}
+
+#[test]
+fn what_typeperf_prints_is_read() {
+    let Some(text) = real::text("logs/typeperf_stdout_excerpt.txt") else { return };
+    let file = Scratch::new(text);
+    let found = values(file.open(), &[r"\Memory\Commit Limit", r"\Paging File(_Total)\% Usage"]);
+    assert_eq!(found[0], [Some(20_261_367_808.0), Some(0.0)]);
+}
+
+#[test]
+fn localised_names_of_a_cut_banner_are_read() {
+    let Some(text) = real::text("logs/waflia_ru_header_excerpt.csv") else { return };
+    let file = Scratch::new(text);
+    let mut source = file.open();
+    let catalogue = source.catalogue(&Ask::everything()).unwrap();
+    assert_eq!(catalogue.machine, "DESKTOP-LRPVSK4");
+    let titles = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
+    assert_eq!(titles.name(catalogue.objects[0].name), Some("Процесс"));
+}
+
+#[test]
+fn a_written_log_is_byte_for_byte_that_of_windows() {
+    let file = Scratch::new("");
+    let columns = [
+        r"\\BOX\Process(a, b#1)\% Processor Time",
+        r"\\BOX\Process(c)\Working Set",
+        r"\\BOX\Memory\Available Bytes (x)",
+    ];
+    let mut writer = TextLogWriter::create(&file.0, TextForm::Csv, columns).unwrap();
+    for (minute, values) in
+        [(40, [None, Some(4096.0), Some(1.5)]), (41, [Some(99.96123456789), Some(8192.0), None])]
+    {
+        let time = perfhive_format::SystemTime {
+            year: 2007,
+            month: 8,
+            day: 14,
+            hour: 15,
+            minute,
+            second: 38,
+            milliseconds: 659,
+            ..Default::default()
+        };
+        writer.add(time, values).unwrap();
+    }
+    let bytes = writer.finish().unwrap();
+    let written = std::fs::read_to_string(&file.0).unwrap();
+    // Times are UTC here.
+    let expected = LOG.replace("(Eastern Daylight Time)(240)", "(UTC)(0)");
+    assert_eq!((written.as_str(), bytes as usize), (expected.as_str(), expected.len()));
+}
+
+#[test]
+fn bad_lines_are_faults_and_the_others_are_read() {
+    let bad = LOG.to_string() + "garbage\r\n\"08/14/2007 15:42:38.659\",\"5\"\r\n\"99/99/2007";
+    let file = Scratch::new(bad);
+    let found = values(file.open(), &[r"\Process(a, b#1)\% Processor Time"]);
+    assert_eq!(found.last().unwrap()[0], Some(5.0));
+    let mut source = file.open();
+    let (mut out, mut faults) = (Snapshot::new(), Vec::new());
+    while source.collect(&Ask::new(ObjectQuery::Global), &mut out).is_ok() {
+        faults.extend(out.faults().iter().map(|fault| fault.message.to_string()));
+    }
+    assert_eq!(
+        faults,
+        [
+            "line 4: \"garbage\" is not a time; the line is left out",
+            "line 5 has 2 columns, and the first line 4",
+        ]
+    );
+}
+
+#[test]
+fn every_cut_and_change_of_a_log_is_an_error_or_a_recording() {
+    let mut bytes = LOG.as_bytes().to_vec();
+    let read = |bytes: &[u8]| {
+        let file = Scratch::new(bytes);
+        match open("file:log", std::slice::from_ref(&file.0), &[]) {
+            Ok(mut source) => {
+                let mut out = Snapshot::new();
+                let ask = Ask::new(ObjectQuery::Global);
+                while source.collect(&ask, &mut out).is_ok() {}
+            }
+            Err(error) => assert_eq!(error.kind(), SourceErrorKind::Malformed, "{error}"),
+        }
+    };
+    for end in 0..bytes.len() {
+        read(&bytes[..end]);
+    }
+    for place in 0..bytes.len() {
+        for change in [0xff, b'"' ^ bytes[place], b',' ^ bytes[place], b'\n' ^ bytes[place]] {
+            bytes[place] ^= change;
+            read(&bytes);
+            bytes[place] ^= change;
+        }
+    }
+}
+
+#[test]
+fn two_text_logs_are_not_read_as_one() {
+    let (one, two) = (Scratch::new(LOG), Scratch::new(LOG));
+    let error = open("file:logs", &[one.0.clone(), two.0.clone()], &[]).err().unwrap();
+    assert_eq!(error.kind(), SourceErrorKind::Mismatch);
+}
