@@ -50,6 +50,11 @@ pub(crate) const WINE: &[SystemTool] = &[
 pub(crate) const PIDSTAT: SystemTool = SystemTool { program: "pidstat", package: "sysstat" };
 /// What peers written in Python, or driven by it, need.
 pub(crate) const PYTHON: SystemTool = SystemTool { program: "python3", package: "python3" };
+/// What reads a recording by its specification alone.
+pub(crate) const ZSTANDARD: SystemTool = SystemTool {
+    program: "/usr/lib/python3/dist-packages/zstandard/__init__.py",
+    package: "python3-zstandard",
+};
 /// What the BPF reader of processes is built with. A library's package
 /// has no program, so a header stands for it: an absolute path is not searched.
 pub(crate) const BPF: &[SystemTool] = &[

@@ -41,7 +41,8 @@ pub(crate) struct Global {
     /// The source to read: local: or file:A.bin,B.bin
     ///
     /// `local:` is this machine. `file:A.bin,B.bin` reads recorded data blocks, one a file, as
-    /// successive samples of one machine, and `file:FOLDER` a folder that `capture` made.
+    /// successive samples of one machine, `file:FOLDER` a folder that `capture` made, `file:A.phr` what
+    /// `record` wrote, and `file:A.blg` or `file:A.csv` a log of perfmon.
     #[cfg_attr(
         not(windows),
         doc = "`proc:` and `bpf:` are this machine with its processes read from /proc or through \

@@ -227,7 +227,7 @@ fn statistics_of_a_real_log_equal_the_values_between_its_ends() {
     }
     let names = real::text("titles/vista_009_from_pal_SampleLog.txt").unwrap();
     let list = perfhive_format::titles::TitleList::from_text(&names);
-    let source = ReplaySource::new("vista:", blocks).unwrap();
+    let mut source = ReplaySource::new("vista:", blocks).unwrap();
     let samples = source.recording().unwrap().span().unwrap().samples as usize;
     let mut query = Query::new(source.with_titles(LanguageId::ENGLISH, &list)).unwrap();
     let paths = [

@@ -90,7 +90,8 @@ pub static SCHEMES: &[SourceScheme] = &[
     SourceScheme {
         name: "file:",
         form: "file:A.bin,B.bin or file:FOLDER",
-        help: "for recorded data blocks or for a capture, or file:A.blg for a binary log of perfmon",
+        help: "for recorded data blocks or for a capture, or file:A for a recording or a log of \
+               perfmon (.phr, .blg, .csv, .tsv)",
         capabilities: Capabilities { recorded: true, takes_titles: true, ..NO_CAPABILITY },
         target: TargetKind::Files,
         open: open_files,
@@ -128,7 +129,7 @@ fn reader_of_files(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
     None
 }
 
-/// Opens `file:`: data blocks or a capture.
+/// Opens `file:`: recordings, logs, data blocks or a capture.
 #[cfg(feature = "recording")]
 fn open_files(
     address: &SourceAddress,
@@ -274,7 +275,7 @@ mod tests {
     fn bad_addresses_are_refused_with_the_form_that_is_expected() {
         let error = |text: &str| text.parse::<SourceAddress>().unwrap_err().to_string();
         assert!(error("registry://").ends_with("by its name or IP address"));
-        assert!(error("file:").contains("file:FOLDER for recorded data blocks or for a capture"));
+        assert!(error("file:").contains("file:FOLDER for recorded data blocks or"));
         assert!(error("http://x").contains("local: for this machine"));
         for bad in [
             "",

@@ -1,6 +1,5 @@
-//! Recorded performance data as a [`Source`](perfhive_engine::Source): replayed data blocks and
-//! capture folders, and perfmon's binary logs. Its text logs and perfhive's own recordings belong
-//! here too.
+//! Recorded performance data as a [`Source`](perfhive_engine::Source): perfhive's own recordings,
+//! capture folders, replayed data blocks, and perfmon's logs; and writing them.
 //!
 //! | file | what |
 //! |---|---|
@@ -29,6 +28,13 @@ mod phr;
 mod pseudonyms;
 mod replay;
 mod text_log;
+
+/// Decodes bytes as payloads of samples, each behind its length of two bytes, the first as a
+/// keyframe's: what the fuzz target calls. Checksums and compression would hide the decoder.
+#[cfg(fuzzing)]
+pub fn fuzz_samples(bytes: &[u8]) {
+    phr::fuzz_samples(bytes);
+}
 
 /// Reads bytes as a binary log and replays it: what the fuzz target calls.
 #[cfg(fuzzing)]

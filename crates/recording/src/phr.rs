@@ -53,6 +53,22 @@ pub(crate) fn is_recording(path: &Path) -> bool {
         && first == MAGIC
 }
 
+#[cfg(fuzzing)]
+pub(crate) fn fuzz_samples(mut bytes: &[u8]) {
+    let mut decoder = coding::Decoder::default();
+    let mut is_key = true;
+    while let Some((length, rest)) = bytes.split_first_chunk() {
+        let length = usize::from(u16::from_le_bytes(*length)).min(rest.len());
+        let (payload, rest) = rest.split_at(length);
+        let mut input = varint::Input(payload);
+        if contents::sample_head(&mut input).is_some() {
+            let _ = decoder.decode(input, std::mem::take(&mut is_key));
+        }
+        let _ = contents::Definitions::default().add(varint::Input(payload));
+        bytes = rest;
+    }
+}
+
 /// The kinds of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrameKind {

@@ -345,3 +345,31 @@ fn an_excerpt_has_the_samples_between_two_times() {
     assert_eq!(seconds(part(None, after(0), 1)), [0]);
     conformance::source(|| Box::new(part(after(10), before(10), 7)));
 }
+
+/// The reader in Python was written from the manual's page alone.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_specification_is_enough_to_read_a_recording() {
+    let file = Scratch::new();
+    record(&file.0, 0..125);
+    let reader = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/phr_reader.py");
+    // Debian's module belongs to Debian's Python.
+    let out = std::process::Command::new("/usr/bin/python3").arg(reader).arg(&file.0).output();
+    let out = out.unwrap();
+    let error = String::from_utf8_lossy(&out.stderr);
+    if error.contains("No module named 'zstandard'") {
+        eprintln!("not compared with the reader in Python: {error}");
+        return;
+    }
+    let lines: Vec<serde_json::Value> = String::from_utf8_lossy(&out.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 125, "{error}");
+    for (second, line) in (0..).zip(lines) {
+        let block = churn(second);
+        let expected = serde_json::json!([[block.len(), crc32fast::hash(&block)]]);
+        assert_eq!(line["blocks"], expected, "{second}");
+        assert_eq!(line["time"], Frame::new(block, 1).unwrap().time().0);
+    }
+}

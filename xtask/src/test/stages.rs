@@ -87,7 +87,7 @@ fn docs() -> Result {
 }
 
 fn test() -> Result {
-    tools::system(&[tools::STRACE, tools::PS])?;
+    tools::system(&[tools::STRACE, tools::PS, tools::ZSTANDARD])?;
     tools::system(tools::VALUES)?;
     tools::system(tools::CC)?;
     let how: &[&str] = if tools::has_nextest() { &["nextest", "run"] } else { &["test"] };

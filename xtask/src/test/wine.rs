@@ -64,7 +64,7 @@ const fn named(package: &'static str, name: &'static str) -> Part {
 /// the rest is the same on Linux, as are the format, which has no system below it, and the
 /// portable reader of a registry, whose tests make up theirs. Hives of registrations are
 /// not on Windows.
-const PARTS: [Part; 17] = [
+const PARTS: [Part; 19] = [
     all("perfhive-engine"),
     all("perfhive-contract"),
     all("perfhive-windows"),
@@ -82,6 +82,8 @@ const PARTS: [Part; 17] = [
     named("perfhive-cli", "windows::"),
     named("perfhive-cli", "published::"),
     named("perfhive-cli", "capture::"),
+    named("perfhive-cli", "recordings::"),
+    program("perfhive-recording", "phr"),
 ];
 
 /// Whether tests run under Wine: those of a module, given with `::` behind it, of a crate's

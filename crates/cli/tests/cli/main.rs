@@ -11,6 +11,7 @@ mod measure;
 mod providers;
 mod published;
 mod recorded;
+mod recordings;
 mod register;
 mod run;
 mod terminal;

@@ -1,0 +1,162 @@
+//! `record`, `info`, `convert`, and parts of recordings.
+
+use crate::run::{Folder, perfhive};
+use perfhive_testkit::real;
+
+/// perfmon's log of eleven samples, a minute apart.
+fn log() -> Option<String> {
+    let path = real::root()?.join("logs/pal_SampleLog.blg");
+    path.is_file().then(|| path.display().to_string())
+}
+
+/// The values of a path in each sample.
+fn values(source: &str, path: &str, options: &[&str]) -> Vec<Option<f64>> {
+    let mut args = vec!["watch", "-s", source, "--json", path];
+    args.extend(options);
+    let text = perfhive(args).ok();
+    let row = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    text.lines().map(|line| row(line)["value"].as_f64()).collect()
+}
+
+#[cfg(any(target_os = "linux", windows))]
+#[test]
+fn this_machine_is_recorded_and_read_again() {
+    let machine = if cfg!(windows) { "native:" } else { "proc:" };
+    let folder = Folder::new();
+    let file = folder.path().join("a.phr").display().to_string();
+    let record =
+        ["record", "-o", &file, "-i", "0.05", "-n", "5", "-s", machine, "--json", "Process"];
+    let row = &perfhive(record).json()[0];
+    assert_eq!((row["samples"].as_u64(), row["file"].as_str()), (Some(5), Some(file.as_str())));
+    assert_eq!(row["bytes"].as_u64(), std::fs::metadata(&file).ok().map(|found| found.len()));
+    let source = format!("file:{file}");
+    let sets = values(&source, r"\Process(perfhive)\Working Set", &[]);
+    assert_eq!(sets.len(), 5);
+    assert!(sets.iter().all(|value| value.is_some_and(|bytes| bytes > 0.0)), "{sets:?}");
+    // Going on with the file appends.
+    perfhive(record).ok();
+    let info = &perfhive(["info", &file, "--json"]).json()[0];
+    assert_eq!((info["samples"].as_u64(), info["objects"].as_u64()), (Some(10), Some(1)));
+    assert!(info["values"].as_u64() > Some(20), "{info}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_recording_keeps_each_sample_that_was_written() {
+    let folder = Folder::new();
+    let file = folder.path().join("a.phr").display().to_string();
+    let mut last = 0;
+    let kills = if perfhive_testkit::is_slow() { 5 } else { 40 };
+    for kill in 0..kills {
+        let mut recording = crate::run::command();
+        recording.args([
+            "record",
+            "-o",
+            &file,
+            "-i",
+            "0.001",
+            "-s",
+            "proc:",
+            "System",
+            "Processor",
+        ]);
+        let mut recording = recording.spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(30 + 7 * (kill % 13)));
+        recording.kill().unwrap();
+        recording.wait().unwrap();
+        if kill % 3 == 0 {
+            // What a power failure leaves of the last sample.
+            let length = std::fs::metadata(&file).unwrap().len();
+            let found = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
+            found.set_len(length.saturating_sub(1 + kill)).unwrap();
+            last = u64::max(last, 1) - 1;
+        }
+        if std::fs::metadata(&file).unwrap().len() == 0 {
+            continue;
+        }
+        let info = &perfhive(["info", &file, "--json", "--quiet"]).json()[0];
+        let samples = info["samples"].as_u64().unwrap();
+        assert!(samples >= last, "{samples} of {last}");
+        last = samples;
+    }
+    assert!(last > kills, "{last} samples");
+}
+
+#[test]
+fn a_log_of_perfmon_says_what_it_holds() {
+    let Some(log) = log() else { return };
+    let info = &perfhive(["info", &log, "--json"]).json()[0];
+    assert_eq!(info["machine"], "ZACH-PC");
+    assert_eq!(info["begin"], "2007-08-14T19:40:38.659Z");
+    assert_eq!(info["samples"], 11);
+    assert!((60.0..60.01).contains(&info["interval"].as_f64().unwrap()), "{info}");
+    assert_eq!((info["objects"].as_u64(), info["gaps"].as_u64()), (Some(8), Some(0)));
+    let table = perfhive(["info", &log]).ok();
+    assert!(table.contains("\nmachine   ZACH-PC\n"), "{table}");
+}
+
+#[test]
+fn a_log_is_converted_to_text_and_to_a_recording_with_the_same_values() {
+    let Some(log) = log() else { return };
+    let folder = Folder::new();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (csv, tsv, phr) = (path("o.csv"), path("o.tsv"), path("o.phr"));
+    for out in [&csv, &tsv, &phr] {
+        let row = &perfhive(["convert", &log, "-o", out, "--json"]).json()[0];
+        assert_eq!(row["samples"], 11);
+        assert_eq!(row["bytes"].as_u64(), std::fs::metadata(out).ok().map(|found| found.len()));
+    }
+    for counter in [
+        r"\System\File Read Operations/sec",
+        r"\Process(_Total)\Working Set",
+        r"\Processor(_Total)\% Processor Time",
+        r"\LogicalDisk(C:)\% Free Space",
+    ] {
+        let wanted = values(&format!("file:{log}"), counter, &[]);
+        assert_eq!(wanted.len(), 11);
+        for out in [&csv, &tsv, &phr] {
+            assert_eq!(values(&format!("file:{out}"), counter, &[]), wanted, "{counter} of {out}");
+        }
+    }
+    // Some counters only.
+    let few = path("few.csv");
+    let counter = r"\Memory\Available Bytes";
+    perfhive(["convert", &phr, "-o", &few, "-p", counter, "--begin", "+1m", "--every", "2"]).ok();
+    let text = std::fs::read_to_string(&few).unwrap();
+    assert_eq!(text.lines().count(), 6, "{text}");
+    let header = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\ZACH-PC\\Memory\\Available Bytes\"\r\n";
+    assert!(text.starts_with(header), "{text}");
+}
+
+#[test]
+fn a_part_of_a_recording_is_chosen_by_time() {
+    let Some(log) = log() else { return };
+    let source = format!("file:{log}");
+    let path = r"\Memory\Available Bytes";
+    let all = values(&source, path, &[]);
+    assert_eq!(values(&source, path, &["--begin", "+1.9m", "--end", "+4.5m"]), all[2..5]);
+    assert_eq!(values(&source, path, &["--begin", "-61s"]), all[9..]);
+    assert_eq!(values(&source, path, &["--end", "2007-08-14 19:42"]), all[..2]);
+    let every: Vec<_> = all.iter().copied().step_by(5).collect();
+    assert_eq!(values(&source, path, &["--every", "5"]), every);
+}
+
+#[test]
+fn wrong_uses_are_refused_with_the_way_out() {
+    let folder = Folder::new();
+    let file = folder.file("a.txt", "x");
+    let error = perfhive(["convert", &file, "-o", "o.xyz"]).fails(2);
+    assert!(error.contains(".csv or .tsv for a text log"), "{error}");
+    let phr = folder.file("b.phr", "x");
+    let error = perfhive(["convert", &phr, "-o", &phr]).fails(2);
+    assert!(error.contains("is what is read"), "{error}");
+    if cfg!(any(target_os = "linux", windows)) {
+        let error = perfhive(["get", "--begin", "+1m", r"\System\Processes"]).fails(2);
+        assert!(error.contains("has no past"), "{error}");
+        let error = perfhive(["record", "-o", &phr, "-n", "1"]).fails(3);
+        assert!(error.contains("is a recording of another version, or damaged"), "{error}");
+        assert_eq!(std::fs::read(&phr).unwrap(), b"x");
+        let error = perfhive(["info"]).fails(2);
+        assert!(error.contains("is not a recording"), "{error}");
+    }
+}
