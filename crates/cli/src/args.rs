@@ -3,8 +3,10 @@
 mod help;
 mod recordings;
 mod value;
+mod windows_tools;
 
 pub(crate) use recordings::{Capture, Convert, Info, Record};
+pub(crate) use windows_tools::{Relog, ToolForm, Typeperf};
 
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use perfhive::registration::TextEncoding;
@@ -193,6 +195,12 @@ pub(crate) enum Command {
     /// Show what a recording holds
     #[command(after_help = help::here(help::INFO))]
     Info(Info),
+    /// Print counters as Windows' typeperf does, with its flags
+    #[command(override_help = help::TYPEPERF)]
+    Typeperf(Typeperf),
+    /// Convert logs as Windows' relog does, with its flags
+    #[command(override_help = help::RELOG)]
+    Relog(Relog),
     /// Print every field of a raw data block
     #[command(after_help = help::here(help::DUMP))]
     Dump(Dump),
@@ -530,7 +538,7 @@ pub(crate) struct Man {
 
 /// Reads the command line.
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Arguments, clap::Error> {
-    let mut arguments = Arguments::try_parse_from(args)?;
+    let mut arguments = Arguments::try_parse_from(windows_tools::translated(args))?;
     if arguments.global.json {
         arguments.global.format = Format::Json;
     }

@@ -2,6 +2,7 @@
 
 mod capture;
 mod check;
+mod columns;
 mod completions;
 mod convert;
 mod dump;
@@ -16,7 +17,9 @@ mod providers;
 mod ps;
 mod record;
 mod register;
+mod relog;
 mod sensors;
+mod typeperf;
 mod watch;
 mod workset;
 
@@ -42,6 +45,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Command::Record(args) => record::run(global, args),
         Command::Convert(args) => convert::run(global, args),
         Command::Info(args) => info::run(global, args),
+        Command::Typeperf(args) => typeperf::run(global, args),
+        Command::Relog(args) => relog::run(global, args),
         Command::Dump(args) => dump::run(global, args),
         Command::Register(args) => register::run(global, args),
         Command::Unregister(args) => register::back(global, args),

@@ -49,4 +49,4 @@ pub use files::{language_of_titles, read_block, read_titles};
 pub use open::{open, reader_of_processes};
 pub use phr::{RecordingOptions, RecordingWriter};
 pub use replay::{RecordedBlock, ReplaySource};
-pub use text_log::{TextForm, TextLogWriter};
+pub use text_log::{TextForm, TextLines, TextLogWriter, TextZone};

@@ -9,7 +9,7 @@ mod reader;
 mod writer;
 
 pub(crate) use reader::{TextLog, is_text_log};
-pub use writer::{TextForm, TextLogWriter};
+pub use writer::{TextForm, TextLines, TextLogWriter, TextZone};
 
 /// The column's separator, and the name of the form in the banner.
 const FORMS: [(u8, &str); 2] = [(b',', "PDH-CSV"), (b'\t', "PDH-TSV")];

@@ -347,6 +347,52 @@ the names of the recorded objects. It can be read while it is written. A program
 that is killed loses at most the sample that it is writing, and the next record
 with the same file goes on behind it.";
 
+pub(super) const TYPEPERF: &str = r"Print counters as Windows' typeperf does
+
+Usage: perfhive typeperf PATH... [FLAGS]
+       perfhive typeperf -q [OBJECT] | -qx [OBJECT]
+
+Flags:
+  -f CSV|TSV       form of the output
+  -cf FILE         counter paths from a file, one a line
+  -si [[HH:]MM:]SS time between samples; one second by default
+  -sc N            end after so many samples; without it, Ctrl-C ends
+  -o FILE          write a log file
+  -q [OBJECT]      list the paths of counters
+  -qx [OBJECT]     list them with their instances
+  -s HOST          another Windows machine
+  -y               replace FILE without a question
+
+-f BIN, -f SQL and -config are not supported. --source and the other options of
+perfhive hold here too; perfhive get --help shows them.
+
+Examples:
+  perfhive typeperf '\Processor(_Total)\% Processor Time' -sc 3
+  perfhive typeperf -cf counters.txt -si 5 -o today.csv -y
+  ln -s perfhive typeperf; ./typeperf -qx Process";
+
+pub(super) const RELOG: &str = r"Convert logs as Windows' relog does
+
+Usage: perfhive relog FILE... [FLAGS]
+
+Flags:
+  -c PATH...       counters to write; all by default
+  -cf FILE         counter paths from a file, one a line
+  -f CSV|TSV       form of the output; must be given with -o
+  -t N             every N-th sample
+  -o FILE          the log to write, or with -q the list
+  -b WHEN, -e WHEN begin and end: M/D/YYYY H:MM:SS, in UTC
+  -q               list the counters of the logs
+  -y               replace FILE without a question
+
+Without -o, the logs' beginning, end and number of samples are printed. -f BIN,
+-f SQL, -a and -config are not supported. Times are UTC.
+
+Examples:
+  perfhive relog server.blg
+  perfhive relog server.blg -f csv -o server.csv -t 10
+  perfhive relog server.blg -c '\Process(*)\Working Set' -f csv -o ws.csv -y";
+
 pub(super) const CONVERT: &str = r"Examples:
   perfhive convert log.blg -o log.csv           every counter, as relog writes it
   perfhive convert log.blg -o log.csv -p '\Process(*)\Working Set'

@@ -60,6 +60,47 @@ pub(super) fn bound(text: &str) -> Result<TimeBound, String> {
     point(text).map(TimeBound::At).ok_or_else(|| expected.to_string())
 }
 
+/// An interval as `[[hh:]mm:]ss`.
+pub(super) fn clock(text: &str) -> Result<Duration, String> {
+    if !text.contains(':') {
+        return interval(text);
+    }
+    let expected = || "expected [[hh:]mm:]ss".to_string();
+    let mut seconds = 0_u64;
+    for part in text.split(':') {
+        let part: u64 = part.parse().map_err(|_| expected())?;
+        seconds = seconds.saturating_mul(60).saturating_add(part);
+    }
+    match (text.split(':').count(), seconds) {
+        (..=3, 1..=86_400) => Ok(Duration::from_secs(seconds)),
+        _ => Err(expected()),
+    }
+}
+
+/// `8/14/2007 3:40:38PM` or `8/14/2007 15:40:38`, or what [`bound`] takes.
+pub(super) fn date_of_windows(text: &str) -> Result<TimeBound, String> {
+    let Some((date, time)) = text.trim().split_once(' ').filter(|(date, _)| date.contains('/'))
+    else {
+        return bound(text);
+    };
+    let mut date = date.split('/');
+    let (month, day, year) = (date.next(), date.next(), date.next());
+    let upper = time.trim().to_ascii_uppercase();
+    let time = upper.trim_end_matches(['A', 'P', 'M']).trim();
+    let is_half = time.len() < upper.len();
+    let (hour, rest) = time.split_once(':').unwrap_or((time, "0"));
+    let mut hour: u32 = hour.parse().map_err(|_| "expected M/D/YYYY H:MM:SS".to_string())?;
+    if is_half {
+        hour = hour % 12 + if upper.contains('P') { 12 } else { 0 };
+    }
+    match (year, month, day) {
+        (Some(year), Some(month), Some(day)) => {
+            bound(&format!("{year}-{month}-{day} {hour}:{rest}"))
+        }
+        _ => Err("expected M/D/YYYY H:MM:SS".to_string()),
+    }
+}
+
 /// `2026-11-23 14:05:00.5`, with T and Z or without, and without the smallest parts.
 fn point(text: &str) -> Option<FileTime> {
     let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
@@ -80,6 +121,18 @@ fn point(text: &str) -> Option<FileTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dates_and_intervals_of_windows_tools_are_read() {
+        let at = |text| date_of_windows(text).map(|bound| format!("{bound:?}"));
+        assert_eq!(at("8/14/2007 3:40:38PM"), at("2007-08-14 15:40:38"));
+        assert_eq!(at("8/14/2007 15:40:38"), at("2007-08-14 15:40:38"));
+        assert_eq!(at("8/14/2007 12:00:00 AM"), at("2007-08-14 0:00"));
+        assert!(at("8/14 1:00").is_err() && at("x/y/z 1:00").is_err());
+        assert_eq!(clock("01:02:03"), Ok(Duration::from_secs(3723)));
+        assert_eq!(clock("5"), Ok(Duration::from_secs(5)));
+        assert!(clock("1:2:3:4").is_err() && clock("0:0").is_err());
+    }
 
     #[test]
     fn bounds_of_recordings_are_times_or_intervals() {

@@ -1,5 +1,6 @@
 //! `perfhive convert`: a recording in another form.
 
+use super::columns::Columns;
 use crate::args::{Convert as Args, Global};
 use crate::failure::{Exit, Failure, Outcome, of_source};
 use crate::output::Output;
@@ -7,12 +8,11 @@ use crate::paths::add_paths;
 use crate::session::Session;
 use crate::text::escape::Escaped;
 use perfhive::{
-    Ask, Query, Reading, RecordingOptions, RecordingWriter, Snapshot, Source as _, SystemTime,
-    TextForm, TextLogWriter, TitleIndex,
+    Ask, FileTime, Query, RecordingOptions, RecordingWriter, Snapshot, Source as _, TextForm,
+    TextLogWriter, TextZone,
 };
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
-use std::collections::HashMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 
@@ -54,7 +54,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     let (samples, bytes) = match form {
         Form::Recording => to_recording(&global, args)?,
-        Form::Text(form) => to_text(&global, args, form)?,
+        Form::Text(form) => {
+            let selected = Selected { paths: &args.paths, output: &args.output };
+            to_text(&global, &selected, form)?
+        }
     };
     tell(&global, args, samples, bytes)
 }
@@ -119,73 +122,44 @@ fn refuse_existing(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// What identifies a column: machine, object, instance with its number, counter.
-type Key = (String, TitleIndex, Option<String>, TitleIndex);
-
-/// The columns of a text log, which its first line must name: in the order in which they
-/// appear.
-#[derive(Default)]
-struct Columns {
-    places: HashMap<Key, usize>,
-    paths: Vec<String>,
+/// The counters that are written, and where.
+pub(super) struct Selected<'a> {
+    /// All where none is named.
+    pub(super) paths: &'a [String],
+    pub(super) output: &'a Path,
 }
 
-impl Columns {
-    fn key(reading: &Reading) -> Key {
-        let instance = reading.instance.as_ref().map(ToString::to_string);
-        (reading.machine.to_string(), reading.object, instance, reading.counter)
-    }
-
-    fn add(&mut self, query: &Query, reading: &Reading) {
-        let next = self.paths.len();
-        self.places.entry(Self::key(reading)).or_insert_with(|| {
-            self.paths.push(path(query, reading));
-            next
-        });
-    }
-}
-
-/// A path as PDH prints it, which has no escapes: brackets stand for parentheses in names.
-fn path(query: &Query, reading: &Reading) -> String {
-    let (object, counter) = query.names_of(reading);
-    let plain = |name: &str| name.replace('(', "[").replace(')', "]");
-    let instance = reading.instance.as_ref().map_or(String::new(), |label| {
-        let parent = label.parent.as_ref().map(|parent| format!("{}/", plain(parent)));
-        let order = (label.order > 0).then(|| format!("#{}", label.order));
-        let (parent, order) = (parent.unwrap_or_default(), order.unwrap_or_default());
-        format!("({parent}{}{order})", plain(&label.name).replace(['\\', '/'], "_"))
-    });
-    format!(r"\\{}\{object}{instance}\{counter}", reading.machine)
-}
-
-fn to_text(global: &Global, args: &Args, form: TextForm) -> Result<(u64, u64), Failure> {
-    // The first line names all columns, so the recording is read twice.
+/// The columns that a recording has.
+pub(super) fn columns(global: &Global, paths: &[String]) -> Result<Columns, Failure> {
     let mut columns = Columns::default();
     let progress = Progress::of(global);
     let mut samples = 0;
-    for_each_sample(global, args, true, |query, _| {
+    for_each_sample(global, paths, true, |query, _| {
         query.readings().iter().for_each(|reading| columns.add(query, reading));
         samples += 1;
         progress.show("looked at", samples);
         Ok(())
     })?;
-    if columns.paths.is_empty() {
-        let what = of_source(&global.source, "has no counters to write");
-        return Err(Failure::Usage(what));
+    match columns.is_empty() {
+        true => Err(Failure::Usage(of_source(&global.source, "has no counters to write"))),
+        false => Ok(columns),
     }
-    let paths = columns.paths.iter().map(String::as_str);
-    let mut writer = TextLogWriter::create(&args.output, form, paths)?;
-    let mut row = vec![None; columns.paths.len()];
+}
+
+/// Writes a text log. Returns its samples and bytes.
+pub(super) fn to_text(
+    global: &Global,
+    selected: &Selected<'_>,
+    form: TextForm,
+) -> Result<(u64, u64), Failure> {
+    // The first line names all columns, so the recording is read twice.
+    let mut columns = columns(global, selected.paths)?;
+    let progress = Progress::of(global);
+    let utc = TextZone::utc();
+    let mut writer = TextLogWriter::create(selected.output, form, utc, columns.paths())?;
     let mut written = 0;
-    for_each_sample(global, args, false, |query, time| {
-        row.fill(None);
-        for reading in query.readings() {
-            let place = columns.places.get(&Columns::key(reading));
-            if let Some(cell) = place.and_then(|place| row.get_mut(*place)) {
-                *cell = reading.value.as_ref().ok().map(|value| value.as_f64());
-            }
-        }
-        writer.add(time, row.iter().copied())?;
+    for_each_sample(global, selected.paths, false, |query, time| {
+        writer.add(time, columns.row(query).iter().copied())?;
         written += 1;
         progress.show("wrote", written);
         Ok(())
@@ -197,24 +171,27 @@ fn to_text(global: &Global, args: &Args, form: TextForm) -> Result<(u64, u64), F
 /// Reads the recording and hands out each sample with its time.
 fn for_each_sample(
     global: &Global,
-    args: &Args,
+    paths: &[String],
     warns: bool,
-    mut with: impl FnMut(&Query, SystemTime) -> Result<(), Failure>,
+    mut with: impl FnMut(&Query, FileTime) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let session = Session::open(global)?;
     let faults = session.faults.clone();
     let mut query = session.query()?;
-    if args.paths.is_empty() {
+    if paths.is_empty() {
         for all in [r"\*(*)\*", r"\*\*"] {
             // A recording may have no object of one of the two kinds.
             let _ = query.add(all);
         }
     } else {
-        add_paths(&mut query, global, &args.paths)?;
+        add_paths(&mut query, global, paths)?;
     }
     loop {
         match query.collect() {
-            Ok(()) => with(&query, faults.time().unwrap_or_default())?,
+            Ok(()) => {
+                let time = faults.time().and_then(|time| time.to_file_time());
+                with(&query, time.unwrap_or_default())?;
+            }
             Err(error) if error.is_end_of_data() => break,
             Err(error) => return Err(error.into()),
         }

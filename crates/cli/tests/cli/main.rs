@@ -16,3 +16,4 @@ mod register;
 mod run;
 mod terminal;
 mod windows;
+mod windows_tools;

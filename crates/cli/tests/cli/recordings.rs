@@ -61,7 +61,15 @@ fn a_killed_recording_keeps_each_sample_that_was_written() {
             "Processor",
         ]);
         let mut recording = recording.spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(30 + 7 * (kill % 13)));
+        // The kill comes at any moment once samples are written.
+        let length = || std::fs::metadata(&file).map_or(0, |found| found.len());
+        let before = length();
+        let begun = std::time::Instant::now();
+        while length() <= before {
+            assert!(begun.elapsed().as_secs() < 30, "nothing is recorded");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(7 * (kill % 13)));
         recording.kill().unwrap();
         recording.wait().unwrap();
         if kill % 3 == 0 {
@@ -70,9 +78,6 @@ fn a_killed_recording_keeps_each_sample_that_was_written() {
             let found = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
             found.set_len(length.saturating_sub(1 + kill)).unwrap();
             last = u64::max(last, 1) - 1;
-        }
-        if std::fs::metadata(&file).unwrap().len() == 0 {
-            continue;
         }
         let info = &perfhive(["info", &file, "--json", "--quiet"]).json()[0];
         let samples = info["samples"].as_u64().unwrap();

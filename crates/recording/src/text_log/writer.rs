@@ -3,7 +3,7 @@
 use super::{FORMS, number};
 use crate::files::write_error;
 use perfhive_engine::SourceError;
-use perfhive_format::SystemTime;
+use perfhive_format::FileTime;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -18,14 +18,111 @@ pub enum TextForm {
     Tsv,
 }
 
-/// A text log that is being written, byte for byte as `relog` and `logman` of Windows do: quoted
-/// cells, numbers with up to 20 digits, lines that end in CR LF. Times are UTC, which the banner
-/// says.
+/// The time zone in which a text log states its times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextZone {
+    /// Its name, as the banner has it.
+    pub name: String,
+    /// Minutes that are added to local time to get UTC.
+    pub bias: i32,
+}
+
+impl TextZone {
+    /// UTC.
+    #[must_use]
+    pub fn utc() -> Self {
+        Self { name: "UTC".to_string(), bias: 0 }
+    }
+}
+
+/// The lines of a text log, byte for byte as Windows writes them: quoted cells, lines that end in
+/// CR LF.
+#[derive(Clone, Debug)]
+pub struct TextLines {
+    form: TextForm,
+    zone: TextZone,
+    is_console: bool,
+    line: String,
+}
+
+impl TextLines {
+    /// The lines of a file, as logman and relog write them: a zone in the banner, numbers with up to
+    /// 20 digits.
+    #[must_use]
+    pub fn of_file(form: TextForm, zone: TextZone) -> Self {
+        Self { form, zone, is_console: false, line: String::new() }
+    }
+
+    /// What typeperf prints: an empty line, a banner without a zone, six decimals.
+    #[must_use]
+    pub fn of_console(form: TextForm, zone: TextZone) -> Self {
+        Self { form, zone, is_console: true, line: String::new() }
+    }
+
+    fn separator(&self) -> (u8, &'static str) {
+        FORMS[usize::from(self.form == TextForm::Tsv)]
+    }
+
+    /// The first line: the paths of the columns.
+    pub fn first<'a>(&mut self, columns: impl IntoIterator<Item = &'a str>) -> &str {
+        self.line.clear();
+        let (_, name) = self.separator();
+        let TextZone { name: zone, bias } = &self.zone;
+        let _ = match self.is_console {
+            true => write!(self.line, "\r\n\"({name} 4.0)\""),
+            false => write!(self.line, "\"({name} 4.0) ({zone})({bias})\""),
+        };
+        columns.into_iter().for_each(|column| self.push(column));
+        self.end()
+    }
+
+    /// The line of a sample: a value for each column, in their order; `None` is a blank.
+    pub fn sample(
+        &mut self,
+        time: FileTime,
+        values: impl IntoIterator<Item = Option<f64>>,
+    ) -> &str {
+        let bias = i64::from(self.zone.bias) * 60 * FileTime::PER_SECOND;
+        let time = FileTime(time.0.saturating_sub(bias)).to_system_time();
+        self.line.clear();
+        let _ = write!(
+            self.line,
+            "\"{:02}/{:02}/{:04} {:02}:{:02}:{:02}.{:03}\"",
+            time.month, time.day, time.year, time.hour, time.minute, time.second, time.milliseconds
+        );
+        let mut cell = String::new();
+        for value in values {
+            cell.clear();
+            match value {
+                Some(value) if self.is_console => {
+                    let _ = write!(cell, "{value:.6}");
+                }
+                Some(value) => number::push(&mut cell, value),
+                None => cell.push(' '),
+            }
+            self.push(&cell);
+        }
+        self.end()
+    }
+
+    fn push(&mut self, cell: &str) {
+        self.line.push(char::from(self.separator().0));
+        self.line.push('"');
+        self.line.push_str(&cell.replace('"', "\"\""));
+        self.line.push('"');
+    }
+
+    fn end(&mut self) -> &str {
+        self.line.push_str("\r\n");
+        &self.line
+    }
+}
+
+/// A text log that is being written to a file.
 pub struct TextLogWriter {
     path: PathBuf,
     file: BufWriter<File>,
-    form: TextForm,
-    line: String,
+    lines: TextLines,
     bytes: u64,
 }
 
@@ -37,29 +134,20 @@ impl TextLogWriter {
     pub fn create<'a>(
         path: impl AsRef<Path>,
         form: TextForm,
+        zone: TextZone,
         columns: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, SourceError> {
         let path = path.as_ref();
         let file = File::create(path).map_err(|cause| write_error(path, &cause))?;
-        let file = BufWriter::with_capacity(1 << 16, file);
-        let path = path.to_path_buf();
-        let mut writer = Self { path, file, form, line: String::new(), bytes: 0 };
-        let (_, name) = writer.separator();
-        let _ = write!(writer.line, "\"({name} 4.0) (UTC)(0)\"");
-        columns.into_iter().for_each(|column| writer.push(column));
-        writer.end_line()?;
+        let mut writer = Self {
+            path: path.to_path_buf(),
+            file: BufWriter::with_capacity(1 << 16, file),
+            lines: TextLines::of_file(form, zone),
+            bytes: 0,
+        };
+        writer.lines.first(columns);
+        writer.write()?;
         Ok(writer)
-    }
-
-    fn separator(&self) -> (u8, &'static str) {
-        FORMS[usize::from(self.form == TextForm::Tsv)]
-    }
-
-    fn push(&mut self, cell: &str) {
-        self.line.push(char::from(self.separator().0));
-        self.line.push('"');
-        self.line.push_str(&cell.replace('"', "\"\""));
-        self.line.push('"');
     }
 
     /// Appends a sample: a value for each column, in their order; `None` is a blank.
@@ -68,40 +156,33 @@ impl TextLogWriter {
     /// Where the file cannot be written.
     pub fn add(
         &mut self,
-        time: SystemTime,
+        time: FileTime,
         values: impl IntoIterator<Item = Option<f64>>,
     ) -> Result<(), SourceError> {
-        let _ = write!(
-            self.line,
-            "\"{:02}/{:02}/{:04} {:02}:{:02}:{:02}.{:03}\"",
-            time.month, time.day, time.year, time.hour, time.minute, time.second, time.milliseconds
-        );
-        let mut cell = String::new();
-        for value in values {
-            cell.clear();
-            match value {
-                Some(value) => number::push(&mut cell, value),
-                None => cell.push(' '),
-            }
-            self.push(&cell);
-        }
-        self.end_line()
+        self.lines.sample(time, values);
+        self.write()
     }
 
-    fn end_line(&mut self) -> Result<(), SourceError> {
-        self.line.push_str("\r\n");
-        self.bytes += self.line.len() as u64;
-        let written = self.file.write_all(self.line.as_bytes());
-        self.line.clear();
-        written.map_err(|cause| write_error(&self.path, &cause))
+    fn write(&mut self) -> Result<(), SourceError> {
+        let line = &self.lines.line;
+        self.bytes += line.len() as u64;
+        self.file.write_all(line.as_bytes()).map_err(|cause| write_error(&self.path, &cause))
     }
 
-    /// Writes what is buffered and ends the log.
+    /// Writes what is buffered, so that readers see all samples so far.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn flush(&mut self) -> Result<(), SourceError> {
+        self.file.flush().map_err(|cause| write_error(&self.path, &cause))
+    }
+
+    /// Writes what is buffered and ends the log. Returns its length in bytes.
     ///
     /// # Errors
     /// Where the file cannot be written.
     pub fn finish(mut self) -> Result<u64, SourceError> {
-        self.file.flush().map_err(|cause| write_error(&self.path, &cause))?;
+        self.flush()?;
         Ok(self.bytes)
     }
 }

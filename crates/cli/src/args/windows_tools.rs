@@ -1,0 +1,126 @@
+//! The flags of typeperf and relog, as Windows' tools take them: `-sc 3`, `/SC 3`.
+
+use super::value;
+use clap::{ArgAction, Args, ValueEnum};
+use perfhive::TimeBound;
+use std::ffi::OsString;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The tools and their flags.
+const TOOLS: [(&str, &[&str]); 2] = [
+    ("typeperf", &["f", "cf", "si", "o", "q", "qx", "sc", "config", "s", "y"]),
+    ("relog", &["a", "c", "cf", "f", "t", "o", "b", "e", "config", "q", "y"]),
+];
+
+/// The command line with the flags of Windows' tools as options of this program: a flag of several
+/// letters after one dash would be several options. A program that is called by the name of a tool is
+/// that tool.
+pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.collect();
+    let tool = |text: &str| TOOLS.iter().find(|(name, _)| text.eq_ignore_ascii_case(name));
+    let called = args.first().map(Path::new).and_then(Path::file_stem);
+    if let Some((name, _)) = called.and_then(|name| tool(name.to_str()?)) {
+        args.insert(1, name.into());
+    }
+    let Some((_, flags)) = args.get(1).and_then(|word| tool(word.to_str()?)) else { return args };
+    for word in args.iter_mut().skip(2) {
+        let Some(flag) = word.to_str().and_then(|word| word.strip_prefix(['-', '/'])) else {
+            continue;
+        };
+        let flag = flag.to_ascii_lowercase();
+        if flag == "?" {
+            *word = "--help".into();
+        } else if flags.contains(&flag.as_str()) {
+            *word = format!("--{flag}").into();
+        }
+    }
+    args
+}
+
+/// The forms that these tools write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolForm {
+    Csv,
+    Tsv,
+    /// perfmon's binary form.
+    Bin,
+    /// A database.
+    Sql,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Typeperf {
+    pub(crate) paths: Vec<String>,
+    #[arg(long = "f", value_enum, ignore_case = true, default_value = "csv")]
+    pub(crate) form: ToolForm,
+    #[arg(long = "cf")]
+    pub(crate) counters: Option<PathBuf>,
+    #[arg(long = "si", value_parser = value::clock, default_value = "1")]
+    pub(crate) interval: Duration,
+    #[arg(long = "o")]
+    pub(crate) output: Option<PathBuf>,
+    #[arg(long = "q", num_args = 0..=1, default_missing_value = "*", conflicts_with = "expanded")]
+    pub(crate) listed: Option<String>,
+    #[arg(long = "qx", num_args = 0..=1, default_missing_value = "*")]
+    pub(crate) expanded: Option<String>,
+    #[arg(long = "sc", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    #[arg(long = "config")]
+    pub(crate) config: Option<PathBuf>,
+    #[arg(long = "s")]
+    pub(crate) host: Option<String>,
+    #[arg(long = "y")]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Relog {
+    #[arg(required = true)]
+    pub(crate) inputs: Vec<PathBuf>,
+    #[arg(long = "a")]
+    pub(crate) append: bool,
+    #[arg(long = "c", num_args = 1.., action = ArgAction::Append)]
+    pub(crate) paths: Vec<String>,
+    #[arg(long = "cf")]
+    pub(crate) counters: Option<PathBuf>,
+    #[arg(long = "f", value_enum, ignore_case = true, default_value = "bin")]
+    pub(crate) form: ToolForm,
+    #[arg(long = "t")]
+    pub(crate) every: Option<NonZeroU64>,
+    #[arg(long = "o")]
+    pub(crate) output: Option<PathBuf>,
+    #[arg(long = "b", value_parser = value::date_of_windows)]
+    pub(crate) begin: Option<TimeBound>,
+    #[arg(long = "e", value_parser = value::date_of_windows)]
+    pub(crate) end: Option<TimeBound>,
+    #[arg(long = "config")]
+    pub(crate) config: Option<PathBuf>,
+    #[arg(long = "q")]
+    pub(crate) listed: bool,
+    #[arg(long = "y")]
+    pub(crate) yes: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str]) -> Vec<String> {
+        let words = words.iter().map(OsString::from);
+        translated(words).into_iter().map(|word| word.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn flags_of_windows_become_options_only_of_its_tools() {
+        assert_eq!(
+            of(&["perfhive", "typeperf", r"\a\b", "-SC", "3", "/si", "1", "-?"]),
+            ["perfhive", "typeperf", r"\a\b", "--sc", "3", "--si", "1", "--help"]
+        );
+        assert_eq!(of(&["/x/typeperf", "-q"]), ["/x/typeperf", "typeperf", "--q"]);
+        assert_eq!(of(&["Relog.exe", "a.blg", "-o"]), ["Relog.exe", "relog", "a.blg", "--o"]);
+        assert_eq!(of(&["perfhive", "get", "-q", "x"]), ["perfhive", "get", "-q", "x"]);
+        assert_eq!(of(&["perfhive", "relog", "/tmp/b"]), ["perfhive", "relog", "/tmp/b"]);
+    }
+}
