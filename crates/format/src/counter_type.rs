@@ -244,6 +244,24 @@ impl CounterType {
         ) || (self.is_multi() && !self.is_base())
     }
 
+    /// The usual type of the counter's base on Windows; `None` for a type without a base.
+    #[must_use]
+    pub fn usual_base(self) -> Option<Self> {
+        if !self.needs_base() || self.is_base() {
+            return None;
+        }
+        Some(match self {
+            Self::PERF_AVERAGE_TIMER | Self::PERF_AVERAGE_BULK => Self::PERF_AVERAGE_BASE,
+            Self::PERF_SAMPLE_FRACTION => Self::PERF_SAMPLE_BASE,
+            Self::PERF_RAW_FRACTION => Self::PERF_RAW_BASE,
+            _ if self.is_multi() => Self::PERF_COUNTER_MULTI_BASE,
+            _ if self.kind() == CounterKind::Counter(NumericSubtype::Precision) => {
+                Self::PERF_PRECISION_TIMESTAMP
+            }
+            _ => Self::PERF_LARGE_RAW_BASE,
+        })
+    }
+
     /// How many samples a value takes: 2, 1, or 0 where there is no number.
     #[must_use]
     pub fn samples(self) -> u8 {

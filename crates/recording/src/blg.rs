@@ -6,13 +6,20 @@
 //!
 //! | event | record |
 //! |---|---|
-//! | 0x22 | a sample: sub-records, of which kind 0x0503 is a data block with one object |
+//! | 0x20 | the catalogue: what was to be recorded, an entry for each sub-record of a sample |
+//! | 0x22 | a sample: sub-records |
 //! | 0x24 | titles: the machine's name, then index and name by turns |
 //!
-//! Sub-records of single counters (0x0103) and of several instances of one (0x0203) are not read:
-//! their number is told with each sample.
+//! A sub-record of kind 0x0503 is a data block with one object, 0x0103 a counter, 0x0203 several
+//! instances of a counter; the latter become blocks, too ([`counters`]).
 
+mod catalogue;
+mod counters;
+
+use crate::names::MadeUpNames;
 use crate::replay::RecordedBlock;
+use catalogue::Entry;
+use counters::Counters;
 use perfhive_engine::{Fault, FaultKind, SourceError, SourceErrorKind};
 use perfhive_format::titles::TitleList;
 use perfhive_format::winperf::SYSTEMTIME;
@@ -29,13 +36,16 @@ const PART_HEADER: usize = 24;
 const DATA: u16 = 0;
 const FILE_HEADER: u16 = 4;
 /// Kinds of events.
+const CATALOGUE: u8 = 0x20;
 const SAMPLE: u8 = 0x22;
 const TITLES: u8 = 0x24;
 /// Bytes of the head of a record or sub-record: `BL`, its kind, its length with the head.
 const HEAD: usize = 8;
-/// The kind of a record with a sample, and of a sub-record with a data block.
+/// The kind of a record with a sample, and of its sub-records.
 const OF_SAMPLE: u16 = 0x0003;
 const OF_BLOCK: u16 = 0x0503;
+const OF_COUNTER: u16 = 0x0103;
+const OF_COUNTERS: u16 = 0x0203;
 
 /// Faults that are kept of a log; more are counted.
 const MOST_FAULTS: usize = 64;
@@ -65,10 +75,36 @@ pub(crate) fn is_log(bytes: &[u8]) -> bool {
 /// # Errors
 /// [`SourceErrorKind::Malformed`] where no sample can be read.
 pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Log, SourceError> {
-    let (titles, record) = (Vec::new(), Vec::new());
-    let mut reader = Reader { name, log: Log::default(), titles, record, more_faults: 0 };
-    let size = u32_at(bytes, 0).unwrap_or(0) as usize;
+    let mut reader = Reader { name, ..Reader::default() };
+    // Titles and the catalogue may stand behind the samples that need them.
+    let mut about = (Vec::new(), Vec::new());
+    each_event(bytes, |event, _| match event.kind {
+        TITLES => about.0.extend_from_slice(without_machine(event.data)),
+        CATALOGUE => about.1.extend_from_slice(event.data),
+        _ => {}
+    });
+    reader.log.titles = TitleList::from_multi_sz(&about.0);
+    reader.names = MadeUpNames::with(&reader.log.titles);
+    reader.entries = catalogue::read(&about.1);
     let mut parts = Parts::default();
+    let cut = each_event(bytes, |event, at| {
+        if event.kind == SAMPLE {
+            reader.event(event, at, &mut parts);
+        }
+    });
+    for start in cut {
+        reader.warn(start, "the log is cut off in the middle of a buffer");
+    }
+    if parts.is_open() {
+        reader.warn(bytes.len(), "the log ends in the middle of a sample");
+    }
+    reader.end()
+}
+
+/// Hands out each event with its place. Returns where buffers begin that are cut off.
+fn each_event(bytes: &[u8], mut with: impl FnMut(&Event<'_>, usize)) -> Vec<usize> {
+    let mut cut = Vec::new();
+    let size = u32_at(bytes, 0).unwrap_or(0) as usize;
     // The first buffer describes the trace.
     for (number, buffer) in bytes.chunks(size.max(BUFFER_HEADER)).enumerate().skip(1) {
         let start = number * size;
@@ -77,19 +113,16 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Log, SourceError> {
         }
         let used = u32_at(buffer, 0x30).unwrap_or(0) as usize;
         if used > buffer.len() {
-            reader.warn(start, "the log is cut off in the middle of a buffer");
+            cut.push(start);
         }
         let mut at = BUFFER_HEADER;
         while let Some(event) = buffer.get(at..used.min(buffer.len())).and_then(Event::of) {
             let length = event.length;
-            reader.event(&event, start + at, &mut parts);
+            with(&event, start + at);
             at += length.next_multiple_of(8);
         }
     }
-    if parts.is_open() {
-        reader.warn(bytes.len(), "the log ends in the middle of a sample");
-    }
-    reader.end()
+    cut
 }
 
 /// An event of a trace.
@@ -127,11 +160,14 @@ impl Parts {
     }
 }
 
+#[derive(Default)]
 struct Reader<'a> {
     name: &'a str,
     log: Log,
-    /// `REG_MULTI_SZ` of the titles.
-    titles: Vec<u8>,
+    /// What each sub-record of a sample holds.
+    entries: Vec<Entry>,
+    names: MadeUpNames,
+    counters: Counters,
     /// The sample that is put together.
     record: Vec<u8>,
     /// Faults beyond those that are kept.
@@ -140,29 +176,23 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn event(&mut self, event: &Event<'_>, at: usize, parts: &mut Parts) {
-        match event.kind {
-            TITLES => self.titles.extend_from_slice(without_machine(event.data)),
-            SAMPLE => {
-                let (number, count) = event.part;
-                if number == 1 {
-                    if parts.is_open() {
-                        self.warn(parts.start, "a part of the sample is missing");
-                    }
-                    self.record.clear();
-                    *parts = Parts { last: (0, count), start: at };
-                }
-                if (number, count) != (parts.last.0 + 1, parts.last.1) {
-                    self.warn(at, "a part of the sample is missing");
-                    *parts = Parts::default();
-                    return;
-                }
-                parts.last.0 = number;
-                self.record.extend_from_slice(event.data);
-                if number == count {
-                    self.sample(parts.start);
-                }
+        let (number, count) = event.part;
+        if number == 1 {
+            if parts.is_open() {
+                self.warn(parts.start, "a part of the sample is missing");
             }
-            _ => {}
+            self.record.clear();
+            *parts = Parts { last: (0, count), start: at };
+        }
+        if (number, count) != (parts.last.0 + 1, parts.last.1) {
+            self.warn(at, "a part of the sample is missing");
+            *parts = Parts::default();
+            return;
+        }
+        parts.last.0 = number;
+        self.record.extend_from_slice(event.data);
+        if number == count {
+            self.sample(parts.start);
         }
     }
 
@@ -170,7 +200,8 @@ impl Reader<'_> {
     fn sample(&mut self, at: usize) {
         let record = std::mem::take(&mut self.record);
         let number = self.log.samples.len() + 1;
-        let (mut blocks, mut others) = (Vec::new(), 0);
+        let name = format!("{}, sample {number}", self.name);
+        let (mut blocks, mut others, mut place) = (Vec::new(), 0, 0);
         let Some((OF_SAMPLE, inside)) = head(&record, 0) else {
             return self.warn(at, "the sample has no head");
         };
@@ -183,24 +214,49 @@ impl Reader<'_> {
                 break;
             };
             next = inner.end;
-            match (kind, record.get(inner)) {
-                (OF_BLOCK, Some(block)) => match in_utc(block) {
-                    Some(block) => {
-                        let name = format!("{}, sample {number}", self.name);
-                        blocks.push(RecordedBlock::from((name, block)));
-                    }
-                    None => self.warn(at, "a data block of the sample is damaged"),
-                },
-                _ => others += 1,
+            let payload = record.get(inner).unwrap_or_default();
+            let entry = self.entries.get(place);
+            place += 1;
+            let added = match (kind, entry) {
+                (OF_BLOCK, _) => in_utc(payload)
+                    .map(|block| blocks.push(RecordedBlock::from((name.clone(), block)))),
+                (OF_COUNTER, Some(entry)) => self.counters.add_single(entry, payload),
+                (OF_COUNTERS, Some(entry)) => self.counters.add_several(entry, payload),
+                _ => {
+                    others += 1;
+                    Some(())
+                }
+            };
+            if added.is_none() {
+                self.warn(at, "a part of the sample is damaged");
             }
         }
         if others > 0 {
-            self.fault(format_args!(
-                "sample {number}: {others} counters were recorded one by one, which is not read"
-            ));
+            self.fault(format_args!("sample {number}: {others} parts are of an unknown kind"));
         }
+        self.add_counters(number, &name, &mut blocks);
         if !blocks.is_empty() {
             self.log.samples.push(blocks);
+        }
+    }
+
+    /// Adds the blocks of the counters that the sample has one by one.
+    fn add_counters(&mut self, number: usize, name: &str, blocks: &mut Vec<RecordedBlock>) {
+        for block in self.counters.blocks(&self.entries, name, &mut self.names) {
+            match block {
+                Ok(block) => blocks.push(block),
+                Err(object) => self.fault(format_args!(
+                    "sample {number}: the counters of {object} are not of one moment, and are left out"
+                )),
+            }
+        }
+        for (path, status) in std::mem::take(&mut self.counters.missing) {
+            self.fault(format_args!(
+                "sample {number}: {path} has no value (status 0x{status:08X})"
+            ));
+        }
+        if number == 1 && !blocks.is_empty() && self.counters.is_local() {
+            self.fault(format_args!("the log has local times only, which are taken for UTC"));
         }
     }
 
@@ -222,17 +278,15 @@ impl Reader<'_> {
                 Some(fault) => fault.message.to_string(),
                 None => "no sample".to_string(),
             };
-            let message = format!(
-                "a binary log of perfmon without a sample that can be read ({why}); of such logs \
-                 those that record whole objects, `\\Object(*)\\*`, are read"
-            );
+            let message =
+                format!("a binary log of perfmon without a sample that can be read ({why})");
             return Err(SourceError::new(SourceErrorKind::Malformed, self.name, message));
         }
         if self.more_faults > 0 {
             let message = format!("and {} more faults of the log", self.more_faults);
             self.log.faults.push(Fault::new(FaultKind::Warning, self.name, message));
         }
-        self.log.titles = TitleList::from_multi_sz(&self.titles);
+        self.log.titles.titles.extend(std::mem::take(&mut self.names).into_list().titles);
         Ok(self.log)
     }
 }
@@ -275,6 +329,10 @@ fn in_utc(block: &[u8]) -> Option<Vec<u8>> {
     };
     header.write(&mut bytes)?;
     Some(bytes)
+}
+
+fn i64_at(bytes: &[u8], at: usize) -> Option<i64> {
+    Some(i64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {

@@ -10,6 +10,7 @@
 //! | `chain.rs` | several recordings, one after the other |
 //! | `excerpt.rs` | [`Excerpt`]: a part of a recording |
 //! | `phr.rs` | perfhive's own recordings: [`RecordingWriter`] |
+//! | `names.rs` | title indexes for recordings that have names only |
 //! | `open.rs` | [`open`]: files or a capture folder become a [`ReplaySource`] |
 //! | `capture.rs` | [`Capture`]: writes a source's answers to a folder |
 //! | `manifest.rs` | `manifest.jsonl` of a capture, written and read |
@@ -23,6 +24,7 @@ mod chain;
 mod excerpt;
 mod files;
 mod manifest;
+mod names;
 mod open;
 mod phr;
 mod pseudonyms;

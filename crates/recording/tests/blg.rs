@@ -122,3 +122,245 @@ fn changed_bytes_of_a_log_are_faults_or_other_values_and_never_panic() {
         bytes[place] = before;
     }
 }
+
+/// A log written from the known layout, with counters one by one.
+#[derive(Default)]
+struct Written {
+    events: Vec<(u8, Vec<u8>)>,
+}
+
+impl Written {
+    /// The record of kind 0x20: an entry for each path, with its type and its clock's frequency.
+    fn catalogue(&mut self, entries: &[(&str, Option<&str>, &str, u32, i64)]) {
+        let mut record = vec![0xff, 6, 0, 0, 8, 0, 2, 0];
+        for (object, instance, counter, counter_type, frequency) in entries {
+            let mut strings = Vec::new();
+            let mut text = |text: &str| {
+                let at = strings.len() as i32;
+                strings.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
+                at
+            };
+            let (machine, object) = (text("\\\\ZACH-PC"), text(object));
+            let instance = instance.map_or(-1, &mut text);
+            let counter = text(counter);
+            let length = (52 + strings.len()) as u32;
+            for number in [length, 0, 0, *counter_type] {
+                record.extend(number.to_le_bytes());
+            }
+            record.extend(frequency.to_le_bytes());
+            for number in [0, machine, object, instance, -1, 0, counter] {
+                record.extend(number.to_le_bytes());
+            }
+            record.extend(strings);
+        }
+        self.events.push((0x20, record));
+    }
+
+    fn sample(&mut self, subs: &[(u16, Vec<u8>)]) {
+        let head = |kind: u16, inside: Vec<u8>| {
+            let mut record = b"BL".to_vec();
+            record.extend(kind.to_le_bytes());
+            record.extend((inside.len() as u32 + 8).to_le_bytes());
+            record.extend(inside);
+            record
+        };
+        let inside = subs.iter().flat_map(|(kind, inside)| head(*kind, inside.clone())).collect();
+        self.events.push((0x22, head(3, inside)));
+    }
+
+    fn file(&self) -> Vec<u8> {
+        const SIZE: usize = 0x10000;
+        let mut file = vec![0xff; SIZE];
+        file[..4].copy_from_slice(&(SIZE as u32).to_le_bytes());
+        file[0x36..0x38].copy_from_slice(&4_u16.to_le_bytes());
+        let mut buffer = vec![0; 0x48];
+        let end = |buffer: &mut Vec<u8>, file: &mut Vec<u8>| {
+            let used = buffer.len() as u32;
+            buffer[..4].copy_from_slice(&(SIZE as u32).to_le_bytes());
+            buffer[0x30..0x34].copy_from_slice(&used.to_le_bytes());
+            buffer.resize(SIZE, 0xff);
+            file.append(buffer);
+            buffer.resize(0x48, 0);
+        };
+        for (kind, record) in &self.events {
+            let parts = record.chunks(8000);
+            let count = parts.len() as u32;
+            for (number, part) in (1_u32..).zip(parts) {
+                let mut event = vec![0; 48 + 16];
+                event[4] = *kind;
+                event.extend(number.to_le_bytes());
+                event.extend(count.to_le_bytes());
+                event.extend(part);
+                let length = event.len() as u16;
+                event[..2].copy_from_slice(&length.to_le_bytes());
+                event.resize(event.len().next_multiple_of(8), 0);
+                if buffer.len() + event.len() > SIZE {
+                    end(&mut buffer, &mut file);
+                }
+                buffer.extend(event);
+            }
+        }
+        end(&mut buffer, &mut file);
+        file
+    }
+}
+
+/// Counters of several types and clocks; the last one is of all instances.
+const PATHS: [(&str, Option<&str>, &str); 8] = [
+    ("System", None, "File Read Operations/sec"),
+    ("System", None, "System Up Time"),
+    ("System", None, "Processor Queue Length"),
+    ("LogicalDisk", Some("C:"), "% Free Space"),
+    ("LogicalDisk", Some("C:"), "Avg. Disk sec/Write"),
+    ("Processor", Some("_Total"), "% Processor Time"),
+    ("Memory", None, "Available Bytes"),
+    ("Process", Some("*"), "% Processor Time"),
+];
+
+fn path((object, instance, counter): &(&str, Option<&str>, &str)) -> String {
+    let instance = instance.map_or(String::new(), |name| format!("({name})"));
+    format!(r"\{object}{instance}\{counter}")
+}
+
+/// What each sample of a source has for the paths.
+fn all_readings(source: ReplaySource) -> Vec<Vec<perfhive_engine::Reading>> {
+    let mut query = Query::new(source).unwrap();
+    PATHS.iter().for_each(|one| drop(query.add(&path(one)).unwrap()));
+    let mut samples = Vec::new();
+    while query.collect().is_ok() {
+        samples.push(query.readings().to_vec());
+    }
+    samples
+}
+
+#[test]
+fn counters_that_were_recorded_one_by_one_have_the_values_of_whole_objects() {
+    use perfhive_format::{Clock, Formula};
+    let Some(whole) = source() else { return };
+    let samples = all_readings(whole);
+    let mut log = Written::default();
+    let first = |place: usize| {
+        samples[0].iter().find(|reading| reading.path == samples[0][place].path).unwrap()
+    };
+    let entries: Vec<_> = PATHS
+        .iter()
+        .enumerate()
+        .map(|(place, (object, instance, counter))| {
+            let reading = first(place);
+            let kind = reading.counter_type;
+            let clocks = reading.raw.unwrap().clocks;
+            let frequency = match Formula::of(kind).ok().and_then(Formula::clock) {
+                Some(Clock::Perf) => clocks.perf_freq,
+                Some(Clock::Object) => clocks.object_freq,
+                _ => 10_000_000,
+            };
+            (*object, *instance, *counter, kind.0, frequency)
+        })
+        .collect();
+    log.catalogue(&entries);
+    for sample in &samples {
+        let mut subs = Vec::new();
+        for place in 0..PATHS.len() {
+            let wanted = samples[0][place].path;
+            let numbers = |reading: &perfhive_engine::Reading| {
+                let raw = reading.raw.unwrap();
+                let clock = Formula::of(reading.counter_type).ok().and_then(Formula::clock);
+                let time = clock.map_or(0, |clock| clock.time(&raw.clocks));
+                let second = raw.base.map_or(time, |base| base as i64);
+                // The log's times are local: four hours behind UTC.
+                (raw.value as i64, second, raw.clocks.time_100ns - 4 * 36_000_000_000)
+            };
+            // An instance that is gone is not recorded.
+            let is_there = |of: &&perfhive_engine::Reading| of.path == wanted && of.raw.is_some();
+            let readings: Vec<_> = sample.iter().filter(is_there).collect();
+            let mut inside = Vec::new();
+            if PATHS[place].1 == Some("*") {
+                let (_, _, local) = numbers(readings[0]);
+                for number in [0, readings.len() as u32, 0, 0] {
+                    inside.extend(number.to_le_bytes());
+                }
+                inside.extend(local.to_le_bytes());
+                let mut names: Vec<u8> = Vec::new();
+                let start = inside.len() + 24 * readings.len();
+                for reading in &readings {
+                    let (value, second, _) = numbers(reading);
+                    inside.extend(((start + names.len()) as u32).to_le_bytes());
+                    inside.extend(0_u32.to_le_bytes());
+                    inside.extend(value.to_le_bytes());
+                    inside.extend(second.to_le_bytes());
+                    let name = &reading.instance.as_ref().unwrap().name;
+                    names.extend(name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
+                }
+                inside.extend(names);
+                subs.push((0x0203, inside));
+            } else {
+                let (value, second, local) = numbers(readings[0]);
+                inside.extend(0_u32.to_le_bytes());
+                inside.extend(local.to_le_bytes());
+                inside.extend(0_u32.to_le_bytes());
+                inside.extend(value.to_le_bytes());
+                inside.extend(second.to_le_bytes());
+                inside.extend([0; 8]);
+                subs.push((0x0103, inside));
+            }
+        }
+        log.sample(&subs);
+    }
+    let file = Scratch::new("single", &log.file());
+    let source = || open("file:log", std::slice::from_ref(&file.0), &[]).unwrap();
+    perfhive_testkit::conformance::source(|| Box::new(source()));
+    assert_eq!(source().recording().unwrap().span().unwrap().begin.0, 128_315_940_386_596_596);
+    let read = all_readings(source());
+    assert_eq!(read.len(), 11);
+    let labels = samples.iter().flatten().filter_map(|reading| reading.instance.as_ref());
+    let several: Vec<_> =
+        labels.filter(|label| label.order > 0).map(|label| Some(label.name.clone())).collect();
+    let mut values = 0;
+    for (read, written) in read.iter().zip(&samples) {
+        // Instances of one name are told apart by process ID there, and by their order here.
+        let present = |all: &[perfhive_engine::Reading]| -> Vec<_> {
+            let name = |of: &perfhive_engine::Reading| of.instance.as_ref().map(|l| l.name.clone());
+            let is_alone = |of: &&perfhive_engine::Reading| !several.contains(&name(of));
+            all.iter().filter(|of| of.raw.is_some()).filter(is_alone).cloned().collect()
+        };
+        let (read, written) = (present(read), present(written));
+        assert_eq!(read.len(), written.len());
+        for (a, b) in read.iter().zip(&written) {
+            let label = |of: &perfhive_engine::Reading| of.instance.as_ref().map(|l| l.to_string());
+            assert_eq!(label(a), label(b));
+            let value = |of: &perfhive_engine::Reading| of.value.clone().ok().map(|v| v.as_f64());
+            assert_eq!(value(a), value(b), "{:?} {:?}", label(a), b.value);
+            values += 1;
+        }
+    }
+    assert!(values > 300, "{values}");
+}
+
+#[test]
+fn a_counter_without_a_valid_status_has_no_value_and_a_fault() {
+    let mut log = Written::default();
+    let raw_count = perfhive_format::CounterType::PERF_COUNTER_LARGE_RAWCOUNT.0;
+    log.catalogue(&[("A", None, "one", raw_count, 1), ("A", None, "two", raw_count, 1)]);
+    let single = |status: u32, value: i64| {
+        let mut inside = status.to_le_bytes().to_vec();
+        inside.extend([0; 12]);
+        inside.extend(value.to_le_bytes());
+        inside.extend([0; 16]);
+        (0x0103, inside)
+    };
+    log.sample(&[single(0, 7), single(0x800007D0, 8)]);
+    log.sample(&[single(0, 7), single(1, 9)]);
+    let file = Scratch::new("status", &log.file());
+    let mut query =
+        Query::new(open("file:log", std::slice::from_ref(&file.0), &[]).unwrap()).unwrap();
+    query.add(r"\A\two").unwrap();
+    query.collect().unwrap();
+    assert!(query.readings()[0].value.is_err());
+    let faults: Vec<_> = query.faults(0).iter().map(|fault| fault.message.to_string()).collect();
+    assert!(
+        faults.contains(&r"sample 1: \A\two has no value (status 0x800007D0)".into()),
+        "{faults:?}"
+    );
+    query.collect().unwrap();
+    assert_eq!(query.readings()[0].value.as_ref().unwrap().as_f64(), 9.0);
+}

@@ -30,7 +30,7 @@ impl CounterDefinition {
             name: name.to_string(),
             help: String::new(),
             counter_type,
-            base_type: base_of(counter_type),
+            base_type: counter_type.usual_base(),
             scale: 0,
             detail: DetailLevel::NOVICE,
         }
@@ -67,24 +67,6 @@ impl CounterDefinition {
     pub(crate) fn flags(&self) -> u32 {
         if nanoseconds_per_tick(self.counter_type).is_some() { NANOSECONDS } else { 0 }
     }
-}
-
-/// The usual type of a counter's base on Windows.
-fn base_of(counter_type: CounterType) -> Option<CounterType> {
-    use CounterType as T;
-    if !counter_type.needs_base() {
-        return None;
-    }
-    Some(match counter_type {
-        T::PERF_AVERAGE_TIMER | T::PERF_AVERAGE_BULK => T::PERF_AVERAGE_BASE,
-        T::PERF_SAMPLE_FRACTION => T::PERF_SAMPLE_BASE,
-        T::PERF_RAW_FRACTION => T::PERF_RAW_BASE,
-        _ if counter_type.is_multi() => T::PERF_COUNTER_MULTI_BASE,
-        _ if counter_type.kind() == CounterKind::Counter(NumericSubtype::Precision) => {
-            T::PERF_PRECISION_TIMESTAMP
-        }
-        _ => T::PERF_LARGE_RAW_BASE,
-    })
 }
 
 /// The nanoseconds of a tick where the value of a type is time by a clock that blocks carry; 0

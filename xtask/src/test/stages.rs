@@ -134,6 +134,9 @@ fn loom() -> Result {
         // A folder of its own: the flag would have everything else built anew.
         let mut cargo = command::cargo(&args);
         cargo.args(more).args(["--target-dir", "target/loom"]).env("RUSTFLAGS", "--cfg loom");
+        // These programs run for seconds: a small one would take longer to build.
+        cargo.env("CARGO_PROFILE_RELEASE_LTO", "off");
+        cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
         command::run(&mut cargo)?;
     }
     Ok(None)

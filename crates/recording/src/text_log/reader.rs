@@ -2,11 +2,12 @@
 
 use super::FORMS;
 use crate::files::error;
+use crate::names::MadeUpNames;
 use crate::replay::{Sample, Samples};
 use perfhive_engine::{
     CatalogueObject, Fault, FaultKind, Frame, SourceError, SourceErrorKind, Span,
 };
-use perfhive_format::titles::{Title, TitleList};
+use perfhive_format::titles::TitleList;
 use perfhive_format::{
     BlockHead, BlockWriter, Clocks, CounterSpec, CounterType, FileTime, InstanceHead, NameRef,
     ObjectSpec, ObjectTemplate, SystemTime, TitleIndex,
@@ -16,10 +17,6 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The first index for the names of a log, which has none. Those of Windows and of perfhive lie
-/// below.
-const FIRST_INDEX: u32 = 1_000_000;
 
 /// Faults about lines that are kept; more are counted.
 const MOST_FAULTS: usize = 64;
@@ -162,7 +159,7 @@ impl TextLog {
 
     /// Arranges the columns as objects with instances and counters.
     fn columns(&mut self, paths: Vec<String>) -> Result<(), String> {
-        let mut titles = Titles::default();
+        let mut titles = MadeUpNames::default();
         let mut machines: Vec<(String, Vec<Draft>)> = Vec::new();
         let mut lookup = Lookup::default();
         for (number, path) in paths.iter().enumerate() {
@@ -207,7 +204,7 @@ impl TextLog {
         if cells > 64 * paths.len().max(1024) {
             return Err("the columns do not make objects with instances and counters".to_string());
         }
-        self.titles = titles.list;
+        self.titles = titles.into_list();
         Ok(())
     }
 
@@ -410,25 +407,6 @@ impl Draft {
             values: vec![f64::NAN.to_bits(); rows * self.counters.len()],
             instances: self.instances,
         })
-    }
-}
-
-/// Indexes for names, since a log has none.
-#[derive(Default)]
-struct Titles {
-    list: TitleList,
-    known: HashMap<String, TitleIndex>,
-}
-
-impl Titles {
-    fn index(&mut self, name: &str) -> TitleIndex {
-        if let Some(index) = self.known.get(name) {
-            return *index;
-        }
-        let index = TitleIndex(FIRST_INDEX + 2 * self.list.titles.len() as u32);
-        self.list.titles.push(Title { index, text: name.to_string() });
-        self.known.insert(name.to_string(), index);
-        index
     }
 }
 

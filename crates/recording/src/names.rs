@@ -1,0 +1,43 @@
+//! Title indexes for names of recordings that have names only.
+
+use perfhive_format::TitleIndex;
+use perfhive_format::titles::{Title, TitleList};
+use std::collections::HashMap;
+
+/// The first index that is made up. Those of Windows and of perfhive lie below.
+const FIRST: u32 = 1_000_000;
+
+/// Names with their indexes.
+#[derive(Debug, Default)]
+pub(crate) struct MadeUpNames {
+    list: TitleList,
+    known: HashMap<String, TitleIndex>,
+}
+
+impl MadeUpNames {
+    /// Takes the indexes of these titles for their names; of several the first.
+    pub(crate) fn with(titles: &TitleList) -> Self {
+        let mut names = Self::default();
+        for title in &titles.titles {
+            names.known.entry(title.text.clone()).or_insert(title.index);
+        }
+        names
+    }
+
+    /// The index of a name, made up where it has none.
+    pub(crate) fn index(&mut self, name: &str) -> TitleIndex {
+        if let Some(index) = self.known.get(name) {
+            return *index;
+        }
+        // Names have even indexes, and their help texts the odd ones behind.
+        let index = TitleIndex(FIRST + 2 * self.list.titles.len() as u32);
+        self.list.titles.push(Title { index, text: name.to_string() });
+        self.known.insert(name.to_string(), index);
+        index
+    }
+
+    /// The names whose indexes were made up.
+    pub(crate) fn into_list(self) -> TitleList {
+        self.list
+    }
+}
