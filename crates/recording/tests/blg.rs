@@ -225,7 +225,9 @@ fn path((object, instance, counter): &(&str, Option<&str>, &str)) -> String {
 /// What each sample of a source has for the paths.
 fn all_readings(source: ReplaySource) -> Vec<Vec<perfhive_engine::Reading>> {
     let mut query = Query::new(source).unwrap();
-    PATHS.iter().for_each(|one| drop(query.add(&path(one)).unwrap()));
+    for one in &PATHS {
+        query.add(&path(one)).unwrap();
+    }
     let mut samples = Vec::new();
     while query.collect().is_ok() {
         samples.push(query.readings().to_vec());
