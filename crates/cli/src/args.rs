@@ -242,8 +242,8 @@ pub(crate) struct Explain {
 
 #[derive(Debug, Args)]
 pub(crate) struct Get {
-    /// Counter paths, such as '\Memory\Available Bytes'
-    #[arg(required = true, value_name = "PATH")]
+    /// Counter paths, such as '\Memory\Available Bytes', or short names: cpu, memory, disk, network
+    #[arg(required = true, value_name = "PATH", value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 
     /// Time between the two samples that rates and percentages take
@@ -260,8 +260,8 @@ pub(crate) struct Get {
 
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
-    /// Counter paths; without any, processors, memory and the busiest processes
-    #[arg(value_name = "PATH")]
+    /// Counter paths or short names; without any, processors, memory and the busiest processes
+    #[arg(value_name = "PATH", value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 
     /// Time between samples

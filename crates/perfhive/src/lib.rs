@@ -100,8 +100,8 @@ pub use perfhive_engine::{
 #[cfg(feature = "recording")]
 pub use perfhive_recording::{
     Capture, CaptureOptions, Excerpt, RecordedBlock, RecordingOptions, RecordingWriter,
-    ReplaySource, TextForm, TextLines, TextLogWriter, TextZone, TimeBound, language_of_titles,
-    read_block, read_titles,
+    ReplaySource, Rotation, TextForm, TextLines, TextLogWriter, TextZone, TimeBound,
+    language_of_titles, read_block, read_titles,
 };
 
 /// Everything of the engine, for sources and providers of one's own: frames, pools, rosters,

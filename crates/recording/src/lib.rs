@@ -49,6 +49,6 @@ pub use capture::{Capture, CaptureOptions};
 pub use excerpt::{Excerpt, TimeBound};
 pub use files::{language_of_titles, read_block, read_titles};
 pub use open::{open, reader_of_processes};
-pub use phr::{RecordingOptions, RecordingWriter};
+pub use phr::{RecordingOptions, RecordingWriter, Rotation};
 pub use replay::{RecordedBlock, ReplaySource};
 pub use text_log::{TextForm, TextLines, TextLogWriter, TextZone};

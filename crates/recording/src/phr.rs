@@ -15,12 +15,14 @@
 //! | `coding.rs` | segments of a sample as differences to the sample before, and back |
 //! | `varint.rs` | numbers of few bytes |
 //! | `contents.rs` | what the payloads of the other frames hold: head, definitions, titles, faults |
+//! | `rotation.rs` | when a new file begins |
 //! | `writer.rs` | [`RecordingWriter`] |
 //! | `reader.rs` | the samples of a file |
 
 mod coding;
 mod contents;
 mod reader;
+mod rotation;
 mod segments;
 mod varint;
 mod writer;
@@ -30,6 +32,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 pub(crate) use reader::Reader;
+pub use rotation::Rotation;
 pub use writer::{RecordingOptions, RecordingWriter};
 
 /// Bytes at the beginning of each frame, and so of a file. The last one is the format's version.

@@ -6,7 +6,7 @@ use perfhive_engine::{
 };
 use perfhive_format::{BlockWriter, CounterSpec, CounterType, FileTime, LanguageId, TitleIndex};
 use perfhive_recording::{
-    Excerpt, RecordingOptions, RecordingWriter, ReplaySource, TimeBound, open,
+    Excerpt, RecordingOptions, RecordingWriter, ReplaySource, Rotation, TimeBound, open,
 };
 use perfhive_testkit::script::{Row, block, titles};
 use perfhive_testkit::{conformance, model, real};
@@ -372,4 +372,46 @@ fn the_specification_is_enough_to_read_a_recording() {
         assert_eq!(line["blocks"], expected, "{second}");
         assert_eq!(line["time"], Frame::new(block, 1).unwrap().time().0);
     }
+}
+
+#[test]
+fn a_recording_rotates_by_size_and_keeps_the_newest_files() {
+    let folder = Scratch::new();
+    std::fs::create_dir(&folder.0).unwrap();
+    let path = folder.0.join("a.phr");
+    let mut options = RecordingOptions::new();
+    let files = || {
+        let entries = std::fs::read_dir(&folder.0).unwrap();
+        let mut all: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        // The file without a time is the newest one.
+        all.sort_by_key(|file| (*file == path, file.clone()));
+        all
+    };
+    options.rotation = Rotation { bytes: Some(6_000), ..Rotation::default() };
+    let mut writer = RecordingWriter::open(&path, "local:", &options).unwrap();
+    for second in 0..300 {
+        writer.add(&snapshot(&[churn(second)]), &[names()]).unwrap();
+    }
+    assert_eq!(writer.samples(), 300);
+    let all = files();
+    assert!(all.len() > 3, "{all:?}");
+    let size = |file: &PathBuf| std::fs::metadata(file).unwrap().len();
+    assert_eq!(writer.bytes(), all.iter().map(size).sum::<u64>());
+    assert!(all.iter().all(|file| size(file) < 12_000));
+    let (samples, faults) = contents(&mut open("file:r", &all, &[]).unwrap());
+    assert!(faults.is_empty(), "{faults:?}");
+    assert!(samples == (0..300).map(|second| vec![churn(second)]).collect::<Vec<_>>());
+    drop(writer);
+    // A limit that holds from now on removes older files, too.
+    options.rotation.keep = Some(1);
+    options.rotation.time = Some(std::time::Duration::from_secs(10));
+    let mut writer = RecordingWriter::open(&path, "local:", &options).unwrap();
+    for second in 300..345 {
+        writer.add(&snapshot(&[churn(second)]), &[names()]).unwrap();
+    }
+    drop(writer);
+    assert_eq!(files().len(), 2);
+    let (samples, _) = contents(&mut open("file:r", &files(), &[]).unwrap());
+    assert!(samples.last().unwrap()[0] == churn(344) && samples.len() <= 20, "{}", samples.len());
+    std::fs::remove_dir_all(&folder.0).unwrap();
 }

@@ -19,6 +19,7 @@ mod scale;
 mod selection;
 mod suggest;
 pub mod time;
+mod typed;
 mod usual;
 
 pub use field::Field;
@@ -28,3 +29,4 @@ pub use row::{KEYS, Row, RowValue};
 pub use scale::{Shown, shown};
 pub use selection::{BusyProcess, Selection, TopProcesses};
 pub use suggest::did_you_mean;
+pub use typed::{SHORT_NAMES, typed_path};

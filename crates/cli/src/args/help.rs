@@ -337,6 +337,7 @@ one begins: after Ctrl-C, the folder holds all samples so far.";
 pub(super) const RECORD: &str = r"Examples:
   perfhive record -o today.phr                  all objects, a sample a second
   perfhive record -o today.phr -i 5 -d 1h Process Processor
+  perfhive record -o today.phr --rotate-time 1d --keep 7
   perfhive record -o today.phr -s registry://BOX
 
   perfhive watch -s file:today.phr              read the recording, on any system

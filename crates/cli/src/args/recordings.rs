@@ -60,9 +60,24 @@ pub(crate) struct Record {
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
 
-    /// End after this time
-    #[arg(long, short = 'd', value_name = "SECONDS", value_parser = value::interval)]
+    /// End after this time: 90s, 30m, 8h, 7d
+    #[arg(long, short = 'd', value_name = "TIME", value_parser = value::duration)]
     pub(crate) duration: Option<Duration>,
+
+    /// Begin a new file once one has so many bytes
+    ///
+    /// With K, M or G for 1024, 1024^2 or 1024^3. The finished file gets the time of its first
+    /// sample into its name: today-20261123T140500Z.phr.
+    #[arg(long, value_name = "BYTES", value_parser = value::bytes)]
+    pub(crate) rotate_size: Option<u64>,
+
+    /// Begin a new file once one spans so much time: 30m, 8h, 1d
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    pub(crate) rotate_time: Option<Duration>,
+
+    /// Keep so many finished files and remove older ones
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) keep: Option<usize>,
 
     /// After how long samples are on the disk at the latest
     ///
@@ -87,7 +102,7 @@ pub(crate) struct Convert {
     pub(crate) output: PathBuf,
 
     /// Counter paths to write in a text log; all counters by default
-    #[arg(long = "path", short = 'p', value_name = "PATH", action = ArgAction::Append)]
+    #[arg(long = "path", short = 'p', value_name = "PATH", action = ArgAction::Append, value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 }
 

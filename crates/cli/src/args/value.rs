@@ -11,6 +11,11 @@ pub(super) fn address(text: &str) -> Result<String, String> {
     }
 }
 
+/// A counter path as people type it.
+pub(super) fn path(text: &str) -> Result<String, std::convert::Infallible> {
+    Ok(perfhive_view::typed_path(text).into_owned())
+}
+
 /// A language's code, name or number.
 pub(super) fn language(text: &str) -> Result<LanguageId, String> {
     text.parse::<LanguageId>().map_err(|error| error.to_string())
@@ -43,11 +48,39 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
+/// A long time: also with h for hours and d for days.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let (number, hours) = match (text.strip_suffix('h'), text.strip_suffix('d')) {
+        (Some(number), _) => (number, 1.0),
+        (_, Some(number)) => (number, 24.0),
+        _ => return interval(text),
+    };
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let time = number.parse::<f64>().ok().filter(|number| is_number && *number > 0.0);
+    let time = time.and_then(|time| Duration::try_from_secs_f64(time * hours * 3600.0).ok());
+    time.ok_or_else(|| "expected a time, such as 90s, 30m, 8h or 7d".to_string())
+}
+
+/// A number of bytes, with K, M or G behind it or without.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let upper = text.trim().to_ascii_uppercase();
+    let (number, factor) = match upper.strip_suffix(['K', 'M', 'G']) {
+        Some(number) if upper.ends_with('K') => (number, 1 << 10),
+        Some(number) if upper.ends_with('M') => (number, 1 << 20),
+        Some(number) => (number, 1 << 30),
+        None => (upper.as_str(), 1),
+    };
+    let bytes = number.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    let expected = "expected a number of bytes, such as 500000, 100M or 2G";
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| expected.to_string())
+}
+
 /// A point in time, or an interval from the beginning or end of a recording.
 pub(super) fn bound(text: &str) -> Result<TimeBound, String> {
     let text = text.trim();
     let steps = |text: &str| {
-        let nanos = interval(text)?.as_nanos() / 100;
+        let nanos = duration(text)?.as_nanos() / 100;
         i64::try_from(nanos).map_err(|_| "too long".to_string())
     };
     if let Some(text) = text.strip_prefix('+') {
@@ -121,6 +154,27 @@ fn point(text: &str) -> Option<FileTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_times_may_be_hours_and_days() {
+        assert_eq!(duration("1.5h"), Ok(Duration::from_secs(5400)));
+        assert_eq!(duration("7d"), Ok(Duration::from_secs(7 * 86_400)));
+        assert_eq!(duration("30m"), Ok(Duration::from_secs(1800)));
+        for bad in ["h", "-1h", "0d", "infd", "1e9d", "x"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn bytes_with_and_without_unit_are_read() {
+        assert_eq!(bytes("500"), Ok(500));
+        assert_eq!(bytes("2k"), Ok(2048));
+        assert_eq!(bytes("100M"), Ok(100 << 20));
+        assert_eq!(bytes("1G"), Ok(1 << 30));
+        for bad in ["", "0", "-1", "x", "1T", "M", "99999999999G"] {
+            assert!(bytes(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn dates_and_intervals_of_windows_tools_are_read() {

@@ -52,6 +52,7 @@ pub(crate) enum ToolForm {
 
 #[derive(Debug, Args)]
 pub(crate) struct Typeperf {
+    #[arg(value_parser = value::path)]
     pub(crate) paths: Vec<String>,
     #[arg(long = "f", value_enum, ignore_case = true, default_value = "csv")]
     pub(crate) form: ToolForm,

@@ -147,6 +147,23 @@ fn a_part_of_a_recording_is_chosen_by_time() {
 }
 
 #[test]
+fn paths_are_understood_as_people_type_them() {
+    let Some(log) = log() else { return };
+    let source = format!("file:{log}");
+    let path = r"\Memory\Available Bytes";
+    let wanted = values(&source, path, &[]);
+    for typed in
+        ["memory", "Memory/Available Bytes", "/Memory/Available Bytes", r"Memory\Available Bytes"]
+    {
+        assert_eq!(values(&source, typed, &[]), wanted, "{typed}");
+    }
+    let rows =
+        perfhive(["get", "-s", &source, "--json", "cpu", "LogicalDisk(C:)/% Free Space"]).json();
+    let paths: Vec<_> = rows.iter().map(|row| row["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, [r"\Processor(_Total)\% Processor Time", r"\LogicalDisk(C:)\% Free Space"]);
+}
+
+#[test]
 fn wrong_uses_are_refused_with_the_way_out() {
     let folder = Folder::new();
     let file = folder.file("a.txt", "x");

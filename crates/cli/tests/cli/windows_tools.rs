@@ -1,6 +1,6 @@
 //! `typeperf` and `relog`: what scripts around the Windows tools rely on.
 
-use crate::run::{Folder, command, finish, perfhive};
+use crate::run::{Folder, perfhive};
 use perfhive_testkit::real;
 
 const GOODBYE: &str =
@@ -59,9 +59,9 @@ fn typeperf_lists_counters_and_takes_them_from_a_file() {
 fn a_program_called_typeperf_is_it() {
     let folder = Folder::new();
     let link = folder.path().join("typeperf");
-    std::os::unix::fs::symlink(command().get_program(), &link).unwrap();
+    std::os::unix::fs::symlink(crate::run::command().get_program(), &link).unwrap();
     let mut linked = std::process::Command::new(&link);
-    let text = finish(linked.args(["-sc", "1", "-si", "1", r"\System\Processes"])).ok();
+    let text = crate::run::finish(linked.args(["-sc", "1", "-si", "1", r"\System\Processes"])).ok();
     assert!(text.ends_with(GOODBYE), "{text}");
     let row = text.split("\r\n").nth(2).unwrap();
     assert!(row.split(',').nth(1).unwrap().trim_matches('"').parse::<f64>().unwrap() > 0.0);

@@ -3,14 +3,16 @@
 use super::coding::{Encoder, Image};
 use super::contents::{definition, put_definitions, put_sample};
 use super::reader::Reader;
+use super::rotation::Rotation;
 use super::{FrameHeader, FrameKind, GROUP, HEADER, MOST};
 use crate::files::{error, write_error};
+use crate::replay::Samples as _;
 use perfhive_engine::{Snapshot, SourceError, SourceErrorKind, TitleDatabase};
 use perfhive_format::{FileTime, TitleIndex};
 use serde_json::json;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,11 +32,14 @@ pub struct RecordingOptions {
     pub system: Option<String>,
     /// How far samples are apart.
     pub interval: Option<Duration>,
+    /// When a new file begins; never by default.
+    pub rotation: Rotation,
 }
 
 impl Default for RecordingOptions {
     fn default() -> Self {
-        Self { sync: Duration::from_secs(10), system: None, interval: None }
+        let (sync, rotation) = (Duration::from_secs(10), Rotation::default());
+        Self { sync, system: None, interval: None, rotation }
     }
 }
 
@@ -71,6 +76,10 @@ pub struct RecordingWriter {
     samples: u64,
     /// The length of the file when it was opened.
     begun_at: u64,
+    /// The time of the file's first sample.
+    begin: Option<FileTime>,
+    /// Samples and bytes of the files before.
+    finished: (u64, u64),
 }
 
 impl RecordingWriter {
@@ -88,14 +97,17 @@ impl RecordingWriter {
     ) -> Result<Self, SourceError> {
         let path = path.as_ref();
         let failed = |cause: std::io::Error| write_error(path, &cause);
-        let file = exclusive(path)?;
+        let mut file = exclusive(path)?;
         let mut offset = file.metadata().map_err(failed)?.len();
-        let mut machine = None;
+        let (mut machine, mut begin) = (None, None);
         if offset > 0 {
             let mut reader = Reader::open(path)?;
+            let span = reader.span()?;
+            begin = (span.samples > 0).then_some(span.begin);
             machine = reader.machine().map(str::to_string);
             offset = reader.end_of_sound_frames()?;
             file.set_len(offset).map_err(failed)?;
+            file.seek(SeekFrom::Start(offset)).map_err(failed)?;
         }
         Ok(Self {
             path: path.to_path_buf(),
@@ -115,6 +127,8 @@ impl RecordingWriter {
             synced: Instant::now(),
             samples: 0,
             begun_at: offset,
+            begin,
+            finished: (0, 0),
         })
     }
 
@@ -131,6 +145,10 @@ impl RecordingWriter {
     ) -> Result<(), SourceError> {
         let Some(first) = snapshot.frames().first() else { return Ok(()) };
         let time = first.time();
+        let is_due = |begin| self.options.rotation.is_due(self.offset, begin, time);
+        if let Some(begin) = self.begin.filter(|begin| is_due(*begin)) {
+            self.rotate(begin)?;
+        }
         if self.samples == 0 {
             self.begin(first.machine(), time)?;
         }
@@ -152,6 +170,17 @@ impl RecordingWriter {
             return Err(error);
         }
         self.samples += 1;
+        self.begin.get_or_insert(time);
+        Ok(())
+    }
+
+    /// Ends the file and begins the next one of the same name.
+    fn rotate(&mut self, begin: FileTime) -> Result<(), SourceError> {
+        self.file.sync_data().map_err(|cause| write_error(&self.path, &cause))?;
+        self.options.rotation.finish(&self.path, begin)?;
+        let finished = (self.samples(), self.bytes());
+        *self = Self::open(&self.path, &self.source, &self.options)?;
+        self.finished = finished;
         Ok(())
     }
 
@@ -239,6 +268,7 @@ impl RecordingWriter {
             // A part of a frame would be in the way of the next one. Where cutting fails too,
             // readers pass over it.
             let _ = self.file.set_len(self.offset);
+            let _ = self.file.seek(SeekFrom::Start(self.offset));
             return Err(failed(cause));
         }
         self.offset += self.frame.len() as u64;
@@ -261,23 +291,17 @@ impl RecordingWriter {
     /// Samples written so far.
     #[must_use]
     pub fn samples(&self) -> u64 {
-        self.samples
+        self.finished.0 + self.samples
     }
 
     /// Bytes written so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.offset - self.begun_at
-    }
-
-    /// Bytes of the file.
-    #[must_use]
-    pub fn file_bytes(&self) -> u64 {
-        self.offset
+        self.finished.1 + self.offset - self.begun_at
     }
 }
 
-/// Opens a file for one writer, at its end.
+/// Opens a file for one writer, at its beginning.
 fn exclusive(path: &Path) -> Result<File, SourceError> {
     let failed = |cause: std::io::Error| write_error(path, &cause);
     let found = std::fs::metadata(path);
@@ -286,7 +310,8 @@ fn exclusive(path: &Path) -> Result<File, SourceError> {
         return Err(error(path, SourceErrorKind::Malformed, message));
     }
     let mut options = OpenOptions::new();
-    options.append(true).create(true);
+    // Not for appending alone, with which Windows cuts nothing off.
+    options.write(true).create(true).truncate(false);
     #[cfg(windows)]
     {
         // Others may read meanwhile and may not write (FILE_SHARE_READ). A lock would keep
