@@ -86,6 +86,7 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Log, SourceError> {
     reader.log.titles = TitleList::from_multi_sz(&about.0);
     reader.names = MadeUpNames::with(&reader.log.titles);
     reader.entries = catalogue::read(&about.1);
+    reader.counters = Counters::new(&reader.entries);
     let mut parts = Parts::default();
     let cut = each_event(bytes, |event, at| {
         if event.kind == SAMPLE {
@@ -215,7 +216,7 @@ impl Reader<'_> {
             };
             next = inner.end;
             let payload = record.get(inner).unwrap_or_default();
-            let entry = self.entries.get(place);
+            let entry = self.entries.get(place).map(|entry| (place, entry));
             place += 1;
             let added = match (kind, entry) {
                 (OF_BLOCK, _) => in_utc(payload)
@@ -242,7 +243,7 @@ impl Reader<'_> {
 
     /// Adds the blocks of the counters that the sample has one by one.
     fn add_counters(&mut self, number: usize, name: &str, blocks: &mut Vec<RecordedBlock>) {
-        for block in self.counters.blocks(&self.entries, name, &mut self.names) {
+        for block in self.counters.blocks(name, &mut self.names) {
             match block {
                 Ok(block) => blocks.push(block),
                 Err(object) => self.fault(format_args!(

@@ -135,10 +135,10 @@ impl FrameHeader {
 
     /// The header in these bytes; `None` where they are damaged, or of another version.
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; HEADER] = bytes.first_chunk()?;
+        let bytes: &[u8; HEADER] = bytes.first_chunk().filter(|bytes| bytes.starts_with(&MAGIC))?;
         let u32_at = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
         let kind = FrameKind::ALL.into_iter().find(|kind| kind.number() == bytes[4])?;
-        let is_sound = bytes.starts_with(&MAGIC) && u32_at(28)? == crc32fast::hash(&bytes[..28]);
+        let is_sound = u32_at(28)? == crc32fast::hash(&bytes[..28]);
         let length = u32_at(8)?;
         (is_sound && length as usize <= MOST).then_some(Self {
             kind,

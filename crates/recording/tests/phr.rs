@@ -415,3 +415,26 @@ fn a_recording_rotates_by_size_and_keeps_the_newest_files() {
     assert!(samples.last().unwrap()[0] == churn(344) && samples.len() <= 20, "{}", samples.len());
     std::fs::remove_dir_all(&folder.0).unwrap();
 }
+
+#[test]
+fn what_looks_like_many_frames_costs_one_look_each() {
+    let file = Scratch::new();
+    record(&file.0, 0..3);
+    let sound = std::fs::read(&file.0).unwrap();
+    let mut bytes = sound.clone();
+    bytes.extend(b"PHR1".repeat(1 << 19));
+    std::fs::write(&file.0, &bytes).unwrap();
+    let (samples, faults) = contents(&mut reopen(&file.0));
+    assert_eq!(samples.len(), 3);
+    assert!(faults[0].message.contains("are not a complete sample"), "{faults:?}");
+    // Frames that are sound, with a byte between them.
+    let frame = &sound[..32 + u32::from_le_bytes(*sound[8..].first_chunk().unwrap()) as usize];
+    let mut bytes = sound.clone();
+    for _ in 0..12_000 {
+        bytes.push(0);
+        bytes.extend(frame);
+    }
+    std::fs::write(&file.0, &bytes).unwrap();
+    let (samples, _) = contents(&mut reopen(&file.0));
+    assert_eq!(samples.len(), 3);
+}

@@ -214,3 +214,14 @@ fn the_lines_of_a_console_are_those_of_typeperf() {
     // The excerpt was kept with other line ends.
     assert!(text.replace('\r', "").starts_with(&made.replace('\r', "")), "{made}");
 }
+
+#[test]
+fn columns_that_would_need_the_square_of_their_number_are_refused() {
+    let mut text = String::from("\"(PDH-CSV 4.0) (UTC)(0)\"");
+    for number in 0..5000 {
+        text.push_str(&format!(r#","\\BOX\Process(i{number})\counter {number}""#));
+    }
+    let file = Scratch::new(text + "\r\n");
+    let error = open("file:log", std::slice::from_ref(&file.0), &[]).err().unwrap();
+    assert!(error.message().contains("do not make objects"), "{error}");
+}

@@ -6,12 +6,16 @@ use perfhive_format::CounterType;
 
 /// Bytes in front of the first entry.
 const HEAD: usize = 8;
+/// The flag of an entry for a whole object.
+const WHOLE: u32 = 0x10;
 /// Bytes of an entry in front of its strings.
 const ENTRY: usize = 52;
 
 /// One path that was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
+    /// A whole object was recorded, not one counter.
+    pub(super) is_whole: bool,
     pub(super) machine: String,
     pub(super) object: String,
     /// `*` for all; `None` for an object without instances.
@@ -54,6 +58,7 @@ fn entry(own: &[u8]) -> Option<Entry> {
         format!("{parent}{name}{number}")
     });
     Some(Entry {
+        is_whole: u32_at(own, 4)? == WHOLE,
         machine: text(28)?.trim_start_matches('\\').to_string(),
         object: text(32)?,
         instance,

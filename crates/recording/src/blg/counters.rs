@@ -26,6 +26,13 @@ const VALID: [u32; 2] = [0, 1];
 /// The most definitions of an object: a mask of 64 bits says which have no value.
 const MOST: usize = 60;
 
+/// The most instances of an object in a sample, and of values without a valid status that are told.
+const MOST_ROWS: usize = 1 << 16;
+const MOST_MISSING: usize = 64;
+
+/// The longest name of an instance, in UTF-16 units.
+const LONGEST_NAME: usize = 1024;
+
 /// The index that no name has: that of the mask.
 const NO_NAME: TitleIndex = TitleIndex(0);
 
@@ -41,11 +48,16 @@ struct Raw {
 #[derive(Default)]
 pub(super) struct Counters {
     objects: Vec<Object>,
+    /// The object and the counter in it that each entry of the catalogue fills.
+    places: Vec<Option<(usize, usize)>>,
     /// Local time of the sample.
     local: Option<FileTime>,
     /// What is added to local time to get UTC, as the last sample with both told.
     bias: Option<i64>,
     is_local: bool,
+    /// Ticks a second of the machine's performance counter.
+    perf_freq: i64,
+    machine: String,
     /// Instances without a value, by their path.
     pub(super) missing: Vec<(String, u32)>,
 }
@@ -55,14 +67,55 @@ struct Object {
     name: String,
     has_instances: bool,
     counters: Vec<Entry>,
-    /// Instances, with a value of each counter; PDH does not number those of one name.
+    /// Instances of this sample, with a value of each counter; PDH does not number those of one
+    /// name.
     rows: Vec<(String, Vec<Option<Raw>>)>,
+    /// The rows of each name.
+    by_name: HashMap<String, Vec<usize>>,
 }
 
 impl Counters {
-    /// Adds a single counter (sub-record 0x0103); `None` where it is damaged.
-    pub(super) fn add_single(&mut self, entry: &Entry, payload: &[u8]) -> Option<()> {
-        let payload = payload.get(..SINGLE)?;
+    /// Arranges the entries of a catalogue as objects.
+    pub(super) fn new(entries: &[Entry]) -> Self {
+        let mut counters = Self { perf_freq: FileTime::PER_SECOND, ..Self::default() };
+        // The machine has one performance counter, whatever an object's counters use.
+        if let Some(entry) = entries.iter().find(|entry| uses(entry, Clock::Perf)) {
+            counters.perf_freq = entry.frequency;
+        }
+        counters.machine = entries.first().map_or_else(String::new, |entry| entry.machine.clone());
+        let mut objects: HashMap<(&str, bool), usize> = HashMap::new();
+        let mut known: HashMap<(&str, bool, &str), (usize, usize)> = HashMap::new();
+        for entry in entries {
+            if entry.is_whole {
+                counters.places.push(None);
+                continue;
+            }
+            let key = (entry.object.as_str(), entry.instance.is_some());
+            let place = *known.entry((key.0, key.1, &entry.counter)).or_insert_with(|| {
+                // An object with too many counters is continued by another of its name.
+                let last = objects.get(&key).copied();
+                let has_room = |place: &usize| {
+                    let object = counters.objects.get(*place);
+                    object.is_some_and(|object| 2 * object.counters.len() + 2 < MOST)
+                };
+                let place = last.filter(has_room).unwrap_or_else(|| {
+                    counters.objects.push(Object::new(entry));
+                    counters.objects.len() - 1
+                });
+                objects.insert(key, place);
+                let own = &mut counters.objects[place].counters;
+                own.push(entry.clone());
+                (place, own.len() - 1)
+            });
+            counters.places.push(Some(place));
+        }
+        counters
+    }
+
+    /// Adds a single counter (sub-record 0x0103), which is the one of `entry`; `None` where it is
+    /// damaged.
+    pub(super) fn add_single(&mut self, (number, entry): (usize, &Entry), of: &[u8]) -> Option<()> {
+        let payload = of.get(..SINGLE)?;
         let status = u32_at(payload, 0)?;
         self.local = Some(FileTime(i64_at(payload, 4)?));
         let raw = Raw {
@@ -70,90 +123,72 @@ impl Counters {
             second: i64_at(payload, 24)?,
             multi: u32_at(payload, 32)?,
         };
-        let instance = entry.instance.clone();
-        self.add(entry, instance.as_deref().unwrap_or_default(), 0, status, raw);
+        self.add((number, entry), entry.instance.as_deref().unwrap_or_default(), 0, status, raw);
         Some(())
     }
 
     /// Adds several instances of a counter (sub-record 0x0203); `None` where it is damaged.
-    pub(super) fn add_several(&mut self, entry: &Entry, payload: &[u8]) -> Option<()> {
-        let (count, status) = (u32_at(payload, 4)? as usize, u32_at(payload, 8)?);
-        self.local = Some(FileTime(i64_at(payload, 16)?));
-        let items = payload.get(SEVERAL..SEVERAL.checked_add(count.checked_mul(ITEM)?)?)?;
+    pub(super) fn add_several(
+        &mut self,
+        (number, entry): (usize, &Entry),
+        of: &[u8],
+    ) -> Option<()> {
+        let (count, status) = (u32_at(of, 4)? as usize, u32_at(of, 8)?);
+        self.local = Some(FileTime(i64_at(of, 16)?));
+        let items = of.get(SEVERAL..SEVERAL.checked_add(count.checked_mul(ITEM)?)?)?;
         let mut seen: HashMap<String, usize> = HashMap::new();
+        // Names lie one behind the other, so all of them together are no longer than the record.
+        let mut left = of.len() / 2;
         for item in items.chunks_exact(ITEM) {
-            let units = payload.get(u32_at(item, 0)? as usize..)?.chunks_exact(2);
+            let units = of.get(u32_at(item, 0)? as usize..)?.chunks_exact(2).take(LONGEST_NAME);
             let units = units.map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
             let name: Vec<u16> = units.take_while(|unit| *unit != 0).collect();
+            left = left.checked_sub(name.len())?;
             let name = String::from_utf16_lossy(&name);
             let raw =
                 Raw { multi: u32_at(item, 4)?, first: i64_at(item, 8)?, second: i64_at(item, 16)? };
             let order = seen.entry(name.clone()).or_insert(0);
-            self.add(entry, &name, *order, status, raw);
+            self.add((number, entry), &name, *order, status, raw);
             *order += 1;
         }
         Some(())
     }
 
     /// Adds the value of an instance, which is the `order`-th of its name.
-    fn add(&mut self, entry: &Entry, instance: &str, order: usize, status: u32, raw: Raw) {
+    fn add(
+        &mut self,
+        (number, entry): (usize, &Entry),
+        instance: &str,
+        order: usize,
+        status: u32,
+        raw: Raw,
+    ) {
         if !VALID.contains(&status) {
+            if self.missing.len() >= MOST_MISSING {
+                return;
+            }
             let of = entry.instance.as_ref().map_or(String::new(), |_| format!("({instance})"));
             self.missing.push((format!(r"\{}{of}\{}", entry.object, entry.counter), status));
             return;
         }
-        let has_instances = entry.instance.is_some();
-        let place = self.place_of_object(entry, has_instances);
+        let Some((place, counter)) = self.places.get(number).copied().flatten() else { return };
         let Some(object) = self.objects.get_mut(place) else { return };
-        let known = object.counters.iter().position(|of| of.counter == entry.counter);
-        let counter = known.unwrap_or_else(|| {
-            object.counters.push(entry.clone());
-            object.counters.len() - 1
-        });
-        let mut same = object.rows.iter_mut().filter(|(name, _)| name == instance);
-        let row = match same.nth(order) {
-            Some((_, row)) => row,
-            None => {
-                object.rows.push((instance.to_string(), Vec::new()));
-                match object.rows.last_mut() {
-                    Some((_, row)) => row,
-                    None => return,
-                }
-            }
-        };
-        if row.len() <= counter {
-            row.resize(counter + 1, None);
+        let row = object.row(instance, order);
+        if let Some(cell) = row.and_then(|row| row.get_mut(counter)) {
+            *cell = Some(raw);
         }
-        row[counter] = Some(raw);
-    }
-
-    /// The object that a counter joins. One with too many counters is continued by another of its
-    /// name.
-    fn place_of_object(&mut self, entry: &Entry, has_instances: bool) -> usize {
-        let fits = |object: &Object| {
-            object.name == entry.object
-                && object.has_instances == has_instances
-                && (2 * object.counters.len() + 2 < MOST
-                    || object.counters.iter().any(|of| of.counter == entry.counter))
-        };
-        self.objects.iter().position(fits).unwrap_or_else(|| {
-            let (counters, rows) = (Vec::new(), Vec::new());
-            self.objects.push(Object { name: entry.object.clone(), has_instances, counters, rows });
-            self.objects.len() - 1
-        })
     }
 
     /// The blocks of the sample; the next one begins empty. An object whose counters contradict one
     /// another is left out: `Err` has its name.
     pub(super) fn blocks(
         &mut self,
-        entries: &[Entry],
         name: &str,
         names: &mut MadeUpNames,
     ) -> Vec<Result<RecordedBlock, String>> {
         let local = self.local.take().unwrap_or_default();
-        let objects = std::mem::take(&mut self.objects);
-        let utc = objects.iter().find_map(Object::time_100ns);
+        let present = || self.objects.iter().filter(|object| !object.rows.is_empty());
+        let utc = present().find_map(Object::time_100ns);
         if let Some(utc) = utc {
             // Zones differ from UTC by whole quarters of an hour.
             const QUARTER: i64 = 15 * 60 * FileTime::PER_SECOND;
@@ -162,17 +197,18 @@ impl Counters {
             self.bias = Some(quarters.saturating_mul(QUARTER));
         }
         let time = FileTime(local.0.saturating_add(self.bias.unwrap_or(0)));
-        self.is_local = !objects.is_empty() && self.bias.is_none();
-        // The machine has one performance counter, whatever an object's counters use.
-        let perf = entries.iter().find(|entry| uses(entry, Clock::Perf));
-        let perf_freq = perf.map_or(FileTime::PER_SECOND, |entry| entry.frequency);
-        let machine = entries.first().map_or("localhost", |entry| entry.machine.as_str());
-        let block = |object: Object| {
-            let bytes = object.block(machine, time, perf_freq, names);
+        self.is_local = present().next().is_some() && self.bias.is_none();
+        let block = |object: &Object| {
+            let bytes = object.block(&self.machine, time, self.perf_freq, names);
             let bytes = bytes.ok_or_else(|| object.name.clone())?;
             Ok(RecordedBlock::from((name.to_string(), bytes)))
         };
-        objects.into_iter().map(block).collect()
+        let blocks = present().map(block).collect();
+        for object in &mut self.objects {
+            object.rows.clear();
+            object.by_name.clear();
+        }
+        blocks
     }
 
     /// Whether the blocks made last have local times, for want of anything that tells the
@@ -195,6 +231,30 @@ fn clock_of(counter_type: CounterType) -> Option<Clock> {
 }
 
 impl Object {
+    fn new(entry: &Entry) -> Self {
+        Self {
+            name: entry.object.clone(),
+            has_instances: entry.instance.is_some(),
+            counters: Vec::new(),
+            rows: Vec::new(),
+            by_name: HashMap::new(),
+        }
+    }
+
+    /// The values of the `order`-th instance of a name.
+    fn row(&mut self, name: &str, order: usize) -> Option<&mut Vec<Option<Raw>>> {
+        let known = self.by_name.get(name).and_then(|rows| rows.get(order)).copied();
+        if known.is_none() && self.rows.len() >= MOST_ROWS {
+            return None;
+        }
+        let place = known.unwrap_or_else(|| {
+            self.rows.push((name.to_string(), vec![None; self.counters.len()]));
+            self.by_name.entry(name.to_string()).or_default().push(self.rows.len() - 1);
+            self.rows.len() - 1
+        });
+        self.rows.get_mut(place).map(|(_, row)| row)
+    }
+
     /// The readings of a clock; `Err` where they differ.
     fn reading(&self, clock: Clock) -> Result<Option<i64>, ()> {
         let mut found = None;

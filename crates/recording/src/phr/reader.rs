@@ -3,7 +3,7 @@
 use super::coding::Decoder;
 use super::contents::{Definitions, sample_head};
 use super::varint::Input;
-use super::{FrameHeader, FrameKind, HEADER, MAGIC, MOST};
+use super::{FrameHeader, FrameKind, HEADER, MOST};
 use crate::files::error;
 use crate::replay::{Sample, Samples, origin_of};
 use perfhive_engine::{
@@ -19,6 +19,9 @@ use zstd::stream::raw::{self, DParameter, InBuffer, Operation as _, OutBuffer};
 
 /// The largest window of a compressed stream, as a power of two. The writer uses 21.
 const WINDOW: u32 = 23;
+
+/// The most damaged places that are passed over: each takes looking for the next frame.
+const MOST_GAPS: usize = 10_000;
 
 /// The most faults about damage that are kept.
 const MOST_DAMAGE: usize = 64;
@@ -87,17 +90,19 @@ impl Frames {
         const CHUNK: usize = 1 << 16;
         let mut chunk = vec![0; CHUNK];
         let mut at = behind + 1;
-        while at + (HEADER as u64) < self.length {
+        while at + HEADER as u64 <= self.length {
             self.go(at)?;
             let read = self.read(&mut chunk)?;
             let found = chunk.get(..read).unwrap_or_default();
-            for (place, _) in found.windows(4).enumerate().filter(|(_, four)| *four == MAGIC) {
+            for (place, bytes) in found.windows(HEADER).enumerate() {
                 let start = at + place as u64;
-                if self.header(start)?.is_some() {
+                let ends = |of: &FrameHeader| start + HEADER as u64 + u64::from(of.length);
+                let header = FrameHeader::from_bytes(bytes);
+                if header.is_some_and(|of| ends(&of) <= self.length) {
                     return Ok(Some(start));
                 }
             }
-            at += (CHUNK - MAGIC.len() + 1) as u64;
+            at += (CHUNK - HEADER + 1) as u64;
         }
         Ok(None)
     }
@@ -120,6 +125,8 @@ pub(crate) struct Reader {
     /// Where the sound frames end.
     end: u64,
     definitions: Definitions,
+    /// Bytes of the definitions and heads so far, decompressed.
+    facts: usize,
     machine: Option<String>,
     /// What is damaged, as found when the file was opened.
     damage: Vec<Fault>,
@@ -153,6 +160,7 @@ impl Reader {
             last: FileTime(0),
             end: 0,
             definitions: Definitions::default(),
+            facts: 0,
             machine: None,
             damage: Vec::new(),
             next: 0,
@@ -173,7 +181,7 @@ impl Reader {
 
     /// Goes from header to header.
     fn scan(&mut self) -> Result<(), SourceError> {
-        let mut at = 0;
+        let (mut at, mut gaps) = (0, 0);
         while at < self.frames.length {
             let Some(header) = self.frames.header(at)? else {
                 let Some(next) = self.frames.next_sound(at)? else {
@@ -182,6 +190,11 @@ impl Reader {
                     break;
                 };
                 self.warn(at, format_args!("{} bytes are damaged", next - at));
+                gaps += 1;
+                if gaps > MOST_GAPS {
+                    self.warn(at, "the file is damaged in too many places; the rest is left out");
+                    break;
+                }
                 at = next;
                 continue;
             };
@@ -208,7 +221,9 @@ impl Reader {
         let mut plain = Vec::new();
         let is_sound = self.frames.payload(header)?
             && decompress(&mut stream, &self.frames.payload, &mut plain).is_some();
+        self.facts += plain.len();
         let is_read = is_sound
+            && self.facts <= MOST
             && match header.kind {
                 FrameKind::Head => self.read_head(&plain).is_some(),
                 _ => self.definitions.add(Input(&plain)).is_some(),

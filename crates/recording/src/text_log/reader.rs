@@ -24,6 +24,36 @@ const MOST_FAULTS: usize = 64;
 /// Bytes of a line beyond which a file is no log: the header of a wide one has some megabytes.
 const LONGEST_LINE: u64 = 64 << 20;
 
+/// A file without lines that are too long for those of a log: reading one is an error.
+struct ShortLines<R> {
+    file: R,
+    /// Bytes since the last end of a line.
+    line: u64,
+}
+
+impl<R: Read> Read for ShortLines<R> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(into)?;
+        let read = into.get(..count).unwrap_or_default();
+        self.line = match read.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => (count - end) as u64,
+            None => self.line + count as u64,
+        };
+        if self.line > LONGEST_LINE {
+            let message = format!("a line is longer than {} MiB", LONGEST_LINE >> 20);
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, message));
+        }
+        Ok(count)
+    }
+}
+
+impl<R: Seek> Seek for ShortLines<R> {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.line = 0;
+        self.file.seek(to)
+    }
+}
+
 /// Whether a file begins as a text log does, and which form it has.
 pub(crate) fn is_text_log(path: &Path) -> bool {
     let mut first = [0; 64];
@@ -68,7 +98,7 @@ struct Object {
 /// The samples of a text log.
 pub(crate) struct TextLog {
     path: PathBuf,
-    lines: csv::Reader<BufReader<File>>,
+    lines: csv::Reader<ShortLines<BufReader<File>>>,
     /// Where the first line with values begins.
     start: csv::Position,
     /// What is added to the log's times to get UTC.
@@ -113,16 +143,13 @@ impl TextLog {
             .delimiter(separator)
             .has_headers(false)
             .flexible(true)
-            .from_reader(BufReader::with_capacity(1 << 18, file));
+            .from_reader(ShortLines { file: BufReader::with_capacity(1 << 18, file), line: 0 });
         let mut header = csv::ByteRecord::new();
         lines.read_byte_record(&mut header).map_err(|cause| malformed(&cause))?;
         let start = lines.position().clone();
         // A console's output begins with an empty line.
         let blanks = first.iter().take_while(|byte| byte.is_ascii_whitespace());
         let first_line = 1 + blanks.filter(|byte| **byte == b'\n').count() as u64;
-        if start.byte() > LONGEST_LINE {
-            return Err(malformed(&"the first line is too long for that of a log"));
-        }
         let mut cells = header.iter().map(text_of);
         let banner = cells.next().unwrap_or_default();
         let bias = bias_of(&banner);
@@ -194,15 +221,15 @@ impl TextLog {
         if machines.is_empty() {
             return Err("has no columns with counters".to_string());
         }
-        for (machine, drafts) in machines {
-            let objects = drafts.into_iter().map(Draft::build).collect::<Result<Vec<_>, _>>()?;
-            self.machines.push((machine, objects));
-        }
-        let rooms = self.machines.iter().flat_map(|(_, objects)| objects);
-        let cells: usize = rooms.map(|object| object.values.len()).sum();
+        let drafts = machines.iter().flat_map(|(_, drafts)| drafts);
+        let cells = drafts.fold(0_usize, |sum, draft| sum.saturating_add(draft.cells()));
         // A log in which each instance has its own counters would need the square of its columns.
         if cells > 64 * paths.len().max(1024) {
             return Err("the columns do not make objects with instances and counters".to_string());
+        }
+        for (machine, drafts) in machines {
+            let objects = drafts.into_iter().map(Draft::build).collect::<Result<Vec<_>, _>>()?;
+            self.machines.push((machine, objects));
         }
         self.titles = titles.into_list();
         Ok(())
@@ -391,7 +418,14 @@ impl Draft {
         Self { name, has_instances, instances: Vec::new(), counters: Vec::new() }
     }
 
+    /// Values of a sample: a counter of an instance each.
+    fn cells(&self) -> usize {
+        let rows = if self.has_instances { self.instances.len() } else { 1 };
+        rows.saturating_mul(self.counters.len())
+    }
+
     fn build(self) -> Result<Object, String> {
+        let cells = self.cells();
         let spec = match self.has_instances {
             true => ObjectSpec::new(self.name).with_instances(),
             false => ObjectSpec::new(self.name),
@@ -399,12 +433,11 @@ impl Draft {
         let counter = |name: &_| CounterSpec::new(*name, CounterType::PERF_DOUBLE_RAW);
         let counters: Vec<_> = self.counters.iter().map(counter).collect();
         let template = ObjectTemplate::new(&spec, &counters).map_err(|error| error.to_string())?;
-        let rows = if self.has_instances { self.instances.len() } else { 1 };
         Ok(Object {
             template,
             has_instances: self.has_instances,
             counters: self.counters.len(),
-            values: vec![f64::NAN.to_bits(); rows * self.counters.len()],
+            values: vec![f64::NAN.to_bits(); cells],
             instances: self.instances,
         })
     }
