@@ -251,8 +251,8 @@ fn one_file_has_one_writer_and_one_machine() {
     let mut writer = RecordingWriter::open(&file.0, "local:", &options).unwrap();
     let other = writer.add(&snapshot(&[block("OTHER", 1, &[])]), &[]).unwrap_err();
     assert_eq!(other.kind(), SourceErrorKind::Mismatch);
-    std::fs::write(&file.0, "no recording").unwrap();
     drop(writer);
+    std::fs::write(&file.0, "no recording").unwrap();
     let error = RecordingWriter::open(&file.0, "local:", &options).err().unwrap();
     assert_eq!(error.kind(), SourceErrorKind::Malformed);
     assert_eq!(std::fs::read(&file.0).unwrap(), b"no recording", "a foreign file is not touched");

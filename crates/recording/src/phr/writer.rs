@@ -314,10 +314,11 @@ fn exclusive(path: &Path) -> Result<File, SourceError> {
     options.write(true).create(true).truncate(false);
     #[cfg(windows)]
     {
-        // Others may read meanwhile and may not write (FILE_SHARE_READ). A lock would keep
+        // Others may read and rename meanwhile and may not write (FILE_SHARE_READ,
+        // FILE_SHARE_DELETE): a finished file is renamed before it is closed. A lock would keep
         // readers out, too.
         use std::os::windows::fs::OpenOptionsExt as _;
-        options.share_mode(1);
+        options.share_mode(1 | 4);
     }
     let file = options.open(path).map_err(failed)?;
     #[cfg(not(windows))]
