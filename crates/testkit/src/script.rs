@@ -10,6 +10,7 @@ use perfhive_format::{
     BlockHead, BlockWriter, Clocks, CounterSpec, CounterType, InstanceHead, LanguageId, NameRef,
     ObjectSpec, ObjectTemplate, TitleIndex,
 };
+#[cfg(feature = "recording")]
 use perfhive_recording::ReplaySource;
 use std::sync::Arc;
 
@@ -165,6 +166,7 @@ pub fn block(
 
 /// A recording for the examples in the documentation: `System` (2) with `Context Switches/sec`
 /// (146) of machine `HOST`, which counts 50 switches between two samples of seconds 0 and 2.
+#[cfg(feature = "recording")]
 #[must_use]
 pub fn recording() -> ReplaySource {
     let counters = [CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)];
