@@ -55,6 +55,13 @@ pub(crate) const ZSTANDARD: SystemTool = SystemTool {
     program: "/usr/lib/python3/dist-packages/zstandard/__init__.py",
     package: "python3-zstandard",
 };
+/// Terminals of any size, and the shells in which completion is tested.
+pub(crate) const TERMINALS: &[SystemTool] = &[
+    SystemTool { program: "tmux", package: "tmux" },
+    SystemTool { program: "bash", package: "bash" },
+    SystemTool { program: "zsh", package: "zsh" },
+    SystemTool { program: "fish", package: "fish" },
+];
 /// What the BPF reader of processes is built with. A library's package
 /// has no program, so a header stands for it: an absolute path is not searched.
 pub(crate) const BPF: &[SystemTool] = &[

@@ -1,15 +1,20 @@
 //! The command line: commands, arguments and options.
 
+mod choice;
 mod help;
+mod providing;
 mod recordings;
 mod value;
 mod windows_tools;
 
+pub(crate) use choice::Choice;
+pub(crate) use providing::{Check, Providers, Register, RegistrationPlace, Unregister};
 pub(crate) use recordings::{Capture, Convert, Info, Record};
 pub(crate) use windows_tools::{Relog, ToolForm, Typeperf};
 
+use crate::complete;
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use perfhive::registration::TextEncoding;
+use clap_complete::engine::ArgValueCompleter;
 use perfhive::{LanguageId, TimeBound};
 use std::ffi::OsString;
 use std::num::NonZeroU64;
@@ -26,8 +31,7 @@ use std::time::Duration;
     after_help = help::here(help::EXAMPLES),
     after_long_help = help::here(help::MANUAL),
     max_term_width = 100,
-    arg_required_else_help = true,
-    disable_help_subcommand = true
+    arg_required_else_help = true
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -81,7 +85,15 @@ pub(crate) struct Global {
     pub(crate) language: Option<LanguageId>,
 
     /// Format of the result
-    #[arg(long, short, global = true, value_enum, value_name = "FORMAT", default_value = "table")]
+    #[arg(
+        long,
+        short,
+        global = true,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "table",
+        ignore_case = true
+    )]
     pub(crate) format: Format,
 
     /// The same as --format json
@@ -91,7 +103,14 @@ pub(crate) struct Global {
     /// When to use colours
     ///
     /// `auto` colours a table on a terminal, unless NO_COLOR is set.
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value = "auto",
+        ignore_case = true
+    )]
     pub(crate) color: When,
 
     /// Deadline for providers
@@ -123,6 +142,16 @@ pub(crate) struct Global {
     /// Read every N-th sample of a recording
     #[arg(long, global = true, value_name = "N")]
     pub(crate) every: Option<NonZeroU64>,
+
+    /// Print every digit in the unit of the counter, in tables too
+    ///
+    /// Tables scale bytes to KiB, MiB and so on, and round; the formats for programs do not.
+    #[arg(long, global = true, conflicts_with = "human")]
+    pub(crate) raw: bool,
+
+    /// Scale bytes to KiB, MiB and so on, in the formats for programs too
+    #[arg(long, global = true)]
+    pub(crate) human: bool,
 
     /// Print no warnings
     #[arg(long, short, global = true)]
@@ -216,9 +245,6 @@ pub(crate) enum Command {
     /// Check a provider's library, for its developer
     #[command(after_help = help::here(help::CHECK))]
     Check(Check),
-    /// Run a provider's library; perfhive starts this itself
-    #[command(hide = true)]
-    Host,
     /// Print a completion script for a shell
     #[command(after_help = help::here(help::COMPLETIONS))]
     Completions(Completions),
@@ -230,20 +256,24 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// Name or index of an object; * stands for any text
+    #[arg(add = ArgValueCompleter::new(complete::objects))]
     pub(crate) object: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
     /// Counter path, or the name of an object or counter alone
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required = true, value_name = "PATH", add = ArgValueCompleter::new(complete::paths))]
     pub(crate) paths: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Get {
     /// Counter paths, such as '\Memory\Available Bytes', or short names: cpu, memory, disk, network
-    #[arg(required = true, value_name = "PATH", value_parser = value::path)]
+    #[arg(
+        required = true, value_name = "PATH", value_parser = value::path,
+        add = ArgValueCompleter::new(complete::paths)
+    )]
     pub(crate) paths: Vec<String>,
 
     /// Time between the two samples that rates and percentages take
@@ -256,12 +286,15 @@ pub(crate) struct Get {
     /// Print bare values in full precision, one a line
     #[arg(long, short, conflicts_with_all = ["format", "json"])]
     pub(crate) bare: bool,
+
+    #[command(flatten)]
+    pub(crate) choice: Choice,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
     /// Counter paths or short names; without any, processors, memory and the busiest processes
-    #[arg(value_name = "PATH", value_parser = value::path)]
+    #[arg(value_name = "PATH", value_parser = value::path, add = ArgValueCompleter::new(complete::paths))]
     pub(crate) paths: Vec<String>,
 
     /// Time between samples
@@ -272,14 +305,20 @@ pub(crate) struct Watch {
     pub(crate) interval: Option<Duration>,
 
     /// End after this many tables
-    #[arg(long, short = 'n', value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = value::count)]
     pub(crate) count: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) choice: Choice,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Enumerate {
     /// Global, Costly, or names and indexes of objects
-    #[arg(value_name = "OBJECT", default_value = "Global")]
+    #[arg(
+        value_name = "OBJECT", default_value = "Global",
+        add = ArgValueCompleter::new(complete::objects)
+    )]
     pub(crate) objects: Vec<String>,
 
     /// Print raw values in hexadecimal
@@ -299,17 +338,35 @@ pub(crate) struct Workset {
 
 #[derive(Debug, Args)]
 pub(crate) struct Ps {
+    /// Names of the processes to list, without regard to case; * stands for any text
+    pub(crate) names: Vec<String>,
+
+    /// Process IDs to list, separated by commas
+    #[arg(long, short, value_name = "PID", value_delimiter = ',')]
+    pub(crate) pid: Vec<u64>,
+
+    /// Leave Idle out
+    #[arg(long)]
+    pub(crate) no_idle: bool,
+
     /// Columns, separated by commas: aliases, or counters of Process by name or index
-    #[arg(long, short = 'o', value_name = "COLUMNS", action = ArgAction::Append)]
+    #[arg(
+        long, short = 'o', value_name = "COLUMNS", action = ArgAction::Append,
+        add = ArgValueCompleter::new(complete::columns)
+    )]
     pub(crate) columns: Vec<String>,
 
     /// Column to sort by, in descending order with a minus sign before it
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub(crate) sort: Option<String>,
 
-    /// Time between the two samples that rates and percentages take
+    /// Time between the two samples that rates and percentages take, and between lists
     #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = value::interval)]
     pub(crate) interval: Duration,
+
+    /// Print this many lists, one after each interval
+    #[arg(long, short = 'n', value_name = "COUNT", default_value = "1", value_parser = value::count)]
+    pub(crate) count: u64,
 }
 
 #[derive(Debug, Args)]
@@ -333,7 +390,7 @@ pub(crate) struct Measure {
     ///
     /// source/group/sensor, or group/sensor, followed by #INSTANCE, or by #* for every instance,
     /// including instances that appear later.
-    #[arg(required = true, value_name = "SENSOR")]
+    #[arg(required = true, value_name = "SENSOR", add = ArgValueCompleter::new(complete::paths))]
     pub(crate) sensors: Vec<String>,
 
     /// Time between samples
@@ -344,183 +401,14 @@ pub(crate) struct Measure {
     pub(crate) interval: Option<Duration>,
 
     /// End after this many samples
-    #[arg(long, short = 'n', value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = value::count)]
     pub(crate) count: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Dump {
-    /// A raw data block
+    /// A raw data block, or a folder of them, such as a capture
     pub(crate) file: PathBuf,
-}
-
-/// Where registrations are kept: for the machine or for the user.
-#[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct RegistrationPlace {
-    #[cfg_attr(
-        not(windows),
-        doc = "For the whole machine, which takes root; the default for root"
-    )]
-    #[cfg_attr(windows, doc = "For the whole machine, as always on Windows")]
-    #[arg(long, conflicts_with = "user")]
-    pub(crate) system: bool,
-
-    /// For this user alone; the default for other users
-    #[arg(long, hide = cfg!(windows))]
-    pub(crate) user: bool,
-}
-
-/// How a library is called.
-#[derive(Debug, Args)]
-pub(crate) struct LibraryFunctions {
-    /// Name of the function that opens the provider; empty if there is none
-    #[arg(long, value_name = "NAME")]
-    pub(crate) open: Option<String>,
-
-    /// Name of the function that collects
-    #[arg(long, value_name = "NAME")]
-    pub(crate) collect: Option<String>,
-
-    /// Name of the function that closes the provider; empty if there is none
-    #[arg(long, value_name = "NAME")]
-    pub(crate) close: Option<String>,
-
-    /// A string that is passed to the open function; may be given several times
-    #[arg(long, value_name = "TEXT", action = ArgAction::Append)]
-    pub(crate) linkage: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Register {
-    /// The provider's definition: an .ini file as lodctr takes it, or a manifest (.man)
-    #[arg(required_unless_present = "list", conflicts_with = "list")]
-    pub(crate) file: Option<PathBuf>,
-
-    /// The library with the provider's functions
-    ///
-    /// Without it, a provider that is registered already keeps its library, and every setting
-    /// that is not given.
-    #[arg(long, short = 'l', value_name = "FILE")]
-    pub(crate) library: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) functions: LibraryFunctions,
-
-    /// Deadline for opening; 10 seconds by default
-    #[arg(long, value_name = "SECONDS", value_parser = value::interval)]
-    pub(crate) open_timeout: Option<Duration>,
-
-    /// Deadline for collecting; 10 seconds by default
-    #[arg(long, value_name = "SECONDS", value_parser = value::interval)]
-    pub(crate) collect_timeout: Option<Duration>,
-
-    /// Memory limit of the library's process in MiB; 0 for the reader's default, 1024
-    #[arg(long, value_name = "MIB", hide = cfg!(windows))]
-    pub(crate) memory_limit: Option<u32>,
-
-    /// Let the library's process start other processes
-    ///
-    /// The memory limit is for each of them. All of them end with the library.
-    #[arg(long, conflicts_with = "no_processes", hide = cfg!(windows))]
-    pub(crate) processes: bool,
-
-    /// Let the library's process start no other processes, the default
-    #[arg(long, hide = cfg!(windows))]
-    pub(crate) no_processes: bool,
-
-    /// A file or folder that the library reads; may be given several times
-    ///
-    /// Its process may then read nothing else, apart from the library's own folder and those of
-    /// the system's libraries. Without it, a library of a reader that is root runs as the user
-    /// nobody. An empty text removes the limit.
-    #[arg(long, value_name = "PATH", hide = cfg!(windows))]
-    pub(crate) reads: Vec<PathBuf>,
-
-    /// Register, but never ask the provider for data
-    #[arg(long, conflicts_with = "enable")]
-    pub(crate) disable: bool,
-
-    /// Enable a provider that was registered with --disable
-    #[arg(long)]
-    pub(crate) enable: bool,
-
-    /// The symbol file of an .ini file, if it is not where the .ini file says
-    #[arg(long, value_name = "FILE")]
-    pub(crate) symbols: Option<PathBuf>,
-
-    /// Encoding of a file without a byte order mark or declaration, such as windows-1251
-    #[arg(long, value_name = "NAME")]
-    pub(crate) encoding: Option<TextEncoding>,
-
-    #[command(flatten)]
-    pub(crate) place: RegistrationPlace,
-
-    /// Print the definition, with offsets in place of indexes, and register nothing
-    #[arg(long, short = 'n', conflicts_with = "list")]
-    pub(crate) dry_run: bool,
-
-    /// List the registrations
-    #[arg(long)]
-    pub(crate) list: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Unregister {
-    /// Name of the provider, without regard to case
-    pub(crate) name: String,
-
-    #[command(flatten)]
-    pub(crate) place: RegistrationPlace,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Providers {
-    /// Name of a provider; * stands for any text
-    pub(crate) name: Option<String>,
-
-    /// Number of collections before the report; 0 reports what is known already
-    #[arg(long, short = 'n', value_name = "COUNT", default_value = "2")]
-    pub(crate) count: u32,
-
-    /// Enable a provider that its registration or repeated failures disabled
-    ///
-    /// A slow provider has half a minute to say what it offers.
-    #[arg(long, value_name = "NAME", conflicts_with = "name")]
-    pub(crate) enable: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Check {
-    /// A library, or the name of a registered provider
-    #[arg(value_name = "FILE|NAME")]
-    pub(crate) library: String,
-
-    #[command(flatten)]
-    pub(crate) functions: LibraryFunctions,
-
-    /// Deadline for each function
-    #[arg(long, value_name = "SECONDS", value_parser = value::interval)]
-    pub(crate) timeout: Option<Duration>,
-
-    /// Memory limit of the library's process in MiB
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) memory_limit: Option<u32>,
-
-    /// Let the library's process start other processes
-    #[arg(long)]
-    pub(crate) processes: bool,
-
-    /// A file or folder that the library reads, as in register; may be given several times
-    #[arg(long, value_name = "PATH", hide = cfg!(windows))]
-    pub(crate) reads: Vec<PathBuf>,
-
-    /// Also ask for its objects of another machine; may be given several times
-    #[arg(long, value_name = "NAME")]
-    pub(crate) machine: Vec<String>,
-
-    /// Print problems only
-    #[arg(long)]
-    pub(crate) brief: bool,
 }
 
 #[derive(Debug, Args)]

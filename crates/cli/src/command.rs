@@ -24,7 +24,7 @@ mod watch;
 mod workset;
 
 use crate::args::{Arguments, Command};
-use crate::failure::{Exit, Outcome};
+use crate::failure::Outcome;
 use std::process::ExitCode;
 
 /// Does what the command line asks for.
@@ -52,11 +52,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Command::Unregister(args) => register::back(global, args),
         Command::Providers(args) => providers::run(global, args),
         Command::Check(args) => check::run(global, args),
-        // `main` handles it before.
-        Command::Host => Ok(Exit::Usage),
         Command::Completions(args) => completions::run(global, args),
         Command::Man(args) => man::run(global, args),
     }
+}
+
+/// The short names of the columns of `ps`.
+pub(crate) fn columns_of_processes() -> impl Iterator<Item = &'static str> {
+    ps::aliases()
 }
 
 /// Runs a provider's library.

@@ -1,7 +1,7 @@
 //! How a run ends: an exit code, and one line for each thing that went wrong.
 
 use crate::text::escape::{Escaped, shell_word};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use perfhive::measure::MeasureError;
 use perfhive::registration::{DefinitionError, RegisterError, RegisterErrorKind};
 use perfhive::{QueryError, SourceError, SourceErrorKind};
@@ -220,7 +220,15 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
             let _ = error.print();
             Exit::Usage.into()
         }
-        _ => say(&one_line(&error.render().to_string()), Exit::Usage).into(),
+        kind => {
+            let unknown =
+                error.get(ContextKind::InvalidArg).filter(|_| kind == ErrorKind::UnknownArgument);
+            if matches!(unknown, Some(ContextValue::String(text)) if text == "-n") {
+                let message = "this command has no -n; perfhive watch -n N takes N samples; see perfhive --help";
+                return say(message, Exit::Usage).into();
+            }
+            say(&one_line(&error.render().to_string()), Exit::Usage).into()
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 mod absent;
 mod args;
 mod command;
+mod complete;
 mod failure;
 mod output;
 mod paths;
@@ -23,13 +24,20 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     failure::one_line_for_panics();
+    let completion = clap_complete::CompleteEnv::with_factory(args::description);
+    if let Ok(true) =
+        completion.var(complete::VARIABLE).bin("perfhive").try_complete(std::env::args_os(), None)
+    {
+        return failure::Exit::Done.into();
+    }
+    // Not among the commands, so that nothing lists or suggests it: perfhive starts it itself.
+    if std::env::args_os().skip(1).eq(["host"]) {
+        return command::host();
+    }
     let arguments = match args::parse(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(error) => return failure::of_arguments(&error),
     };
-    if matches!(arguments.command, args::Command::Host) {
-        return command::host();
-    }
     // The files of many processes are kept open. Where the limit stays, fewer are.
     #[cfg(target_os = "linux")]
     let _ = perfhive::linux::raise_open_file_limit();

@@ -5,8 +5,11 @@ use crate::failure::Failure;
 use crate::text::records::{Records, Shape};
 use crate::text::style::Palette;
 use crate::text::table::Layout;
+use perfhive_view::{Detail, KEYS, LOCAL_KEYS};
 use std::borrow::Cow;
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
 
 /// Format, colours and width of what a command prints.
 pub(crate) struct Output {
@@ -18,6 +21,10 @@ pub(crate) struct Output {
     pub(crate) terminal: bool,
     /// Whether the terminal understands escape sequences.
     pub(crate) escapes: bool,
+    /// The file that the result goes to instead of standard output, with its name.
+    file: Option<(File, String)>,
+    /// Whether numbers are scaled, if the command line says so.
+    scaled: Option<bool>,
 }
 
 /// Whether the terminal understands escape sequences. On Windows they are switched on; the console of
@@ -46,7 +53,35 @@ impl Output {
             When::Never => false,
             When::Auto => escapes && !set("NO_COLOR"),
         };
-        Self { format: global.format, palette: Palette(colours), terminal, escapes }
+        let scaled = match (global.human, global.raw) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        };
+        let format = global.format;
+        Self { format, palette: Palette(colours), terminal, escapes, file: None, scaled }
+    }
+
+    /// The output that goes to a file, where one is named.
+    pub(crate) fn to(global: &Global, file: Option<&Path>) -> Result<Self, Failure> {
+        let output = Self::new(global);
+        let Some(path) = file else { return Ok(output) };
+        let name = path.display().to_string();
+        let created = File::create(path);
+        let file = created.map_err(|error| Failure::Source(format!("{name}: {error}")))?;
+        let palette = Palette(global.color == When::Always);
+        let file = Some((file, name));
+        Ok(Self { palette, terminal: false, escapes: false, file, ..output })
+    }
+
+    /// How closely a table shows numbers, `usual` unless the command line says otherwise.
+    pub(crate) fn detail(&self, usual: Detail) -> Detail {
+        if self.scaled == Some(false) { Detail::Raw } else { usual }
+    }
+
+    /// Whether rows for programs are scaled as for people.
+    pub(crate) fn scales(&self) -> bool {
+        self.scaled == Some(true)
     }
 
     /// Whether the result is a table for people.
@@ -63,6 +98,9 @@ impl Output {
 
     fn columns(&self) -> Option<usize> {
         self.size().map(|(columns, _)| columns).or_else(|| {
+            if self.file.is_some() {
+                return None;
+            }
             let columns = std::env::var("COLUMNS").ok()?.parse().ok()?;
             (columns > 0).then_some(columns)
         })
@@ -81,6 +119,20 @@ impl Output {
     /// The layout of a table that is not cut off: the terminal wraps long lines.
     pub(crate) fn layout(&self, titles: bool) -> Layout {
         Layout { palette: self.palette, titles, indent: 0, width: UNLIMITED }
+    }
+
+    /// The layout of a table whose labels are shortened so that its lines fit the window; the
+    /// values stay.
+    pub(crate) fn layout_of_labels(&self) -> Layout {
+        let width = self.size().map_or(UNLIMITED, |(columns, _)| columns);
+        Layout { width, ..self.layout(false) }
+    }
+
+    /// The keys of rows of readings: English names and indexes, and the names in the language that
+    /// the command line asks for. The language of the environment does not change the data.
+    pub(crate) fn row_keys(&self, global: &Global) -> impl Iterator<Item = &'static str> {
+        let local = LOCAL_KEYS.into_iter().filter(|_| global.language.is_some());
+        KEYS.into_iter().chain(local)
     }
 
     /// Begins rows for programs: one array, not a stream.
@@ -111,6 +163,11 @@ impl Output {
 
     /// Writes to standard output, and leaves nothing in a buffer.
     pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
+        if let Some((file, name)) = &self.file {
+            let mut file = file;
+            let written = file.write_all(text.as_bytes());
+            return written.map_err(|error| Failure::Source(format!("{name}: {error}")));
+        }
         let mut out = io::stdout().lock();
         out.write_all(&self.encoded(text))?;
         out.flush()?;

@@ -4,10 +4,11 @@ use crate::absent;
 use crate::args::Global;
 use crate::failure::{Failure, warn};
 use crate::session::{Session, told};
+use crate::text::escape::shell_word;
 use perfhive::{
-    Ask, Catalogue, CounterPath, Fault, NamePattern, NoValue, ObjectQuery, PathId, ProviderState,
-    ProviderStatus, Query, QueryError, Reading, Snapshot, Source as _, TitleIndex, TitleSet,
-    nearest,
+    Ask, Catalogue, CounterPath, Fault, InstancePattern, NamePattern, NoValue, ObjectQuery, PathId,
+    ProviderState, ProviderStatus, Query, QueryError, Reading, Snapshot, Source as _, TitleIndex,
+    TitleSet, nearest,
 };
 use perfhive_view::Names;
 use perfhive_view::did_you_mean;
@@ -76,7 +77,11 @@ pub(crate) fn add_paths(
     let mut added: Vec<Added> = Vec::new();
     let mut missed: Vec<String> = Vec::new();
     for path in paths {
-        let error = match query.add(path) {
+        let meant = |error, query: &mut Query| match swallowed(query, path, &error) {
+            Some(path) => query.add(&path),
+            None => Err(error),
+        };
+        let error = match query.add(path).or_else(|error| meant(error, query)) {
             Ok(id) => {
                 missed.extend(missed_by(query, id));
                 added.push(Ok(id));
@@ -156,13 +161,83 @@ fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: b
         QueryError::Path(_) => explain_syntax(error, path),
         // A source made of providers gave the cause already.
         QueryError::UnknownObject { name, .. } if !of_providers => {
-            damaged_object(global, name).unwrap_or_else(|| error.into())
+            damaged_object(global, name).unwrap_or_else(|| with_correction(error, path))
         }
         QueryError::UnknownCounter { object, name, .. } => {
-            absent::reason(global, object, name).map_or_else(|| error.into(), Failure::Usage)
+            match absent::reason(global, object, name) {
+                Some(reason) => Failure::Usage(reason),
+                None => with_correction(error, path),
+            }
         }
-        _ => error.into(),
+        _ => with_correction(error, path),
     }
+}
+
+/// The failure for a path's error, with the path that was probably meant.
+fn with_correction(error: QueryError, path: &str) -> Failure {
+    match corrected(&error, path) {
+        Some(meant) => {
+            let (error, meant) = (error.to_string(), shell_word(&meant.to_string()));
+            let write = if error.ends_with('?') { " Write" } else { "; write" };
+            Failure::Usage(format!("{error}{write} {meant}"))
+        }
+        None => error.into(),
+    }
+}
+
+/// The path with the nearest name in place of an unknown one, or with its instance part mended.
+fn corrected(error: &QueryError, path: &str) -> Option<CounterPath> {
+    let mut meant: CounterPath = path.parse().ok()?;
+    match error {
+        QueryError::UnknownObject { nearest, .. } => {
+            meant.object = NamePattern::literal(nearest.first()?);
+        }
+        QueryError::UnknownCounter { nearest, .. } => {
+            meant.counter = NamePattern::literal(nearest.first()?);
+        }
+        QueryError::NeedsInstance { .. } => meant.instance = Some(InstancePattern::any()),
+        QueryError::HasNoInstances { .. } => meant.instance = None,
+        _ => return None,
+    }
+    Some(meant)
+}
+
+/// The path that a text without its separators can only mean: a shell took the backslashes away.
+/// `None` for other errors, and where several paths look so.
+fn swallowed(query: &mut Query, text: &str, error: &QueryError) -> Option<String> {
+    let is_whole = text.contains('\\') && matches!(error, QueryError::Path(_));
+    if is_whole || !matches!(error, QueryError::Path(_) | QueryError::UnknownObject { .. }) {
+        return None;
+    }
+    let key = |text: &str| text.replace(['\\', '/'], "").to_lowercase();
+    let (object, instance, counter) = match (text.find('('), text.rfind(')')) {
+        (Some(open), Some(close)) if open < close => {
+            (key(text.get(..open)?), text.get(open..=close)?, key(text.get(close + 1..)?))
+        }
+        _ => (String::new(), "", key(text)),
+    };
+    // Objects that take time to find out are listed, too.
+    query.objects(None).ok()?;
+    let (titles, catalogue) = (query.titles(0)?, query.catalogue(0)?);
+    let mut found = None;
+    for known in &catalogue.objects {
+        for counter_index in known.counters.iter().map(|counter| counter.name) {
+            let is_it = titles.names(known.name).any(|of| match instance {
+                "" => titles.names(counter_index).any(|name| key(of) + &key(name) == counter),
+                _ => {
+                    key(of) == object
+                        && titles.names(counter_index).any(|name| key(name) == counter)
+                }
+            });
+            let meant = (known.name, counter_index);
+            if is_it && found.replace(meant).is_some_and(|other| other != meant) {
+                return None;
+            }
+        }
+    }
+    let (object, counter) = found?;
+    let (object, counter) = (titles.name_or_index(object), titles.name_or_index(counter));
+    Some(format!("\\{object}{instance}\\{counter}"))
 }
 
 /// The failure for a path's syntax error.
@@ -296,23 +371,32 @@ fn missed_by(query: &mut Query, path: PathId) -> Vec<String> {
     all.into_iter().map(message).collect()
 }
 
-/// Messages about paths whose instance does not exist, with the nearest names.
+/// A message for each path whose instance does not exist, with the nearest ones.
 pub(crate) fn missing_instances(query: &Query) -> Vec<String> {
     let missing = |reading: &&Reading| matches!(reading.value, Err(NoValue::NoSuchInstance));
     let mut notes: Vec<String> = Vec::new();
     for reading in query.readings().iter().filter(missing) {
-        let Some(pattern) = query.path(reading.path).and_then(|path| path.instance.clone()) else {
+        let Some(path) = query.path(reading.path).filter(|path| path.instance.is_some()) else {
             continue;
         };
         let (object, _) = query.names_of(reading);
         let names = query.instance_names(reading);
-        let wanted = pattern.to_string();
+        let wanted = path.instance.as_ref().map(ToString::to_string).unwrap_or_default();
         let near = nearest(&wanted, names.iter().map(String::as_str), 3);
-        let list = format!("; perfhive list {object:?} lists the instances");
-        let note = match (names.is_empty(), near.is_empty()) {
-            (true, _) => format!("object {object:?} has no instances at the moment"),
-            (_, true) => format!("object {object:?} has no instance \"{pattern}\"{list}"),
-            _ => format!("object {object:?} has no instance \"{pattern}\"{}", did_you_mean(&near)),
+        let corrected = |name: &&str| format!("\\{object}({name})\\{}", path.counter);
+        let note = match near.first().map(corrected) {
+            _ if names.is_empty() => {
+                format!("{path}: object {object:?} has no instances at the moment")
+            }
+            None => format!(
+                "{path}: object {object:?} has no instance {wanted:?}; perfhive list {object:?} lists \
+                 the instances"
+            ),
+            Some(meant) => format!(
+                "{path}: object {object:?} has no instance {wanted:?}{} Write {}",
+                did_you_mean(&near),
+                shell_word(&meant)
+            ),
         };
         if !notes.contains(&note) {
             notes.push(note);

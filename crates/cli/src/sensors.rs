@@ -3,14 +3,15 @@
 use crate::absent;
 use crate::args::Global;
 use crate::failure::Failure;
-use crate::paths::damaged_object;
+use crate::paths::{add_paths, damaged_object, fail_if_all_absent, missing_instances};
 use crate::session::{Faults, Session};
+use perfhive::engine::same_name;
 use perfhive::measure::{
     DataSources, MeasureError, SelectedSensor, Sensor, SensorName, SharedCounters, counters_of,
     name_of,
 };
-use perfhive::{Ask, Source as _, SourceAddress};
-use perfhive_view::did_you_mean;
+use perfhive::{Ask, Identity, NoValue, Source as _, SourceAddress};
+use perfhive_view::typed_path;
 
 /// An open data source.
 pub(crate) struct Opened {
@@ -57,22 +58,78 @@ pub(crate) fn find(
     let mut worst = None;
     let mut found = Vec::new();
     for text in texts {
-        match parse(text, own).and_then(|name| look_up(sources, global, name)) {
-            Ok(asked) => found.push(asked),
+        let names = match typed(text, own) {
+            Some(path) => of_path(&path, own, global),
+            None => parse(text, own).map(|name| vec![name]),
+        };
+        let asked = names.and_then(|names| {
+            names
+                .into_iter()
+                .map(|name| look_up(sources, global, name))
+                .collect::<Result<Vec<_>, _>>()
+        });
+        match asked {
+            Ok(asked) => found.extend(asked),
             Err(failure) => worst = worst.max(Some(failure.report())),
         }
     }
     worst.map_or(Ok(found), |exit| Err(Failure::Said(exit)))
 }
 
+/// The counter path that a text is, in any of the forms in which people type it; `None` for the name
+/// of a sensor.
+fn typed(text: &str, own: &str) -> Option<String> {
+    let source = text.split('/').next().unwrap_or_default();
+    let is_sensor = !text.trim_start().starts_with('\\')
+        && (text.contains('#') && !text.contains('(')
+            || same_name(source, own)
+            // The name of another source, such as `log.HOST`.
+            || source.contains('.')
+            || text.matches('/').count() == 1 && !text.contains('(')
+            || text.contains("%2") && text.parse::<SensorName>().is_ok());
+    let path = typed_path(text);
+    (!is_sensor && path.starts_with('\\')).then(|| path.into_owned())
+}
+
+/// The sensors that a path means: one for each instance that it matches now, or one for all of them.
+fn of_path(path: &str, own: &str, global: &Global) -> Result<Vec<SensorName>, Failure> {
+    let mut query = Session::open(&Global { quiet: true, ..global.clone() })?.query()?;
+    fail_if_all_absent(add_paths(&mut query, global, &[path.to_string()])?)?;
+    query.collect()?;
+    let mut names: Vec<SensorName> = Vec::new();
+    for reading in query.readings() {
+        if matches!(reading.value, Err(NoValue::NoSuchInstance)) {
+            return Err(Failure::Missing(missing_instances(&query).join("; ")));
+        }
+        let (object, counter) = query.english_names_of(reading);
+        let name = SensorName::new(own, &object, &counter);
+        let asked = query.path(reading.path).and_then(|path| path.instance.as_ref());
+        let is_every = asked.is_some_and(|asked| asked.parent.is_none() && asked.name.is_any());
+        let name = match (&reading.instance, &reading.identity) {
+            (Some(_), _) if is_every => name.with_instance("*"),
+            (_, Some(Identity::Process { id, .. } | Identity::Thread { id, .. })) => {
+                name.with_instance(&id.to_string())
+            }
+            (Some(label), _) => name.with_instance(&label.to_string()),
+            (None, _) => name,
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
 /// A failure to open the source, after the syntax errors of the names: these are
 /// errors with any source.
 pub(crate) fn with_syntax(failure: Failure, texts: &[String]) -> Failure {
-    failure.behind(texts.iter().filter_map(|text| parse(text, "source").err()).collect())
+    let sensors = texts.iter().filter(|text| typed(text, "source").is_none());
+    failure.behind(sensors.filter_map(|text| parse(text, "source").err()).collect())
 }
 
 /// A sensor's name. The data source may be left out, since there is only one.
 fn parse(text: &str, own: &str) -> Result<SensorName, Failure> {
+    let text = &encode_percents(text);
     let sensor = text.split('#').next().unwrap_or_default();
     let parsed = match sensor.matches('/').count() {
         // Printing a name encodes it, and nothing but the source is in this one.
@@ -83,15 +140,7 @@ fn parse(text: &str, own: &str) -> Result<SensorName, Failure> {
         _ => text.parse(),
     };
     parsed.map_err(|error| {
-        let encoded = encode_percents(text);
-        let way_out = if text.starts_with('\\') {
-            "; perfhive get and watch read counter paths".to_string()
-        } else if encoded != text {
-            did_you_mean(&[&encoded])
-        } else {
-            "; perfhive sensors shows the names that there are".to_string()
-        };
-        Failure::Usage(format!("{error}{way_out}"))
+        Failure::Usage(format!("{error}; perfhive sensors shows the names that there are"))
     })
 }
 

@@ -1,6 +1,6 @@
 //! The source that a command reads, and in which language it shows names.
 
-use crate::args::Global;
+use crate::args::{Format, Global};
 use crate::failure::{Failure, of_source, warn};
 use perfhive::{
     Ask, Catalogue, Excerpt, Fault, FaultKind, LanguageId, OpenOptions, ProviderStatus, Query,
@@ -197,7 +197,7 @@ impl Session {
     /// Opens the source that the command line names.
     pub(crate) fn open(global: &Global) -> Result<Self, Failure> {
         let mut session = Self::open_unnamed(global)?;
-        session.language = session.choose_language(global.language)?;
+        session.language = session.choose_language(global)?;
         Ok(session)
     }
 
@@ -249,8 +249,8 @@ impl Session {
         Ok(Self { source, faults, language: LanguageId::ENGLISH })
     }
 
-    fn choose_language(&mut self, wanted: Option<LanguageId>) -> Result<LanguageId, Failure> {
-        if let Some(language) = wanted {
+    fn choose_language(&mut self, global: &Global) -> Result<LanguageId, Failure> {
+        if let Some(language) = global.language {
             return match self.source.titles(language, &Ask::nothing()) {
                 Ok(_) => Ok(language),
                 Err(error) if error.kind() == SourceErrorKind::NotFound => {
@@ -258,6 +258,10 @@ impl Session {
                 }
                 Err(error) => Err(error.into()),
             };
+        }
+        // What programs read does not change with the user's language.
+        if global.format != Format::Table {
+            return self.usual_language(Some(LanguageId::ENGLISH), false);
         }
         let environment = language_of_environment(|name| std::env::var(name).ok());
         self.usual_language(environment, cfg!(windows))

@@ -33,6 +33,7 @@ pub mod standard;
 mod status;
 mod suggest;
 mod titles;
+mod unit;
 mod worker;
 
 pub use ask::{Ask, InstanceWish, NO_OBJECT, ObjectQuery};
@@ -60,4 +61,5 @@ pub use source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Recording, 
 pub use status::{ProviderState, ProviderStatus};
 pub use suggest::{nearest, same_name};
 pub use titles::{TitleDatabase, TitleSet};
+pub use unit::{is_identifier, unit_of};
 pub use worker::Worker;

@@ -7,7 +7,8 @@
 //!
 //! Names are compared without regard to case, but where an instance has exactly the name that is
 //! written, it alone is meant. Where none matches, a name that really ends in `#n` does, and then
-//! the spelling of PDH, which prints `[R]` for `(R)`.
+//! the spelling of PDH, which prints `[R]` for `(R)`, and last `pid:1234`, the process with that ID
+//! (`\Process(pid:1234)\...`, and its threads as `\Thread(pid:1234/*)\...`).
 //!
 //! PDH cannot write every name. Here a caret takes the meaning from the
 //! character behind it: `^\`, `^(`, `^)`, `^/`, `^#`, `^*`, `^^`. It is seldom
@@ -19,6 +20,7 @@ mod pattern;
 
 pub use pattern::NamePattern;
 
+use crate::identity::Identity;
 use crate::label::InstanceLabel;
 use pattern::{Token, write_escaped};
 use std::fmt;
@@ -70,11 +72,14 @@ pub enum Spelling {
     WithNumber,
     /// As PDH prints names that its paths cannot hold: `(R)` is `[R]`.
     Pdh,
+    /// `pid:1234` is the process with this ID.
+    ProcessId,
 }
 
 impl Spelling {
     /// All of them, the one that wins first.
-    pub const ALL: [Self; 4] = [Self::Exact, Self::AnyCase, Self::WithNumber, Self::Pdh];
+    pub const ALL: [Self; 5] =
+        [Self::Exact, Self::AnyCase, Self::WithNumber, Self::Pdh, Self::ProcessId];
 }
 
 /// A name as PDH prints it: brackets for parentheses, underscores for what separates.
@@ -112,14 +117,20 @@ impl InstancePattern {
     /// The spelling by which the pattern means any of the instances of one sample: the first of
     /// [`Spelling::ALL`] by which one of them matches.
     #[must_use]
-    pub fn spelling(&self, labels: &[InstanceLabel]) -> Spelling {
-        let means = |way: &Spelling| labels.iter().any(|label| self.matches(*way, label));
+    pub fn spelling(&self, labels: &[InstanceLabel], identities: &[Identity]) -> Spelling {
+        let means = |way: &Spelling| {
+            let mut instances = labels.iter().zip(identities);
+            instances.any(|(label, identity)| self.matches(*way, label, identity))
+        };
         Spelling::ALL.into_iter().find(means).unwrap_or(Spelling::AnyCase)
     }
 
     /// Whether an instance is meant, if names are compared in one way.
     #[must_use]
-    pub fn matches(&self, spelling: Spelling, label: &InstanceLabel) -> bool {
+    pub fn matches(&self, spelling: Spelling, label: &InstanceLabel, identity: &Identity) -> bool {
+        if spelling == Spelling::ProcessId {
+            return self.means_process(identity);
+        }
         let order_fits = match self.order {
             _ if spelling == Spelling::WithNumber => label.order == 0,
             OrderNumber::All => true,
@@ -132,6 +143,7 @@ impl InstancePattern {
         let fits = |pattern: &NamePattern, name: &str| match spelling {
             Spelling::Exact => pattern.as_literal() == Some(name),
             Spelling::AnyCase | Spelling::WithNumber => pattern.matches(name),
+            Spelling::ProcessId => false,
             Spelling::Pdh => pattern.has_any("[]_") && pattern.matches(&pdh_spelling(name)),
         };
         let numbered = match (spelling, self.order) {
@@ -152,6 +164,27 @@ impl InstancePattern {
             // `Thread(*)` means every thread, whatever its parent.
             (None, Some(_)) => own.is_any() && spelling != Spelling::Exact,
             (None, None) => fits(own, &label.name),
+        }
+    }
+
+    /// The process ID in `pid:1234` and `pid:1234/thread`.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u64> {
+        let text = self.parent.as_ref().unwrap_or(&self.name).as_literal()?;
+        let digits = text.strip_prefix("pid:").or_else(|| text.strip_prefix("PID:"))?;
+        digits.parse().ok()
+    }
+
+    /// Whether the instance is the process of `pid:1234`, or a thread of it. Of threads the order
+    /// number is not looked at.
+    fn means_process(&self, identity: &Identity) -> bool {
+        let Some(wanted) = self.process_id() else { return false };
+        match (identity, &self.parent) {
+            (Identity::Process { id, .. }, None) => *id == wanted,
+            (Identity::Thread { process, id, .. }, Some(_)) => {
+                *process == wanted && (self.name.is_any() || self.name.matches(&id.to_string()))
+            }
+            _ => false,
         }
     }
 

@@ -4,6 +4,7 @@
 //! of a path chooses the source.
 
 mod browse;
+mod english;
 mod error;
 mod follow;
 mod format;

@@ -290,6 +290,12 @@ impl TitleSet {
         self.databases.iter().find_map(|database| database.name(index))
     }
 
+    /// The English name of an index.
+    #[must_use]
+    pub fn english_name(&self, index: TitleIndex) -> Option<&str> {
+        self.databases.iter().find(|one| one.language() == LanguageId::ENGLISH)?.name(index)
+    }
+
     /// The name of an index, or the index itself where it has none.
     #[must_use]
     pub fn name_or_index(&self, index: TitleIndex) -> String {

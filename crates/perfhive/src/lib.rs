@@ -94,7 +94,7 @@ pub use perfhive_engine::{
     CounterPath, FormattedValue, Identity, InstanceLabel, InstancePattern, InstanceRole,
     NamePattern, NoFormat, NoValue, NumberFormat, ObjectItems, ObjectSample, OrderNumber,
     PathError, PathId, Query, QueryError, Reading, SampleRing, SampledCounter, SourceSet,
-    Statistics, ValueFormat, oldest_first,
+    Statistics, ValueFormat, is_identifier, oldest_first, unit_of,
 };
 /// Recorded data blocks and captures.
 #[cfg(feature = "recording")]

@@ -62,6 +62,8 @@ fn nobody_takes_the_place_of_the_machines_own_objects() {
     // A copy of a machine has only what is in it.
     let folder = std::env::temp_dir().join(format!("perfhive-copy-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("proc")).unwrap();
+    assert!(open(&format!("proc:{}", folder.display())).is_err(), "an empty proc is no machine");
+    std::fs::write(folder.join("proc/stat"), "cpu 1 2 3 4\nbtime 1\n").unwrap();
     let mut copy = open(&format!("proc:{}", folder.display())).unwrap();
     let objects = &copy.catalogue(&perfhive::Ask::everything()).unwrap().objects;
     assert!(objects.iter().all(|object| object.name.0 < perfhive::engine::CHOSEN_INDEXES));

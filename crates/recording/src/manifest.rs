@@ -60,6 +60,11 @@ pub(crate) fn is_capture(folder: &Path) -> bool {
     folder.join(NAME).is_file()
 }
 
+/// Whether a path names a manifest.
+pub(crate) fn is_manifest(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| name == NAME)
+}
+
 /// A file that a manifest lists, with its length in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedFile {

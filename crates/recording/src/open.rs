@@ -31,6 +31,13 @@ pub fn open(
     {
         return open_capture(name, folder, titles);
     }
+    // A file of a capture leads to its folder: the manifest to the whole, a block to the names.
+    let folder = blocks.first().and_then(|file| file.parent()).filter(|folder| is_capture(folder));
+    if let (Some(folder), [file]) = (folder, blocks)
+        && manifest::is_manifest(file)
+    {
+        return open_capture(name, folder, titles);
+    }
     if let [file] = blocks
         && is_text_log(file)
     {
@@ -65,7 +72,10 @@ pub fn open(
         }
         None => ReplaySource::of_samples(name, [])?,
     };
-    let source = with_titles(source.with_faults(parts.faults), titles)?;
+    let mut source = with_titles(source.with_faults(parts.faults), titles)?;
+    if let Some(folder) = folder {
+        source = with_titles_of_capture(source, &manifest::read(folder)?)?;
+    }
     Ok(parts.titles.into_iter().fold(source, ReplaySource::with_database))
 }
 
@@ -155,7 +165,14 @@ fn open_capture(
     };
     let sample = |blocks: &Vec<ListedFile>| blocks.iter().map(block).collect::<Result<Vec<_>, _>>();
     let samples = contents.samples.iter().map(sample).collect::<Result<Vec<_>, _>>()?;
-    let mut source = with_titles(ReplaySource::of_samples(name, samples)?, titles)?;
+    let source = with_titles(ReplaySource::of_samples(name, samples)?, titles)?;
+    with_titles_of_capture(source, &contents)
+}
+
+fn with_titles_of_capture(
+    mut source: ReplaySource,
+    contents: &manifest::Contents,
+) -> Result<ReplaySource, SourceError> {
     for (language, names, help) in &contents.titles {
         let list = |listed: &Option<ListedFile>| match listed {
             Some(listed) => check(listed).and_then(|()| read_titles(&listed.path)),

@@ -4,8 +4,6 @@ use perfhive_engine::{Identity, PathId, Query, Reading};
 use perfhive_format::TitleIndex;
 use std::collections::{HashMap, VecDeque};
 
-/// How many values a curve has.
-const LENGTH: usize = 24;
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 type Key = (PathId, TitleIndex, TitleIndex, Option<Identity>);
@@ -14,21 +12,21 @@ fn key(reading: &Reading) -> Key {
     (reading.path, reading.object, reading.counter, reading.identity.clone())
 }
 
-/// The last 24 values of each reading of a query.
+/// The last values of each reading of a query.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     values: HashMap<Key, VecDeque<Option<f64>>>,
 }
 
 impl History {
-    /// Adds the values of the last collection. Readings that are no longer in
-    /// it are forgotten.
-    pub fn note(&mut self, query: &Query) {
+    /// Adds the values of the last collection and keeps the last `length` of each reading.
+    /// Readings that are no longer in it are forgotten.
+    pub fn note(&mut self, query: &Query, length: usize) {
         let mut old = std::mem::take(&mut self.values);
         for reading in query.readings() {
             let key = key(reading);
             let mut values = old.remove(&key).unwrap_or_default();
-            if values.len() == LENGTH {
+            while values.len() >= length.max(1) {
                 values.pop_front();
             }
             values.push_back(reading.value.as_ref().ok().map(|value| value.as_f64()));

@@ -10,18 +10,3 @@ pub fn labelled<'a>(
 ) -> impl Iterator<Item = (InstanceLabel, Instance<'a>)> {
     object.labels().into_iter().zip(object.view().instances())
 }
-
-/// A label as `parent/name#n`, without the carets that a counter path needs.
-#[must_use]
-pub fn plain(label: &InstanceLabel) -> String {
-    let mut text = String::new();
-    if let Some(parent) = &label.parent {
-        text.push_str(parent);
-        text.push('/');
-    }
-    text.push_str(&label.name);
-    if label.order > 0 {
-        text.push_str(&format!("#{}", label.order));
-    }
-    text
-}

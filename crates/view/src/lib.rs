@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod arrange;
 mod field;
 mod history;
 pub mod label;
@@ -22,11 +23,12 @@ pub mod time;
 mod typed;
 mod usual;
 
+pub use arrange::{Arranged, Arrangement, Order};
 pub use field::Field;
 pub use history::History;
 pub use names::Names;
-pub use row::{KEYS, Row, RowValue};
-pub use scale::{Shown, shown};
+pub use row::{KEYS, LOCAL_KEYS, Row, RowValue};
+pub use scale::{Detail, Quantity, Shown, is_hex, unit_for_people};
 pub use selection::{BusyProcess, Selection, TopProcesses};
 pub use suggest::did_you_mean;
 pub use typed::{SHORT_NAMES, typed_path};

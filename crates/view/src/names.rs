@@ -2,7 +2,7 @@
 
 use perfhive_engine::{
     Ask, Catalogue, CatalogueCounter, CatalogueObject, NO_OBJECT, NamePattern, ObjectQuery,
-    QueryError, Source, SourceError, TitleSet,
+    QueryError, Source, SourceError, TitleSet, unit_of,
 };
 use perfhive_format::{LanguageId, TitleIndex};
 use std::borrow::Cow;
@@ -55,11 +55,16 @@ impl Names {
     /// else its name in another language, or the index itself.
     #[must_use]
     pub fn english(&self, index: TitleIndex) -> Cow<'_, str> {
-        let english = self.titles.databases().iter().find(|d| d.language() == LanguageId::ENGLISH);
-        match english.and_then(|database| database.name(index)) {
+        match self.titles.english_name(index) {
             Some(name) => Cow::Borrowed(name),
             None => self.name(index),
         }
+    }
+
+    /// The unit of the values of an object's counter.
+    #[must_use]
+    pub fn unit(&self, object: TitleIndex, counter: &CatalogueCounter) -> &'static str {
+        unit_of(counter.counter_type, &self.english(object), &self.english(counter.name))
     }
 
     /// The objects that a pattern matches: a name in any language, an index, or a

@@ -1,7 +1,7 @@
 //! Numbers for people: grouped digits, few decimals, units. (Programs get
 //! numbers as they are; see [`Field`](crate::Field).)
 
-use perfhive_format::{CookedValue, CounterKind, CounterType, NumberBase};
+use perfhive_format::CookedValue;
 use std::fmt::Write as _;
 
 /// Appends a whole number with its digits in groups of three.
@@ -59,42 +59,18 @@ pub fn push_float(out: &mut String, value: f64, decimals: usize) {
 pub fn push_cooked(out: &mut String, value: CookedValue) {
     match value {
         CookedValue::Integer(value) => push_grouped(out, value),
-        CookedValue::Float(value) => push_float(out, value, decimals(value, 3)),
+        CookedValue::Float(value) => push_float(out, value, decimals(value)),
     }
 }
 
-/// Whether numbers of this type are written in hexadecimal, as addresses are.
-#[must_use]
-pub fn is_hex(counter_type: CounterType) -> bool {
-    counter_type.kind() == CounterKind::Number(NumberBase::Hex)
-}
-
-/// As [`push_cooked`], in hexadecimal where the type says so.
-pub fn push_typed(out: &mut String, value: CookedValue, counter_type: Option<CounterType>) {
-    match value {
-        CookedValue::Integer(value) if counter_type.is_some_and(is_hex) => {
-            let _ = write!(out, "{value:#x}");
-        }
-        value => push_cooked(out, value),
-    }
-}
-
-/// As [`push_cooked`], with one decimal, for a table that changes all the time.
-pub fn push_brief(out: &mut String, value: CookedValue) {
-    match value {
-        CookedValue::Integer(value) => push_grouped(out, value),
-        CookedValue::Float(value) => push_float(out, value, decimals(value, 1)),
-    }
-}
-
-/// Decimals that show at least some digits of a small number.
-fn decimals(value: f64, usual: usize) -> usize {
+/// Three decimals, or as many as show some digits of a small number.
+fn decimals(value: f64) -> usize {
     let size = value.abs();
-    if size == 0.0 || size >= 0.5 * 10f64.powi(-(usual as i32) + 1) {
-        return usual;
+    if size == 0.0 || size >= 0.005 {
+        return 3;
     }
     let place = -size.log10().floor();
-    if place > 12.0 { usual } else { place as usize + 2 }
+    if place > 12.0 { 3 } else { place as usize + 2 }
 }
 
 /// An amount of memory in bytes, scaled, with the unit: B, KiB, MiB, GiB, TiB or PiB.
@@ -140,15 +116,6 @@ pub fn push_elapsed(out: &mut String, seconds: f64) {
     };
 }
 
-/// The unit of a counter type as people write it behind a number: `/s` for `1/s`.
-#[must_use]
-pub fn unit_for_people(unit: &str) -> &str {
-    match unit {
-        "1/s" => "/s",
-        unit => unit,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,17 +124,6 @@ mod tests {
         let mut out = String::new();
         push(&mut out);
         out
-    }
-
-    #[test]
-    fn addresses_are_hexadecimal() {
-        let typed = |value, kind| text(|out| push_typed(out, value, Some(kind)));
-        let address = CookedValue::Integer(0x7ff8_ae85_2dc3);
-        let hex = CounterType::PERF_COUNTER_LARGE_RAWCOUNT_HEX;
-        assert_eq!(typed(address, hex), "0x7ff8ae852dc3");
-        let plain = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
-        assert_eq!(typed(CookedValue::Integer(1234), plain), "1,234");
-        assert_eq!(typed(CookedValue::Float(0.5), hex), "0.500");
     }
 
     #[test]
@@ -196,11 +152,6 @@ mod tests {
         assert_eq!(cooked(0.000_123_456), "0.000123");
         assert_eq!(cooked(1e-20), "0.000");
         assert_eq!(cooked(0.005), "0.005");
-        let brief = |value| text(|out| push_brief(out, CookedValue::Float(value)));
-        assert_eq!(brief(82.148_113), "82.1");
-        assert_eq!(brief(0.5), "0.5");
-        assert_eq!(brief(0.031_14), "0.0311");
-        assert_eq!(brief(1241.75), "1,241.8");
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Readings as rows with named columns.
 
 use crate::field::Field;
-use crate::label::plain;
+use crate::scale::{Detail, Quantity, Shown};
 use crate::time::rfc3339;
-use perfhive_engine::{CounterPath, NoValue, Query, Reading};
+use perfhive_engine::{CounterPath, NoValue, Query, Reading, is_identifier};
 use perfhive_format::{CookedValue, CounterType};
+use std::borrow::Cow;
 
 /// The keys of a row's fields, in their order.
-pub const KEYS: [&str; 12] = [
+pub const KEYS: [&str; 15] = [
     "path",
     "value",
     "unit",
@@ -20,7 +21,13 @@ pub const KEYS: [&str; 12] = [
     "counter_type",
     "raw",
     "base",
+    "pid",
+    "object_index",
+    "counter_index",
 ];
+
+/// The keys of the names in a chosen language, which may follow.
+pub const LOCAL_KEYS: [&str; 2] = ["local_object", "local_counter"];
 
 /// The value of a row, or why there is none.
 #[derive(Clone, Debug)]
@@ -36,49 +43,69 @@ pub enum RowValue {
 /// One reading with the names of everything in it.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The counter path.
+    /// The counter path, in English where the source has English names.
     pub path: String,
-    /// The value.
+    /// The counter path in the shown language.
+    pub local_path: String,
+    /// The value. A percentage below zero, which clocks that differ a little make, is zero.
     pub value: RowValue,
-    /// The counter type; `None` if the counter cannot be read.
-    pub counter_type: Option<CounterType>,
+    /// What the value is of.
+    pub quantity: Quantity<'static>,
+    /// The unit of `value`.
+    pub unit: Cow<'static, str>,
     /// When the sample was taken, as RFC 3339.
     pub time: Option<String>,
     /// The machine; empty if unknown.
     pub machine: String,
-    /// The object.
+    /// The object, in English.
     pub object: String,
     /// The label of the instance; `None` for objects without instances.
     pub instance: Option<String>,
-    /// The counter.
+    /// The counter, in English.
     pub counter: String,
+    /// Object and counter in the shown language.
+    pub local_names: (String, String),
     /// The raw value.
     pub raw: Option<u64>,
     /// The raw value of the base counter.
     pub base: Option<u64>,
+    /// The process that an instance of Process or Thread is, or belongs to.
+    pub pid: Option<u32>,
+    /// The title indexes of object and counter; `None` for a path that cannot be read.
+    pub indexes: Option<(u32, u32)>,
 }
 
 impl Row {
     /// The row of a reading.
     #[must_use]
     pub fn new(query: &Query, reading: &Reading) -> Self {
-        let (object, counter) = query.names_of(reading);
+        let (object, counter) = query.english_names_of(reading);
+        let unit = query.unit_of(reading);
         let value = match (&reading.value, &reading.text) {
+            (Ok(value), _) if unit == "%" && value.as_f64() < 0.0 => {
+                RowValue::Number(CookedValue::Float(0.0))
+            }
             (Ok(value), _) => RowValue::Number(*value),
             (Err(_), Some(text)) => RowValue::Text(text.clone()),
             (Err(why), None) => RowValue::None(why.clone()),
         };
+        let counter_type = Some(reading.counter_type);
         Self {
-            path: query.path_of(reading).to_string(),
+            path: query.english_path_of(reading).to_string(),
+            local_path: query.path_of(reading).to_string(),
             value,
-            counter_type: Some(reading.counter_type),
+            quantity: Quantity { counter_type, unit, is_identifier: is_identifier(&counter) },
+            unit: unit.into(),
             time: query.time_of(reading).and_then(rfc3339),
             machine: reading.machine.to_string(),
             object,
-            instance: reading.instance.as_ref().map(plain),
+            instance: reading.instance.as_ref().map(|label| label.plain()),
             counter,
+            local_names: query.names_of(reading),
             raw: reading.raw.map(|raw| raw.value),
             base: reading.raw.and_then(|raw| raw.base),
+            pid: reading.process_id(),
+            indexes: Some((reading.object.0, reading.counter.0)),
         }
     }
 
@@ -88,17 +115,24 @@ impl Row {
         let path: Option<CounterPath> = text.parse().ok();
         let part = |part: &dyn Fn(&CounterPath) -> String| path.as_ref().map(part);
         let why = NoValue::ObjectMissing(Some(reason.into()));
+        let object = part(&|path| path.object.to_string()).unwrap_or_default();
+        let counter = part(&|path| path.counter.to_string()).unwrap_or_default();
         Self {
             path: text.to_string(),
+            local_path: text.to_string(),
             value: RowValue::None(why),
-            counter_type: None,
+            quantity: Quantity { counter_type: None, unit: "", is_identifier: false },
+            unit: Cow::Borrowed(""),
             time: None,
             machine: String::new(),
-            object: part(&|path| path.object.to_string()).unwrap_or_default(),
+            local_names: (object.clone(), counter.clone()),
+            object,
             instance: path.as_ref().and_then(|path| Some(path.instance.as_ref()?.to_string())),
-            counter: part(&|path| path.counter.to_string()).unwrap_or_default(),
+            counter,
             raw: None,
             base: None,
+            pid: None,
+            indexes: None,
         }
     }
 
@@ -108,20 +142,41 @@ impl Row {
         !matches!(self.value, RowValue::None(_))
     }
 
+    /// The number for people; `None` for a text and where there is no value.
+    #[must_use]
+    pub fn shown(&self, detail: Detail) -> Option<Shown> {
+        match &self.value {
+            RowValue::Number(value) => Some(self.quantity.shown(*value, detail)),
+            _ => None,
+        }
+    }
+
+    /// Scales the value and the unit as people read them, for fields of programs.
+    pub fn scale(&mut self) {
+        if let RowValue::Number(value) = &mut self.value
+            && let Some((scaled, unit)) = self.quantity.scaled(*value)
+        {
+            *value = CookedValue::Float((scaled * 10.0).round() / 10.0);
+            self.unit = unit.into();
+        }
+    }
+
     /// The fields in the order of [`KEYS`]; `type_name` is the text of the
     /// counter type.
     #[must_use]
-    pub fn fields<'a>(&'a self, type_name: Option<&'a str>) -> [Field<'a>; 12] {
+    pub fn fields<'a>(&'a self, type_name: Option<&'a str>) -> [Field<'a>; 15] {
         let (value, status) = match &self.value {
             RowValue::Number(CookedValue::Integer(value)) => (Field::Unsigned(*value), "ok"),
             RowValue::Number(CookedValue::Float(value)) => (Field::Float(*value), "ok"),
             RowValue::Text(text) => (Field::Text(text), "ok"),
             RowValue::None(why) => (Field::None, why.code()),
         };
+        let index =
+            |index: fn((u32, u32)) -> u32| Field::unsigned(self.indexes.map(|i| index(i).into()));
         [
             Field::Text(&self.path),
             value,
-            Field::text(self.counter_type.map(CounterType::unit)),
+            self.quantity.counter_type.map_or(Field::None, |_| Field::Text(&self.unit)),
             Field::Text(status),
             Field::text(self.time.as_deref()),
             Field::Text(&self.machine),
@@ -131,6 +186,21 @@ impl Row {
             Field::text(type_name),
             Field::unsigned(self.raw),
             Field::unsigned(self.base),
+            Field::unsigned(self.pid.map(u64::from)),
+            index(|(object, _)| object),
+            index(|(_, counter)| counter),
         ]
+    }
+
+    /// The fields in the order of [`LOCAL_KEYS`].
+    #[must_use]
+    pub fn local_fields(&self) -> [Field<'_>; 2] {
+        [Field::Text(&self.local_names.0), Field::Text(&self.local_names.1)]
+    }
+
+    /// The name of the counter type, for [`fields`](Self::fields).
+    #[must_use]
+    pub fn type_name(&self) -> Option<String> {
+        self.quantity.counter_type.map(|one: CounterType| one.to_string())
     }
 }

@@ -1,50 +1,173 @@
 //! Numbers with units, scaled for people.
 
-use crate::number::{bytes_scaled, push_brief, push_float, unit_for_people};
-use perfhive_engine::{Query, Reading};
-use perfhive_format::{CookedValue, LanguageId};
+use crate::number::{bytes_scaled, push_cooked, push_float, push_grouped};
+use perfhive_format::{CookedValue, CounterKind, CounterType, NumberBase};
+use std::fmt::Write as _;
 
 /// A value as people read it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// The number, with grouped digits.
+    /// The number.
     pub number: String,
     /// The unit behind it, such as `MiB/s`; may be empty.
     pub unit: String,
 }
 
-/// The value of a reading as people read it: amounts of memory and data scaled
-/// to KiB, MiB and so on, other numbers with their type's unit.
-#[must_use]
-pub fn shown(query: &Query, reading: &Reading, value: CookedValue) -> Shown {
-    let mut number = String::new();
-    match suffix_of_amount(query, reading) {
-        Some(suffix) => {
-            let (scaled, unit) = bytes_scaled(value.as_f64());
-            push_float(&mut number, scaled, usize::from(unit != "B"));
-            Shown { number, unit: format!("{unit}{suffix}") }
+/// How closely a number is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// For a table that is redrawn: scaled, and always with the same decimals, so that nothing
+    /// jitters.
+    Brief,
+    /// Scaled, with at least three digits of a small number.
+    Full,
+    /// Every digit, in the unit that the counter has.
+    Raw,
+}
+
+/// What a number is of: it decides how the number is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantity<'a> {
+    /// The counter type; `None` if it is not known.
+    pub counter_type: Option<CounterType>,
+    /// The unit, as [`unit_of`](perfhive_engine::unit_of) has it.
+    pub unit: &'a str,
+    /// Whether it is the number of a thing, such as a process ID.
+    pub is_identifier: bool,
+}
+
+impl Quantity<'_> {
+    /// The value in this detail.
+    #[must_use]
+    pub fn shown(self, value: CookedValue, detail: Detail) -> Shown {
+        let mut number = String::new();
+        let is_hex = self.counter_type.is_some_and(is_hex);
+        match (value, detail) {
+            (CookedValue::Integer(value), _) if is_hex => {
+                let _ = write!(number, "{value:#x}");
+            }
+            (CookedValue::Integer(value), _) if self.is_identifier || detail == Detail::Raw => {
+                let _ = write!(number, "{value}");
+            }
+            (CookedValue::Float(value), Detail::Raw) => {
+                let _ = write!(number, "{value}");
+            }
+            (value, _) => {
+                if let Some((scaled, unit)) = self.scaled(value) {
+                    push_float(&mut number, scaled, usize::from(!unit.starts_with('B')));
+                    return Shown { number, unit };
+                }
+                match (value, detail) {
+                    (CookedValue::Integer(value), _) => push_grouped(&mut number, value),
+                    (value, Detail::Full) => push_cooked(&mut number, value),
+                    (CookedValue::Float(value), _) => {
+                        push_float(&mut number, value, self.decimals());
+                    }
+                }
+            }
         }
-        None => {
-            push_brief(&mut number, value);
-            Shown { number, unit: unit_for_people(reading.counter_type.unit()).to_string() }
+        Shown { number, unit: unit_for_people(self.unit).to_string() }
+    }
+
+    /// An amount of memory or data in the unit in which people read it; `None` for another
+    /// quantity.
+    #[must_use]
+    pub fn scaled(self, value: CookedValue) -> Option<(f64, String)> {
+        let (unit, rate) = match self.unit.strip_suffix("/s") {
+            Some(unit) => (unit, "/s"),
+            None => (self.unit, ""),
+        };
+        let factor = match unit {
+            "B" => 1.0,
+            "KiB" => 1024.0,
+            "MiB" => 1_048_576.0,
+            _ => return None,
+        };
+        let (scaled, unit) = bytes_scaled(value.as_f64() * factor);
+        Some((scaled, format!("{unit}{rate}")))
+    }
+
+    fn is_elapsed(self) -> bool {
+        // The average time of operations is the other type in seconds, and takes two samples.
+        self.counter_type.is_some_and(|one| one.unit() == "s" && one.samples() == 1)
+    }
+
+    /// The decimals of a number in a table that is redrawn.
+    fn decimals(self) -> usize {
+        match self.unit {
+            "%" | "1/s" => 1,
+            "s" if self.is_elapsed() => 0,
+            // The time of an operation is often some microseconds.
+            "s" => 6,
+            _ => 3,
         }
     }
 }
 
-/// What stands behind the scaled unit if the counter is an amount of memory or
-/// data; `None` if it is not. Counter types do not say it, English names do.
-fn suffix_of_amount(query: &Query, reading: &Reading) -> Option<&'static str> {
-    const WORKING_SETS: [u32; 3] = [178, 180, 1478];
-    let suffix = match reading.counter_type.unit() {
-        "" => "",
+/// Whether numbers of this type are written in hexadecimal, as addresses are.
+#[must_use]
+pub fn is_hex(counter_type: CounterType) -> bool {
+    counter_type.kind() == CounterKind::Number(NumberBase::Hex)
+}
+
+/// The unit of a counter as people write it behind a number: `/s` for `1/s`.
+#[must_use]
+pub fn unit_for_people(unit: &str) -> &str {
+    match unit {
         "1/s" => "/s",
-        _ => return None,
-    };
-    let databases = query.titles(reading.source)?.databases();
-    let english = databases.iter().find(|d| d.language() == LanguageId::ENGLISH)?;
-    let name = english.name(reading.counter)?;
-    let is_bytes = name.split(|c: char| !c.is_alphanumeric()).any(|word| word == "Bytes");
-    let is_working_set =
-        WORKING_SETS.contains(&reading.counter.0) && name.starts_with("Working Set");
-    (is_bytes || is_working_set).then_some(suffix)
+        unit => unit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LARGE: CounterType = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+
+    fn text(quantity: Quantity<'_>, value: CookedValue, detail: Detail) -> String {
+        let shown = quantity.shown(value, detail);
+        format!("{} {}", shown.number, shown.unit).trim_end().to_string()
+    }
+
+    fn of(counter_type: CounterType, unit: &str) -> Quantity<'_> {
+        Quantity { counter_type: Some(counter_type), unit, is_identifier: false }
+    }
+
+    #[test]
+    fn amounts_are_scaled_and_raw_ones_are_not() {
+        let value = CookedValue::Integer(123_456_789);
+        let bytes = of(LARGE, "B");
+        assert_eq!(text(bytes, value, Detail::Brief), "117.7 MiB");
+        assert_eq!(text(bytes, value, Detail::Full), "117.7 MiB");
+        assert_eq!(text(bytes, value, Detail::Raw), "123456789 B");
+        let rate = of(CounterType::PERF_COUNTER_BULK_COUNT, "B/s");
+        assert_eq!(text(rate, CookedValue::Float(2048.0), Detail::Brief), "2.0 KiB/s");
+        assert_eq!(text(rate, CookedValue::Float(12.25), Detail::Brief), "12 B/s");
+        assert_eq!(text(rate, CookedValue::Float(12.25), Detail::Raw), "12.25 B/s");
+        assert_eq!(text(of(LARGE, "MiB"), CookedValue::Integer(2048), Detail::Full), "2.0 GiB");
+    }
+
+    #[test]
+    fn brief_numbers_keep_their_decimals() {
+        let rate = of(CounterType::PERF_COUNTER_COUNTER, "1/s");
+        let brief = |value| text(rate, CookedValue::Float(value), Detail::Brief);
+        assert_eq!([brief(0.0311), brief(1241.75), brief(9.0)], ["0.0 /s", "1,241.8 /s", "9.0 /s"]);
+        assert_eq!(text(rate, CookedValue::Float(0.0311), Detail::Full), "0.031 /s");
+        let time = of(CounterType::PERF_AVERAGE_TIMER, "s");
+        assert_eq!(text(time, CookedValue::Float(0.000_451_2), Detail::Brief), "0.000451 s");
+        let uptime = of(CounterType::PERF_ELAPSED_TIME, "s");
+        assert_eq!(text(uptime, CookedValue::Float(7817.0), Detail::Brief), "7,817 s");
+        assert_eq!(text(uptime, CookedValue::Float(7817.0), Detail::Full), "7,817.000 s");
+    }
+
+    #[test]
+    fn identifiers_and_addresses_have_no_separators() {
+        let id = Quantity { is_identifier: true, ..of(LARGE, "") };
+        assert_eq!(text(id, CookedValue::Integer(123_456), Detail::Brief), "123456");
+        let hex = of(CounterType::PERF_COUNTER_LARGE_RAWCOUNT_HEX, "");
+        let address = CookedValue::Integer(0x7ff8_ae85_2dc3);
+        assert_eq!(text(hex, address, Detail::Full), "0x7ff8ae852dc3");
+        assert_eq!(text(of(LARGE, ""), CookedValue::Integer(1234), Detail::Full), "1,234");
+    }
 }

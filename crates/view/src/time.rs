@@ -15,16 +15,6 @@ pub fn rfc3339(time: SystemTime) -> Option<String> {
     valid.then(|| time.to_string())
 }
 
-/// A sample's time as `2007-08-14 19:40:38 UTC`; `None` if the block has no valid date.
-#[must_use]
-pub fn for_people(time: SystemTime) -> Option<String> {
-    rfc3339(time)?;
-    Some(format!(
-        "{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC",
-        time.year, time.month, time.day, time.hour, time.minute, time.second
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,6 +24,5 @@ mod tests {
         assert_eq!(rfc3339(SystemTime::default()), None);
         let time = perfhive_format::FileTime(128_315_940_386_596_596).to_system_time();
         assert_eq!(rfc3339(time).as_deref(), Some("2007-08-14T19:40:38.659Z"));
-        assert_eq!(for_people(time).as_deref(), Some("2007-08-14 19:40:38 UTC"));
     }
 }

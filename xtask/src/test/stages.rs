@@ -89,6 +89,7 @@ fn docs() -> Result {
 fn test() -> Result {
     tools::system(&[tools::STRACE, tools::PS, tools::ZSTANDARD])?;
     tools::system(tools::VALUES)?;
+    tools::system(tools::TERMINALS)?;
     tools::system(tools::CC)?;
     let how: &[&str] = if tools::has_nextest() { &["nextest", "run"] } else { &["test"] };
     command::run(command::cargo(how).args(["--workspace", "--locked"]))?;

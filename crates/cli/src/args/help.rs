@@ -65,6 +65,7 @@ Examples:
   perfhive list Process                                Counters of Process, and all processes
   perfhive get '\\Memory\\Available Bytes'               One value
   perfhive get '\\Processor(*)\\% Processor Time' --json
+  perfhive get 'Process(*)/Working Set' --top 5        The five largest processes
   perfhive ps -o pid,ws,cpu,name --sort -ws            Processes, the largest first
 
 --help tells more: paths, formats, exit codes.";
@@ -96,6 +97,9 @@ Paths:
   other language of the source; a title index can replace the name of an
   object or counter. In every part * stands for any text. #N selects the
   N-th, from 0, of several instances of one name, and #* all of them.
+  Process(pid:1234) is the process of that ID, Thread(pid:1234/*) are
+  its threads. Slashes may stand for the backslashes, and the first one
+  may be left out: 'Memory/Available Bytes'.
   A caret makes the next character an ordinary one:
   ^\ ^( ^) ^/ ^# ^* ^^
 
@@ -107,10 +111,13 @@ Formats:
   tsv     the same with tabs; \t \n \r \\ stand for these characters
 
   Rows of counters have the keys path, value, unit, status, time,
-  machine, object, instance, counter, counter_type, raw and base. Rows
+  machine, object, instance, counter, counter_type, raw, base, pid,
+  object_index and counter_index; with --language, local_object and
+  local_counter too. Other names are English in every locale. Rows
   of `measure` have sensor in place of path, and kind: reading,
   anomaly or cost.
-  Numbers are exact. The status is ok, or one word that says why there
+  Tables scale bytes and round, unless --raw is given; their times are
+  local. For programs numbers are exact, unless --human is given. The status is ok, or one word that says why there
   is no value; the time is that of the sample, in UTC. Control
   characters in names are escaped in tables, and in every format on a
   terminal.
@@ -162,19 +169,24 @@ pub(super) const EXPLAIN: &str = r"Examples:
 pub(super) const GET: &str = r"Examples:
   perfhive get '\Memory\Available Bytes'
   perfhive get '\Processor(*)\% Processor Time' -i 0.5
+  perfhive get 'Process(*)/Working Set' --top 5
   perfhive get '\Process(sshd#*)\Working Set' --format csv
   free=$(perfhive get --bare '\Memory\Available Bytes')
 
+On a terminal the largest instances come first, as many as the window has lines.
 With a recording, values that need two samples are those of its second sample.
 Exit code 1: some value is missing; the table and `status` say why.";
 
 pub(super) const WATCH: &str = r"Examples:
   perfhive watch
   perfhive watch -i 0.5 '\Processor(*)\% Processor Time'
+  perfhive watch 'Process(*)/% Processor Time' --no-idle
+  perfhive watch --wide cpu memory disk         a line for each sample
+  perfhive watch -w -f csv -o day.csv cpu memory
   perfhive watch -n 10 --json '\Memory\Available Bytes' >> memory.jsonl
 
-On a terminal the table is redrawn in place; Ctrl-C ends it and leaves
-the last one. Elsewhere tables or rows follow one another. Live tables
+On a terminal the table is redrawn in place, the largest instances
+first; Ctrl-C ends it and leaves the last one. Elsewhere tables or rows follow one another. Live tables
 are complete: the first sample, which has no rates yet, is not shown.
 Without paths: processors, memory, and the busiest processes, as far as
 the source has them.";
@@ -287,13 +299,15 @@ macro_rules! ps_columns {
 
 pub(super) const PS: &str = concat!(
     ps_columns!(),
-    r#"  cpu user kernel faults                          these take two samples
+    r#"  owner command                                   of this Linux machine
+  cpu user kernel faults                          these take two samples
   reads writes readbytes writebytes
   or any counter of the Process object: "IO Data Bytes/sec", 180
 
 Examples:
   perfhive ps
-  perfhive ps -o pid,cpu,ws,name --sort -cpu
+  perfhive ps -o pid,cpu,ws,command --sort -cpu
+  perfhive ps 'java*' -n 10 -i 2                  ten lists, two seconds apart
   perfhive ps -o pid,"Working Set Peak",name
   perfhive ps --json"#
 );
@@ -309,7 +323,8 @@ With a recording, instances are those of its first sample.";
 
 pub(super) const MEASURE: &str = r"Examples:
   perfhive measure 'Memory/Available Bytes' -n 10
-  perfhive measure 'Processor/%25 Processor Time#*' -i 0.5
+  perfhive measure cpu '\Process(java)\Working Set'      paths, too
+  perfhive measure 'Processor/% Processor Time#*' -i 0.5
   perfhive measure 'linux.procfs/Process/Working Set#4711' --json >> ws.jsonl
 
 A baseline is taken first, so that the first sample has rates already; in a

@@ -7,6 +7,12 @@ use std::time::Duration;
 pub(super) fn address(text: &str) -> Result<String, String> {
     match text.parse::<SourceAddress>() {
         Ok(_) => Ok(text.to_string()),
+        // What is left of `-sc 3` and `-si 1` behind `-s`.
+        Err(_) if matches!(text, "c" | "i") => {
+            Err("typeperf's -sc COUNT is -n COUNT here, and -si \
+             SECONDS is -i SECONDS; perfhive typeperf takes its flags as they are"
+                .to_string())
+        }
         Err(error) => Err(error.to_string()),
     }
 }
@@ -19,6 +25,15 @@ pub(super) fn path(text: &str) -> Result<String, std::convert::Infallible> {
 /// A language's code, name or number.
 pub(super) fn language(text: &str) -> Result<LanguageId, String> {
     text.parse::<LanguageId>().map_err(|error| error.to_string())
+}
+
+/// How many samples to take.
+pub(super) fn count(text: &str) -> Result<u64, String> {
+    match text.trim().parse() {
+        Ok(0) => Err("expected at least 1; without the option it goes on until Ctrl-C".to_string()),
+        Ok(count) => Ok(count),
+        Err(_) => Err("expected a whole number".to_string()),
+    }
 }
 
 /// A time in seconds, or with a unit.

@@ -1,12 +1,32 @@
 //! `perfhive completions`: scripts that complete its command line.
 
-use crate::args::{self, Completions, Global};
-use crate::failure::{Exit, Outcome};
+use crate::args::{Completions, Global};
+use crate::complete::VARIABLE;
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
+use clap_complete::Shell;
+use clap_complete::env::Shells;
+
+/// bash puts candidates on the command line as they are, so that they are escaped where no quote is
+/// open. It tells that in the word as typed only.
+const BASH: &[u8] = b"_perfhive() {
+    local -x PERFHIVE_WORD=\"${COMP_WORDS[COMP_CWORD]}\"
+    _clap_complete_perfhive \"$@\"
+}
+complete -o nospace -o bashdefault -F _perfhive perfhive
+";
 
 pub(super) fn run(global: &Global, args: &Completions) -> Outcome {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut args::description(), "perfhive", &mut script);
+    let shells = Shells::builtins();
+    let name = args.shell.to_string();
+    let Some(shell) = shells.completer(&name) else {
+        return Err(Failure::Usage(format!("no completions for {name}")));
+    };
+    shell.write_registration(VARIABLE, "perfhive", "perfhive", "perfhive", &mut script)?;
+    if args.shell == Shell::Bash {
+        script.extend_from_slice(BASH);
+    }
     Output::new(global).write(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
 }

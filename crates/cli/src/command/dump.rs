@@ -8,48 +8,105 @@ use crate::args::{Dump, Global};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
 use crate::session::warn_about_titles;
+use crate::text::escape::Escaped;
 use crate::text::records::Records;
+use crate::text::style::Style;
 use page::Page;
 use perfhive::{TitleDatabase, TitleSet, language_of_titles, read_block, read_titles};
 use perfhive_view::Field;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use walk::{Item, Kind, Walk};
 
 pub(super) fn run(global: &Global, args: &Dump) -> Outcome {
-    let bytes = read_block(&args.file)?;
-    if bytes.is_empty() {
-        return Err(Failure::Source(format!("{}: the file is empty", args.file.display())));
-    }
-    let titles = titles(global)?;
+    let files = files(&args.file)?;
+    let titles = titles(global, &args.file)?;
     let output = Output::new(global);
     let mut text = String::new();
-    let findings = if output.is_table() {
-        let mut page = Page::new(output.palette);
-        let findings = Walk::new(&bytes, &titles).run(&mut |item| page.item(&mut text, item));
-        page.end(&mut text, bytes.len(), &findings);
-        findings
-    } else {
-        let mut records = output.records(KEYS, &mut text);
-        let findings =
-            Walk::new(&bytes, &titles).run(&mut |item| record(&mut records, &mut text, item));
+    let mut records = (!output.is_table()).then(|| output.records(KEYS, &mut text));
+    let mut damages: Vec<String> = Vec::new();
+    for file in &files {
+        let bytes = read_block(file)?;
+        let name = file.display().to_string();
+        if bytes.is_empty() {
+            return Err(Failure::Source(format!("{name}: the file is empty")));
+        }
+        let walk = Walk::new(&bytes, &titles);
+        let findings = match &mut records {
+            Some(records) => walk.run(&mut |item| record(records, &mut text, &name, item)),
+            None => {
+                if files.len() > 1 {
+                    output.palette.push(&mut text, Style::Name, &Escaped(&name).to_string());
+                    text.push('\n');
+                }
+                let mut page = Page::new(output.palette);
+                let findings = walk.run(&mut |item| page.item(&mut text, item));
+                page.end(&mut text, bytes.len(), &findings);
+                findings
+            }
+        };
+        damages.extend(findings.damages.iter().map(|damage| format!("{name}: {damage}")));
+        // A folder may hold many blocks.
+        output.write(&std::mem::take(&mut text))?;
+    }
+    if let Some(records) = records {
         records.end(&mut text);
-        findings
-    };
+    }
     output.write(&text)?;
-    let Some(first) = findings.damages.first() else {
+    let Some(first) = damages.first() else {
         return Ok(Exit::Done);
     };
-    let more = match findings.damages.len() {
+    let more = match damages.len() {
         1 => String::new(),
         count => format!(" (and {} more)", count - 1),
     };
-    Err(Failure::Source(format!("{}: {first}{more}", args.file.display())))
+    Err(Failure::Source(format!("{first}{more}")))
+}
+
+/// The file, or the data blocks of a folder in the order of their names.
+fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_path_buf()]);
+    }
+    let failed =
+        |why: &dyn std::fmt::Display| Failure::Source(format!("{}: {why}", path.display()));
+    let entries = std::fs::read_dir(path).map_err(|error| failed(&error))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| file.is_file() && is_block(file));
+    files.sort();
+    if files.is_empty() {
+        return Err(failed(&"has no data block, which begins with \"PERF\" in UTF-16"));
+    }
+    Ok(files)
+}
+
+fn is_block(file: &Path) -> bool {
+    const SIGNATURE: [u8; 8] = *b"P\0E\0R\0F\0";
+    let mut start = [0; SIGNATURE.len()];
+    let read = File::open(file).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == SIGNATURE
+}
+
+/// The title lists beside a block of a capture.
+fn lists_beside(path: &Path) -> Vec<PathBuf> {
+    let folder = if path.is_dir() { Some(path) } else { path.parent() };
+    let Some(folder) = folder.filter(|folder| folder.join("manifest.jsonl").is_file()) else {
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_list = |file: &PathBuf| {
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
+        name.is_some_and(|name| name.ends_with("_names.bin") || name.ends_with("_help.bin"))
+    };
+    entries.map(|entry| entry.path()).filter(is_list).collect()
 }
 
 /// The names of the title lists on the command line.
-fn titles(global: &Global) -> Result<TitleSet, Failure> {
+fn titles(global: &Global, path: &Path) -> Result<TitleSet, Failure> {
     let mut databases = Vec::new();
-    for file in &global.titles {
+    for file in global.titles.iter().chain(&lists_beside(path)) {
         warn_about_titles(file, global.quiet)?;
         let list = read_titles(file)?;
         let language = language_of_titles(file);
@@ -60,7 +117,7 @@ fn titles(global: &Global) -> Result<TitleSet, Failure> {
     Ok(TitleSet::new(databases))
 }
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "kind",
     "offset",
     "size",
@@ -72,12 +129,13 @@ const KEYS: [&str; 11] = [
     "object",
     "instance",
     "counter",
+    "file",
 ];
 
 /// Bytes that one row shows at most.
 const MOST_HEX: usize = 256;
 
-fn record(records: &mut Records, out: &mut String, item: &Item<'_>) {
+fn record(records: &mut Records, out: &mut String, file: &str, item: &Item<'_>) {
     let hex = page::hex(item.bytes.get(..MOST_HEX).unwrap_or(item.bytes), "");
     let kind = match item.kind {
         Kind::Structure => "structure",
@@ -109,6 +167,7 @@ fn record(records: &mut Records, out: &mut String, item: &Item<'_>) {
             Field::text(item.place.object.as_deref()),
             Field::text(item.place.instance.as_deref()),
             Field::text(item.counter.as_deref()),
+            Field::Text(file),
         ],
     );
 }

@@ -9,15 +9,16 @@ use crate::text::records::Records;
 use crate::text::style::Style;
 use crate::text::table::{Align, Layout, Table};
 use perfhive::format::{
-    CounterBlock, CounterDefinition, CounterKind, CounterPlan, DisplayFacet, InstanceName,
-    NumericSubtype, PerfObject, TextEncoding, ValueError,
+    CounterBlock, CounterDefinition, CounterKind, CounterPlan, InstanceName, NumericSubtype,
+    PerfObject, TextEncoding, ValueError,
 };
 use perfhive::{
     Ask, CookedValue, CounterPath, CounterType, InstanceLabel, InstancePattern, NamePattern,
     ObjectQuery, Snapshot, SnapshotObject, Source as _, TitleIndex,
 };
-use perfhive_view::label::{labelled, plain};
-use perfhive_view::number::{is_hex, push_cooked, push_grouped};
+use perfhive_view::is_hex;
+use perfhive_view::label::labelled;
+use perfhive_view::number::{push_cooked, push_grouped};
 use perfhive_view::time::rfc3339;
 use perfhive_view::{Field, Names};
 use std::fmt::Write as _;
@@ -161,14 +162,9 @@ fn subtype(counter_type: CounterType) -> &'static str {
     }
 }
 
-/// The suffix behind the value.
-fn suffix(counter_type: CounterType) -> &'static str {
-    match counter_type.display() {
-        DisplayFacet::Seconds => "secs",
-        DisplayFacet::Percent => "%",
-        DisplayFacet::PerSecond => "/sec",
-        _ => "",
-    }
+/// `raw` for a number that a value is calculated from, so that nobody takes it for the value.
+fn mark(counter_type: CounterType) -> &'static str {
+    if counter_type.is_base() || !counter_type.unit().is_empty() { "raw" } else { "" }
 }
 
 /// The raw value of one counter.
@@ -264,7 +260,7 @@ fn page(out: &mut String, output: &Output, names: &Names, snapshot: &Snapshot, h
             any = true;
             if let Some(label) = label {
                 out.push_str("Instance name: ");
-                let name = Escaped(&plain(&label)).to_string();
+                let name = Escaped(&label.plain()).to_string();
                 output.palette.push(out, Style::Name, &name);
                 out.push('\n');
             }
@@ -297,7 +293,7 @@ fn values(
         table.text(Style::Plain, &names.name(counter.name_index()));
         table.text(Style::Faint, subtype(counter_type));
         let raw = Raw::of(object, (counter, &plan), block, hex);
-        let mut behind = suffix(counter_type).to_string();
+        let mut behind = mark(counter_type).to_string();
         match raw {
             Raw::Number(value) if hex || is_hex(counter_type) => {
                 table.cell(Style::Plain, |out| {
@@ -362,7 +358,7 @@ fn push_records(
         let pattern = label.as_ref().map(|label| {
             InstancePattern::literal(label.parent.as_deref(), &label.name, label.order)
         });
-        let instance = label.as_ref().map(plain);
+        let instance = label.as_ref().map(|label| label.plain());
         for (counter, plan) in &counters {
             let counter_name = names.name(counter.name_index());
             let path = CounterPath::new(&object_name, pattern.clone(), &counter_name).to_string();
@@ -386,7 +382,7 @@ fn push_records(
                 [
                     Field::Text(&path),
                     value,
-                    Field::Text(suffix(counter_type)),
+                    Field::Text(mark(counter_type)),
                     Field::Text(raw.status()),
                     Field::text(time.as_deref()),
                     Field::Text(object.machine()),

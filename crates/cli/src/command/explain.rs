@@ -224,7 +224,7 @@ fn page(
         } else {
             facts.push(("Type", type_text));
         }
-        let unit = match counter_type.unit() {
+        let unit = match names.unit(object.name, counter) {
             "" => "none, a plain number",
             unit => unit,
         };
@@ -325,7 +325,7 @@ fn records(text: &mut String, global: &Global, output: &Output, names: &Names, t
                 Field::text(info.and_then(|info| info.dotnet)),
                 Field::text(info.map(|info| info.meaning)),
                 Field::text(formula),
-                Field::text(counter_type.map(CounterType::unit)),
+                Field::text(counter.map(|one| names.unit(object.name, one))),
                 Field::unsigned(samples),
                 counter.map_or(Field::None, |counter| Field::Signed(counter.scale.into())),
                 Field::Unsigned(detail.0.into()),

@@ -8,16 +8,24 @@ use crate::session::Session;
 use crate::text::records::{Records, Shape};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
-use perfhive::{CookedValue, CounterType, NoValue, Query, QueryError, ValueError};
-use perfhive_view::number::{push_typed, unit_for_people};
-use perfhive_view::{Field, KEYS, Row, RowValue};
+use crate::text::wide::Wide;
+use perfhive::{CookedValue, NoValue, Query, QueryError, ValueError};
+use perfhive_view::{Detail, Field, Order, Row, RowValue};
 use std::time::Instant;
 
+/// The rows of one collection, and how many instances were left out.
+struct Rows {
+    rows: Vec<Row>,
+    left_out: usize,
+}
+
 pub(super) fn run(global: &Global, args: &Get) -> Outcome {
+    let output = Output::to(global, args.choice.output.as_deref())?;
     let session = Session::open(global).map_err(|failure| with_syntax(failure, &args.paths))?;
     let faults = session.faults.clone();
     let mut query = session.query()?;
     let paths = fail_if_all_absent(add_paths(&mut query, global, &args.paths)?)?;
+    let rows_of = |query: &Query| rows_of(query, &paths, args, &output);
 
     let start = Instant::now();
     match query.collect() {
@@ -25,7 +33,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         Err(QueryError::Source(error)) if error.is_transient() => query.collect()?,
         collected => collected?,
     }
-    let mut rows = rows_of(&query, &paths);
+    let mut all = rows_of(&query);
     let mut notes = missing_instances(&query);
     // Some gauges, such as the power of an energy meter, are made of two samples by their provider.
     if query.samples_needed() > 1 || query.is_live() && lacks_a_whole_path(&query, &paths) {
@@ -34,7 +42,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         }
         match query.collect() {
             Ok(()) => {
-                rows = rows_of(&query, &paths);
+                all = rows_of(&query);
                 notes = missing_instances(&query);
             }
             Err(error) if error.is_end_of_data() => {
@@ -45,22 +53,32 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     }
     faults.report();
 
-    let output = Output::new(global);
     let mut text = String::new();
     if args.bare {
-        push_bare(&mut text, &rows, output.terminal);
+        push_bare(&mut text, &all.rows, output.terminal);
+    } else if args.choice.wide {
+        let mut wide = Wide::new(None);
+        wide.push(&mut text, &output, &all.rows, faults.time());
     } else if output.is_table() {
-        table(&rows).render(&mut text, output.layout(false));
+        let layout = output.layout_of_labels();
+        table(&all.rows, output.detail(Detail::Full)).render(&mut text, layout);
+        if all.left_out > 0 {
+            let more = format!(
+                "… {} more than the window has; --top N shows N, | cat all\n",
+                all.left_out
+            );
+            output.palette.push(&mut text, Style::Faint, &more);
+        }
     } else {
-        let mut records = output.records(KEYS, &mut text);
-        records.readings(&mut text, &rows);
+        let mut records = output.records(output.row_keys(global), &mut text);
+        records.readings(&mut text, &output, &mut all.rows);
         records.end(&mut text);
     }
     output.write(&text)?;
     for note in notes {
         complain(&note);
     }
-    let complete = rows.iter().all(Row::has_value);
+    let complete = all.rows.iter().all(Row::has_value);
     Ok(if complete { Exit::Done } else { Exit::NoValue })
 }
 
@@ -76,35 +94,56 @@ fn lacks_a_whole_path(query: &Query, paths: &[Added]) -> bool {
     })
 }
 
-/// The rows of the last collection, in the order of the paths.
-fn rows_of(query: &Query, paths: &[Added]) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for path in paths {
-        match path {
-            Ok(id) => rows.extend(query.readings_of(*id).map(|reading| Row::new(query, reading))),
-            Err(absent) => rows.push(Row::absent(&absent.path, &absent.why)),
+/// The rows of the last collection: in the order of the paths, unless instances are sorted.
+fn rows_of(query: &Query, paths: &[Added], args: &Get, output: &Output) -> Rows {
+    let on_terminal = output.is_table() && output.terminal && !args.bare && !args.choice.wide;
+    let is_wild = |id: &perfhive::PathId| query.path(*id).is_some_and(|path| path.is_wild());
+    let sorts = on_terminal && paths.iter().flatten().any(is_wild);
+    let absent = || paths.iter().filter_map(|path| path.as_ref().err());
+    let arrangement = args.choice.arrangement(sorts);
+    // The line of what is left out and the next prompt take two.
+    let lines = output.size().map(|(_, lines)| lines.saturating_sub(2 + absent().count()));
+    let room = lines.filter(|_| sorts && args.choice.top.is_none()).map(|lines| lines.max(1));
+    if arrangement.order == Order::Source {
+        // The order of the paths, too.
+        let mut all = Rows { rows: Vec::new(), left_out: 0 };
+        for path in paths {
+            match path {
+                Ok(id) => {
+                    let readings = query.readings_of(*id).collect();
+                    let arranged = arrangement.of(query, readings, None);
+                    all.rows.extend(arranged.readings.into_iter().map(|one| Row::new(query, one)));
+                }
+                Err(absent) => all.rows.push(Row::absent(&absent.path, &absent.why)),
+            }
         }
+        return all;
     }
-    rows
+    let readings = paths.iter().flatten().flat_map(|id| query.readings_of(*id)).collect();
+    let arranged = arrangement.of(query, readings, room);
+    let rows = arranged.readings.into_iter().map(|reading| Row::new(query, reading));
+    let rows = rows.chain(absent().map(|one| Row::absent(&one.path, &one.why))).collect();
+    Rows { rows, left_out: if args.choice.top.is_none() { arranged.left_out } else { 0 } }
 }
 
-fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new(&[("", Align::Left), ("", Align::Point), ("", Align::Left)]);
+fn table(rows: &[Row], detail: Detail) -> Table {
+    let mut table = Table::new(&[("", Align::Label), ("", Align::Point), ("", Align::Left)]);
     for row in rows {
-        table.text(Style::Plain, &row.path);
-        match &row.value {
-            RowValue::Number(value) => {
-                table.cell(Style::Heading, |out| push_typed(out, *value, row.counter_type));
-                let unit = row.counter_type.map_or("", CounterType::unit);
-                table.text(Style::Faint, unit_for_people(unit));
+        table.text(Style::Plain, &row.local_path);
+        match (&row.value, row.shown(detail)) {
+            (_, Some(shown)) => {
+                table.text(Style::Heading, &shown.number);
+                table.text(Style::Faint, &shown.unit);
             }
-            RowValue::Text(text) => {
+            (RowValue::Text(text), _) => {
                 table.text(Style::Plain, "");
                 table.text(Style::Heading, text);
             }
-            RowValue::None(why) => {
+            (why, _) => {
                 table.text(Style::Faint, "-");
-                table.cell(Style::Attention, |out| out.push_str(&why.to_string()));
+                let why =
+                    if let RowValue::None(why) = why { why.to_string() } else { String::new() };
+                table.text(Style::Attention, &why);
             }
         }
     }

@@ -6,10 +6,11 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
+use crate::text::time::local;
 use perfhive::{Ask, FileTime, Snapshot, Source as _, SourceAddress};
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
-use perfhive_view::time::{for_people, rfc3339};
+use perfhive_view::time::rfc3339;
 
 /// A pause that is so many times the usual one is a gap.
 const GAP: i64 = 3;
@@ -120,7 +121,7 @@ impl Facts {
             text
         };
         let time = |time: Option<&FileTime>| {
-            let shown = time.and_then(|time| for_people(time.to_system_time()));
+            let shown = time.and_then(|time| local(time.to_system_time(), None));
             shown.unwrap_or_else(|| "unknown".to_string())
         };
         let mut table = Table::new(&[("", Align::Left), ("", Align::Left)]);

@@ -8,7 +8,7 @@ use crate::text::escape::{Escaped, width};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::{Ask, CatalogueObject, Cost, NamePattern, ObjectQuery, Snapshot, Source as _};
-use perfhive_view::label::{labelled, plain};
+use perfhive_view::label::labelled;
 use perfhive_view::number::push_grouped;
 use perfhive_view::{Field, Names};
 use std::fmt::Write as _;
@@ -180,7 +180,7 @@ fn details(
                 Field::Text(&names.name(counter.name)),
                 Field::Unsigned(counter.name.0.into()),
                 Field::Text(&type_name),
-                Field::Text(counter.counter_type.unit()),
+                Field::Text(names.unit(object.name, counter)),
                 Field::Unsigned(counter.counter_type.samples().into()),
                 Field::Signed(counter.scale.into()),
                 Field::Unsigned(counter.detail.0.into()),
@@ -189,7 +189,7 @@ fn details(
             records.row(text, fields.into_iter().chain(behind));
         }
         for (label, _) in snapshot.object(object.name).into_iter().flat_map(labelled) {
-            let name = plain(&label);
+            let name = label.plain();
             let head = [Field::Text("instance"), Field::Text(&name)];
             records.row(text, head.into_iter().chain([Field::None; 7]).chain(behind));
         }
@@ -231,7 +231,7 @@ fn one_object(
     for counter in &object.counters {
         table.cell(Style::Faint, |out| out.push_str(&counter.name.to_string()));
         table.text(Style::Name, &names.name(counter.name));
-        table.text(Style::Plain, counter.counter_type.unit());
+        table.text(Style::Plain, names.unit(object.name, counter));
         table.cell(Style::Faint, |out| out.push_str(&counter.counter_type.to_string()));
         if extra {
             table.text(Style::Attention, if counter.on_request { "on request" } else { "" });
@@ -245,7 +245,7 @@ fn one_object(
         .object(object.name)
         .into_iter()
         .flat_map(labelled)
-        .map(|(label, _)| Escaped(&plain(&label)).to_string())
+        .map(|(label, _)| Escaped(&label.plain()).to_string())
         .collect();
     let count = match instances.len() {
         0 => "No instances at the moment".to_string(),

@@ -13,13 +13,16 @@ use crate::signals::{Event, Signals, end_by};
 use crate::text::escape::Escaped;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
+use crate::text::time::local;
 use cost::Cost;
+use perfhive::is_identifier;
 use perfhive::measure::{
-    DataSource as _, DataSources, MeasureError, MeasurementContext, MeasurementOptions, Readings,
-    SampleRecord, SensorName, TimeSource,
+    Anomaly, DataSource as _, DataSources, MeasureError, MeasurementContext, MeasurementOptions,
+    Readings, SampleRecord, SensorName, TimeSource,
 };
-use perfhive_view::number::{push_cooked, push_float, push_grouped, unit_for_people};
-use perfhive_view::time::{for_people, rfc3339};
+use perfhive_view::number::{push_float, push_grouped};
+use perfhive_view::time::rfc3339;
+use perfhive_view::{Detail, Quantity};
 use rows::{KEYS, Rows, SampleRef};
 use std::time::{Duration, Instant};
 
@@ -36,6 +39,9 @@ struct Measuring {
     /// Which of them have had a value.
     answered: Vec<bool>,
     cost: Cost,
+    /// The time between samples.
+    pause: Option<Duration>,
+    is_live: bool,
 }
 
 /// Why measuring ended.
@@ -66,8 +72,8 @@ pub(super) fn run(global: &Global, args: &Measure) -> Outcome {
     let rows = (!output.is_table()).then(|| Rows(output.stream(KEYS, &mut text)));
     output.write(&text)?;
     let answered = vec![false; asked.len()];
-    let mut measuring = Measuring { output, rows, faults, asked, answered, cost };
     let pause = args.interval.or_else(|| is_live.then_some(Duration::from_secs(1)));
+    let mut measuring = Measuring { output, rows, faults, asked, answered, cost, pause, is_live };
     let end = measuring.run(context, &signals, pause, args.count);
     if measuring.cost.samples() > 0 && !matches!(end, Err(Failure::Output(_))) {
         measuring.end()?;
@@ -165,7 +171,7 @@ impl Measuring {
             None => {
                 let mut head = String::from("Sample ");
                 push_grouped(&mut head, self.cost.samples());
-                if let Some(time) = time.and_then(for_people) {
+                if let Some(time) = time.and_then(|time| local(time, self.pause)) {
                     head = format!("{head}  {time}");
                 }
                 head.push_str("  taken in ");
@@ -173,8 +179,11 @@ impl Measuring {
                 head.push_str(" ms");
                 self.output.palette.push(&mut text, Style::Heading, &head);
                 text.push('\n');
-                self.table(readings).render(&mut text, self.output.layout(false));
-                for anomaly in &record.anomalies {
+                self.table(readings).render(&mut text, self.output.layout_of_labels());
+                // A buffer that grows in the first sample, or for a recording, disturbs no figure.
+                let disturbs = self.is_live && self.cost.samples() > 1;
+                let grown = |one: &&Anomaly| matches!(one, Anomaly::BufferGrown { .. });
+                for anomaly in record.anomalies.iter().filter(|one| disturbs || !grown(one)) {
                     let line = format!("! {}", Escaped(&anomaly.to_string()));
                     self.output.palette.push(&mut text, Style::Attention, &line);
                     text.push('\n');
@@ -186,14 +195,17 @@ impl Measuring {
     }
 
     fn table(&self, readings: &Readings) -> Table {
-        let mut table = Table::new(&[("", Align::Left), ("", Align::Point), ("", Align::Left)]);
+        let mut table = Table::new(&[("", Align::Label), ("", Align::Point), ("", Align::Left)]);
         for reading in readings.iter() {
             table.text(Style::Plain, &reading.slot.name.to_string());
             match &reading.value {
                 Ok(value) => {
                     let unit = self.asked.get(reading.asked).map_or("", |asked| &asked.unit);
-                    table.cell(Style::Heading, |out| push_cooked(out, *value));
-                    table.text(Style::Faint, unit_for_people(unit));
+                    let is_identifier = is_identifier(reading.slot.name.sensor());
+                    let quantity = Quantity { counter_type: None, unit, is_identifier };
+                    let shown = quantity.shown(*value, self.output.detail(Detail::Full));
+                    table.text(Style::Heading, &shown.number);
+                    table.text(Style::Faint, &shown.unit);
                 }
                 Err(why) => {
                     table.text(Style::Faint, "-");

@@ -4,24 +4,30 @@
 //! given by name, and one write.
 
 mod columns;
+mod people;
 
+use super::watch::following;
 use crate::args::{Global, Ps};
 use crate::failure::{Exit, Failure, Outcome, complain, of_source};
 use crate::output::Output;
 use crate::process::{ELAPSED, PID, Processes, is_total, plan};
 use crate::session::Session;
+use crate::text::records::Records;
 use crate::text::style::Style;
-use crate::text::table::{Align, Table};
+use crate::text::table::{Align, Layout, Table};
 use columns::{Column, Form};
-use perfhive::format::{CounterBlock, CounterPlan, Instance, PerfObject, cook_with};
-use perfhive::{CookOptions, CookedValue, Snapshot, TitleIndex};
-use perfhive_view::Field;
-use perfhive_view::number::{push_brief, push_bytes, push_elapsed, push_float};
+use perfhive::format::{CounterBlock, CounterPlan, PerfObject, cook_with};
+use perfhive::{
+    CookOptions, CookedValue, NamePattern, Snapshot, TitleIndex, is_identifier, unit_of,
+};
+use perfhive_view::number::push_elapsed;
 use perfhive_view::time::rfc3339;
+use perfhive_view::{Detail, Field, Quantity, unit_for_people};
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::time::Instant;
+
+pub(super) use columns::aliases;
 
 pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
     let by_name = columns::needs_names(args);
@@ -30,50 +36,93 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
     let chosen = columns::choose(&mut processes, &mut session, global, args)?;
     let extra: Vec<TitleIndex> = chosen.columns.iter().filter_map(|c| c.counter).collect();
 
+    let output = Output::new(global);
+    let filter = Filter::of(args);
     let start = Instant::now();
-    let mut first = Snapshot::new();
-    processes.collect(&mut session, &extra, &mut first)?;
-    let mut second = None;
-    let mut exit = Exit::Done;
-    let object = processes.of(&first, global)?;
-    let plans = CounterPlan::all(object.view());
+    let mut older = None;
+    let mut newer = Snapshot::new();
+    processes.collect(&mut session, &extra, &mut newer)?;
+    let plans = CounterPlan::all(processes.of(&newer, global)?.view());
     let two = |column: &Column| {
         let plan = column.counter.and_then(|counter| plan(&plans, counter));
         plan.is_some_and(|plan| plan.counter_type.samples() == 2)
     };
-    if chosen.columns.iter().any(two) {
-        if session.source.is_live() {
-            std::thread::sleep(args.interval.saturating_sub(start.elapsed()));
-        }
-        let mut snapshot = Snapshot::new();
-        match processes.collect(&mut session, &extra, &mut snapshot) {
-            Ok(()) => second = Some(snapshot),
-            // A recording of one sample: everything but the rates is there.
-            Err(error) if error.is_end_of_data() => {
-                complain(&format!("{error}, and some of these columns need two"));
-                exit = Exit::NoValue;
+    let needs_two = chosen.columns.iter().any(two);
+    let is_live = session.source.is_live();
+    let mut exit = Exit::Done;
+    let mut next = start;
+    let mut records = None;
+    for number in 0..args.count {
+        if number > 0 || needs_two {
+            next = following(next, args.interval, Instant::now());
+            if is_live {
+                std::thread::sleep(next.saturating_duration_since(Instant::now()));
             }
-            Err(error) => return Err(error.into()),
+            let mut snapshot = Snapshot::new();
+            match processes.collect(&mut session, &extra, &mut snapshot) {
+                Ok(()) => older = Some(std::mem::replace(&mut newer, snapshot)),
+                Err(error) if error.is_end_of_data() && number > 0 => break,
+                // A recording of one sample: everything but the rates is there.
+                Err(error) if error.is_end_of_data() => {
+                    complain(&format!("{error}, and some of these columns need two"));
+                    exit = Exit::NoValue;
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
+        session.faults.report();
+        let before = match &older {
+            Some(snapshot) => Some(processes.of(snapshot, global)?.view()),
+            None => None,
+        };
+        let object = processes.of(&newer, global)?;
+        let mut list = List::new(global, &processes, object.view(), before, &chosen, &filter)?;
+        let mut text = String::new();
+        if output.is_table() {
+            if number > 0 {
+                text.push('\n');
+            }
+            let layout = Layout { titles: true, ..output.layout_of_labels() };
+            list.end_with_idle();
+            list.table(output.detail(Detail::Brief)).render(&mut text, layout);
+        } else {
+            let (time, machine) = (rfc3339(object.frame().system_time()), object.machine());
+            let records = records.get_or_insert_with(|| list.begin(&output, args, &mut text));
+            list.records(records, time.as_deref(), machine, &mut text);
+        }
+        output.write(&text)?;
     }
-    session.faults.report();
-
-    let older = second.is_some().then(|| object.view());
-    let object = match &second {
-        Some(snapshot) => processes.of(snapshot, global)?,
-        None => object,
-    };
-    let (time, machine) = (rfc3339(object.frame().system_time()), object.machine());
-    let list = List::new(global, &processes, object.view(), older, &chosen)?;
-    let output = Output::new(global);
-    let mut text = String::new();
-    if output.is_table() {
-        list.table().render(&mut text, output.layout(true));
-    } else {
-        list.records(&output, time.as_deref(), machine, &mut text);
+    if let Some(records) = records {
+        let mut text = String::new();
+        records.end(&mut text);
+        output.write(&text)?;
     }
-    output.write(&text)?;
     Ok(exit)
+}
+
+/// Which processes are listed.
+struct Filter {
+    names: Vec<NamePattern>,
+    pids: Vec<u64>,
+    no_idle: bool,
+}
+
+impl Filter {
+    fn of(args: &Ps) -> Self {
+        let names = args.names.iter().map(|name| NamePattern::with_wildcards(name)).collect();
+        Self { names, pids: args.pid.clone(), no_idle: args.no_idle }
+    }
+
+    fn takes(&self, name: &str, pid: Option<u64>) -> bool {
+        let is_chosen = self.names.is_empty() && self.pids.is_empty()
+            || self.names.iter().any(|pattern| pattern.matches(name))
+            || pid.is_some_and(|pid| self.pids.contains(&pid));
+        is_chosen && !(self.no_idle && is_idle(name, pid))
+    }
+}
+
+fn is_idle(name: &str, pid: Option<u64>) -> bool {
+    pid.unwrap_or(0) == 0 && name == "Idle"
 }
 
 /// That the source lacks the counter of a column.
@@ -87,7 +136,8 @@ fn no_counter(global: &Global, column: &Column) -> Failure {
 
 /// One process.
 struct Process<'a> {
-    instance: Instance<'a>,
+    name: String,
+    pid: Option<u64>,
     block: CounterBlock<'a>,
     /// The counter block of the same process in the older sample.
     older: Option<CounterBlock<'a>>,
@@ -114,6 +164,7 @@ impl<'a> List<'a> {
         object: PerfObject<'a>,
         older: Option<PerfObject<'a>>,
         chosen: &'a columns::Chosen,
+        filter: &Filter,
     ) -> Result<Self, Failure> {
         let plans = CounterPlan::all(object);
         let older_plans = older.map(CounterPlan::all).unwrap_or_default();
@@ -137,20 +188,30 @@ impl<'a> List<'a> {
         for instance in object.instances() {
             let block = instance.counter_block();
             let pid = pid_plan.and_then(|pid| pid.value(block).ok());
-            if is_total(&instance, pid) {
+            let name = instance.name().to_text();
+            if is_total(&instance, pid) || !filter.takes(&name, pid) {
                 continue;
             }
             let key = key(&plans, block);
             let older = key.and_then(|key| before.get(&key).copied());
             let sure = key.is_some_and(|(_, start)| start != 0);
-            list.push(Process { instance, block, older, sure });
+            list.push(Process { name, pid, block, older, sure });
         }
         let mut columns = Vec::new();
+        let has_people = people::are_known(global);
         for column in &chosen.columns {
             let plan = |plans: &[CounterPlan]| {
                 column.counter.and_then(|counter| plan(plans, counter)).copied()
             };
             let current = plan(&plans);
+            if !has_people && matches!(column.form, Form::Owner | Form::Command) {
+                if column.optional {
+                    continue;
+                }
+                let what =
+                    format_args!("does not tell the {}; this machine alone does", column.key);
+                return Err(Failure::Usage(of_source(&global.source, what)));
+            }
             if column.counter.is_some() && current.is_none() {
                 if column.optional {
                     continue;
@@ -168,6 +229,11 @@ impl<'a> List<'a> {
         }
         list.columns.retain(|(column, ..)| !column.hidden);
         Ok(list)
+    }
+
+    /// Puts Idle last: it is not what a person looks for first.
+    fn end_with_idle(&mut self) {
+        self.processes.sort_by_key(|process| is_idle(&process.name, process.pid));
     }
 
     /// The value of a column; none for the name, and where there is none.
@@ -191,11 +257,7 @@ impl<'a> List<'a> {
         let by_name = self.columns.get(column).is_some_and(|(c, ..)| c.form == Form::Name);
         let mut order: Vec<(Option<CookedValue>, String, usize)> = Vec::new();
         for (place, process) in self.processes.iter().enumerate() {
-            let name = if by_name {
-                process.instance.name().to_text().to_lowercase()
-            } else {
-                String::new()
-            };
+            let name = if by_name { process.name.to_lowercase() } else { String::new() };
             order.push((self.value(process, column), name, place));
         }
         order.sort_by(|a, b| {
@@ -220,68 +282,104 @@ impl<'a> List<'a> {
         self.processes = taken.collect();
     }
 
-    fn table(&self) -> Table {
+    fn table(&self, detail: Detail) -> Table {
         let mut table = Table::default();
-        for (column, ..) in &self.columns {
+        for (column, plan, _) in &self.columns {
             let align = match column.form {
-                Form::Name => Align::Left,
-                Form::Bytes | Form::Value => Align::Point,
+                Form::Name | Form::Owner | Form::Command => Align::Left,
+                Form::Value => Align::Point,
                 Form::Id | Form::Elapsed => Align::Right,
             };
-            table.column(&column.title, align);
+            // The unit stands in the title where no value has one of its own.
+            let unit = plan.as_ref().map_or("", |plan| unit(column, plan));
+            let title = match (column.form, unit) {
+                (Form::Value, "%" | "1/s" | "s") if !column.title.starts_with('%') => {
+                    format!("{} {}", column.title, unit_for_people(unit))
+                }
+                _ => column.title.clone(),
+            };
+            table.column(&title, align);
         }
         for process in &self.processes {
-            for (place, (column, ..)) in self.columns.iter().enumerate() {
-                if column.form == Form::Name {
-                    table.cell(Style::Name, |out| process.instance.name().push_to(out));
+            for (place, (column, plan, _)) in self.columns.iter().enumerate() {
+                if let Some(text) = process.text(column.form) {
+                    table.text(Style::Name, &text);
                     continue;
                 }
-                let Some(value) = self.value(process, place) else {
+                let Some((value, plan)) = self.value(process, place).zip(plan.as_ref()) else {
                     table.text(Style::Faint, "-");
                     continue;
                 };
-                table.cell(Style::Plain, |out| match column.form {
-                    Form::Id => match value {
-                        CookedValue::Integer(id) => {
-                            let _ = write!(out, "{id}");
-                        }
-                        CookedValue::Float(id) => push_float(out, id, 0),
-                    },
-                    Form::Bytes => push_bytes(out, value.as_f64()),
-                    Form::Elapsed => push_elapsed(out, value.as_f64()),
-                    Form::Value | Form::Name => push_brief(out, value),
+                let quantity = Quantity {
+                    counter_type: Some(plan.counter_type),
+                    unit: unit(column, plan),
+                    is_identifier: column.form == Form::Id || is_identifier(&column.english),
+                };
+                if column.form == Form::Elapsed && detail != Detail::Raw {
+                    table.cell(Style::Plain, |out| push_elapsed(out, value.as_f64()));
+                    continue;
+                }
+                let shown = quantity.shown(value, detail);
+                table.cell(Style::Plain, |out| {
+                    out.push_str(&shown.number);
+                    if !matches!(shown.unit.as_str(), "" | "%" | "/s" | "s") {
+                        out.push(' ');
+                        out.push_str(&shown.unit);
+                    }
                 });
             }
         }
         table
     }
 
-    /// One row a process; `status` is `incomplete` where a value is missing.
-    fn records(&self, output: &Output, time: Option<&str>, machine: &str, text: &mut String) {
+    /// Begins the rows for programs: an array, or lines where lists follow one another.
+    fn begin(&self, output: &Output, args: &Ps, text: &mut String) -> Records {
         let own = self.columns.iter().map(|(column, ..)| column.key.as_str());
         let keys = own.chain(["status", "time", "machine"]);
-        let mut records = output.records(keys, text);
-        let mut name = String::new();
+        match args.count {
+            1 => output.records(keys, text),
+            _ => output.stream(keys, text),
+        }
+    }
+
+    /// One row a process; `status` is `incomplete` where a value is missing.
+    fn records(&self, records: &mut Records, time: Option<&str>, machine: &str, text: &mut String) {
         for process in &self.processes {
-            name.clear();
-            process.instance.name().push_to(&mut name);
             let mut status = "ok";
-            let fields: Vec<Field<'_>> =
-                (self.columns.iter().enumerate().map(|(place, (column, ..))| {
-                    match (column.form, self.value(process, place)) {
-                        (Form::Name, _) => Field::Text(&name),
-                        (_, Some(CookedValue::Integer(value))) => Field::Unsigned(value),
-                        (_, Some(CookedValue::Float(value))) => Field::Float(value),
-                        (_, None) => {
+            let words: Vec<Option<String>> =
+                self.columns.iter().map(|(column, ..)| process.text(column.form)).collect();
+            let cells = self.columns.iter().zip(&words).enumerate();
+            let fields: Vec<Field<'_>> = cells
+                .map(|(place, ((column, ..), word))| match (word, self.value(process, place)) {
+                    (Some(word), _) => Field::Text(word),
+                    (None, Some(CookedValue::Integer(value))) => Field::Unsigned(value),
+                    (None, Some(CookedValue::Float(value))) => Field::Float(value),
+                    (None, None) => {
+                        if column.counter.is_some() {
                             status = "incomplete";
-                            Field::None
                         }
+                        Field::None
                     }
-                }))
+                })
                 .collect();
             let sample = [Field::Text(status), Field::text(time), Field::Text(machine)];
             records.row(text, fields.into_iter().chain(sample));
         }
-        records.end(text);
     }
+}
+
+impl Process<'_> {
+    /// The text of a column that is no counter; `None` for others, and for what is not known.
+    fn text(&self, form: Form) -> Option<String> {
+        match form {
+            Form::Name => Some(self.name.clone()),
+            Form::Owner => people::owner(self.pid?),
+            Form::Command => people::command(self.pid?),
+            Form::Id | Form::Elapsed | Form::Value => None,
+        }
+    }
+}
+
+fn unit(column: &Column, plan: &CounterPlan) -> &'static str {
+    unit_of(plan.counter_type, "Process", &column.english)
 }

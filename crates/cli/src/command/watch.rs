@@ -4,17 +4,24 @@ mod screen;
 mod view;
 
 use crate::args::{Global, Watch};
-use crate::failure::{Exit, Failure, Outcome, of_source};
+use crate::failure::{Exit, Failure, Outcome, complain, of_source};
 use crate::output::Output;
-use crate::paths::{Absent, add_absent, add_paths, with_syntax};
+use crate::paths::{Absent, add_absent, add_paths, missing_instances, with_syntax};
 use crate::session::{Faults, Session};
 use crate::signals::{Event, Signals, end_by};
 use crate::text::records::Records;
+use crate::text::wide::Wide;
 use perfhive::{Query, QueryError};
-use perfhive_view::{History, KEYS, Row, Selection};
+use perfhive_view::{Arrangement, Detail, History, Row, Selection};
 use screen::Screen;
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
-use view::View;
+use view::{Sample, View};
+
+/// The usual time between samples.
+const USUAL: Duration = Duration::from_secs(1);
+/// The values of a curve on a very wide window.
+const LONGEST_CURVE: usize = 400;
 
 /// How the samples are shown.
 enum Face {
@@ -24,6 +31,8 @@ enum Face {
     Tables,
     /// Rows for programs.
     Rows(Records),
+    /// A line for each sample.
+    Wide(Wide),
 }
 
 /// A watch under way.
@@ -34,7 +43,13 @@ struct Watching {
     history: History,
     /// The paths that cannot be read so far. Each sample tries them again.
     absent: Vec<Absent>,
+    /// Which readings are shown.
+    arrangement: Arrangement,
+    /// Paths without an instance that were mentioned.
+    mentioned: HashSet<String>,
     interval: Duration,
+    /// The time between samples, unless a recording is read without a pause.
+    pace: Option<Duration>,
     /// Tables shown so far.
     shown: u64,
 }
@@ -56,23 +71,30 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
         );
         Selection::default()
     };
-    let output = Output::new(global);
+    let output = Output::to(global, args.choice.output.as_deref())?;
     let mut text = String::new();
-    let face = if !output.is_table() {
-        Face::Rows(output.stream(KEYS, &mut text))
+    let live = query.is_live();
+    let face = if args.choice.wide {
+        Face::Wide(Wide::new(args.interval))
+    } else if !output.is_table() {
+        Face::Rows(output.stream(output.row_keys(global), &mut text))
     } else if Screen::is_possible(&output) {
         Face::Redrawn(Box::default(), Signals::listen())
     } else {
         Face::Tables
     };
     output.write(&text)?;
+    let busiest_first = matches!(face, Face::Redrawn(..));
     let mut watching = Watching {
         output,
         face,
         faults,
         history: History::default(),
         absent,
-        interval: args.interval.unwrap_or(Duration::from_secs(1)),
+        arrangement: args.choice.arrangement(busiest_first),
+        mentioned: HashSet::new(),
+        interval: args.interval.unwrap_or(USUAL),
+        pace: args.interval.or(live.then_some(USUAL)),
         shown: 0,
     };
     watching.run(&mut query, &selection, args)?;
@@ -121,41 +143,55 @@ impl Watching {
 
     fn show(&mut self, query: &Query, selection: &Selection, first: bool) -> Result<(), Failure> {
         let mut text = String::new();
+        let mut notes = missing_instances(query);
+        notes.retain(|note| self.mentioned.insert(note.clone()));
+        let output = &self.output;
+        let rows = |arrangement: &Arrangement, absent: &[Absent]| -> Vec<Row> {
+            let readings = arrangement.of(query, selection.readings(query), None).readings;
+            let rows = readings.into_iter().map(|reading| Row::new(query, reading));
+            rows.chain(absent.iter().map(|one| Row::absent(&one.path, &one.why))).collect()
+        };
+        let sample = Sample {
+            query,
+            selection,
+            arrangement: &self.arrangement,
+            absent: &self.absent,
+            detail: output.detail(Detail::Brief),
+            interval: self.pace,
+        };
+        if let Face::Redrawn(screen, _) = &mut self.face {
+            let faults = self.faults.take().into_iter().map(|fault| fault.text);
+            screen.warn(faults.chain(notes).collect());
+            self.history.note(query, output.screen_width().min(LONGEST_CURVE));
+            let lines = screen.lines(output);
+            let view = View::new(&sample, Some((&self.history, lines)), first);
+            return screen.show(view, output, self.pace);
+        }
+        self.faults.report();
+        notes.iter().for_each(|note| complain(note));
+        if first {
+            return Ok(());
+        }
         match &mut self.face {
             Face::Rows(records) => {
-                self.faults.report();
-                if first {
-                    return Ok(());
-                }
-                let rows: Vec<Row> = selection
-                    .readings(query)
-                    .into_iter()
-                    .map(|reading| Row::new(query, reading))
-                    .chain(self.absent.iter().map(|one| Row::absent(&one.path, &one.why)))
-                    .collect();
-                records.readings(&mut text, &rows);
-                self.output.write(&text)
+                let mut rows = rows(&self.arrangement, &self.absent);
+                records.readings(&mut text, output, &mut rows);
             }
-            Face::Tables => {
-                self.faults.report();
-                if first {
-                    return Ok(());
+            Face::Wide(wide) => {
+                let mut rows = rows(&self.arrangement, &self.absent);
+                if output.scales() {
+                    rows.iter_mut().for_each(Row::scale);
                 }
-                let view = View::new(query, selection, &self.absent, None, false);
+                wide.push(&mut text, output, &rows, self.faults.time());
+            }
+            Face::Tables | Face::Redrawn(..) => {
                 if self.shown > 0 {
                     text.push('\n');
                 }
-                view.render(&mut text, &self.output, None);
-                self.output.write(&text)
-            }
-            Face::Redrawn(screen, _) => {
-                let faults = self.faults.take().into_iter();
-                screen.warn(faults.map(|fault| fault.text).collect());
-                self.history.note(query);
-                let view = View::new(query, selection, &self.absent, Some(&self.history), first);
-                screen.show(view, &self.output, self.interval)
+                View::new(&sample, None, false).render(&mut text, output, None);
             }
         }
+        output.write(&text)
     }
 
     /// Waits for the next sample.
@@ -167,8 +203,8 @@ impl Watching {
         loop {
             match signals.wait_until(next) {
                 Event::Timeout => return Ok(()),
-                Event::Resized => screen.redraw_cleared(&self.output, self.interval)?,
-                Event::Continued => screen.redraw_below(&self.output, self.interval)?,
+                Event::Resized => screen.redraw_cleared(&self.output, self.pace)?,
+                Event::Continued => screen.redraw_below(&self.output, self.pace)?,
                 Event::End(signal) => end_by(signal),
             }
         }

@@ -7,12 +7,14 @@ use crate::output::Output;
 use crate::process::{PID, Processes, WORKING_SET, is_total, plan};
 use crate::session::Session;
 use perfhive::format::CounterPlan;
-use perfhive::{CounterPath, InstanceLabel, InstancePattern, Snapshot, SnapshotObject, nearest};
+use perfhive::{
+    CookedValue, CounterPath, InstanceLabel, InstancePattern, Snapshot, SnapshotObject, nearest,
+};
 use perfhive_view::Field;
 use perfhive_view::did_you_mean;
 use perfhive_view::label::labelled;
-use perfhive_view::number::push_grouped;
 use perfhive_view::time::rfc3339;
+use perfhive_view::{Detail, Quantity};
 use std::fmt::Write as _;
 
 /// A process that matches.
@@ -50,7 +52,7 @@ pub(super) fn run(global: &Global, args: &Workset) -> Outcome {
     let output = Output::new(global);
     let mut text = String::new();
     if output.is_table() {
-        push_lines(&mut text, &found, args.hex);
+        push_lines(&mut text, &found, args.hex, output.detail(Detail::Full));
     } else {
         let index = (processes.object(), working_set.name);
         let names = processes.names(&mut session)?;
@@ -74,8 +76,7 @@ pub(super) fn run(global: &Global, args: &Workset) -> Outcome {
                 [
                     Field::Text(&path),
                     value,
-                    // As everywhere: a plain number has no unit of its type.
-                    Field::Text(""),
+                    Field::Text("B"),
                     Field::Text(status),
                     Field::text(time.as_deref()),
                     Field::Text(object.machine()),
@@ -91,16 +92,16 @@ pub(super) fn run(global: &Global, args: &Workset) -> Outcome {
     Ok(if complete { Exit::Done } else { Exit::NoValue })
 }
 
-/// `Working set: 1,234,567 bytes  (PID 42)`, the numbers below one another.
-fn push_lines(out: &mut String, found: &[Found], hex: bool) {
+/// `Working set: 1.2 MiB  (PID 42)`, the numbers below one another.
+fn push_lines(out: &mut String, found: &[Found], hex: bool, detail: Detail) {
+    let size = Quantity { counter_type: None, unit: "B", is_identifier: false };
     let sizes: Vec<String> = found
         .iter()
         .map(|process| match process.bytes {
             Some(bytes) if hex => format!("{bytes:#x} bytes"),
             Some(bytes) => {
-                let mut text = String::new();
-                push_grouped(&mut text, bytes);
-                text + " bytes"
+                let shown = size.shown(CookedValue::Integer(bytes), detail);
+                format!("{} {}", shown.number, shown.unit)
             }
             None => "not available here".to_string(),
         })

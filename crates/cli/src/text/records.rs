@@ -4,7 +4,8 @@
 //! as the same double.
 
 use super::escape::{escape_from, is_unsafe};
-use perfhive_view::{Field, Row};
+use crate::output::Output;
+use perfhive_view::{Field, KEYS, Row};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -75,11 +76,16 @@ impl Records {
         }
     }
 
-    /// Adds the rows of readings.
-    pub(crate) fn readings(&mut self, out: &mut String, rows: &[Row]) {
+    /// Adds the rows of readings, with the fields that [`Output::row_keys`] names.
+    pub(crate) fn readings(&mut self, out: &mut String, output: &Output, rows: &mut [Row]) {
+        let is_localised = self.keys.len() > KEYS.len();
         for row in rows {
-            let type_name = row.counter_type.map(|one| one.to_string());
-            self.row(out, row.fields(type_name.as_deref()));
+            if output.scales() {
+                row.scale();
+            }
+            let type_name = row.type_name();
+            let local = row.local_fields().into_iter().filter(|_| is_localised);
+            self.row(out, row.fields(type_name.as_deref()).into_iter().chain(local));
         }
     }
 

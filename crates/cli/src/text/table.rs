@@ -6,12 +6,15 @@
 
 use super::escape::{clip, escape_from, width};
 use super::style::{Palette, Style};
+use std::borrow::Cow;
 
 /// How the cells of a column stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
     /// At the left.
     Left,
+    /// At the left, and shortened in its middle where the line would be too long.
+    Label,
     /// At the right.
     Right,
     /// The decimal points of all cells below one another.
@@ -58,6 +61,8 @@ pub(crate) struct Layout {
 }
 
 const GAP: usize = 2;
+/// The narrowest column of shortened labels.
+const SHORTEST: usize = 8;
 
 impl Table {
     /// A table with these columns.
@@ -117,15 +122,22 @@ impl Table {
 
     /// Prints the table.
     pub(crate) fn render(&self, out: &mut String, layout: Layout) {
-        let measures = self.measure(layout.titles);
+        let mut measures = self.measure(layout.titles);
+        self.shrink(&mut measures, layout);
         if layout.titles {
             let titles = self.columns.iter().zip(&measures).map(|(column, measure)| {
                 let own = width(&column.title);
                 let before = match column.align {
-                    Align::Left => 0,
+                    Align::Left | Align::Label => 0,
                     Align::Right | Align::Point => measure.0 + measure.1 - own,
                 };
-                (column.title.as_str(), Style::Heading, before, own, measure.0 + measure.1)
+                (
+                    Cow::Borrowed(column.title.as_str()),
+                    Style::Heading,
+                    before,
+                    own,
+                    measure.0 + measure.1,
+                )
             });
             push_line(out, layout, titles);
         }
@@ -133,15 +145,41 @@ impl Table {
             let cells = row.iter().zip(&self.columns).zip(&measures);
             let cells = cells.map(|((cell, column), (lead, tail))| {
                 let text = self.text.get(cell.start as usize..cell.end as usize);
-                let own = cell.width as usize;
+                let (text, own) = (text.unwrap_or_default(), cell.width as usize);
                 let before = match column.align {
                     Align::Left => 0,
+                    Align::Label if own > lead + tail => {
+                        let text = shortened(text, lead + tail);
+                        let own = width(&text);
+                        return (Cow::Owned(text), cell.style, 0, own, lead + tail);
+                    }
+                    Align::Label => 0,
                     Align::Right => lead + tail - own,
                     Align::Point => lead - cell.lead as usize,
                 };
-                (text.unwrap_or_default(), cell.style, before, own, lead + tail)
+                (Cow::Borrowed(text), cell.style, before, own, lead + tail)
             });
             push_line(out, layout, cells);
+        }
+    }
+
+    /// Makes labels narrower where the lines would be too long, the widest column first.
+    fn shrink(&self, measures: &mut [(usize, usize)], layout: Layout) {
+        let is_curve =
+            |place: &usize| self.cells.get(*place).is_some_and(|c| c.style == Style::Curve);
+        // A curve takes what is left.
+        let fixed = (0..measures.len()).filter(|place| !is_curve(place));
+        let widths = fixed.filter_map(|place| measures.get(place)).map(|(lead, tail)| lead + tail);
+        let gaps = GAP * measures.len().saturating_sub(1);
+        let mut excess =
+            (layout.indent + gaps + widths.sum::<usize>()).saturating_sub(layout.width);
+        while excess > 0 {
+            let labels = self.columns.iter().zip(&mut *measures);
+            let labels = labels.filter(|(column, _)| column.align == Align::Label);
+            let widest = labels.map(|(_, measure)| measure).max_by_key(|(lead, tail)| lead + tail);
+            let Some(widest) = widest.filter(|(lead, tail)| lead + tail > SHORTEST) else { return };
+            *widest = (widest.0 + widest.1 - 1, 0);
+            excess -= 1;
         }
     }
 
@@ -171,7 +209,7 @@ impl Table {
 fn push_line<'a>(
     out: &mut String,
     layout: Layout,
-    cells: impl Iterator<Item = (&'a str, Style, usize, usize, usize)>,
+    cells: impl Iterator<Item = (Cow<'a, str>, Style, usize, usize, usize)>,
 ) {
     let mut at = 0;
     let mut next = layout.indent;
@@ -186,7 +224,7 @@ fn push_line<'a>(
         };
         out.extend(std::iter::repeat_n(' ', from - at));
         if own <= room {
-            layout.palette.push(out, style, text);
+            layout.palette.push(out, style, &text);
             at = from + own;
             continue;
         }
@@ -197,7 +235,7 @@ fn push_line<'a>(
             layout.palette.push(out, style, &newest);
             break;
         }
-        let (head, cut) = clip(text, room);
+        let (head, cut) = clip(&text, room);
         layout.palette.push(out, style, head);
         if cut {
             out.push('…');
@@ -205,6 +243,20 @@ fn push_line<'a>(
         break;
     }
     out.push('\n');
+}
+
+/// A text that fits into `room`, with an ellipsis in its middle: the end tells names apart as
+/// often as the beginning.
+pub(crate) fn shortened(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.to_string();
+    }
+    let (head, _) = clip(text, room.div_ceil(2));
+    let rest = room.saturating_sub(width(head) + 1);
+    let starts = text.char_indices().map(|(at, _)| at).filter(|at| *at >= head.len());
+    let tails = starts.filter_map(|at| text.get(at..));
+    let tail = tails.into_iter().find(|tail| width(tail) <= rest).unwrap_or_default();
+    format!("{head}…{tail}")
 }
 
 #[cfg(test)]
@@ -253,6 +305,21 @@ x           -      needs two samples
         let mut out = String::new();
         small.render(&mut out, layout(80, false));
         assert_eq!(out, "a           1.5    s\n");
+    }
+
+    #[test]
+    fn labels_are_shortened_before_values_are_cut_off() {
+        let mut table = Table::new(&[("", Align::Label), ("", Align::Point), ("", Align::Left)]);
+        for text in [r"\Process(a-long-name)\Working Set", "1.5", "MiB"] {
+            table.text(Style::Plain, text);
+        }
+        let mut out = String::new();
+        table.render(&mut out, layout(30, false));
+        assert_eq!(out, "\\Process(…orking Set  1.5  MiB\n");
+        out.clear();
+        table.render(&mut out, layout(80, false));
+        assert_eq!(out, "\\Process(a-long-name)\\Working Set  1.5  MiB\n");
+        assert_eq!(shortened("日本語日本語", 7), "日…本語");
     }
 
     #[test]

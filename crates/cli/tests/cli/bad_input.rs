@@ -63,6 +63,14 @@ fn odd_instance_names_are_valid() {
 fn unknown_names_suggest_similar_ones() {
     usage(&["get", r"\Memroy\Available Bytes"], r#"no object "Memroy"; did you mean "Memory"?"#);
     usage(&["get", r"\Memory\Available Byte"], r#"did you mean "Available Bytes""#);
+    for (typed, meant) in [
+        (r"\Memory\Available Byte", r"\Memory\Available Bytes"),
+        (r"\Memroy\Available Bytes", r"\Memory\Available Bytes"),
+        (r"\Process\ID Process", r"\Process(*)\ID Process"),
+        (r"\Memory(x)\Available Bytes", r"\Memory\Available Bytes"),
+    ] {
+        usage(&["get", typed], &format!("rite '{meant}'"));
+    }
     usage(&["get", r"\xyzzy\x"], "perfhive list shows what there is");
     usage(&["get", r"\Memory\xyzzy"], "perfhive list \"Memory\" shows what there is");
     usage(&["get", r"\Process\ID Process"], "has instances: name one");
@@ -87,7 +95,11 @@ fn unknown_names_suggest_similar_ones() {
 
     let run = run(&["get", r"\Process(bahs)\ID Process", r"\System\Processes"]);
     assert!(run.out.contains("no such instance") && run.out.contains("4\n"), "{}", run.out);
-    assert_eq!(run.fails(1), r#"object "Process" has no instance "bahs"; did you mean "bash"?"#);
+    let line = run.fails(1);
+    assert!(
+        line.starts_with(r#"\Process(bahs)\ID Process: object "Process" has no instance "bahs""#)
+    );
+    assert!(line.ends_with(r"? Write '\Process(bash)\ID Process'"), "{line}");
 }
 
 #[test]
@@ -116,13 +128,13 @@ fn errors_of_different_kinds_are_all_reported() {
     let folder = Folder::new();
     folder.file("sample.bin", sample(0));
     let missing = format!("file:{}/smple.bin", folder.path().display());
-    let sensors = ["perfhive get and watch read", "takes three parts"];
+    let sensors = ["takes three parts"];
     let paths = ["never closed", "single quotes"];
-    for (command, needles) in [("get", paths), ("watch", paths), ("measure", sensors)] {
+    for (command, needles) in [("get", &paths[..]), ("watch", &paths), ("measure", &sensors)] {
         let run = perfhive([command, "--source", &missing, r"\Nix(", "Memory"]);
         assert_eq!(run.code, Some(3), "{}", run.err);
-        assert_eq!(run.err.lines().count(), 3, "{}", run.err);
-        for needle in [&needles[..], &["no such file in", "there is sample.bin"]].concat() {
+        assert_eq!(run.err.lines().count(), needles.len() + 1, "{}", run.err);
+        for needle in [needles, &["no such file in", "there is sample.bin"]].concat() {
             assert!(run.err.contains(needle), "{needle}: {}", run.err);
         }
     }
@@ -177,8 +189,10 @@ fn wrong_options_are_usage_errors() {
         (&["get"], "<PATH>"),
         (&["get", "-i", "0", "x"], "at least a millisecond"),
         (&["get", "-i", "soon", "x"], "expected seconds"),
-        (&["watch", "-n", "0"], "0 is not in"),
-        (&["watch", "-n", "many"], "invalid"),
+        (&["watch", "-n", "0"], "expected at least 1"),
+        (&["watch", "-n", "many"], "expected a whole number"),
+        (&["get", "-n", "3", "cpu"], "perfhive watch -n N takes N samples"),
+        (&["get", "-sc", "3", "cpu"], "typeperf's -sc COUNT is -n COUNT here"),
         (&["list", "--format", "xml"], "possible values"),
         (&["list", "--json", "--format", "csv"], "cannot be used with"),
         (&["list", "--language", "klingon"], "not a language"),
@@ -231,8 +245,9 @@ fn unreadable_sources_exit_with_3() {
     let clock = folder.file("clock.bin", clock);
     bad_source(&format!("file:{good},{clock}"), "these are not samples of one machine");
 
-    let line = perfhive(["dump", &here]).fails(3);
-    assert!(line.contains("is a directory"), "{line}");
+    let nothing = Folder::new();
+    let line = perfhive(["dump", &nothing.path().display().to_string()]).fails(3);
+    assert!(line.contains("has no data block"), "{line}");
     assert!(perfhive(["dump", &format!("{here}/x")]).fails(3).contains("no such file"));
     assert!(perfhive(["dump", &folder.file("nil.bin", "")]).fails(3).contains("the file is empty"));
     let source = format!("file:{good}");
@@ -419,4 +434,17 @@ fn messages_are_escaped() {
     assert!(!line.contains('\x1b'), "{line:?}");
     let line = perfhive(["--source", "file:/nowhere/\x1b[2J\n", "list"]).fails(3);
     assert!(line.contains("\\x1b[2J\\n"), "{line:?}");
+}
+
+#[test]
+fn separators_that_a_shell_took_are_found_again() {
+    for (typed, path) in [
+        ("MemoryAvailable Bytes", r"\Memory\Available Bytes"),
+        ("SystemContext Switches/sec", r"\System\Context Switches/sec"),
+        ("Process(bash)ID Process", r"\Process(bash)\ID Process"),
+    ] {
+        let out = run(&["get", typed]).ok();
+        assert!(out.starts_with(path), "{typed}: {out}");
+    }
+    usage(&["get", "MemoryAvailable"], "single quotes keep the shell");
 }

@@ -156,3 +156,125 @@ pub(crate) fn find(block: &[u8], index: u32) -> usize {
         at += field(0) as usize;
     }
 }
+
+/// Command lines with all that they print, their exit codes included. The messages quote for the
+/// shells of this system.
+#[cfg(not(windows))]
+fn transcript(name: &str, lines: &[&str]) {
+    let folder = Folder::new();
+    let mut source = recording(&folder);
+    source.extend(["--titles".into(), folder.file("de.txt", GERMAN)]);
+    let mut text = String::new();
+    for line in lines {
+        let mut command = crate::run::command();
+        let arguments = match line.strip_prefix("LANG=de_DE.UTF-8 ") {
+            Some(rest) => {
+                command.env("LANG", "de_DE.UTF-8");
+                rest
+            }
+            None => line,
+        };
+        let run = crate::run::finish(command.args(&source).args(words(arguments)));
+        let shown = line.replace(arguments, &format!("perfhive {arguments}"));
+        text.push_str(&format!("$ {shown}\n{}{}", run.out, run.err));
+        if run.code != Some(0) {
+            text.push_str(&format!("[exit code {}]\n", run.code.unwrap_or(-1)));
+        }
+        text.push('\n');
+    }
+    compare(name, &text.replace(&folder.path().display().to_string(), "FOLDER"));
+}
+
+/// The words of a line, of which single quotes make one.
+#[cfg(not(windows))]
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match (c, quoted) {
+            ('\'', _) => quoted = !quoted,
+            (' ', false) => words.push(String::new()),
+            (c, _) => words.last_mut().unwrap().push(c),
+        }
+    }
+    words
+}
+
+#[cfg(not(windows))]
+#[test]
+fn transcripts() {
+    transcript(
+        "transcript-busiest.txt",
+        &[
+            "get 'Process(*)/% Processor Time' --sort value",
+            "get 'Process(*)/% Processor Time' --top 2 --no-idle",
+            "get 'Process(*)/% Processor Time' 'Process(*)/Working Set' --sort 'working set' --top 1",
+            "get 'Process(*)/Working Set' --sort +value --filter bash",
+            "get 'Process(*)/Working Set' --sort name --filter 'b*'",
+            "watch 'Process(*)/% Processor Time' --top 1 --no-idle",
+            "get 'Process(*)/ID Process' --top 1 -f csv",
+        ],
+    );
+    transcript(
+        "transcript-paths.txt",
+        &[
+            "get 'Memory/Available Bytes' '/Memory/Available Bytes' memory 'MemoryAvailable Bytes'",
+            "get 'Process(pid:101)/ID Process' 'Thread(pid:100/*)/ID Thread' 'Process(pid:9)/ID Process'",
+            "get 'Process(bahs)/ID Process' 'Process(bahs)/Working Set'",
+            "watch 'Process(bahs)/ID Process'",
+            "get '\\Memroy\\Available Bytes' '\\Memory\\Availible Bytes' '\\Process\\Working Set'",
+        ],
+    );
+    transcript(
+        "transcript-numbers.txt",
+        &[
+            "get memory uptime 'Process(bash)/ID Process' 'System/Context Switches/sec'",
+            "get memory uptime 'Process(bash)/ID Process' 'System/Context Switches/sec' --raw",
+            "get memory --json",
+            "get memory --json --human",
+            "watch memory uptime 'System/Context Switches/sec'",
+            "enum System",
+        ],
+    );
+    transcript(
+        "transcript-wide.txt",
+        &[
+            "watch --wide memory 'Process(*)/% Processor Time'",
+            "watch -w -f csv memory 'Process(bash)/% Processor Time'",
+            "get --wide --json memory 'System/Processes'",
+            "get -f tsv -o FOLDER/nowhere/x.tsv memory",
+        ],
+    );
+    transcript(
+        "transcript-ps.txt",
+        &[
+            "ps",
+            "ps --no-idle bash -n 2",
+            "ps --pid 100,102 -o pid,cpu,name,'Working Set' --sort -pid",
+            "ps -o pid,owner",
+            "ps -n 2 bash -o pid,name --json",
+        ],
+    );
+    transcript(
+        "transcript-locale.txt",
+        &[
+            "LANG=de_DE.UTF-8 get memory",
+            "LANG=de_DE.UTF-8 get memory -f csv",
+            "get memory -f csv --language de",
+            "LANG=de_DE.UTF-8 list Memory -f csv",
+            "LANG=de_DE.UTF-8 get '\\Memory\\Availible Bytes'",
+        ],
+    );
+    transcript(
+        "transcript-help.txt",
+        &[
+            "get -n 3 memory",
+            "watch -n 0",
+            "watch -sc 3",
+            "get memory -f CSV",
+            "get memory --color NEVER",
+            "hsot",
+            "measure '\\Process(bash)\\Working Set' 'Memory/% Committed Bytes In Use' Memory/nix",
+        ],
+    );
+}

@@ -14,6 +14,9 @@ mod recorded;
 mod recordings;
 mod register;
 mod run;
+mod shells;
 mod terminal;
+#[cfg(target_os = "linux")]
+mod tmux;
 mod windows;
 mod windows_tools;

@@ -74,8 +74,8 @@ fn get_for_people_and_for_scripts() {
         return;
     };
     let expected = "\
-\\Memory\\Available Bytes              113,057,792
-\\Processor(_Total)\\% Processor Time           82.148  %
+\\Memory\\Available Bytes              107.8    MiB
+\\Processor(_Total)\\% Processor Time   82.148  %
 ";
     assert_eq!(run.ok(), expected);
     let mut all = vista(2).unwrap_or_default();
@@ -85,8 +85,8 @@ fn get_for_people_and_for_scripts() {
     assert_eq!(run.out, "83587072\n\n");
     assert_eq!(
         run.fails(1),
-        "object \"Process\" has no instance \"nobody\"; perfhive list \"Process\" lists the \
-         instances"
+        "\\Process(nobody)\\ID Process: object \"Process\" has no instance \"nobody\"; perfhive list \
+         \"Process\" lists the instances"
     );
 }
 
@@ -198,9 +198,9 @@ fn enum_prints_one_snapshot() {
     };
     assert_eq!(raw(r"\System\Processes"), (Some(50), "number".into(), "".into()));
     let (_, subtype, unit) = raw(r"\Processor(0)\% Processor Time");
-    assert_eq!((subtype, unit), ("rate".into(), "%".into()));
+    assert_eq!((subtype, unit), ("rate".into(), "raw".into()));
     let (_, subtype, unit) = raw(r"\System\System Up Time");
-    assert_eq!((subtype, unit), ("elapsed".into(), "secs".into()));
+    assert_eq!((subtype, unit), ("elapsed".into(), "raw".into()));
 
     // The values are those in the block itself.
     let out = self::run(&["enum", "Network", "Interface", "memory"]).expect("there").ok();
@@ -218,10 +218,12 @@ fn workset_finds_every_process_of_a_name() {
     };
     let out = run.ok();
     assert_eq!(out.lines().count(), 13);
-    assert!(out.starts_with("Working set:  2,416,640 bytes  (PID 672)\n"), "{out}");
+    assert!(out.starts_with("Working set:   2.3 MiB  (PID 672)\n"), "{out}");
     let rows = self::run(&["workset", "svchost", "--json"]).expect("there").json();
     assert_eq!(rows[0]["value"], 2_416_640);
     assert_eq!(rows[12]["path"], r"\Process(svchost#12)\Working Set");
+    let raw = self::run(&["workset", "svchost", "--raw"]).expect("there").ok();
+    assert!(raw.starts_with("Working set:  2416640 B  (PID 672)\n"), "{raw}");
     let hex = self::run(&["workset", "svchost", "--hex"]).expect("there").ok();
     assert!(hex.contains("Working set:  0x24e000 bytes  (PID 672)\n"), "{hex}");
     let line = self::run(&["workset", "svchost.exe"]).expect("there").fails(1);
@@ -234,9 +236,10 @@ fn ps_has_all_processes_and_no_total() {
         return;
     };
     let out = run.ok();
-    // 50 processes and Idle, which Windows counts as one.
+    // 49 processes behind the titles, and Idle.
     assert_eq!(out.lines().count(), 51);
-    assert!(out.starts_with(" PID  PPID  THREADS"), "{out}");
+    assert!(out.starts_with(" PID  CPU %"), "{out}");
+    assert!(out.lines().last().is_some_and(|line| line.ends_with("  Idle")), "{out}");
     assert!(!out.contains("_Total"), "{out}");
     assert_eq!(out.matches("  svchost\n").count(), 13);
 
@@ -337,7 +340,7 @@ fn samba_blocks() {
     let get = run(&["get", "--bare", r"\System\Context Switches/sec"]).ok();
     assert_eq!(get, "1000.0\n");
     // Process has another index there, and is found by its name.
-    assert_eq!(run(&["workset", "SMBD"]).ok(), "Working set: 201 bytes  (PID 200)\n");
+    assert_eq!(run(&["workset", "SMBD"]).ok(), "Working set: 201 B  (PID 200)\n");
     assert!(run(&["ps", "-o", "pid,name"]).ok().contains("300  héllo 日本\n"));
     // Without names their indexes do.
     let bare = perfhive(["--source", &source, "get", "--bare", r"\2\14"]).ok();

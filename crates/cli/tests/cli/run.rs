@@ -49,7 +49,8 @@ pub(crate) fn command() -> Command {
     for name in ["LC_ALL", "LC_MESSAGES", "LANG", "NO_COLOR", "COLUMNS", "CLICOLOR_FORCE"] {
         command.env_remove(name);
     }
-    command.stdin(Stdio::null());
+    // Tables show local times.
+    command.env("TZ", "UTC").stdin(Stdio::null());
     command
 }
 

@@ -1,6 +1,7 @@
 //! A table redrawn in place, on a terminal that `script` provides.
 #![cfg(target_os = "linux")]
 
+use crate::tmux::Terminal;
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
@@ -127,4 +128,83 @@ fn colours_on_a_terminal() {
         return;
     };
     assert!(text.contains("INDEX") && !text.contains('\x1b'), "{text:?}");
+}
+
+/// A process that keeps a processor busy until the test ends.
+struct Busy(std::process::Child);
+
+impl Busy {
+    fn new() -> Self {
+        Self(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn the_busiest_process_is_among_the_first_lines_of_80_by_24() {
+    let busy = Busy::new();
+    let pid = busy.0.id();
+    let watch = "perfhive watch -i 0.3 'Process(*)/% Processor Time'";
+    let Some(terminal) = Terminal::new(80, 24, watch) else { return };
+    let is_high = |line: &str| {
+        line.split_whitespace().any(|word| word.parse::<f64>().is_ok_and(|value| value > 30.0))
+    };
+    let screen = terminal.wait_for(|screen| {
+        // The title and an empty line, then the processes; the machine may run other tests.
+        let first = screen.lines().skip(2).take(8);
+        first.clone().any(|line| line.starts_with("Process(sh") && is_high(line))
+            && screen.contains(" more instances")
+    });
+    assert!(screen.contains("Process(Idle)") && screen.contains("Process(_Total)"), "{screen}");
+    drop(terminal);
+
+    let get = format!(
+        "perfhive get 'Process(pid:{pid})/% Processor Time' 'Process(*)/ID Process'; sleep 60"
+    );
+    let Some(terminal) = Terminal::new(80, 24, &get) else { return };
+    terminal.wait_for(|screen| screen.contains("more than the window has"));
+}
+
+#[test]
+fn values_stay_and_labels_shrink_at_40_80_and_200_columns() {
+    let counter = "Network Interface(lo)/Bytes Total/sec";
+    for columns in [40, 80, 200] {
+        let watch =
+            format!("perfhive watch -i 0.2 'Processor(*)/% Processor Time' '{counter}' memory");
+        let Some(terminal) = Terminal::new(columns, 24, &watch) else { return };
+        let screen = terminal.wait_for(|screen| {
+            screen.contains(" GiB")
+                && screen.lines().any(|line| line.contains("B/s"))
+                && screen.contains('%')
+        });
+        let whole = screen.contains("Network Interface(lo)");
+        assert_eq!(whole, columns > 40, "{columns}: {screen}");
+        // A curve takes what the window has.
+        if columns == 200 {
+            let is_bar = |c: char| ('▁'..='█').contains(&c);
+            let long = |line: &str| line.chars().filter(|c| is_bar(*c)).count() > 30;
+            terminal.wait_for(|screen| screen.lines().any(long));
+        }
+        drop(terminal);
+        let Some(terminal) =
+            Terminal::new(columns, 24, "perfhive watch -i 0.1 --wide cpu memory; sleep 60")
+        else {
+            return;
+        };
+        let screen = terminal
+            .wait_for(|screen| screen.lines().filter(|line| line.contains("GiB")).count() > 2);
+        assert_eq!(screen.contains("Available Bytes"), columns > 40, "{screen}");
+        drop(terminal);
+        let Some(terminal) = Terminal::new(columns, 24, "perfhive ps; sleep 60") else { return };
+        // Lines that fit are one below the other: the first word of each is a process ID.
+        let is_pid =
+            |line: &&str| line.split_whitespace().next().is_some_and(|w| w.parse::<u64>().is_ok());
+        terminal.wait_for(|screen| screen.lines().filter(is_pid).count() > 20);
+    }
 }

@@ -12,7 +12,8 @@ fn label(parent: Option<&str>, name: &str, order: u32) -> InstanceLabel {
 /// Whether a pattern means the only instance of a sample.
 fn means(pattern: &InstancePattern, parent: Option<&str>, name: &str, order: u32) -> bool {
     let labels = [label(parent, name, order)];
-    pattern.matches(pattern.spelling(&labels), &labels[0])
+    let spelling = pattern.spelling(&labels, &[Identity::Single]);
+    pattern.matches(spelling, &labels[0], &Identity::Single)
 }
 
 #[test]
@@ -134,8 +135,10 @@ fn the_closest_spelling_wins() {
     ];
     let meant = |text: &str| {
         let pattern = path(&format!(r"\P({text})\c")).instance.unwrap();
-        let spelling = pattern.spelling(&labels);
-        let found = labels.iter().filter(|label| pattern.matches(spelling, label));
+        let identities = [const { Identity::Single }; 7];
+        let spelling = pattern.spelling(&labels, &identities);
+        let found =
+            labels.iter().filter(|label| pattern.matches(spelling, label, &Identity::Single));
         found.map(|label| label.name.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(meant("sleep"), ["sleep"]);
@@ -223,4 +226,25 @@ proptest! {
         let pattern = InstancePattern::literal(parent.as_deref(), &name, n);
         prop_assert!(means(&pattern, parent.as_deref(), &name, n));
     }
+}
+
+#[test]
+fn pid_means_the_process_and_its_threads_unless_a_name_is_so() {
+    let labels = [label(None, "java", 0), label(None, "java", 1), label(None, "pid:7", 0)];
+    let process = |id| Identity::Process { id, start: 1 };
+    let identities = [process(12), process(7), process(9)];
+    let meant = |text: &str| {
+        let pattern = path(&format!(r"\P({text})\c")).instance.unwrap();
+        let spelling = pattern.spelling(&labels, &identities);
+        let all = labels.iter().zip(&identities);
+        let found = all.filter(|(label, identity)| pattern.matches(spelling, label, identity));
+        found.map(|(label, _)| label.plain()).collect::<Vec<_>>()
+    };
+    assert_eq!(meant("pid:12"), ["java"]);
+    assert_eq!(meant("pid:7"), ["pid:7"]);
+    assert_eq!(meant("pid:1"), [""; 0]);
+    let threads = path(r"\T(pid:12/*)\c").instance.unwrap();
+    let thread = |process, id| Identity::Thread { process, id, start: 1 };
+    let of = |identity| threads.matches(Spelling::ProcessId, &labels[0], &identity);
+    assert!(of(thread(12, 13)) && !of(thread(13, 12)) && !of(process(12)));
 }

@@ -169,10 +169,14 @@ fn expand_in(
             push(*object, None, counter.name);
             continue;
         };
-        let labels = samples.get(object).map_or(&[][..], ObjectSample::labels);
-        let spelling = pattern.spelling(labels);
-        let matches = |label: &&InstanceLabel| pattern.matches(spelling, label);
-        for label in labels.iter().filter(matches) {
+        let sample = samples.get(object);
+        let labels = sample.map_or(&[][..], ObjectSample::labels);
+        let identities = sample.map_or(&[][..], |sample| sample.identities().identities());
+        let spelling = pattern.spelling(labels, identities);
+        for (label, identity) in labels.iter().zip(identities) {
+            if !pattern.matches(spelling, label, identity) {
+                continue;
+            }
             let instance =
                 InstancePattern::literal(label.parent.as_deref(), &label.name, label.order);
             push(*object, Some(instance), counter.name);

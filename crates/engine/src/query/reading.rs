@@ -149,19 +149,19 @@ impl TargetReader<'_> {
         }
         let everything = InstancePattern::any();
         let pattern = pattern.unwrap_or(&everything);
-        let spelling = pattern.spelling(sample.labels());
-        for (place, label) in sample.labels().iter().enumerate() {
-            if pattern.matches(spelling, label) {
+        let identities = sample.identities().identities();
+        let spelling = pattern.spelling(sample.labels(), identities);
+        for (place, (label, identity)) in sample.labels().iter().zip(identities).enumerate() {
+            if pattern.matches(spelling, label, identity) {
                 out.extend(self.at(place, plan, sample, Some(label.clone()), state));
             }
         }
         // Instances that matched the last time and are gone.
         if let Some(previous) = state.previous().filter(|_| wild || out.len() == before) {
-            let spelling = pattern.spelling(previous.labels());
-            for (label, identity) in
-                previous.labels().iter().zip(previous.identities().identities())
-            {
-                let matched = pattern.matches(spelling, label);
+            let identities = previous.identities().identities();
+            let spelling = pattern.spelling(previous.labels(), identities);
+            for (label, identity) in previous.labels().iter().zip(identities) {
+                let matched = pattern.matches(spelling, label, identity);
                 if matched && sample.identities().place(identity).is_none() {
                     let label = Some(label.clone());
                     let identity = Some(identity.clone());

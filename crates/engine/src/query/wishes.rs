@@ -2,6 +2,7 @@
 
 use crate::ask::InstanceWish;
 use crate::frame::Snapshot;
+use crate::identity::{Identifier, Identity, IdentityMap};
 use crate::path::{InstancePattern, NamePattern, OrderNumber};
 use crate::standard::{PROCESS_V2, THREAD_V2};
 use perfhive_format::TitleIndex;
@@ -64,6 +65,13 @@ fn is_there(answer: &Snapshot, processes: u32, wish: &InstanceWish) -> bool {
     let Some(object) = answer.object(TitleIndex(processes)) else { return false };
     let mut names = object.view().instances().map(|instance| instance.name().to_text());
     match wish {
+        InstanceWish::Process(number) if processes == PROCESS => {
+            let wanted = u64::from(*number);
+            let identities = IdentityMap::new(&Identifier::new(object.view()), object);
+            let is_it =
+                |one: &Identity| matches!(one, Identity::Process { id, .. } if *id == wanted);
+            identities.identities().iter().any(is_it)
+        }
         InstanceWish::Process(number) => {
             let end = format!(":{number}");
             names.any(|name| name.ends_with(&end))
@@ -84,6 +92,14 @@ fn wishes(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<Instance
     if has_numbers {
         let (_, number) = process.as_literal()?.rsplit_once(':')?;
         return Some(vec![InstanceWish::Process(number.parse().ok()?)]);
+    }
+    // A name may really be `pid:1234`.
+    if let Some(number) = instance.process_id() {
+        let number = u32::try_from(number).ok()?;
+        return Some(vec![
+            InstanceWish::Process(number),
+            InstanceWish::Named(Arc::new(process.clone())),
+        ]);
     }
     // Idle and `_Total` are of all processes; names with brackets may stand for other characters.
     let is_special = ["_Total", "Idle"].iter().any(|name| process.matches(name));
@@ -124,6 +140,8 @@ mod tests {
             (r"\Process(_total)\x", PROCESS, None),
             (r"\Process(I*)\x", PROCESS, None),
             (r"\Process([R])\x", PROCESS, None),
+            (r"\Process(pid:12)\x", PROCESS, Some("12 pid:12")),
+            (r"\Thread(pid:12/*)\x", THREAD, Some("12 pid:12")),
             (r"\Thread(java/0)\x", THREAD, Some("java")),
             (r"\Thread(java/*)\x", THREAD, Some("java")),
             (r"\Thread(*)\x", THREAD, None),

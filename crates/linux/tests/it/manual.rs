@@ -241,3 +241,28 @@ fn manual() -> String {
     }
     text
 }
+
+/// Counter types have no bytes: what the names say is what the table says.
+#[test]
+fn units_known_by_name_are_those_of_the_table() {
+    use perfhive_engine::unit_of;
+    let amounts = [
+        ("bytes", "B"),
+        ("bytes/s", "B/s"),
+        ("KB", "KiB"),
+        ("KB/s", "KiB/s"),
+        ("MB", "MiB"),
+        ("%", "%"),
+    ];
+    let mut wrong = Vec::new();
+    for doc in counter_table() {
+        let Availability::Present { unit, .. } = doc.availability else { continue };
+        let known = unit_of(doc.counter_type, doc.object_name, doc.name);
+        let wanted = amounts.iter().find(|(table, _)| *table == unit).map(|(_, known)| *known);
+        let is_amount = amounts.iter().any(|(_, amount)| *amount == known);
+        if wanted.is_some_and(|wanted| wanted != known) || wanted.is_none() && is_amount {
+            wrong.push(format!("{}\\{}: {unit} is taken for {known:?}", doc.object_name, doc.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

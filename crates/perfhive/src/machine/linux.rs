@@ -35,6 +35,11 @@ pub(crate) fn open_proc(address: &SourceAddress, options: &OpenOptions) -> Opene
         let form = "proc:FOLDER is a copy of a machine, a folder with its proc and sys";
         return Err(unavailable(address, format_args!("{shown} {what}; {form}")));
     }
+    let is_empty = |mut entries: std::fs::ReadDir| entries.next().is_none();
+    if std::fs::read_dir(folder.join("proc")).is_ok_and(is_empty) {
+        let shown = folder.join("proc").display().to_string();
+        return Err(unavailable(address, format_args!("{shown} is empty")));
+    }
     let root = ProcRoot::frozen(folder);
     let name = name_of_copy(folder);
     // No program publishes into a copy, and no library is registered for it.

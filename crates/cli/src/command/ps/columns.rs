@@ -14,12 +14,14 @@ pub(super) enum Form {
     Name,
     /// A number without grouping.
     Id,
-    /// An amount of memory.
-    Bytes,
     /// A time since a start.
     Elapsed,
     /// Any other value.
     Value,
+    /// The user that the process runs as.
+    Owner,
+    /// The command line.
+    Command,
 }
 
 /// A column.
@@ -66,20 +68,22 @@ const ALIASES: &[Alias] = &[
     alias("pid", PID.index, PID.name, Form::Id),
     alias("ppid", 1410, "Creating Process ID", Form::Id),
     Alias { alias: "name", counter: None, form: Form::Name },
+    Alias { alias: "owner", counter: None, form: Form::Owner },
+    Alias { alias: "command", counter: None, form: Form::Command },
     alias("threads", 680, "Thread Count", Form::Value),
     alias("handles", 952, "Handle Count", Form::Value),
     alias("prio", 682, "Priority Base", Form::Value),
     alias("elapsed", ELAPSED.index, ELAPSED.name, Form::Elapsed),
-    alias("ws", WORKING_SET.index, WORKING_SET.name, Form::Bytes),
-    alias("wspeak", 178, "Working Set Peak", Form::Bytes),
-    alias("wsprivate", 1478, "Working Set - Private", Form::Bytes),
-    alias("private", 186, "Private Bytes", Form::Bytes),
-    alias("vsz", 174, "Virtual Bytes", Form::Bytes),
-    alias("vszpeak", 172, "Virtual Bytes Peak", Form::Bytes),
-    alias("pagefile", 184, "Page File Bytes", Form::Bytes),
-    alias("pagefilepeak", 182, "Page File Bytes Peak", Form::Bytes),
-    alias("paged", 56, "Pool Paged Bytes", Form::Bytes),
-    alias("nonpaged", 58, "Pool Nonpaged Bytes", Form::Bytes),
+    alias("ws", WORKING_SET.index, WORKING_SET.name, Form::Value),
+    alias("wspeak", 178, "Working Set Peak", Form::Value),
+    alias("wsprivate", 1478, "Working Set - Private", Form::Value),
+    alias("private", 186, "Private Bytes", Form::Value),
+    alias("vsz", 174, "Virtual Bytes", Form::Value),
+    alias("vszpeak", 172, "Virtual Bytes Peak", Form::Value),
+    alias("pagefile", 184, "Page File Bytes", Form::Value),
+    alias("pagefilepeak", 182, "Page File Bytes Peak", Form::Value),
+    alias("paged", 56, "Pool Paged Bytes", Form::Value),
+    alias("nonpaged", 58, "Pool Nonpaged Bytes", Form::Value),
     alias("cpu", 6, "% Processor Time", Form::Value),
     alias("user", 142, "% User Time", Form::Value),
     alias("kernel", 144, "% Privileged Time", Form::Value),
@@ -90,9 +94,8 @@ const ALIASES: &[Alias] = &[
     alias("writebytes", 1422, "IO Write Bytes/sec", Form::Value),
 ];
 
-/// The columns if none are chosen, as far as the source has them: identity and size
-/// of a process, which one sample tells.
-const USUAL: &[&str] = &["pid", "ppid", "threads", "ws", "private", "elapsed", "name"];
+/// The columns if none are chosen, as far as the source has them. They fit 80 columns.
+const USUAL: &[&str] = &["pid", "owner", "cpu", "ws", "threads", "elapsed", "name"];
 
 /// The words of the columns, and of the one to sort by.
 fn words(args: &Ps) -> Vec<&str> {
@@ -102,6 +105,11 @@ fn words(args: &Ps) -> Vec<&str> {
 
 fn sort_key(text: &str) -> &str {
     text.trim().trim_start_matches(['-', '+'])
+}
+
+/// The short names.
+pub(in crate::command) fn aliases() -> impl Iterator<Item = &'static str> {
+    ALIASES.iter().map(|alias| alias.alias)
 }
 
 fn find_alias(word: &str) -> Option<&'static Alias> {
@@ -165,12 +173,7 @@ fn column(
         sorted: false,
     };
     if let Some(alias) = find_alias(word) {
-        let title = match alias.alias {
-            "cpu" => "CPU %".to_string(),
-            "user" => "USER %".to_string(),
-            "kernel" => "KERNEL %".to_string(),
-            alias => alias.to_ascii_uppercase(),
-        };
+        let title = alias.alias.to_ascii_uppercase();
         let english = alias.counter.map_or("", |known| known.name).to_string();
         let counter = alias.counter.map(|known| processes.known(known));
         let key = alias.alias.to_string();

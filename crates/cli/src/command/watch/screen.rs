@@ -32,6 +32,12 @@ impl Screen {
         output.size().is_some() && output.escapes
     }
 
+    /// The lines that a view may have above the warnings.
+    pub(super) fn lines(&self, output: &Output) -> usize {
+        let (_, lines) = output.size().unwrap_or((80, 24));
+        lines.saturating_sub(1 + self.warnings.len())
+    }
+
     /// Adds to the warnings below the table.
     pub(super) fn warn(&mut self, warnings: Vec<String>) {
         self.warnings.extend(warnings);
@@ -44,7 +50,7 @@ impl Screen {
         &mut self,
         mut view: View,
         output: &Output,
-        interval: Duration,
+        pace: Option<Duration>,
     ) -> Result<(), Failure> {
         view.keep_widths(&mut self.widths);
         self.view = Some(view);
@@ -52,7 +58,7 @@ impl Screen {
         if self.height > 0 {
             let _ = write!(start, "\x1b[{}A", self.height);
         }
-        self.draw(start, output, interval)
+        self.draw(start, output, pace)
     }
 
     /// Draws the view again on an empty screen: the old one may have been
@@ -60,36 +66,32 @@ impl Screen {
     pub(super) fn redraw_cleared(
         &mut self,
         output: &Output,
-        interval: Duration,
+        pace: Option<Duration>,
     ) -> Result<(), Failure> {
-        self.draw("\x1b[H\x1b[2J".to_string(), output, interval)
+        self.draw("\x1b[H\x1b[2J".to_string(), output, pace)
     }
 
     /// Draws the view again below whatever there is.
     pub(super) fn redraw_below(
         &mut self,
         output: &Output,
-        interval: Duration,
+        pace: Option<Duration>,
     ) -> Result<(), Failure> {
-        self.draw(String::new(), output, interval)
+        self.draw(String::new(), output, pace)
     }
 
     fn draw(
         &mut self,
         mut out: String,
         output: &Output,
-        interval: Duration,
+        pace: Option<Duration>,
     ) -> Result<(), Failure> {
         let Some(view) = &self.view else {
             return Ok(());
         };
         let (columns, lines) = output.size().unwrap_or((80, 24));
         let mut text = String::new();
-        view.render(
-            &mut text,
-            output,
-            Some((lines.saturating_sub(1 + self.warnings.len()), interval)),
-        );
+        view.render(&mut text, output, Some((self.lines(output), pace)));
         for warning in &self.warnings {
             let line = Escaped(warning).to_string();
             output.palette.push(&mut text, Style::Bad, clip(&line, columns).0);

@@ -5,11 +5,9 @@ use crate::paths::Absent;
 use crate::text::escape::{Escaped, clip, width};
 use crate::text::style::Style;
 use crate::text::table::{Align, Layout, Table};
-use perfhive::{CookedValue, Query, Reading};
-use perfhive_view::label::plain;
-use perfhive_view::number::{push_brief, push_bytes};
-use perfhive_view::time::for_people;
-use perfhive_view::{History, Row, Selection, TopProcesses, shown};
+use crate::text::time::local;
+use perfhive::{Query, Reading};
+use perfhive_view::{Arrangement, Detail, History, Row, RowValue, Selection, TopProcesses};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -17,6 +15,8 @@ use std::time::Duration;
 pub(super) struct View {
     title: String,
     table: Table,
+    /// Instances that are not in the table.
+    left_out: usize,
     processes: Option<Table>,
 }
 
@@ -27,29 +27,45 @@ pub(super) struct Widths {
     processes: Vec<(usize, usize)>,
 }
 
+/// A sample, and how it is shown.
+pub(super) struct Sample<'a> {
+    pub(super) query: &'a Query,
+    pub(super) selection: &'a Selection,
+    pub(super) arrangement: &'a Arrangement,
+    pub(super) absent: &'a [Absent],
+    pub(super) detail: Detail,
+    /// The time between samples; `None` for a recording that is read without a pause.
+    pub(super) interval: Option<Duration>,
+}
+
 impl View {
-    /// The selected readings of a query. In the first sample of a live source
-    /// (`first`), values that need two samples are shown without a reason.
-    pub(super) fn new(
-        query: &Query,
-        selection: &Selection,
-        absent: &[Absent],
-        history: Option<&History>,
-        first: bool,
-    ) -> Self {
-        let summary = selection.summary(query);
+    /// The selected readings of a sample; on a screen with their curves, and no more than its lines
+    /// can show. In the first sample of a live source (`first`), values that need two samples are
+    /// shown without a reason.
+    pub(super) fn new(sample: &Sample<'_>, screen: Option<(&History, usize)>, first: bool) -> Self {
+        let query = sample.query;
+        let summary = sample.selection.summary(query);
         let any = summary.first().copied().or_else(|| query.readings().first());
         let machine = any.map_or("", |reading| &*reading.machine);
-        let time = any.and_then(|reading| query.time_of(reading)).and_then(for_people);
+        let time = any.and_then(|reading| query.time_of(reading));
+        let time = time.and_then(|time| local(time, sample.interval));
         let mut title = machine.to_string();
         if let Some(time) = time {
             let gap = if title.is_empty() { "" } else { "  " };
             let _ = write!(title, "{gap}{time}");
         }
+        let processes = sample.selection.top.map(|top| processes(query, &top, sample.detail));
+        // The title with an empty line, the line of what is left out, and a list of processes below
+        // an empty line and its titles.
+        let others = 3 + sample.absent.len() + processes.as_ref().map_or(0, |list| list.rows() + 2);
+        let room = screen.map(|(_, lines)| lines.saturating_sub(others).max(1));
+        let arranged = sample.arrangement.of(query, summary, room);
+        let history = screen.map(|(history, _)| history);
         Self {
             title,
-            table: table(query, &summary, absent, history, first),
-            processes: selection.top.map(|top| processes(query, &top)),
+            table: table(sample, &arranged.readings, history, first),
+            left_out: arranged.left_out,
+            processes,
         }
     }
 
@@ -66,7 +82,7 @@ impl View {
         &self,
         out: &mut String,
         output: &Output,
-        screen: Option<(usize, Duration)>,
+        screen: Option<(usize, Option<Duration>)>,
     ) {
         let palette = output.palette;
         // A line that wrapped would take two of the screen's.
@@ -74,7 +90,10 @@ impl View {
         let title = Escaped(&self.title).to_string();
         palette.push(out, Style::Heading, clip(&title, room).0);
         if let Some((_, interval)) = screen {
-            let every = format!("  every {} s, Ctrl-C ends", interval.as_secs_f64());
+            let every = match interval {
+                Some(interval) => format!("  every {} s, Ctrl-C ends", interval.as_secs_f64()),
+                None => "  Ctrl-C ends".to_string(),
+            };
             if width(&title) + width(&every) <= room {
                 palette.push(out, Style::Faint, &every);
             }
@@ -83,6 +102,12 @@ impl View {
         let layout = Layout { width: output.screen_width(), ..output.layout(false) };
         let mut text = String::new();
         self.table.render(&mut text, layout);
+        if self.left_out > 0 {
+            let line =
+                format!("… {} more instances; --top, --filter and --sort choose", self.left_out);
+            palette.push(&mut text, Style::Faint, clip(&line, layout.width).0);
+            text.push('\n');
+        }
         if let Some(processes) = &self.processes {
             if self.table.rows() > 0 {
                 text.push('\n');
@@ -107,14 +132,14 @@ impl View {
 
 /// Object, counter, value, unit, curve.
 fn table(
-    query: &Query,
+    sample: &Sample<'_>,
     readings: &[&Reading],
-    absent: &[Absent],
     history: Option<&History>,
     first: bool,
 ) -> Table {
-    let mut table =
-        Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Point), ("", Align::Left)]);
+    let query = sample.query;
+    let columns = [Align::Label, Align::Label, Align::Point, Align::Left];
+    let mut table = Table::new(&columns.map(|align| ("", align)));
     if history.is_some() {
         table.column("", Align::Left);
     }
@@ -122,7 +147,7 @@ fn table(
     for reading in readings {
         let (mut label, counter) = query.names_of(reading);
         if let Some(instance) = &reading.instance {
-            let _ = write!(label, "({})", plain(instance));
+            let _ = write!(label, "({})", instance.plain());
         } else if let Some(asked) = query.path(reading.path).and_then(|p| p.instance.as_ref()) {
             let _ = write!(label, "({asked})");
         }
@@ -130,27 +155,30 @@ fn table(
         table.text(Style::Name, if label == last { "" } else { &label });
         last = label;
         table.text(Style::Plain, &counter);
-        match (&reading.value, &reading.text) {
-            (Ok(value), _) => {
-                let shown = shown(query, reading, *value);
+        let row = Row::new(query, reading);
+        match (&row.value, row.shown(sample.detail)) {
+            (_, Some(shown)) => {
                 table.text(Style::Heading, &shown.number);
                 table.text(Style::Faint, &shown.unit);
             }
-            (Err(_), Some(text)) => {
+            (RowValue::Text(text), _) => {
                 table.text(Style::Plain, "");
                 table.text(Style::Heading, text);
             }
-            (Err(why), None) => {
+            (RowValue::None(why), _) if !first => {
                 table.text(Style::Faint, "-");
-                let words = if first { String::new() } else { why.to_string() };
-                table.text(Style::Attention, &words);
+                table.text(Style::Attention, &why.to_string());
+            }
+            _ => {
+                table.text(Style::Faint, "-");
+                table.text(Style::Plain, "");
             }
         }
         if let Some(history) = history {
             table.text(Style::Curve, &history.curve(reading));
         }
     }
-    for one in absent {
+    for one in sample.absent {
         let row = Row::absent(&one.path, &one.why);
         let instance = row.instance.map(|instance| format!("({instance})")).unwrap_or_default();
         table.text(Style::Name, &format!("{}{instance}", row.object));
@@ -164,12 +192,8 @@ fn table(
     table
 }
 
-fn number(reading: &Reading) -> Option<CookedValue> {
-    reading.value.as_ref().ok().copied()
-}
-
 /// The busiest processes.
-fn processes(query: &Query, top: &TopProcesses) -> Table {
+fn processes(query: &Query, top: &TopProcesses, detail: Detail) -> Table {
     let busiest = top.busiest(query);
     let title = |reading: Option<&Reading>, object: bool| {
         let reading = reading?;
@@ -186,26 +210,21 @@ fn processes(query: &Query, top: &TopProcesses) -> Table {
     table.column(&working_set.unwrap_or_default(), Align::Point);
     table.column(&process.unwrap_or_default(), Align::Left);
     for busy in &busiest {
-        let id = busy.id.and_then(number).and_then(CookedValue::as_u64);
-        table.cell(Style::Plain, |out| {
-            let _ = match id {
-                Some(id) => write!(out, "{id}"),
-                None => write!(out, "-"),
-            };
-        });
-        match number(busy.time) {
-            Some(value) => {
-                table.cell(Style::Heading, |out| {
-                    push_brief(out, value);
-                });
+        for (style, reading) in [
+            (Style::Plain, busy.id),
+            (Style::Heading, Some(busy.time)),
+            (Style::Plain, busy.working_set),
+        ] {
+            match reading.and_then(|reading| Row::new(query, reading).shown(detail)) {
+                // The title says that it is a percentage.
+                Some(shown) if matches!(shown.unit.as_str(), "" | "%") => {
+                    table.text(style, &shown.number);
+                }
+                Some(shown) => table.text(style, &format!("{} {}", shown.number, shown.unit)),
+                None => table.text(Style::Faint, "-"),
             }
-            None => table.text(Style::Faint, "-"),
         }
-        match busy.working_set.and_then(number) {
-            Some(value) => table.cell(Style::Plain, |out| push_bytes(out, value.as_f64())),
-            None => table.text(Style::Faint, "-"),
-        }
-        let name = busy.time.instance.as_ref().map(|label| label.name.as_str());
+        let name = busy.time.instance.as_ref().map(|label| &*label.name);
         table.text(Style::Name, name.unwrap_or_default());
     }
     table

@@ -9,6 +9,7 @@ use crate::query::Directory;
 use crate::source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Source};
 use crate::suggest::fold;
 use crate::titles::TitleSet;
+use crate::unit::unit_of;
 use perfhive_format::{CounterType, Formula, LanguageId, TitleIndex};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -146,12 +147,13 @@ fn sensor(
     counter: &CatalogueCounter,
     titles: &TitleSet,
 ) -> Sensor {
+    let named = |index| titles.name(index).unwrap_or_default();
     Sensor {
         id,
         name,
         kind: kind_of(counter.counter_type),
         value_type: value_type_of(counter.counter_type),
-        unit: counter.counter_type.unit().to_string(),
+        unit: unit_of(counter.counter_type, named(object.name), named(counter.name)).to_string(),
         help: titles.help(counter.help).unwrap_or_default().to_string(),
         has_instances: object.has_instances,
         is_costly: matches!(object.cost, Cost::Costly | Cost::Foreign) || counter.on_request,

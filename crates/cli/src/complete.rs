@@ -1,0 +1,191 @@
+//! Names for a shell's Tab key: objects, counters, instances and columns of the source that the
+//! command line names.
+//!
+//! The script of `perfhive completions` runs the program with [`VARIABLE`] set to the name of the
+//! shell. What the source does not tell in time is not offered.
+
+use crate::args::{Arguments, Global, parse};
+use crate::session::Session;
+use clap_complete::engine::CompletionCandidate;
+use perfhive::{Ask, CatalogueObject, Snapshot, Source as _};
+use perfhive_view::{Names, SHORT_NAMES};
+use std::ffi::{OsStr, OsString};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// The environment variable by which a shell asks for candidates.
+pub(crate) const VARIABLE: &str = "PERFHIVE_COMPLETE";
+
+/// How long a person waits for Tab.
+const DEADLINE: Duration = Duration::from_millis(800);
+
+/// A word as it stands on the command line of a shell.
+struct Word {
+    /// What the shell would pass on.
+    text: String,
+    /// Whether candidates are written with a backslash before what bash takes for something else.
+    escaped: bool,
+}
+
+impl Word {
+    fn of(current: &OsStr) -> Self {
+        let typed = std::env::var_os("PERFHIVE_WORD");
+        let raw = typed.as_deref().unwrap_or(current).to_string_lossy();
+        if let Some(quoted) = raw.strip_prefix(['\'', '"']) {
+            return Self { text: quoted.to_string(), escaped: false };
+        }
+        let escaped = typed.is_some();
+        let mut text = String::new();
+        let mut characters = raw.chars();
+        while let Some(c) = characters.next() {
+            text.extend(if c == '\\' && !cfg!(windows) { characters.next() } else { Some(c) });
+        }
+        Self { text, escaped }
+    }
+
+    /// The candidates that begin as the word does, without regard to case.
+    fn matching(&self, all: impl IntoIterator<Item = String>) -> Vec<CompletionCandidate> {
+        let wanted = self.text.to_lowercase();
+        let fits = all.into_iter().filter(|one| one.to_lowercase().starts_with(&wanted));
+        fits.map(|one| CompletionCandidate::new(if self.escaped { escaped(&one) } else { one }))
+            .collect()
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if c.is_ascii() && !c.is_ascii_alphanumeric() && !"-_./:,%+@".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Candidates that are found in time.
+fn in_time<T: Send + 'static>(work: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || sender.send(work()));
+    receiver.recv_timeout(DEADLINE).ok().flatten()
+}
+
+/// The options of the command line being completed, as far as they choose the source.
+fn global() -> Option<Global> {
+    let words: Vec<OsString> =
+        std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
+    let mut chosen: Vec<OsString> = vec!["perfhive".into(), "list".into(), "--quiet".into()];
+    for pair in words.windows(2) {
+        if let [option, value] = pair
+            && ["-s", "--source", "--titles", "--language"].iter().any(|name| option == name)
+        {
+            chosen.extend([option.clone(), value.clone()]);
+        }
+    }
+    let Arguments { mut global, .. } = parse(chosen.into_iter()).ok()?;
+    global.patience = Some(DEADLINE / 2);
+    Some(global)
+}
+
+/// A source with the names of its objects.
+struct Known {
+    session: Session,
+    names: Names,
+}
+
+impl Known {
+    fn open() -> Option<Self> {
+        let mut session = Session::open(&global()?).ok()?;
+        let mut names = Names::load(&mut session.source, session.language).ok()?;
+        // What cannot be found out is not offered.
+        names.find_out(&mut session.source, &perfhive::NamePattern::any());
+        Some(Self { session, names })
+    }
+
+    fn object(&self, name: &str) -> Option<&CatalogueObject> {
+        self.names.catalogue.object_named(self.names.titles(), name).ok()
+    }
+
+    fn counters(&self, object: &CatalogueObject) -> Vec<String> {
+        let names = object.counters.iter().map(|one| self.names.name(one.name).into_owned());
+        names.collect()
+    }
+
+    fn instances(&mut self, object: &CatalogueObject) -> Vec<String> {
+        let mut snapshot = Snapshot::new();
+        let asked = Ask::objects(&[object.name]);
+        if self.session.source.collect(&asked, &mut snapshot).is_err() {
+            return Vec::new();
+        }
+        let labels = snapshot.object(object.name).map(|object| object.labels());
+        labels.into_iter().flatten().map(|label| label.to_string()).collect()
+    }
+}
+
+/// Names of objects.
+pub(crate) fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
+    let found = in_time(|| {
+        let known = Known::open()?;
+        let objects = known.names.catalogue.objects.iter();
+        Some(objects.map(|object| known.names.name(object.name).into_owned()).collect::<Vec<_>>())
+    });
+    Word::of(current).matching(found.unwrap_or_default())
+}
+
+/// Columns of `ps`, separated by commas: short names and counters of Process.
+pub(crate) fn columns(current: &OsStr) -> Vec<CompletionCandidate> {
+    let word = Word::of(current);
+    let found = in_time(|| {
+        let known = Known::open()?;
+        Some(known.object("Process").map(|process| known.counters(process)).unwrap_or_default())
+    });
+    let chosen =
+        word.text.rsplit_once(',').map_or(String::new(), |(before, _)| format!("{before},"));
+    let all = crate::command::columns_of_processes().map(str::to_string);
+    word.matching(all.chain(found.unwrap_or_default()).map(|one| format!("{chosen}{one}")))
+}
+
+/// Counter paths, part by part: an object, an instance, a counter; and short names.
+pub(crate) fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
+    let word = Word::of(current);
+    let typed = word.text.clone();
+    let short = SHORT_NAMES.iter().map(|(name, _)| (*name).to_string());
+    let found = in_time(move || Some(paths_in(&mut Known::open()?, &typed))).unwrap_or_default();
+    word.matching(found.into_iter().chain(short))
+}
+
+fn paths_in(known: &mut Known, typed: &str) -> Vec<String> {
+    // As typed: with backslashes, or with slashes.
+    let (root, mark) = match (typed.strip_prefix('\\'), typed.strip_prefix('/')) {
+        (Some(_), _) => ("\\", '\\'),
+        (_, Some(_)) => ("/", '/'),
+        _ => ("", '/'),
+    };
+    let rest = typed.get(root.len()..).unwrap_or_default();
+    let name = rest.split(['(', mark]).next().unwrap_or_default();
+    let end = rest.get(name.len()..).unwrap_or_default();
+    if end.is_empty() {
+        let path = |object: &CatalogueObject| {
+            let next = if object.has_instances { '(' } else { mark };
+            format!("{root}{}{next}", known.names.name(object.name))
+        };
+        return known.names.catalogue.objects.iter().map(path).collect();
+    }
+    let Some(object) = known.object(name).cloned() else { return Vec::new() };
+    let closed = format!("){mark}");
+    let head = match rest.rfind(&closed) {
+        Some(close) => rest.get(..close + closed.len()),
+        None if end.starts_with(mark) => rest.get(..=name.len()),
+        None => None,
+    };
+    match head {
+        Some(head) => {
+            let counters = known.counters(&object).into_iter();
+            counters.map(|counter| format!("{root}{head}{counter}")).collect()
+        }
+        None => {
+            let all = known.instances(&object).into_iter().chain(["*".to_string()]);
+            all.map(|instance| format!("{root}{name}({instance}{closed}")).collect()
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What does not depend on the language in which a query shows names.
+
+use super::Query;
+use super::reading::Reading;
+use crate::path::{CounterPath, NamePattern};
+use crate::unit::unit_of;
+
+impl Query {
+    /// The English names of a reading's object and counter; without an English name, the one in the
+    /// shown language, as [`names_of`](Self::names_of) has it.
+    #[must_use]
+    pub fn english_names_of(&self, reading: &Reading) -> (String, String) {
+        let titles = self.titles(reading.source);
+        let english = |index| titles?.english_name(index).map(str::to_string);
+        let (object, counter) = (english(reading.object), english(reading.counter));
+        match (object, counter) {
+            (Some(object), Some(counter)) => (object, counter),
+            (object, counter) => {
+                let shown = self.names_of(reading);
+                (object.unwrap_or(shown.0), counter.unwrap_or(shown.1))
+            }
+        }
+    }
+
+    /// The path of a reading as [`path_of`](Self::path_of) has it, with English names.
+    #[must_use]
+    pub fn english_path_of(&self, reading: &Reading) -> CounterPath {
+        let mut path = self.path_of(reading);
+        let (object, counter) = self.english_names_of(reading);
+        if !path.object.is_wild() {
+            path.object = NamePattern::literal(&object);
+        }
+        if !path.counter.is_wild() {
+            path.counter = NamePattern::literal(&counter);
+        }
+        path
+    }
+
+    /// The unit of a reading's value, by [`unit_of`].
+    #[must_use]
+    pub fn unit_of(&self, reading: &Reading) -> &'static str {
+        let titles = self.titles(reading.source);
+        let english =
+            |index| titles.and_then(|titles| titles.english_name(index)).unwrap_or_default();
+        unit_of(reading.counter_type, english(reading.object), english(reading.counter))
+    }
+}

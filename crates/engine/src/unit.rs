@@ -1,0 +1,99 @@
+//! Units of values: what the counter type says, and what the counter's English name adds.
+
+use perfhive_format::CounterType;
+
+/// The unit of a counter's cooked value: `%`, `1/s`, `s`, `B`, `KiB`, `MiB`, each amount of memory
+/// or data also per second (`B/s`); empty for counts and for what is not known.
+///
+/// A counter type has no bytes. The English name has them: as the word Bytes, KBytes or Megabytes,
+/// or because the counter or its object is an amount of memory by its name, such as Working Set or
+/// the counters of Image. A name that begins with a percent sign is a percentage, whatever the type.
+///
+/// ```
+/// use perfhive_engine::unit_of;
+/// use perfhive_format::CounterType;
+/// let large = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+/// assert_eq!(unit_of(large, "Memory", "Available Bytes"), "B");
+/// assert_eq!(unit_of(large, "Memory", "Available MBytes"), "MiB");
+/// let rate = CounterType::PERF_COUNTER_BULK_COUNT;
+/// assert_eq!(unit_of(rate, "LogicalDisk", "Disk Bytes/sec"), "B/s");
+/// assert_eq!(unit_of(rate, "Memory", "Page Faults/sec"), "1/s");
+/// ```
+#[must_use]
+pub fn unit_of(counter_type: CounterType, object: &str, counter: &str) -> &'static str {
+    let per_second = match counter_type.unit() {
+        "" => false,
+        "1/s" => true,
+        unit => return unit,
+    };
+    if counter.starts_with('%') || SHARES.contains(&counter) {
+        return "%";
+    }
+    let mut words = counter.split(|c: char| !c.is_alphanumeric());
+    let of_word = words.find_map(|word| match word.to_ascii_lowercase().as_str() {
+        "bytes" => Some(("B", "B/s")),
+        "kb" | "kbytes" | "kilobytes" => Some(("KiB", "KiB/s")),
+        "mb" | "mbytes" | "megabytes" => Some(("MiB", "MiB/s")),
+        _ => None,
+    });
+    let is_amount = AMOUNTS.iter().any(|name| counter.starts_with(name))
+        || OF_MEMORY.contains(&object) && counter != "Mappings" && !is_identifier(counter);
+    match (of_word, per_second) {
+        (Some((_, unit)), true) | (Some((unit, _)), false) => unit,
+        // What is counted a second is not an amount without the word.
+        (None, true) => "1/s",
+        (None, false) if is_amount => "B",
+        (None, false) => "",
+    }
+}
+
+/// The beginnings of names of counters that are bytes without the word.
+const AMOUNTS: [&str; 4] = ["Working Set", "Commit Limit", "Huge Page Size", "MTU"];
+
+/// Objects whose counters are bytes, but for identifiers and how many mappings there are: Windows'
+/// maps of memory.
+const OF_MEMORY: [&str; 3] = ["Image", "Full Image", "Process Address Space"];
+
+/// Percentages without the sign.
+const SHARES: [&str; 1] = ["CPU Limit"];
+
+/// Whether the values of a counter are the numbers of things, such as process IDs, by its English
+/// name. They are written without separators between digits.
+#[must_use]
+pub fn is_identifier(english: &str) -> bool {
+    english.split(|c: char| !c.is_alphanumeric()).any(|word| word == "ID")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_add_bytes_and_percent_to_types() {
+        let large = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+        for (object, name, unit) in [
+            ("Process", "Working Set - Private", "B"),
+            ("Process", "Page File Bytes Peak", "B"),
+            ("LogicalDisk", "Free Megabytes", "MiB"),
+            ("Memory", "Available KBytes", "KiB"),
+            ("Memory", "Commit Limit", "B"),
+            ("Paging File", "% Usage", "%"),
+            ("Process", "Thread Count", ""),
+            ("Image", "Read Only", "B"),
+            ("Web Shop", "Bytesize", ""),
+        ] {
+            assert_eq!(unit_of(large, object, name), unit, "{name}");
+        }
+        let share = CounterType::PERF_RAW_FRACTION;
+        assert_eq!(unit_of(share, "Memory", "% Committed Bytes In Use"), "%");
+        assert_eq!(unit_of(share, "Web Shop", "Bytes of something"), "%");
+        let rate = CounterType::PERF_COUNTER_BULK_COUNT;
+        assert_eq!(unit_of(rate, "Memory", "Working Set Refaults/sec"), "1/s");
+    }
+
+    #[test]
+    fn identifiers_are_known_by_the_word() {
+        assert!(is_identifier("ID Process") && is_identifier("Creating Process ID"));
+        assert!(!is_identifier("% Idle Time") && !is_identifier("Identity"));
+    }
+}

@@ -1,0 +1,222 @@
+//! The order in which readings are shown, and which of them.
+
+use perfhive_engine::{InstanceRole, NamePattern, PathId, Query, Reading, same_name};
+use perfhive_format::TitleIndex;
+use std::collections::HashMap;
+
+/// By what the instances of an object are ordered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As the source has them.
+    #[default]
+    Source,
+    /// By the value of the first path of the object.
+    Value,
+    /// By the value of the counter of this name.
+    Counter(String),
+    /// By the name of the instance.
+    Name,
+}
+
+/// Which readings are shown, and in which order.
+#[derive(Clone, Debug, Default)]
+pub struct Arrangement {
+    /// The order of instances.
+    pub order: Order,
+    /// Whether the order is the other way round: smallest value first, or last name first.
+    pub reversed: bool,
+    /// The most instances of an object, sums and idle time not counted.
+    pub top: Option<usize>,
+    /// The names of the instances that are shown.
+    pub filter: Option<NamePattern>,
+    /// Whether idle time is left out.
+    pub without_idle: bool,
+}
+
+/// Readings in their order.
+#[derive(Debug, Default)]
+pub struct Arranged<'q> {
+    /// The readings that are shown. Those of one instance follow one another; sums and idle time
+    /// stand behind the other instances of their object.
+    pub readings: Vec<&'q Reading>,
+    /// How many instances are left out because of `top` or for lack of room.
+    pub left_out: usize,
+}
+
+/// The readings of one instance.
+struct Group<'q> {
+    readings: Vec<&'q Reading>,
+    role: InstanceRole,
+    key: Option<f64>,
+    name: String,
+}
+
+/// The groups of one object of one source.
+#[derive(Default)]
+struct Section<'q> {
+    groups: Vec<Group<'q>>,
+}
+
+impl Arrangement {
+    /// Chooses and orders readings; of instances no more than fit into `room` rows.
+    #[must_use]
+    pub fn of<'q>(
+        &self,
+        query: &Query,
+        readings: Vec<&'q Reading>,
+        room: Option<usize>,
+    ) -> Arranged<'q> {
+        let chosen = readings.into_iter().filter(|reading| self.shows(reading));
+        if self.order == Order::Source && self.top.is_none() && room.is_none() {
+            return Arranged { readings: chosen.collect(), left_out: 0 };
+        }
+        let mut sections = sections(chosen);
+        let mut left_out = 0;
+        for section in &mut sections {
+            self.sort(query, section);
+            if let Some(top) = self.top {
+                left_out += section.keep(top);
+            }
+        }
+        if let Some(room) = room {
+            left_out += fit(&mut sections, room);
+        }
+        let groups = sections.into_iter().flat_map(|section| section.groups);
+        Arranged { readings: groups.flat_map(|group| group.readings).collect(), left_out }
+    }
+
+    fn shows(&self, reading: &Reading) -> bool {
+        let Some(label) = &reading.instance else { return true };
+        let named = |pattern: &NamePattern| match pattern.as_literal() {
+            Some(text) => label.plain().to_lowercase().contains(&text.to_lowercase()),
+            None => pattern.matches(&label.plain()),
+        };
+        !(self.without_idle && reading.role() == InstanceRole::Idle)
+            && self.filter.as_ref().is_none_or(named)
+    }
+
+    fn sort(&self, query: &Query, section: &mut Section<'_>) {
+        let first = section.groups.iter().flat_map(|group| &group.readings).next();
+        // The counters of an object without instances keep their order.
+        let Some(first) = first.filter(|reading| reading.instance.is_some()) else { return };
+        let first_path = first.path;
+        for group in &mut section.groups {
+            group.key = self.key_of(query, first_path, &group.readings);
+            if self.order == Order::Name {
+                let label = group.readings.first().and_then(|reading| reading.instance.as_ref());
+                group.name = label.map_or(String::new(), |label| label.plain().to_lowercase());
+            }
+        }
+        let reversed = self.reversed;
+        let order = &self.order;
+        section.groups.sort_by(|a, b| {
+            let rank = |group: &Group<'_>| match group.role {
+                InstanceRole::Single => 0,
+                InstanceRole::Idle => 1,
+                _ => 2,
+            };
+            let by = match order {
+                Order::Source => std::cmp::Ordering::Equal,
+                Order::Name if reversed => b.name.cmp(&a.name),
+                Order::Name => a.name.cmp(&b.name),
+                // What has no value stands at the end in either direction.
+                Order::Value | Order::Counter(_) => match (a.key, b.key) {
+                    (Some(a), Some(b)) if reversed => a.total_cmp(&b),
+                    (Some(a), Some(b)) => b.total_cmp(&a),
+                    (a, b) => b.is_some().cmp(&a.is_some()),
+                },
+            };
+            rank(a).cmp(&rank(b)).then(by)
+        });
+    }
+
+    fn key_of(&self, query: &Query, path: PathId, readings: &[&Reading]) -> Option<f64> {
+        let is_key = |reading: &&&Reading| match &self.order {
+            Order::Counter(name) => {
+                let (_, shown) = query.names_of(reading);
+                same_name(&shown, name) || same_name(&query.english_names_of(reading).1, name)
+            }
+            _ => reading.path == path,
+        };
+        let value = readings.iter().find(is_key)?.value.as_ref().ok()?.as_f64();
+        value.is_finite().then_some(value)
+    }
+}
+
+impl Section<'_> {
+    /// Drops all instances behind the first `most`, sums and idle time not counted; returns how
+    /// many were dropped.
+    fn keep(&mut self, most: usize) -> usize {
+        let before = self.groups.len();
+        let mut single = 0;
+        self.groups.retain(|group| {
+            single += usize::from(group.role == InstanceRole::Single);
+            group.role != InstanceRole::Single || single <= most
+        });
+        before - self.groups.len()
+    }
+
+    fn rows(&self) -> usize {
+        self.groups.iter().map(|group| group.readings.len()).sum()
+    }
+
+    fn singles(&self) -> usize {
+        self.groups.iter().filter(|group| group.role == InstanceRole::Single).count()
+    }
+}
+
+/// Drops the last instances of the objects with the most of them, until the rows fit or each object
+/// has one.
+fn fit(sections: &mut [Section<'_>], room: usize) -> usize {
+    let mut left_out = 0;
+    loop {
+        let rows: usize = sections.iter().map(Section::rows).sum();
+        // The largest of several objects loses a part, so that the others keep theirs.
+        let parts = sections.len();
+        let Some(section) = sections.iter_mut().max_by_key(|section| section.singles()) else {
+            return left_out;
+        };
+        let singles = section.singles();
+        if rows <= room || singles <= 1 {
+            return left_out;
+        }
+        let rows_each = section.groups.first().map_or(1, |group| group.readings.len()).max(1);
+        let many = (rows - room).div_ceil(rows_each).div_ceil(parts);
+        left_out += section.keep(singles.saturating_sub(many).max(1));
+    }
+}
+
+fn sections<'q>(readings: impl Iterator<Item = &'q Reading>) -> Vec<Section<'q>> {
+    type Instance = (usize, TitleIndex, Option<perfhive_engine::Identity>);
+    let mut sections: Vec<Section<'q>> = Vec::new();
+    let mut objects: HashMap<(usize, TitleIndex), usize> = HashMap::new();
+    let mut places: HashMap<Instance, usize> = HashMap::new();
+    for reading in readings {
+        let object = (reading.source, reading.object);
+        let place = *objects.entry(object).or_insert_with(|| {
+            sections.push(Section::default());
+            sections.len() - 1
+        });
+        let Some(section) = sections.get_mut(place) else { continue };
+        let instance = (reading.source, reading.object, reading.identity.clone());
+        let next = section.groups.len();
+        let group = match reading.instance {
+            Some(_) => *places.entry(instance).or_insert(next),
+            // A counter of an object without instances, and a path without a value.
+            None => next,
+        };
+        match section.groups.get_mut(group) {
+            Some(group) => group.readings.push(reading),
+            None => section.groups.push(Group {
+                readings: vec![reading],
+                role: match reading.instance {
+                    Some(_) => reading.role(),
+                    None => InstanceRole::Total,
+                },
+                key: None,
+                name: String::new(),
+            }),
+        }
+    }
+    sections
+}

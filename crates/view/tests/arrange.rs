@@ -1,0 +1,59 @@
+//! The order of readings, on an object with sums, idle time and instances.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use perfhive_engine::{NamePattern, Query};
+use perfhive_testkit::renumbered::{Renumbered, thing};
+use perfhive_view::{Arrangement, Order};
+
+const WORK: (u32, &str) = (12, "Work");
+
+/// The instances in the order in which an arrangement has them, and how many it leaves out.
+fn arranged(arrangement: &Arrangement, room: Option<usize>) -> (String, usize) {
+    let instances = [("_Total", 106), ("Idle", 90), ("b", 5), ("A", 10), ("c", 1)];
+    let machine = Renumbered::gauges(&[thing((10, "Job"), WORK, &instances)]);
+    let mut query = Query::new(machine).unwrap();
+    query.add(r"\Job(*)\Work").unwrap();
+    query.collect().unwrap();
+    let arranged = arrangement.of(&query, query.readings().iter().collect(), room);
+    let name = |reading: &&perfhive_engine::Reading| reading.instance.as_ref().unwrap().plain();
+    let names: Vec<String> = arranged.readings.iter().map(name).collect();
+    (names.join(" "), arranged.left_out)
+}
+
+fn by(order: Order) -> Arrangement {
+    Arrangement { order, ..Arrangement::default() }
+}
+
+#[test]
+fn the_largest_come_first_and_sums_stand_apart() {
+    let value = by(Order::Value);
+    assert_eq!(arranged(&by(Order::Source), None), ("_Total Idle b A c".into(), 0));
+    assert_eq!(arranged(&value, None), ("A b c Idle _Total".into(), 0));
+    let reversed = Arrangement { reversed: true, ..value.clone() };
+    assert_eq!(arranged(&reversed, None), ("c b A Idle _Total".into(), 0));
+    assert_eq!(arranged(&by(Order::Name), None), ("A b c Idle _Total".into(), 0));
+    let counter = by(Order::Counter("WORK".into()));
+    assert_eq!(arranged(&counter, None), ("A b c Idle _Total".into(), 0));
+    let without = Arrangement { without_idle: true, ..value };
+    assert_eq!(arranged(&without, None), ("A b c _Total".into(), 0));
+}
+
+#[test]
+fn top_and_room_leave_the_smallest_out_and_say_how_many() {
+    let top = Arrangement { top: Some(1), ..by(Order::Value) };
+    assert_eq!(arranged(&top, None), ("A Idle _Total".into(), 2));
+    assert_eq!(arranged(&by(Order::Value), Some(4)), ("A b Idle _Total".into(), 1));
+    assert_eq!(arranged(&by(Order::Value), Some(1)), ("A Idle _Total".into(), 2));
+    assert_eq!(arranged(&by(Order::Value), Some(5)), ("A b c Idle _Total".into(), 0));
+}
+
+#[test]
+fn a_filter_is_part_of_a_name_or_a_pattern() {
+    let filtered = |text: &str| {
+        let filter = Some(NamePattern::with_wildcards(text));
+        arranged(&Arrangement { filter, ..Arrangement::default() }, None).0
+    };
+    assert_eq!(filtered("a"), "_Total A");
+    assert_eq!(filtered("a*"), "A");
+    assert_eq!(filtered("x"), "");
+}
