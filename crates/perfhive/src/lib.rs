@@ -48,8 +48,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
-#[cfg(any(all(windows, target_pointer_width = "64", feature = "publish"), test))]
-mod beside;
 mod bounded;
 mod category;
 #[cfg(all(feature = "libraries", any(target_os = "linux", windows)))]

@@ -1,6 +1,6 @@
 //! The state machine of a registry: what of it answers, and when the rest is asked for again.
 //!
-//! Three things have a state. None of them asks a registry or reads a clock: events come in with the
+//! Four things have a state. None of them asks a registry or reads a clock: events come in with the
 //! time, and the answer says what is to be done. Every call of a registry returns or times out, so a
 //! deadline of a caller is not an event here.
 //!
@@ -43,6 +43,18 @@
 //! | whole | it fails, or an object in its answer is damaged | in parts |
 //! | in parts | 60 seconds passed; `Calls` is answering again; names were registered | whole |
 //! | in parts | the parts fail | whole, and at once in parts anew |
+//!
+//! # The owner of a published name ([`Owner`], for [`Beside`](crate::Beside))
+//!
+//! A published object is served while its name has no owner in the registry.
+//!
+//! | state | event | next state |
+//! |---|---|---|
+//! | any | the registry lists an object of that name | the registry |
+//! | any | the registry has no object of that name | none |
+//! | the registry | it can read no such object: broken, or a title list is damaged | the registry |
+//! | unknown, none | it can read no such object | none |
+//! | any | a provider or a title list is late | the same |
 
 use std::time::{Duration, Instant};
 
@@ -257,6 +269,41 @@ impl Whole {
     }
 }
 
+/// What of the registry has a name that a program publishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The registry never told.
+    Unknown,
+    /// An object of the registry.
+    Registry,
+    /// No object of the registry.
+    Nothing,
+}
+
+/// An answer of a registry about a published name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NameEvent {
+    /// It lists an object of that name.
+    Listed,
+    /// It lists no object of that name.
+    Absent,
+    /// No object of that name can be read, because the registry is broken or a title list is damaged.
+    Unreadable,
+    /// A provider or a title list is late.
+    Late,
+}
+
+impl Owner {
+    /// Takes an event.
+    pub(crate) fn on(&mut self, event: NameEvent) {
+        *self = match (*self, event) {
+            (_, NameEvent::Listed) | (Self::Registry, NameEvent::Unreadable) => Self::Registry,
+            (_, NameEvent::Absent | NameEvent::Unreadable) => Self::Nothing,
+            (owner, NameEvent::Late) => owner,
+        };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -380,6 +427,24 @@ mod tests {
                 whole.on(Event::Tried(ending), now);
             }
             assert_eq!(pauses, [5, 10, 20, 40, 80, 160, 300, 300]);
+        }
+    }
+
+    #[test]
+    fn every_answer_about_a_published_name_leads_to_its_owner() {
+        use NameEvent::{Absent, Late, Listed, Unreadable};
+        use Owner::{Nothing, Registry, Unknown};
+        for (event, after) in [
+            (Listed, [Registry, Registry, Registry]),
+            (Absent, [Nothing, Nothing, Nothing]),
+            (Unreadable, [Nothing, Registry, Nothing]),
+            (Late, [Unknown, Registry, Nothing]),
+        ] {
+            for (mut owner, after) in [Unknown, Registry, Nothing].into_iter().zip(after) {
+                let before = owner;
+                owner.on(event);
+                assert_eq!(owner, after, "{before:?}: {event:?}");
+            }
         }
     }
 }

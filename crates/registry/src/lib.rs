@@ -15,6 +15,7 @@
 //! | `parts.rs`, `hangs.rs`, `watched.rs` | reading provider by provider; providers that hang |
 //! | `source.rs` | [`RegistrySource`] |
 //! | `fallback.rs` | a second source for what a registry lacks |
+//! | `beside.rs` | published objects beside a registry's own |
 //! | `condition.rs` | the state machine of a registry: what of it answers, and when it is asked again |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
@@ -23,6 +24,7 @@
 #[global_allocator]
 static ALLOCATOR: perfhive_testkit::alloc::Counting = perfhive_testkit::alloc::Counting;
 
+mod beside;
 pub mod codes;
 mod condition;
 mod connect;
@@ -39,6 +41,7 @@ mod tests;
 mod titles;
 mod watched;
 
+pub use beside::{Beside, Yielding};
 pub use connect::{Connect, Dialer, Remote};
 pub use fallback::{Fallback, TimedSource};
 pub use parts::argument;

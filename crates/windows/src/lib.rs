@@ -29,7 +29,7 @@ mod winreg;
 
 #[cfg(windows)]
 pub use ffi::console::{TextStream, code_page_of_pipe, encoded};
-pub use perfhive_registry::{Fallback, RegistrySource, Timeouts};
+pub use perfhive_registry::{Beside, Fallback, RegistrySource, Timeouts};
 #[cfg(windows)]
 pub use pin::pin_library;
 #[cfg(windows)]

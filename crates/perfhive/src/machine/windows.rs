@@ -73,7 +73,7 @@ fn with_published(name: &str, source: impl Source + 'static) -> Box<dyn Source> 
         .roster(perfhive_shm::PublishedCounters::new())
         .label("published")
         .build();
-    Box::new(crate::beside::Beside::new(source, published))
+    Box::new(perfhive_windows::Beside::new(source, published))
 }
 
 #[cfg(not(all(feature = "publish", target_pointer_width = "64")))]

@@ -8,14 +8,11 @@ use perfhive_engine::{
     Collection, FramePool, Numbering, ObjectWriter, Provider, Query, Roster, SourceErrorKind,
 };
 use perfhive_format::{CounterSpec, CounterType, ObjectSpec, ObjectTemplate};
-use perfhive_testkit::alloc::{Counting, count};
+use perfhive_testkit::alloc::count;
 use perfhive_testkit::conformance;
 use perfhive_testkit::script::{ScriptProvider, block};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const PUBLISHED: u32 = CHOSEN_INDEXES + 8;
 

@@ -1,5 +1,6 @@
 //! A source with published objects beside its own.
 
+use crate::condition::{NameEvent, Owner};
 use perfhive_engine::{
     Ask, Broker, CHOSEN_INDEXES, Catalogue, NO_OBJECT, ObjectQuery, ProviderStatus, Snapshot,
     Source, SourceError, SourceErrorKind, TitleDatabase, TitleSet,
@@ -23,13 +24,11 @@ use std::sync::Arc;
 /// A published name is refused while the first source has an object of that name, or cannot tell
 /// yet; a path keeps its meaning.
 ///
-/// The first source is asked for the objects of published names only. It can tell if it lists the
-/// object, if the name is in none of its title lists, or if it answers that no object can be read
-/// (a registry that is broken for good has no objects, so their names are free). A provider or a title
-/// list that times out tells nothing: then the verdict of before stays, and a new name is refused. The names are asked for again when the generation of the first source
-/// changes, and, after an incomplete answer, with each look at the catalogue. Samples do not ask: a
-/// provider that hangs would cost each of them its deadline.
-pub(crate) struct Beside<A, B> {
+/// The first source is asked for the objects of published names only. What its answers lead to is in
+/// the tables of `condition.rs`, in the section about published names. The names are asked for again
+/// when the generation of the first source changes, and, after an incomplete answer, with each look at
+/// the catalogue. Samples do not ask: a provider that hangs would cost each of them its deadline.
+pub struct Beside<A, B> {
     first: A,
     second: B,
     /// The parts of the last ask for each source, and the answer of the second one; kept for their
@@ -40,21 +39,10 @@ pub(crate) struct Beside<A, B> {
     /// The generations of both sources at the last look.
     generations: Option<[u64; 2]>,
     /// The published names.
-    names: HashMap<String, Verdict>,
+    names: HashMap<String, Owner>,
     /// Whether the first source answered for all names.
     is_settled: bool,
     generation: u64,
-}
-
-/// The owner of a published name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    /// The first source has an object of that name.
-    Taken,
-    /// It has none.
-    Free,
-    /// It never told.
-    Unknown,
 }
 
 /// How many names are remembered beyond those that are in use.
@@ -67,7 +55,7 @@ struct MergedCatalogue {
 }
 
 /// A source that can refuse names.
-pub(crate) trait Yielding: Source {
+pub trait Yielding: Source {
     /// Sets the names that are refused: those of another source, and those whose owner is unknown.
     fn reserve(&mut self, taken: &HashSet<String>, unknown: &HashSet<String>);
 }
@@ -79,7 +67,8 @@ impl Yielding for Broker {
 }
 
 impl<A: Source, B: Yielding> Beside<A, B> {
-    pub(crate) fn new(first: A, second: B) -> Self {
+    /// Two sources as one.
+    pub fn new(first: A, second: B) -> Self {
         let nothing = || Ask::new(ObjectQuery::Indexes(Vec::new()));
         Self {
             first,
@@ -133,11 +122,11 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             if !self.is_settled {
                 self.is_settled = self.judge_names().is_some();
             }
-            let having = |verdict| {
-                let names = self.names.iter().filter(move |(_, known)| **known == verdict);
+            let having = |owner| {
+                let names = self.names.iter().filter(move |(_, known)| **known == owner);
                 names.map(|(name, _)| name.clone()).collect()
             };
-            let (taken, unknown) = (having(Verdict::Taken), having(Verdict::Unknown));
+            let (taken, unknown) = (having(Owner::Registry), having(Owner::Unknown));
             self.second.reserve(&taken, &unknown);
             // Looking for objects and refusing names may have changed either.
             let now = self.generations();
@@ -159,13 +148,12 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         }
         if self.names.len() > NAMES {
             // A refused name is in no list, and may still be published.
-            self.names
-                .retain(|name, verdict| *verdict != Verdict::Free || published.contains(name));
+            self.names.retain(|name, owner| *owner != Owner::Nothing || published.contains(name));
         }
         for name in published {
             self.names.entry(name).or_insert_with(|| {
                 self.is_settled = false;
-                Verdict::Unknown
+                Owner::Unknown
             });
         }
     }
@@ -181,7 +169,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             Ok(mine) => mine,
             Err(error) if error.is_transient() => return None,
             Err(_) => {
-                self.names.values_mut().for_each(|verdict| *verdict = verdict.without_owner());
+                self.names.values_mut().for_each(|owner| owner.on(NameEvent::Unreadable));
                 return Some(());
             }
         };
@@ -197,31 +185,27 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         let is_late = !is_broken && titles.databases().iter().any(is_late);
         let is_partial = titles.lacks().is_some();
         let mut settled = Some(());
-        for (name, verdict) in &mut self.names {
+        for (name, owner) in &mut self.names {
             let meant = titles.indexes(name.trim());
             let has = |mine: Arc<Catalogue>| meant.iter().any(|one| mine.object(*one).is_some());
             let answer = match meant.is_empty() {
                 true => Ok(false),
                 false => self.first.catalogue(&Ask::objects(&meant)).map(has),
             };
-            match answer {
-                Ok(true) => *verdict = Verdict::Taken,
-                Ok(false) if is_late => settled = None,
-                Ok(false) if is_partial => *verdict = verdict.without_owner(),
-                Ok(false) => *verdict = Verdict::Free,
-                Err(_) if is_broken => *verdict = verdict.without_owner(),
-                Err(_) => settled = None,
+            let event = match answer {
+                Ok(true) => NameEvent::Listed,
+                Ok(false) if is_late => NameEvent::Late,
+                Ok(false) if is_partial => NameEvent::Unreadable,
+                Ok(false) => NameEvent::Absent,
+                Err(_) if is_broken => NameEvent::Unreadable,
+                Err(_) => NameEvent::Late,
+            };
+            owner.on(event);
+            if event == NameEvent::Late {
+                settled = None;
             }
         }
         settled
-    }
-}
-
-impl Verdict {
-    /// The verdict where the first source can read no object of the name: one that was taken stays
-    /// so.
-    fn without_owner(self) -> Self {
-        if self == Self::Taken { self } else { Self::Free }
     }
 }
 
