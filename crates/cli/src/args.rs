@@ -149,7 +149,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, conflicts_with = "human")]
     pub(crate) raw: bool,
 
-    /// Scale bytes to KiB, MiB and so on, in the formats for programs too
+    /// Scale bytes to KiB, MiB and so on in the rows of get and watch for programs, too
     #[arg(long, global = true)]
     pub(crate) human: bool,
 
@@ -256,7 +256,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// Name or index of an object; * stands for any text
-    #[arg(add = ArgValueCompleter::new(complete::objects))]
+    #[arg(value_parser = value::object, add = ArgValueCompleter::new(complete::objects))]
     pub(crate) object: Option<String>,
 }
 
@@ -316,7 +316,7 @@ pub(crate) struct Watch {
 pub(crate) struct Enumerate {
     /// Global, Costly, or names and indexes of objects
     #[arg(
-        value_name = "OBJECT", default_value = "Global",
+        value_name = "OBJECT", default_value = "Global", value_parser = value::object,
         add = ArgValueCompleter::new(complete::objects)
     )]
     pub(crate) objects: Vec<String>,
@@ -339,10 +339,13 @@ pub(crate) struct Workset {
 #[derive(Debug, Args)]
 pub(crate) struct Ps {
     /// Names of the processes to list, without regard to case; * stands for any text
+    #[arg(add = ArgValueCompleter::new(complete::processes))]
     pub(crate) names: Vec<String>,
 
     /// Process IDs to list, separated by commas
-    #[arg(long, short, value_name = "PID", value_delimiter = ',')]
+    #[arg(
+        long, short, value_name = "PID", value_delimiter = ',', value_parser = value::pid
+    )]
     pub(crate) pid: Vec<u64>,
 
     /// Leave Idle out
@@ -357,7 +360,10 @@ pub(crate) struct Ps {
     pub(crate) columns: Vec<String>,
 
     /// Column to sort by, in descending order with a minus sign before it
-    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    #[arg(
+        long, value_name = "COLUMN", allow_hyphen_values = true,
+        add = ArgValueCompleter::new(complete::columns)
+    )]
     pub(crate) sort: Option<String>,
 
     /// Time between the two samples that rates and percentages take, and between lists

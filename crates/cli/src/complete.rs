@@ -75,11 +75,19 @@ fn global() -> Option<Global> {
     let words: Vec<OsString> =
         std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
     let mut chosen: Vec<OsString> = vec!["perfhive".into(), "list".into(), "--quiet".into()];
-    for pair in words.windows(2) {
-        if let [option, value] = pair
-            && ["-s", "--source", "--titles", "--language"].iter().any(|name| option == name)
-        {
-            chosen.extend([option.clone(), value.clone()]);
+    for (place, option) in words.iter().enumerate() {
+        if ["-s", "--source", "--titles", "--language"].iter().any(|name| option == name) {
+            let mut value = words.get(place + 1)?.clone();
+            // bash takes a colon for a word of its own.
+            for pair in words.get(place + 2..)?.chunks(2) {
+                let [colon, rest] = pair else { break };
+                if colon != ":" {
+                    break;
+                }
+                value.push(":");
+                value.push(rest);
+            }
+            chosen.extend([option.clone(), value]);
         }
     }
     let Arguments { mut global, .. } = parse(chosen.into_iter()).ok()?;
@@ -128,6 +136,19 @@ pub(crate) fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
         let known = Known::open()?;
         let objects = known.names.catalogue.objects.iter();
         Some(objects.map(|object| known.names.name(object.name).into_owned()).collect::<Vec<_>>())
+    });
+    Word::of(current).matching(found.unwrap_or_default())
+}
+
+/// Names of processes.
+pub(crate) fn processes(current: &OsStr) -> Vec<CompletionCandidate> {
+    let found = in_time(|| {
+        let mut known = Known::open()?;
+        let process = known.object("Process").cloned()?;
+        let mut names = known.instances(&process);
+        // The number tells processes of one name apart, which `ps` lists all.
+        names.retain(|name| name != "_Total" && !name.contains('#'));
+        Some(names)
     });
     Word::of(current).matching(found.unwrap_or_default())
 }

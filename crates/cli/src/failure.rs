@@ -245,12 +245,13 @@ fn one_line(rendered: &str) -> String {
         } else if part.starts_with("For more information") {
             break;
         } else if let Some(tip) = part.strip_prefix("tip: ") {
-            message.push_str("; ");
             // Only one format has an option of its own.
             let format = ["csv", "tsv"].into_iter().find(|one| tip.contains(&format!("'--{one}'")));
             match format {
-                Some(format) => message.push_str(&format!("it is --format {format}")),
-                None => message.push_str(tip),
+                Some(format) => message.push_str(&format!("; it is --format {format}")),
+                // An argument that begins with a dash is a mistyped option.
+                None if tip.starts_with("to pass ") => {}
+                None => message.push_str(&format!("; {tip}")),
             }
         } else {
             let part = part.strip_prefix("error: ").unwrap_or(part);

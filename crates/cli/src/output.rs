@@ -65,7 +65,7 @@ impl Output {
     /// The output that goes to a file, where one is named.
     pub(crate) fn to(global: &Global, file: Option<&Path>) -> Result<Self, Failure> {
         let output = Self::new(global);
-        let Some(path) = file else { return Ok(output) };
+        let Some(path) = file.filter(|path| *path != Path::new("-")) else { return Ok(output) };
         let name = path.display().to_string();
         let created = File::create(path);
         let file = created.map_err(|error| Failure::Source(format!("{name}: {error}")))?;

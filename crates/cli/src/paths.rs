@@ -10,8 +10,7 @@ use perfhive::{
     ProviderState, ProviderStatus, Query, QueryError, Reading, Snapshot, Source as _, TitleIndex,
     TitleSet, nearest,
 };
-use perfhive_view::Names;
-use perfhive_view::did_you_mean;
+use perfhive_view::{Names, SHORT_NAMES, did_you_mean};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -76,7 +75,7 @@ pub(crate) fn add_paths(
     let mut worst = None;
     let mut added: Vec<Added> = Vec::new();
     let mut missed: Vec<String> = Vec::new();
-    for path in paths {
+    for (place, path) in paths.iter().enumerate() {
         let meant = |error, query: &mut Query| match swallowed(query, path, &error) {
             Some(path) => query.add(&path),
             None => Err(error),
@@ -89,6 +88,12 @@ pub(crate) fn add_paths(
             }
             Err(error) => error,
         };
+        if let Some(whole) = split_by_shell(query, paths.get(place..).unwrap_or_default(), &error) {
+            let meant = shell_word(&whole);
+            return Err(Failure::Usage(format!(
+                "{path}: the shell divided a path at its blanks; write {meant}"
+            )));
+        }
         match Absent::of(query, path, &error) {
             Some(absent) => added.push(Err(absent)),
             None => {
@@ -97,7 +102,10 @@ pub(crate) fn add_paths(
                 let of_providers = !matches!(&providers, Ok(none) if none.is_empty());
                 let providers = providers.unwrap_or_default();
                 let is_unknown = matches!(&error, QueryError::UnknownObject { .. });
-                let failure = explain_error(error, global, path, of_providers);
+                let failure = match &error {
+                    QueryError::Path(_) => not_a_path(query, error, path),
+                    _ => explain_error(error, global, path, of_providers),
+                };
                 worst = worst.max(Some(failure.report()));
                 if is_unknown {
                     warn_of_refused(&providers);
@@ -158,7 +166,6 @@ pub(crate) fn with_syntax(failure: Failure, paths: &[String]) -> Failure {
 /// object, or a counter that this machine lacks.
 fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: bool) -> Failure {
     match &error {
-        QueryError::Path(_) => explain_syntax(error, path),
         // A source made of providers gave the cause already.
         QueryError::UnknownObject { name, .. } if !of_providers => {
             damaged_object(global, name).unwrap_or_else(|| with_correction(error, path))
@@ -240,18 +247,61 @@ fn swallowed(query: &mut Query, text: &str, error: &QueryError) -> Option<String
     Some(format!("\\{object}{instance}\\{counter}"))
 }
 
+/// The path that several words of the command line are together, where a shell divided it at its
+/// blanks and took the backslashes away.
+fn split_by_shell(query: &mut Query, words: &[String], error: &QueryError) -> Option<String> {
+    /// Blanks in the name of a counter.
+    const MOST: usize = 6;
+    if !matches!(error, QueryError::Path(_) | QueryError::UnknownCounter { .. }) {
+        return None;
+    }
+    (2..=words.len().min(MOST)).find_map(|count| {
+        let whole = words.get(..count)?.join(" ");
+        let typed = perfhive_view::typed_path(&whole).into_owned();
+        match query.add(&typed) {
+            Ok(_) => Some(typed),
+            Err(error) => swallowed(query, &whole, &error),
+        }
+    })
+}
+
+/// The failure for a text that is not a path: perhaps an object alone, or a mistyped short name.
+fn not_a_path(query: &mut Query, error: QueryError, path: &str) -> Failure {
+    let name = path.trim_matches(['/', ' ']);
+    if path.contains('\\') || name.is_empty() {
+        return explain_syntax(error, path);
+    }
+    let pattern = NamePattern::literal(name);
+    let is_object = |query: &Query| {
+        let (Some(titles), Some(catalogue)) = (query.titles(0), query.catalogue(0)) else {
+            return false;
+        };
+        let mut objects = catalogue.objects.iter();
+        objects.any(|object| titles.names(object.name).any(|known| pattern.matches(known)))
+    };
+    if query.objects(None).is_ok() && is_object(query) {
+        let (all, list) = (shell_word(&format!("{name}/*")), shell_word(name));
+        return Failure::Usage(format!(
+            "{name} is an object, not a counter; perfhive list {list} shows its counters, \
+             perfhive get {all} reads all of them"
+        ));
+    }
+    let near = nearest(name, SHORT_NAMES.iter().map(|(short, _)| *short), 2);
+    let hint = match near.is_empty() {
+        true => {
+            "; expected Object/Counter, Object(Instance)/Counter, or a short name such as cpu; \
+                 perfhive list shows the objects"
+                .to_string()
+        }
+        false => did_you_mean(&near),
+    };
+    Failure::Usage(format!("{path} is neither a path nor a short name{hint}"))
+}
+
 /// The failure for a path's syntax error.
 fn explain_syntax(error: QueryError, path: &str) -> Failure {
     if path.is_empty() {
         return Failure::Usage("a path is empty; expected \\Object(Instance)\\Counter".to_string());
-    }
-    if !path.contains('\\') {
-        // Most likely the shell took the backslashes away.
-        let hint = match cfg!(windows) {
-            true => "in cmd.exe a path with blanks stands in double quotes",
-            false => "single quotes keep the shell from taking the backslashes away",
-        };
-        return Failure::Usage(format!("{error}; {hint}"));
     }
     error.into()
 }

@@ -167,6 +167,17 @@ impl InstancePattern {
         }
     }
 
+    /// `pid:1234` for a process, `pid:1234/5` for the thread with ID 5 of it; for others the label.
+    pub(crate) fn of_process(identity: Option<&Identity>, label: &InstanceLabel) -> Self {
+        match identity {
+            Some(Identity::Process { id, .. }) => Self::literal(None, &format!("pid:{id}"), 0),
+            Some(Identity::Thread { process, id, .. }) => {
+                Self::literal(Some(&format!("pid:{process}")), &id.to_string(), 0)
+            }
+            _ => label.pattern(),
+        }
+    }
+
     /// The process ID in `pid:1234` and `pid:1234/thread`.
     #[must_use]
     pub fn process_id(&self) -> Option<u64> {

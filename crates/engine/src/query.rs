@@ -395,8 +395,12 @@ impl Query {
         let (object, counter) = self.names_of(reading);
         let instance = match &reading.instance {
             Some(label) => {
-                let parent = label.parent.as_deref();
-                Some(InstancePattern::literal(parent, &label.name, label.order))
+                let asked = named.and_then(|item| item.path.instance.as_ref()?.process_id());
+                Some(match asked {
+                    // Of one process alone the number among those of its name is not known.
+                    Some(_) => InstancePattern::of_process(reading.identity.as_ref(), label),
+                    None => label.pattern(),
+                })
             }
             None => named.and_then(|item| match &item.last {
                 Some(label) => Some(label.pattern()),

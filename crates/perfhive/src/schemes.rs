@@ -219,6 +219,9 @@ pub struct BadAddress {
 
 impl fmt::Display for BadAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.scheme.is_none() && std::path::Path::new(&self.text).exists() {
+            return write!(f, "{:?} is not a source; did you mean file:{}?", self.text, self.text);
+        }
         write!(f, "{:?} is not a source: expected ", self.text)?;
         // The scheme is known; only its syntax is shown.
         if let Some(scheme) = self.scheme {

@@ -1,6 +1,6 @@
 //! The order in which readings are shown, and which of them.
 
-use perfhive_engine::{InstanceRole, NamePattern, PathId, Query, Reading, same_name};
+use perfhive_engine::{CounterPath, InstanceRole, NamePattern, PathId, Query, Reading, same_name};
 use perfhive_format::TitleIndex;
 use std::collections::HashMap;
 
@@ -85,6 +85,23 @@ impl Arrangement {
         Arranged { readings: groups.flat_map(|group| group.readings).collect(), left_out }
     }
 
+    /// The counters that the readings have, if none of them is the one to sort by.
+    #[must_use]
+    pub fn counters_without_order(&self, query: &Query) -> Option<Vec<String>> {
+        let Order::Counter(wanted) = &self.order else { return None };
+        let mut names: Vec<String> = Vec::new();
+        for reading in query.readings() {
+            let (shown, english) = (query.names_of(reading).1, query.english_names_of(reading).1);
+            if same_name(&shown, wanted) || same_name(&english, wanted) {
+                return None;
+            }
+            if !names.contains(&shown) {
+                names.push(shown);
+            }
+        }
+        Some(names)
+    }
+
     fn shows(&self, reading: &Reading) -> bool {
         let Some(label) = &reading.instance else { return true };
         let named = |pattern: &NamePattern| match pattern.as_literal() {
@@ -99,7 +116,11 @@ impl Arrangement {
         let first = section.groups.iter().flat_map(|group| &group.readings).next();
         // The counters of an object without instances keep their order.
         let Some(first) = first.filter(|reading| reading.instance.is_some()) else { return };
-        let first_path = first.path;
+        let is_wild = |path: PathId| query.path(path).is_some_and(CounterPath::is_wild);
+        let mut paths = section.groups.iter().flat_map(|group| &group.readings);
+        // A path to certain instances says nothing about the order of all.
+        let first_path =
+            paths.find(|reading| is_wild(reading.path)).map_or(first.path, |reading| reading.path);
         for group in &mut section.groups {
             group.key = self.key_of(query, first_path, &group.readings);
             if self.order == Order::Name {

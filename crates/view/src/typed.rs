@@ -26,7 +26,7 @@ pub const SHORT_NAMES: [(&str, &str); 20] = [
     ("tcp", r"\TCPv4\Connections Established"),
 ];
 
-/// The path that a typed text means: a [short name](SHORT_NAMES), a path without its first
+/// The path that a typed text means: a [short name](SHORT_NAMES) in small or capital letters, a path without its first
 /// backslash, or one with slashes (`Memory/Available Bytes`). Any other text comes back as it is.
 ///
 /// ```
@@ -41,8 +41,8 @@ pub fn typed_path(text: &str) -> Cow<'_, str> {
     if trimmed.starts_with('\\') {
         return Cow::Borrowed(text);
     }
-    // In small letters only: `Memory` may be meant as the object.
-    if let Some((_, path)) = SHORT_NAMES.iter().find(|(name, _)| *name == trimmed) {
+    let is_it = |(name, _): &&(&str, &str)| name.eq_ignore_ascii_case(trimmed);
+    if let Some((_, path)) = SHORT_NAMES.iter().find(is_it) {
         return Cow::Borrowed(path);
     }
     with_slashes(trimmed)
@@ -76,7 +76,7 @@ mod tests {
     fn typed_texts_become_paths_and_others_stay() {
         for (text, path) in [
             ("cpu", r"\Processor(_Total)\% Processor Time"),
-            ("CPU", "CPU"),
+            ("CPU", r"\Processor(_Total)\% Processor Time"),
             (r"\Memory\Available Bytes", r"\Memory\Available Bytes"),
             (r"\\BOX\Memory\Pages/sec", r"\\BOX\Memory\Pages/sec"),
             (r"Memory\Pages/sec", r"\Memory\Pages/sec"),
@@ -86,7 +86,7 @@ mod tests {
             ("LogicalDisk(/home)/% Free Space", r"\LogicalDisk(/home)\% Free Space"),
             (r"Process(a(b)c)\Working Set", r"\Process(a(b)c)\Working Set"),
             ("PhysicalDisk(0)/Avg. Disk sec/Read", r"\PhysicalDisk(0)\Avg. Disk sec/Read"),
-            ("Memory", "Memory"),
+            ("Process", "Process"),
             ("", ""),
             ("/", "/"),
             ("a/", "a/"),

@@ -1,26 +1,27 @@
 //! Options of `get` and `watch`: which instances, in which order, and how they are laid out.
 
+use super::value;
+use crate::failure::Failure;
 use clap::Args;
-use perfhive::NamePattern;
-use perfhive_view::{Arrangement, Order};
-use std::num::NonZeroUsize;
+use perfhive::{NamePattern, Query, nearest};
+use perfhive_view::{Arrangement, Order, did_you_mean};
 use std::path::PathBuf;
 
 /// Which instances are shown, in which order, and where.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Choice {
-    /// Order of instances: value, name, source, or the name of a counter
+    /// Order of instances: value, name, source, or the name of a counter among the paths
     ///
-    /// `value` is the first path's, the largest first; so is a counter's, such as `Working Set`.
-    /// `source` is the order in which the source has them. A `+` before it turns the order round.
-    /// A terminal shows the largest first; elsewhere, and for programs, the default is `source`.
-    /// Sums and idle time stand behind the others.
-    #[arg(long, value_name = "ORDER", allow_hyphen_values = true)]
+    /// `value` sorts by the first path with a wildcard, a counter such as `Working Set` by its
+    /// values; the largest is first. `source` keeps the order of the source. A `+` before the word
+    /// reverses the order. On a terminal the default is `value`, elsewhere `source`. Sums and idle
+    /// time stand behind the others.
+    #[arg(long, value_name = "ORDER", allow_hyphen_values = true, value_parser = value::order)]
     pub(crate) sort: Option<String>,
 
     /// Show the N largest instances of each object, or the first N in another order
-    #[arg(long, value_name = "N")]
-    pub(crate) top: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = value::top)]
+    pub(crate) top: Option<usize>,
 
     /// Show instances with TEXT in their name; * stands for any text
     #[arg(long, value_name = "TEXT")]
@@ -36,12 +37,37 @@ pub(crate) struct Choice {
     #[arg(long, short)]
     pub(crate) wide: bool,
 
-    /// Write to a file instead of standard output
+    /// Write to a file instead of standard output; - is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
 
 impl Choice {
+    /// The failure if the readings have no counter of the name in `--sort`.
+    pub(crate) fn check_order(&self, query: &Query) -> Result<(), Failure> {
+        let Some(counters) = self.arrangement(false).counters_without_order(query) else {
+            return Ok(());
+        };
+        let wanted = self.sort.as_deref().unwrap_or_default();
+        let near = nearest(wanted, counters.iter().map(String::as_str), 3);
+        let hint = match near.is_empty() {
+            true => ", and is none of the words value, name and source".to_string(),
+            false => did_you_mean(&near),
+        };
+        let message = format!("--sort {wanted}: the paths have no such counter{hint}");
+        Err(Failure::Usage(message))
+    }
+
+    /// That no instance has the text of `--filter` in its name.
+    pub(crate) fn without_match(&self, query: &Query) -> Option<String> {
+        let text = self.filter.as_deref()?;
+        let arrangement = self.arrangement(false);
+        let has_any = query.readings().iter().any(|one| one.instance.is_some());
+        let shown = arrangement.of(query, query.readings().iter().collect(), None).readings;
+        let is_none = has_any && !shown.iter().any(|one| one.instance.is_some());
+        is_none.then(|| format!("no instance has {text:?} in its name"))
+    }
+
     /// The arrangement that the options ask for; `busiest_first` without `--sort` and `--top`.
     pub(crate) fn arrangement(&self, busiest_first: bool) -> Arrangement {
         let text = self.sort.as_deref().map(str::trim);
@@ -57,7 +83,7 @@ impl Choice {
         Arrangement {
             order,
             reversed,
-            top: self.top.map(NonZeroUsize::get),
+            top: self.top,
             filter: self.filter.as_deref().map(NamePattern::with_wildcards),
             without_idle: self.no_idle,
         }

@@ -30,10 +30,38 @@ pub(super) fn language(text: &str) -> Result<LanguageId, String> {
 /// How many samples to take.
 pub(super) fn count(text: &str) -> Result<u64, String> {
     match text.trim().parse() {
-        Ok(0) => Err("expected at least 1; without the option it goes on until Ctrl-C".to_string()),
-        Ok(count) => Ok(count),
-        Err(_) => Err("expected a whole number".to_string()),
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err("expected a whole number from 1 on".to_string()),
     }
+}
+
+/// How many instances are shown.
+pub(super) fn top(text: &str) -> Result<usize, String> {
+    text.trim()
+        .parse()
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| "expected a whole number from 1 on".to_string())
+}
+
+/// The number of a process.
+pub(super) fn pid(text: &str) -> Result<u64, String> {
+    text.trim().parse().map_err(|_| "expected a process ID, or several with commas".to_string())
+}
+
+/// An order of instances.
+pub(super) fn order(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.trim_start_matches(['+', '-']).is_empty() {
+        return Err("expected value, name, source, or the name of a counter".to_string());
+    }
+    Ok(text.to_string())
+}
+
+/// The name of an object, which may begin as a path does.
+pub(super) fn object(text: &str) -> Result<String, std::convert::Infallible> {
+    let name = text.trim().trim_start_matches(['\\', '/']);
+    Ok(if name.is_empty() { text } else { name }.to_string())
 }
 
 /// A time in seconds, or with a unit.

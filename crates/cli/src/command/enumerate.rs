@@ -14,7 +14,7 @@ use perfhive::format::{
 };
 use perfhive::{
     Ask, CookedValue, CounterPath, CounterType, InstanceLabel, InstancePattern, NamePattern,
-    ObjectQuery, Snapshot, SnapshotObject, Source as _, TitleIndex,
+    ObjectQuery, Snapshot, SnapshotObject, Source as _, TitleIndex, is_identifier, unit_of,
 };
 use perfhive_view::is_hex;
 use perfhive_view::label::labelled;
@@ -162,9 +162,15 @@ fn subtype(counter_type: CounterType) -> &'static str {
     }
 }
 
-/// `raw` for a number that a value is calculated from, so that nobody takes it for the value.
-fn mark(counter_type: CounterType) -> &'static str {
-    if counter_type.is_base() || !counter_type.unit().is_empty() { "raw" } else { "" }
+/// `raw` for a number that a value is calculated from, so that it is not mistaken for the value;
+/// else the unit.
+fn mark(names: &Names, object: PerfObject<'_>, counter: CounterDefinition<'_>) -> &'static str {
+    let counter_type = counter.counter_type();
+    if counter_type.is_base() || !counter_type.unit().is_empty() {
+        return "raw";
+    }
+    let name = |index| names.english(index);
+    unit_of(counter_type, &name(object.name_index()), &name(counter.name_index()))
 }
 
 /// The raw value of one counter.
@@ -273,13 +279,13 @@ fn page(out: &mut String, output: &Output, names: &Names, snapshot: &Snapshot, h
     }
 }
 
-/// The counters of one instance.
 /// The counters of an object, bases included, without the one that tells which have no value.
 fn counters(object: PerfObject<'_>) -> impl Iterator<Item = (CounterDefinition<'_>, CounterPlan)> {
     let all = object.counters().zip(CounterPlan::all(object));
     all.filter(|(counter, _)| counter.counter_type() != CounterType::ABSENT_VALUES)
 }
 
+/// The counters of one instance.
 fn values(
     names: &Names,
     object: PerfObject<'_>,
@@ -293,12 +299,15 @@ fn values(
         table.text(Style::Plain, &names.name(counter.name_index()));
         table.text(Style::Faint, subtype(counter_type));
         let raw = Raw::of(object, (counter, &plan), block, hex);
-        let mut behind = mark(counter_type).to_string();
+        let mut behind = mark(names, object, counter).to_string();
         match raw {
             Raw::Number(value) if hex || is_hex(counter_type) => {
                 table.cell(Style::Plain, |out| {
                     let _ = write!(out, "{value:#x}");
                 });
+            }
+            Raw::Number(value) if is_identifier(&names.english(counter.name_index())) => {
+                table.text(Style::Plain, &value.to_string());
             }
             Raw::Number(value) => table.cell(Style::Plain, |out| push_grouped(out, value)),
             Raw::Double(value) => {
@@ -382,7 +391,7 @@ fn push_records(
                 [
                     Field::Text(&path),
                     value,
-                    Field::Text(mark(counter_type)),
+                    Field::Text(mark(names, object.view(), *counter)),
                     Field::Text(raw.status()),
                     Field::text(time.as_deref()),
                     Field::Text(object.machine()),

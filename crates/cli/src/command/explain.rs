@@ -74,10 +74,19 @@ fn find(
         Err(error) => {
             let name = text.trim_matches('\\');
             if name.is_empty() || name.contains(['\\', '(']) {
+                let typed = perfhive_view::typed_path(text);
+                if typed != text {
+                    return find(session, names, global, &typed);
+                }
                 return Err(QueryError::Path(error).into());
             }
             let pattern = NamePattern::with_wildcards(name);
             if names.objects(&mut session.source, &pattern).is_empty() {
+                // A path as people type it. A counter's name may have a slash, too.
+                let typed = perfhive_view::typed_path(text);
+                if typed != text && counters_of_name(names, &pattern).is_empty() {
+                    return find(session, names, global, &typed);
+                }
                 // Any object may have a counter of this name.
                 let is_none = |name: &str| names.titles().meant_by(name).is_empty();
                 if !pattern.as_literal().is_some_and(is_none) {

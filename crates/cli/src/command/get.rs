@@ -5,12 +5,13 @@ use crate::failure::{Exit, Outcome, complain};
 use crate::output::Output;
 use crate::paths::{Added, add_paths, fail_if_all_absent, missing_instances, with_syntax};
 use crate::session::Session;
+use crate::text::escape::clip;
 use crate::text::records::{Records, Shape};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use crate::text::wide::Wide;
-use perfhive::{CookedValue, NoValue, Query, QueryError, ValueError};
-use perfhive_view::{Detail, Field, Order, Row, RowValue};
+use perfhive::{CookedValue, NoValue, Query, QueryError, Reading, ValueError};
+use perfhive_view::{Arrangement, Detail, Field, Order, Row, RowValue};
 use std::time::Instant;
 
 /// The rows of one collection, and how many instances were left out.
@@ -20,11 +21,11 @@ struct Rows {
 }
 
 pub(super) fn run(global: &Global, args: &Get) -> Outcome {
-    let output = Output::to(global, args.choice.output.as_deref())?;
     let session = Session::open(global).map_err(|failure| with_syntax(failure, &args.paths))?;
     let faults = session.faults.clone();
     let mut query = session.query()?;
     let paths = fail_if_all_absent(add_paths(&mut query, global, &args.paths)?)?;
+    let output = Output::to(global, args.choice.output.as_deref())?;
     let rows_of = |query: &Query| rows_of(query, &paths, args, &output);
 
     let start = Instant::now();
@@ -52,22 +53,28 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         }
     }
     faults.report();
+    args.choice.check_order(&query)?;
+    let unmatched = args.choice.without_match(&query);
 
     let mut text = String::new();
     if args.bare {
         push_bare(&mut text, &all.rows, output.terminal);
     } else if args.choice.wide {
         let mut wide = Wide::new(None);
-        wide.push(&mut text, &output, &all.rows, faults.time());
+        let chosen = chosen(&query, &paths, &args.choice.arrangement(false));
+        let absent = absent_rows(&paths).collect();
+        wide.push(&mut text, &output, &query, (&chosen, absent), faults.time());
     } else if output.is_table() {
         let layout = output.layout_of_labels();
         table(&all.rows, output.detail(Detail::Full)).render(&mut text, layout);
         if all.left_out > 0 {
             let more = format!(
-                "… {} more than the window has; --top N shows N, | cat all\n",
+                "… {} more instances than the window has lines; pipe into cat to see all",
                 all.left_out
             );
-            output.palette.push(&mut text, Style::Faint, &more);
+            let shown = clip(&more, layout.width).0;
+            output.palette.push(&mut text, Style::Faint, shown);
+            text.push('\n');
         }
     } else {
         let mut records = output.records(output.row_keys(global), &mut text);
@@ -75,10 +82,10 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         records.end(&mut text);
     }
     output.write(&text)?;
-    for note in notes {
+    let complete = unmatched.is_none() && all.rows.iter().all(Row::has_value);
+    for note in notes.into_iter().chain(unmatched) {
         complain(&note);
     }
-    let complete = all.rows.iter().all(Row::has_value);
     Ok(if complete { Exit::Done } else { Exit::NoValue })
 }
 
@@ -92,6 +99,18 @@ fn lacks_a_whole_path(query: &Query, paths: &[Added]) -> bool {
         readings.peek().is_some()
             && readings.all(|reading| reading.value.as_ref().is_err_and(is_lacking))
     })
+}
+
+/// The readings of the paths that an arrangement shows, in its order.
+fn chosen<'q>(query: &'q Query, paths: &[Added], arrangement: &Arrangement) -> Vec<&'q Reading> {
+    let readings = paths.iter().flatten().flat_map(|id| query.readings_of(*id)).collect();
+    arrangement.of(query, readings, None).readings
+}
+
+/// The rows of paths whose object cannot be read at the moment.
+fn absent_rows(paths: &[Added]) -> impl Iterator<Item = Row> {
+    let absent = paths.iter().filter_map(|path| path.as_ref().err());
+    absent.map(|one| Row::absent(&one.path, &one.why))
 }
 
 /// The rows of the last collection: in the order of the paths, unless instances are sorted.
@@ -122,7 +141,7 @@ fn rows_of(query: &Query, paths: &[Added], args: &Get, output: &Output) -> Rows 
     let readings = paths.iter().flatten().flat_map(|id| query.readings_of(*id)).collect();
     let arranged = arrangement.of(query, readings, room);
     let rows = arranged.readings.into_iter().map(|reading| Row::new(query, reading));
-    let rows = rows.chain(absent().map(|one| Row::absent(&one.path, &one.why))).collect();
+    let rows = rows.chain(absent_rows(paths)).collect();
     Rows { rows, left_out: if args.choice.top.is_none() { arranged.left_out } else { 0 } }
 }
 

@@ -106,6 +106,15 @@ fn clocks(cost: &mut Cost) -> MeasurementOptions {
     with(options, cost, perfhive::measure::MonotonicTime::default())
 }
 
+/// The name of a sensor for people, without escapes.
+fn plain(name: &SensorName) -> String {
+    let instance = name.instance().map(|instance| format!("#{instance}")).unwrap_or_default();
+    format!("{}/{}/{}{instance}", name.source(), name.group(), name.sensor())
+}
+
+/// How many samples let buffers grow: one after the baseline fills each of the two halves.
+const WARM: u64 = 2;
+
 impl Measuring {
     fn run(
         &mut self,
@@ -157,6 +166,10 @@ impl Measuring {
         }
         let mut text = String::new();
         let time = self.faults.time();
+        // A buffer that grows before it is warm, or for a recording, disturbs no figure.
+        let disturbs = self.is_live && self.cost.samples() > WARM;
+        let grown = |one: &&Anomaly| matches!(one, Anomaly::BufferGrown { .. });
+        let anomalies = record.anomalies.iter().filter(|one| disturbs || !grown(one));
         match &mut self.rows {
             Some(rows) => {
                 let time = time.and_then(rfc3339);
@@ -164,7 +177,7 @@ impl Measuring {
                 for reading in readings.iter() {
                     rows.reading(&mut text, place, self.asked.get(reading.asked), reading);
                 }
-                for anomaly in &record.anomalies {
+                for anomaly in anomalies {
                     rows.anomaly(&mut text, place, anomaly);
                 }
             }
@@ -180,10 +193,7 @@ impl Measuring {
                 self.output.palette.push(&mut text, Style::Heading, &head);
                 text.push('\n');
                 self.table(readings).render(&mut text, self.output.layout_of_labels());
-                // A buffer that grows in the first sample, or for a recording, disturbs no figure.
-                let disturbs = self.is_live && self.cost.samples() > 1;
-                let grown = |one: &&Anomaly| matches!(one, Anomaly::BufferGrown { .. });
-                for anomaly in record.anomalies.iter().filter(|one| disturbs || !grown(one)) {
+                for anomaly in anomalies {
                     let line = format!("! {}", Escaped(&anomaly.to_string()));
                     self.output.palette.push(&mut text, Style::Attention, &line);
                     text.push('\n');
@@ -197,7 +207,7 @@ impl Measuring {
     fn table(&self, readings: &Readings) -> Table {
         let mut table = Table::new(&[("", Align::Label), ("", Align::Point), ("", Align::Left)]);
         for reading in readings.iter() {
-            table.text(Style::Plain, &reading.slot.name.to_string());
+            table.text(Style::Plain, &plain(&reading.slot.name));
             match &reading.value {
                 Ok(value) => {
                     let unit = self.asked.get(reading.asked).map_or("", |asked| &asked.unit);

@@ -52,6 +52,7 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
     let mut exit = Exit::Done;
     let mut next = start;
     let mut records = None;
+    let mut is_empty = false;
     for number in 0..args.count {
         if number > 0 || needs_two {
             next = following(next, args.interval, Instant::now());
@@ -77,6 +78,7 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
         };
         let object = processes.of(&newer, global)?;
         let mut list = List::new(global, &processes, object.view(), before, &chosen, &filter)?;
+        is_empty = list.processes.is_empty() && !filter.is_all();
         let mut text = String::new();
         if output.is_table() {
             if number > 0 {
@@ -91,6 +93,10 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
             list.records(records, time.as_deref(), machine, &mut text);
         }
         output.write(&text)?;
+    }
+    if is_empty {
+        complain("no process has one of these names or IDs; perfhive ps lists all");
+        exit = Exit::NoValue;
     }
     if let Some(records) = records {
         let mut text = String::new();
@@ -113,8 +119,12 @@ impl Filter {
         Self { names, pids: args.pid.clone(), no_idle: args.no_idle }
     }
 
+    fn is_all(&self) -> bool {
+        self.names.is_empty() && self.pids.is_empty()
+    }
+
     fn takes(&self, name: &str, pid: Option<u64>) -> bool {
-        let is_chosen = self.names.is_empty() && self.pids.is_empty()
+        let is_chosen = self.is_all()
             || self.names.iter().any(|pattern| pattern.matches(name))
             || pid.is_some_and(|pid| self.pids.contains(&pid));
         is_chosen && !(self.no_idle && is_idle(name, pid))

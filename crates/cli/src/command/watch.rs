@@ -3,7 +3,7 @@
 mod screen;
 mod view;
 
-use crate::args::{Global, Watch};
+use crate::args::{Choice, Global, Watch};
 use crate::failure::{Exit, Failure, Outcome, complain, of_source};
 use crate::output::Output;
 use crate::paths::{Absent, add_absent, add_paths, missing_instances, with_syntax};
@@ -45,6 +45,7 @@ struct Watching {
     absent: Vec<Absent>,
     /// Which readings are shown.
     arrangement: Arrangement,
+    choice: Choice,
     /// Paths without an instance that were mentioned.
     mentioned: HashSet<String>,
     interval: Duration,
@@ -92,6 +93,7 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
         history: History::default(),
         absent,
         arrangement: args.choice.arrangement(busiest_first),
+        choice: args.choice.clone(),
         mentioned: HashSet::new(),
         interval: args.interval.unwrap_or(USUAL),
         pace: args.interval.or(live.then_some(USUAL)),
@@ -112,7 +114,9 @@ impl Watching {
         let live = query.is_live();
         // The first sample of a live source has none of the values that take
         // two. It does not count, and is shown only where it is redrawn soon.
-        let mut first = live && query.samples_needed() > 1;
+        // So is the first sample of a recording whose largest instances are the columns.
+        let chooses = args.choice.wide && (args.choice.top.is_some() || selection.top.is_some());
+        let mut first = (live || chooses) && query.samples_needed() > 1;
         let mut next = Instant::now();
         loop {
             if !self.absent.is_empty() && self.shown > 0 {
@@ -126,6 +130,9 @@ impl Watching {
                     self.faults.add(error.to_string());
                 }
                 Err(error) => return Err(error.into()),
+            }
+            if self.shown == 0 {
+                args.choice.check_order(query)?;
             }
             self.show(query, selection, first)?;
             if !std::mem::take(&mut first) {
@@ -144,6 +151,9 @@ impl Watching {
     fn show(&mut self, query: &Query, selection: &Selection, first: bool) -> Result<(), Failure> {
         let mut text = String::new();
         let mut notes = missing_instances(query);
+        if !first {
+            notes.extend(self.choice.without_match(query));
+        }
         notes.retain(|note| self.mentioned.insert(note.clone()));
         let output = &self.output;
         let rows = |arrangement: &Arrangement, absent: &[Absent]| -> Vec<Row> {
@@ -158,6 +168,7 @@ impl Watching {
             absent: &self.absent,
             detail: output.detail(Detail::Brief),
             interval: self.pace,
+            width: output.screen_width(),
         };
         if let Face::Redrawn(screen, _) = &mut self.face {
             let faults = self.faults.take().into_iter().map(|fault| fault.text);
@@ -178,11 +189,17 @@ impl Watching {
                 records.readings(&mut text, output, &mut rows);
             }
             Face::Wide(wide) => {
-                let mut rows = rows(&self.arrangement, &self.absent);
-                if output.scales() {
-                    rows.iter_mut().for_each(Row::scale);
-                }
-                wide.push(&mut text, output, &rows, self.faults.time());
+                // Which instances are the largest is decided once.
+                let top = self.arrangement.top.filter(|_| !wide.has_columns());
+                let arrangement = Arrangement { top, ..self.arrangement.clone() };
+                let is_chosen = self.arrangement.top.is_none() || !wide.has_columns();
+                let chosen = match is_chosen {
+                    true => arrangement.of(query, selection.readings(query), None).readings,
+                    false => Vec::new(),
+                };
+                let absent = self.absent.iter().map(|one| Row::absent(&one.path, &one.why));
+                let chosen = (chosen.as_slice(), absent.collect());
+                wide.push(&mut text, output, query, chosen, self.faults.time());
             }
             Face::Tables | Face::Redrawn(..) => {
                 if self.shown > 0 {

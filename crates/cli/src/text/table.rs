@@ -251,6 +251,12 @@ pub(crate) fn shortened(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_string();
     }
+    // What is in parentheses tells more than the name of the object before it.
+    if let Some(instance) = text.find('(').and_then(|open| text.get(open..))
+        && width(instance) < room
+    {
+        return format!("…{instance}");
+    }
     let (head, _) = clip(text, room.div_ceil(2));
     let rest = room.saturating_sub(width(head) + 1);
     let starts = text.char_indices().map(|(at, _)| at).filter(|at| *at >= head.len());

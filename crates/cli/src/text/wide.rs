@@ -1,22 +1,22 @@
 //! A line for each sample, with a column for each counter.
 
-use super::escape::width;
+use super::escape::{clip, width};
 use super::records::Records;
 use super::style::Style;
 use super::table::{Align, Layout, Table, shortened};
 use super::time::local_clock;
 use crate::failure::warn;
 use crate::output::Output;
-use perfhive::{CookedValue, SystemTime};
+use perfhive::{CookedValue, CounterPath, Identity, PathId, Query, Reading, SystemTime};
 use perfhive_view::time::rfc3339;
 use perfhive_view::{Detail, Field, Row, RowValue};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Samples in lines. The columns are the counters of the first sample.
+/// Samples in lines. The columns are the counters that are chosen of the first sample.
 pub(crate) struct Wide {
     columns: Vec<Column>,
-    places: HashMap<String, usize>,
+    places: HashMap<Key, usize>,
     records: Option<Records>,
     /// Whether the reader was told of counters without a column.
     said: bool,
@@ -25,8 +25,28 @@ pub(crate) struct Wide {
     interval: Option<Duration>,
 }
 
-/// A column for people: its two lines of title, and the width of its widest value.
+/// What a column holds: of a path with a wildcard the counter of one instance, so that no column
+/// has values of two processes; otherwise the path, whose instance may end and come again.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Instance(PathId, u32, u32, Option<Identity>),
+    Path(PathId),
+    Absent(String),
+}
+
+impl Key {
+    fn of(query: &Query, reading: &Reading) -> Self {
+        if query.path(reading.path).is_some_and(CounterPath::is_wild) {
+            let (object, counter) = (reading.object.0, reading.counter.0);
+            return Self::Instance(reading.path, object, counter, reading.identity.clone());
+        }
+        Self::Path(reading.path)
+    }
+}
+
+/// A column: its path, and for people its two lines of title and the width of its widest value., and the width of its widest value.
 struct Column {
+    path: String,
     of: String,
     counter: String,
     width: usize,
@@ -43,50 +63,56 @@ impl Wide {
         Self { columns, places, records: None, said: false, lines: 0, interval }
     }
 
-    /// Adds the line of a sample.
+    /// Whether the columns are chosen.
+    pub(crate) fn has_columns(&self) -> bool {
+        !self.columns.is_empty()
+    }
+
+    /// Adds the line of a sample. In the first one `chosen` are the columns, with those of paths that
+    /// cannot be read yet.
     pub(crate) fn push(
         &mut self,
         out: &mut String,
         output: &Output,
-        rows: &[Row],
+        query: &Query,
+        (chosen, absent): (&[&Reading], Vec<Row>),
         time: Option<SystemTime>,
     ) {
-        let is_first = self.places.is_empty();
+        let is_first = !self.has_columns();
         if is_first {
-            for row in rows {
-                let next = self.places.len();
-                self.places.entry(row.path.clone()).or_insert_with(|| {
-                    self.columns.push(Column::of(row));
+            let keyed = chosen.iter().map(|one| (Key::of(query, one), Row::new(query, one)));
+            let absent = absent.into_iter().map(|row| (Key::Absent(row.path.clone()), row));
+            for (key, row) in keyed.chain(absent) {
+                let next = self.columns.len();
+                self.places.entry(key).or_insert_with(|| {
+                    self.columns.push(Column::of(&row));
                     next
                 });
             }
         }
-        let mut cells: Vec<Option<&Row>> = vec![None; self.places.len()];
-        let mut more = 0;
-        for row in rows {
-            match self.places.get(&row.path).and_then(|place| cells.get_mut(*place)) {
-                Some(cell) => *cell = Some(row),
-                None => more += 1,
+        let mut cells: Vec<Option<Row>> = self.columns.iter().map(|_| None).collect();
+        for reading in query.readings() {
+            let place = self.places.get(&Key::of(query, reading));
+            if let Some(cell) = place.and_then(|place| cells.get_mut(*place)) {
+                *cell = Some(Row::new(query, reading));
             }
         }
+        let has_none = |one: &&&Reading| !self.places.contains_key(&Key::of(query, one));
+        let more = chosen.iter().filter(has_none).count();
         if more > 0 && !std::mem::replace(&mut self.said, true) {
-            warn(&format!("{more} counters appeared after the first sample and have no column"));
+            let what = "the columns are those of the first sample";
+            warn(&format!("counters without a column: {more}; {what}"));
         }
         if output.is_table() {
             self.line_for_people(out, output, &cells, time);
             return;
         }
         let records = self.records.get_or_insert_with(|| {
-            let mut paths = vec![""; self.places.len()];
-            for (path, place) in &self.places {
-                if let Some(slot) = paths.get_mut(*place) {
-                    *slot = path;
-                }
-            }
+            let paths = self.columns.iter().map(|column| column.path.as_str());
             output.stream(std::iter::once("time").chain(paths), out)
         });
         let time = time.and_then(rfc3339);
-        let values = cells.iter().map(|cell| match cell.map(|row| &row.value) {
+        let values = cells.iter().map(|cell| match cell.as_ref().map(|row| &row.value) {
             Some(RowValue::Number(CookedValue::Integer(value))) => Field::Unsigned(*value),
             Some(RowValue::Number(CookedValue::Float(value))) => Field::Float(*value),
             Some(RowValue::Text(text)) => Field::Text(text),
@@ -100,11 +126,11 @@ impl Wide {
         &mut self,
         out: &mut String,
         output: &Output,
-        cells: &[Option<&Row>],
+        cells: &[Option<Row>],
         time: Option<SystemTime>,
     ) {
         let detail = output.detail(Detail::Brief);
-        let shown = |cell: &Option<&Row>| match cell {
+        let shown = |cell: &Option<Row>| match cell {
             Some(row) => match (row.shown(detail), &row.value) {
                 (Some(shown), _) if shown.unit.is_empty() => shown.number,
                 // The title says the rest of the unit.
@@ -123,9 +149,26 @@ impl Wide {
         let room = output.screen_width().saturating_sub(width(&clock)) / self.columns.len().max(1);
         let title = room.saturating_sub(2).clamp(NARROWEST, TITLE);
         let page = output.size().map_or(usize::MAX, |(_, lines)| lines.saturating_sub(3).max(1));
+        // Columns that the window has no room for are left out whole, and counted.
+        let mut left = output.screen_width().saturating_sub(width(&clock));
+        let fits = |column: &&Column| {
+            let titles = width(&column.of).max(width(&column.counter)).min(title);
+            let needed = 2 + column.width.max(titles);
+            let fits = needed <= left;
+            left = if fits { left - needed } else { 0 };
+            fits
+        };
+        let shown = self.columns.iter().take_while(fits).count().max(1);
+        let left_out = self.columns.len().saturating_sub(shown);
+        let columns = self.columns.get(..shown).unwrap_or_default();
         let mut table = Table::new(&[("", Align::Left)]);
-        for _ in &self.columns {
+        for _ in columns {
             table.column("", Align::Right);
+        }
+        if self.lines.is_multiple_of(page) && left_out > 0 {
+            let line = format!("… {left_out} more columns than the window has");
+            output.palette.push(out, Style::Faint, clip(&line, output.screen_width()).0);
+            out.push('\n');
         }
         if self.lines.is_multiple_of(page) {
             for (style, text) in [
@@ -133,16 +176,16 @@ impl Wide {
                 (Style::Heading, Column::counter),
             ] {
                 table.text(style, "");
-                for column in &self.columns {
+                for column in columns {
                     table.text(style, &shortened(text(column), title.max(column.width)));
                 }
             }
         }
         self.lines += 1;
         table.text(Style::Faint, &clock);
-        values.iter().for_each(|value| table.text(Style::Plain, value));
+        values.iter().take(shown).for_each(|value| table.text(Style::Plain, value));
         let mut floors: Vec<(usize, usize)> = vec![(width(&clock), 0)];
-        floors.extend(self.columns.iter().map(|column| {
+        floors.extend(columns.iter().map(|column| {
             let titles = width(&column.of).max(width(&column.counter)).min(title);
             (column.width.max(titles), 0)
         }));
@@ -159,7 +202,7 @@ impl Column {
             Some(instance) => format!("{object}({instance})"),
             None => object,
         };
-        Self { of, counter, width: NARROWEST }
+        Self { path: row.path.clone(), of, counter, width: NARROWEST }
     }
 
     fn of_what(&self) -> &str {

@@ -22,7 +22,8 @@ fn usage(args: &[&str], says: &str) {
 fn malformed_paths_are_usage_errors() {
     for (path, says) in [
         ("", "a path is empty"),
-        ("Memory", "single quotes keep the shell"),
+        ("Process", "is an object, not a counter"),
+        ("memry", "neither a path nor a short name; did you mean"),
         (r"\", "the object is empty"),
         (r"\\", "the object is missing behind the machine"),
         (r"\\HOST", "the object is missing behind the machine"),
@@ -129,9 +130,9 @@ fn errors_of_different_kinds_are_all_reported() {
     folder.file("sample.bin", sample(0));
     let missing = format!("file:{}/smple.bin", folder.path().display());
     let sensors = ["takes three parts"];
-    let paths = ["never closed", "single quotes"];
+    let paths = ["never closed", "a path begins with a backslash"];
     for (command, needles) in [("get", &paths[..]), ("watch", &paths), ("measure", &sensors)] {
-        let run = perfhive([command, "--source", &missing, r"\Nix(", "Memory"]);
+        let run = perfhive([command, "--source", &missing, r"\Nix(", "Nix"]);
         assert_eq!(run.code, Some(3), "{}", run.err);
         assert_eq!(run.err.lines().count(), needles.len() + 1, "{}", run.err);
         for needle in [needles, &["no such file in", "there is sample.bin"]].concat() {
@@ -189,7 +190,10 @@ fn wrong_options_are_usage_errors() {
         (&["get"], "<PATH>"),
         (&["get", "-i", "0", "x"], "at least a millisecond"),
         (&["get", "-i", "soon", "x"], "expected seconds"),
-        (&["watch", "-n", "0"], "expected at least 1"),
+        (&["watch", "-n", "0"], "expected a whole number from 1 on"),
+        (&["get", "--top", "0", "cpu"], "expected a whole number from 1 on"),
+        (&["get", "--sort", "+", "cpu"], "expected value, name, source"),
+        (&["get", "--bear", "cpu"], "similar argument exists: '--bare'"),
         (&["watch", "-n", "many"], "expected a whole number"),
         (&["get", "-n", "3", "cpu"], "perfhive watch -n N takes N samples"),
         (&["get", "-sc", "3", "cpu"], "typeperf's -sc COUNT is -n COUNT here"),
@@ -446,5 +450,7 @@ fn separators_that_a_shell_took_are_found_again() {
         let out = run(&["get", typed]).ok();
         assert!(out.starts_with(path), "{typed}: {out}");
     }
-    usage(&["get", "MemoryAvailable"], "single quotes keep the shell");
+    usage(&["get", "MemoryAvailable"], "neither a path nor a short name");
+    let run = run(&["get", "MemoryAvailable", "Bytes", r"\System\Processes"]);
+    assert!(run.fails(2).ends_with(r"write '\Memory\Available Bytes'"));
 }

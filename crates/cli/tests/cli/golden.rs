@@ -213,6 +213,10 @@ fn transcripts() {
             "get 'Process(*)/Working Set' --sort name --filter 'b*'",
             "watch 'Process(*)/% Processor Time' --top 1 --no-idle",
             "get 'Process(*)/ID Process' --top 1 -f csv",
+            "get 'Process(bash)/Working Set' 'Process(*)/% Processor Time' --top 1",
+            "get 'Process(*)/Working Set' --sort 'Thread Count' --top 3",
+            "get 'Process(*)/Working Set' --sort 'Workin Set'",
+            "get 'Process(*)/Working Set' --filter nix",
         ],
     );
     transcript(
@@ -222,6 +226,9 @@ fn transcripts() {
             "get 'Process(pid:101)/ID Process' 'Thread(pid:100/*)/ID Thread' 'Process(pid:9)/ID Process'",
             "get 'Process(bahs)/ID Process' 'Process(bahs)/Working Set'",
             "watch 'Process(bahs)/ID Process'",
+            "get MEMORY Memory/ Prozess memri",
+            "get MemoryAvailable Bytes",
+            "explain uptime",
             "get '\\Memroy\\Available Bytes' '\\Memory\\Availible Bytes' '\\Process\\Working Set'",
         ],
     );
@@ -241,7 +248,9 @@ fn transcripts() {
         &[
             "watch --wide memory 'Process(*)/% Processor Time'",
             "watch -w -f csv memory 'Process(bash)/% Processor Time'",
+            "watch -w -f csv 'Process(*)/% Processor Time' --top 2",
             "get --wide --json memory 'System/Processes'",
+            "get -f tsv -o - memory",
             "get -f tsv -o FOLDER/nowhere/x.tsv memory",
         ],
     );
@@ -251,6 +260,7 @@ fn transcripts() {
             "ps",
             "ps --no-idle bash -n 2",
             "ps --pid 100,102 -o pid,cpu,name,'Working Set' --sort -pid",
+            "ps bsh",
             "ps -o pid,owner",
             "ps -n 2 bash -o pid,name --json",
         ],

@@ -168,7 +168,7 @@ fn the_busiest_process_is_among_the_first_lines_of_80_by_24() {
         "perfhive get 'Process(pid:{pid})/% Processor Time' 'Process(*)/ID Process'; sleep 60"
     );
     let Some(terminal) = Terminal::new(80, 24, &get) else { return };
-    terminal.wait_for(|screen| screen.contains("more than the window has"));
+    terminal.wait_for(|screen| screen.contains("more instances than"));
 }
 
 #[test]

@@ -8,7 +8,7 @@
 use super::view::{View, Widths};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::text::escape::{Escaped, clip};
+use crate::text::escape::{Escaped, wrapped};
 use crate::text::style::Style;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -35,7 +35,17 @@ impl Screen {
     /// The lines that a view may have above the warnings.
     pub(super) fn lines(&self, output: &Output) -> usize {
         let (_, lines) = output.size().unwrap_or((80, 24));
-        lines.saturating_sub(1 + self.warnings.len())
+        lines.saturating_sub(1 + self.notes(output).len())
+    }
+
+    /// The warnings in lines that fit, the newest ones of them.
+    fn notes(&self, output: &Output) -> Vec<String> {
+        let (columns, lines) = output.size().unwrap_or((80, 24));
+        let escaped = self.warnings.iter().map(|warning| Escaped(warning).to_string());
+        let mut notes: Vec<String> = escaped.flat_map(|text| wrapped(&text, columns)).collect();
+        let old = notes.len().saturating_sub((lines / 4).max(1));
+        notes.drain(..old);
+        notes
     }
 
     /// Adds to the warnings below the table.
@@ -89,12 +99,11 @@ impl Screen {
         let Some(view) = &self.view else {
             return Ok(());
         };
-        let (columns, lines) = output.size().unwrap_or((80, 24));
+        let (_, lines) = output.size().unwrap_or((80, 24));
         let mut text = String::new();
         view.render(&mut text, output, Some((self.lines(output), pace)));
-        for warning in &self.warnings {
-            let line = Escaped(warning).to_string();
-            output.palette.push(&mut text, Style::Bad, clip(&line, columns).0);
+        for line in self.notes(output) {
+            output.palette.push(&mut text, Style::Bad, &line);
             text.push('\n');
         }
         out.push('\r');

@@ -4,7 +4,7 @@ use crate::output::Output;
 use crate::paths::Absent;
 use crate::text::escape::{Escaped, clip, width};
 use crate::text::style::Style;
-use crate::text::table::{Align, Layout, Table};
+use crate::text::table::{Align, Layout, Table, shortened};
 use crate::text::time::local;
 use perfhive::{Query, Reading};
 use perfhive_view::{Arrangement, Detail, History, Row, RowValue, Selection, TopProcesses};
@@ -34,15 +34,21 @@ pub(super) struct Sample<'a> {
     pub(super) arrangement: &'a Arrangement,
     pub(super) absent: &'a [Absent],
     pub(super) detail: Detail,
+    /// Columns of the terminal.
+    pub(super) width: usize,
     /// The time between samples; `None` for a recording that is read without a pause.
     pub(super) interval: Option<Duration>,
 }
+
+/// A window in which names that all rows have in common stand in the title.
+const NARROW: usize = 60;
 
 impl View {
     /// The selected readings of a sample; on a screen with their curves, and no more than its lines
     /// can show. In the first sample of a live source (`first`), values that need two samples are
     /// shown without a reason.
     pub(super) fn new(sample: &Sample<'_>, screen: Option<(&History, usize)>, first: bool) -> Self {
+        let narrow = sample.width < NARROW;
         let query = sample.query;
         let summary = sample.selection.summary(query);
         let any = summary.first().copied().or_else(|| query.readings().first());
@@ -54,16 +60,21 @@ impl View {
             let gap = if title.is_empty() { "" } else { "  " };
             let _ = write!(title, "{gap}{time}");
         }
-        let processes = sample.selection.top.map(|top| processes(query, &top, sample.detail));
+        let processes = sample.selection.top.map(|top| processes(query, &top, sample));
         // The title with an empty line, the line of what is left out, and a list of processes below
         // an empty line and its titles.
         let others = 3 + sample.absent.len() + processes.as_ref().map_or(0, |list| list.rows() + 2);
         let room = screen.map(|(_, lines)| lines.saturating_sub(others).max(1));
         let arranged = sample.arrangement.of(query, summary, room);
         let history = screen.map(|(history, _)| history);
+        let common = narrow.then(|| common(query, &arranged.readings)).flatten();
+        if let Some(common) = common.as_ref().filter(|_| sample.absent.is_empty()) {
+            title = format!("{common}  {title}");
+        }
+        let common = common.filter(|_| sample.absent.is_empty());
         Self {
             title,
-            table: table(sample, &arranged.readings, history, first),
+            table: table(sample, &arranged.readings, history, (first, common.is_some())),
             left_out: arranged.left_out,
             processes,
         }
@@ -103,8 +114,10 @@ impl View {
         let mut text = String::new();
         self.table.render(&mut text, layout);
         if self.left_out > 0 {
-            let line =
-                format!("… {} more instances; --top, --filter and --sort choose", self.left_out);
+            let line = format!(
+                "… {} more instances; --sort, --filter and --top show others",
+                self.left_out
+            );
             palette.push(&mut text, Style::Faint, clip(&line, layout.width).0);
             text.push('\n');
         }
@@ -130,12 +143,23 @@ impl View {
     }
 }
 
-/// Object, counter, value, unit, curve.
+/// Object and counter of readings that are all of instances of one object.
+fn common(query: &Query, readings: &[&Reading]) -> Option<String> {
+    let first = readings.first()?;
+    let is_like = |one: &&Reading| {
+        let same = (one.source, one.object, one.counter);
+        one.instance.is_some() && same == (first.source, first.object, first.counter)
+    };
+    let (object, counter) = query.names_of(first);
+    readings.iter().all(is_like).then(|| format!("{object} {counter}"))
+}
+
+/// Object, counter, value, unit, curve; where the title has object and counter, instances alone.
 fn table(
     sample: &Sample<'_>,
     readings: &[&Reading],
     history: Option<&History>,
-    first: bool,
+    (first, instances_alone): (bool, bool),
 ) -> Table {
     let query = sample.query;
     let columns = [Align::Label, Align::Label, Align::Point, Align::Left];
@@ -146,7 +170,9 @@ fn table(
     let mut last = String::new();
     for reading in readings {
         let (mut label, counter) = query.names_of(reading);
-        if let Some(instance) = &reading.instance {
+        if let Some(instance) = reading.instance.as_ref().filter(|_| instances_alone) {
+            label = instance.plain();
+        } else if let Some(instance) = &reading.instance {
             let _ = write!(label, "({})", instance.plain());
         } else if let Some(asked) = query.path(reading.path).and_then(|p| p.instance.as_ref()) {
             let _ = write!(label, "({asked})");
@@ -154,7 +180,7 @@ fn table(
         // The name of an object stands where its counters begin.
         table.text(Style::Name, if label == last { "" } else { &label });
         last = label;
-        table.text(Style::Plain, &counter);
+        table.text(Style::Plain, if instances_alone { "" } else { &counter });
         let row = Row::new(query, reading);
         match (&row.value, row.shown(sample.detail)) {
             (_, Some(shown)) => {
@@ -193,7 +219,8 @@ fn table(
 }
 
 /// The busiest processes.
-fn processes(query: &Query, top: &TopProcesses, detail: Detail) -> Table {
+fn processes(query: &Query, top: &TopProcesses, sample: &Sample<'_>) -> Table {
+    let detail = sample.detail;
     let busiest = top.busiest(query);
     let title = |reading: Option<&Reading>, object: bool| {
         let reading = reading?;
@@ -206,8 +233,10 @@ fn processes(query: &Query, top: &TopProcesses, detail: Detail) -> Table {
     let process = title(first.map(|busy| busy.time), true);
     let mut table = Table::default();
     table.column("PID", Align::Right);
-    table.column(&time.unwrap_or_default(), Align::Point);
-    table.column(&working_set.unwrap_or_default(), Align::Point);
+    for title in [time, working_set].map(Option::unwrap_or_default) {
+        let room = if sample.width < NARROW { NARROW / 5 } else { usize::MAX };
+        table.column(&shortened(&title, room), Align::Point);
+    }
     table.column(&process.unwrap_or_default(), Align::Left);
     for busy in &busiest {
         for (style, reading) in [
