@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
     assert!(definition.has_instances() || contents.instances.len() <= 1);
     for instance in &contents.instances {
         assert_eq!(instance.values.len(), values);
-        // What is no UTF-8 becomes a character of three bytes.
+        // What is not UTF-8 becomes a character of three bytes.
         assert!(instance.name.len() <= 3 * 1024 && !instance.name.contains('\0'));
     }
 });

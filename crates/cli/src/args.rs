@@ -380,7 +380,7 @@ pub(crate) struct Sensors {
     /// A name, group/sensor, or a group or sensor alone; * stands for any text
     ///
     /// Compared without regard to case, with or without %25, %2F and %23 for %, / and #. The
-    /// part behind a # selects instances; --instances lists all.
+    /// part behind a # selects instances; --instances lists the instances.
     pub(crate) pattern: Option<String>,
 
     /// List each sensor once for each instance that it has at the moment

@@ -91,7 +91,7 @@ mod windows {
             "{said}"
         );
         let said = fails(&["register", "any.ini", "--processes"], 2);
-        assert!(said.contains("--processes is not to be had on Windows"), "{said}");
+        assert!(said.contains("--processes is not supported on Windows"), "{said}");
         let said = fails(&["list", "-s", "proc:"], 3);
         assert!(said.contains("there is no /proc on Windows"), "{said}");
         let help = self::said(&["--help"]);

@@ -121,7 +121,7 @@ typedef struct _PERF_DATA_BLOCK {
     DWORD Version;
     /* Revision of the structures, 1. */
     DWORD Revision;
-    /* Length of the block. Samba counts the objects only. */
+    /* Length of the block in bytes. Samba leaves the header out. */
     DWORD TotalByteLength;
     /* Length of the header and of the system name behind it; the first object begins here. */
     DWORD HeaderLength;
@@ -175,7 +175,7 @@ typedef struct _PERF_OBJECT_TYPE {
     DWORD ObjectHelpTitleIndex;
     /* Unused. */
     DWORD ObjectHelpTitle;
-    /* For whom the object is: 100 novice to 400 wizard. */
+    /* Level of detail: 100 novice to 400 wizard. */
     DWORD DetailLevel;
     /* Number of counter definitions. */
     DWORD NumCounters;
@@ -220,7 +220,7 @@ typedef struct _PERF_COUNTER_DEFINITION {
     DWORD CounterHelpTitle;
     /* Power of ten by which a chart should scale the value. */
     LONG DefaultScale;
-    /* For whom the counter is: 100 novice to 400 wizard. */
+    /* Level of detail: 100 novice to 400 wizard. */
     DWORD DetailLevel;
     /* The counter type. */
     DWORD CounterType;

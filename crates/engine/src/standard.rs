@@ -67,7 +67,7 @@ impl Object {
         spec.help = TitleIndex(self.help);
         spec.default_counter = Some(0);
         spec.has_instances = self.has_instances;
-        // As on Windows, an object is for those whom its simplest counter is for.
+        // As on Windows, an object has the detail level of its simplest counter.
         let details = self.counters.iter().map(|counter| counter.detail);
         spec.detail = details.min().unwrap_or(DetailLevel::NOVICE);
         spec
@@ -129,7 +129,7 @@ pub struct Counter {
     pub kind: CounterType,
     /// Power of ten by which a chart should scale the value.
     pub scale: i32,
-    /// For whom the counter is.
+    /// The level of detail.
     pub detail: DetailLevel,
     /// Whether it is filled only on request, because it costs extra.
     pub on_request: bool,

@@ -187,7 +187,7 @@ fn a_sensor_without_instances_has_no_value_once_its_object_has_instances() {
 
 #[test]
 fn an_id_without_a_start_time_that_was_gone_is_not_the_same_process() {
-    // Without start times, the process with the number may be another one.
+    // Without start times, the number may belong to a new process.
     let counters = process_counters();
     let machine = |second: i64, list: &[(u64, u64)]| {
         let values: Vec<[u64; 2]> = list.iter().map(|(id, time)| [*time, *id]).collect();

@@ -100,7 +100,7 @@ pub enum ValueError {
         /// The size the definition states.
         size: u32,
     },
-    /// The counter needs a base, and the next definition is none.
+    /// The counter needs a base, and the next definition is not a base.
     NoBase,
     /// The provider says that this instance has no value of the counter; see
     /// [`CounterType::ABSENT_VALUES`](crate::CounterType::ABSENT_VALUES).

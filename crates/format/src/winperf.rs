@@ -150,7 +150,7 @@ structure! {
         Version: u32 @ 12,
         /// Revision of the structures, 1.
         Revision: u32 @ 16,
-        /// Length of the block. Samba counts the objects only.
+        /// Length of the block in bytes. Samba leaves the header out.
         TotalByteLength: u32 @ 20,
         /// Length of the header and of the system name behind it; the first
         /// object begins here.
@@ -192,7 +192,7 @@ structure! {
         ObjectHelpTitleIndex: u32 @ 20,
         /// Unused.
         ObjectHelpTitle: u32 @ 24,
-        /// For whom the object is: 100 novice to 400 wizard.
+        /// Level of detail: 100 novice to 400 wizard.
         DetailLevel: u32 @ 28,
         /// Number of counter definitions.
         NumCounters: u32 @ 32,
@@ -224,7 +224,7 @@ structure! {
         CounterHelpTitle: u32 @ 16,
         /// Power of ten by which a chart should scale the value.
         DefaultScale: i32 @ 20,
-        /// For whom the counter is: 100 novice to 400 wizard.
+        /// Level of detail: 100 novice to 400 wizard.
         DetailLevel: u32 @ 24,
         /// The counter type.
         CounterType: u32 @ 28,

@@ -335,8 +335,8 @@ impl ObjectWriting<'_, '_> {
     /// before: `bytes` is what [`since`](Self::since) gave there, of `count`
     /// instances. Names are padded for what follows to be aligned: the bytes are
     /// as they would be written now if the [`position`](Self::position) leaves
-    /// the same remainder by 8. They are not looked at; a reader refuses an
-    /// object whose instances are none.
+    /// the same remainder by 8. They are not examined; a reader refuses an
+    /// object in which they are not instances.
     ///
     /// # Errors
     /// As [`instance`](Self::instance).

@@ -27,7 +27,7 @@ fn object(bytes: &[u8], index: u32) -> PerfObject<'_> {
     DataBlock::parse(bytes).unwrap().object(TitleIndex(index)).unwrap()
 }
 
-/// Every block of the real data; the title lists beside them are none.
+/// Every block of the real data, without the title lists beside them.
 fn blocks() -> Vec<(String, Vec<u8>)> {
     let mut files = real::files("windows-vista", ".bin");
     files.extend(real::files("samba", ".bin"));

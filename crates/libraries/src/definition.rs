@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// What a definition file may lack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// The encoding of a file that has no byte order mark and is no UTF-8.
+    /// The encoding of a file that has no byte order mark and is not UTF-8.
     pub encoding: Option<TextEncoding>,
     /// The symbol file of an `.ini` file, if not at the place that it names.
     pub symbols: Option<PathBuf>,

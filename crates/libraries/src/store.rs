@@ -402,7 +402,8 @@ fn instead_of(name: &str) -> Option<PathBuf> {
     Some(folder.join(name))
 }
 
-/// A variable of the environment; `None` in a program with more rights than its caller, who chose it.
+/// A variable of the environment; `None` in a program with more rights than its caller, because the
+/// caller chose it.
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|_| !has_more_rights())
 }

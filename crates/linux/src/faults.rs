@@ -131,8 +131,8 @@ pub(crate) fn unreadable(file: &CStr, error: Errno, faults: &mut Faults) {
     faults.object(format_args!("{}: {}", Text(file), describe(error)));
 }
 
-/// The numbers of lines that begin with these words. A line that is not there
-/// is no fault; one without a whole number is, and so is a text that was cut off.
+/// The numbers of lines that begin with these words. A missing line is not a fault. A line without
+/// a whole number is, and a text that was cut off.
 pub(crate) fn numbers<const N: usize>(
     file: &CStr,
     text: &[u8],

@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn words_as_they_are_and_as_they_are_not() {
+    fn numbers_saturate_and_other_words_are_skipped() {
         let mut words = Words::new(b" 0 \t18446744073709551615 99999999999999999999 x7 0012\n 5");
         let all: Vec<_> = (0..7).map(|_| words.number()).collect();
         // A value that is not a number is skipped; an incomplete line does not count.
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_byte_wherever_it_is() {
+    fn last_place_finds_the_byte_at_every_position() {
         for length in 0..70 {
             let mut text = vec![b'x'; length];
             assert_eq!(last_place(&text, b')'), None);
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers() {
+    fn numbers_saturate_and_signs_points_and_exponents_are_refused() {
         assert_eq!(number(b"18446744073709551616"), Some(u64::MAX));
         for bad in ["", "-1", "+1", "1.0", "0x1", "1e3"] {
             assert_eq!(number(bad.as_bytes()), None, "{bad}");

@@ -103,8 +103,8 @@ fn enable_registration(_: &str) -> std::io::Result<bool> {
     Ok(false)
 }
 
-/// Removes the account of a provider that is no longer registered, or another one now.
-/// Whether there was one.
+/// Removes the account of a provider that is no longer registered, or whose registration changed.
+/// Returns whether there was an account.
 ///
 /// # Errors
 /// Where the account cannot be removed.

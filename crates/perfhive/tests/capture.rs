@@ -378,17 +378,17 @@ fn every_manifest_is_read_or_an_error() {
     let whole = std::fs::read_to_string(folder.0.join("manifest.jsonl")).unwrap();
     let first = "000001_1.bin";
     for (from, to, words) in [
-        (first, "../x.bin", "none of a capture"),
-        (first, "/etc/passwd", "none of a capture"),
-        (first, "a\\\\b.bin", "none of a capture"),
-        (first, ".hidden", "none of a capture"),
+        (first, "../x.bin", "cannot be part of a capture"),
+        (first, "/etc/passwd", "cannot be part of a capture"),
+        (first, "a\\\\b.bin", "cannot be part of a capture"),
+        (first, ".hidden", "cannot be part of a capture"),
         (first, "000002_1.bin", "a second time"),
         (first, "gone.bin", "no such file, which the manifest beside it lists"),
         ("\"version\":1", "\"version\":2", "has version 2; this reads version 1"),
         ("\"kind\":\"capture\"", "\"kind\":\"x\"", "is not the beginning of a capture"),
         ("\"language\":\"009\"", "\"language\":\"none\"", "names no language"),
         ("\"blocks\":[", "\"blocks\":7,\"x\":[", "lists no blocks"),
-        ("{\"blocks\"", "[{\"blocks\"", "line 3: is no JSON"),
+        ("{\"blocks\"", "[{\"blocks\"", "line 3: is not JSON"),
         ("\"bytes\":", "\"bytes\":1", "by the capture's manifest: it was cut or changed"),
     ] {
         // The size of a block, not of a title list.

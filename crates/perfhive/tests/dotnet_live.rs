@@ -105,7 +105,7 @@ fn a_second_process_of_the_name_has_no_value_at_first() {
     eventually("the process computes", || time.next_value().ok().filter(|value| *value > 0.0));
     burner.stop();
     burner.start_again();
-    // Nothing was read in between. The name is the same, the process is another one.
+    // Nothing was read in between. A new process has the same name.
     let why = eventually("the process is there", || match time.next_value() {
         // Between fork and exec the process has the name of this test.
         Err(NoValue::Vanished | NoValue::NoSuchInstance) => None,
@@ -134,7 +134,7 @@ fn processes_that_moved_up_to_another_number_have_no_value() {
     };
     let before = [id(&one), id(&two)];
     first.stop();
-    // The process that moved up is another one, and has no value at first.
+    // The process that moved up is new under this name, and has no value at first.
     eventually("one is gone", || {
         (!Category::instance_exists(&all, "Process").unwrap()).then_some(())
     });

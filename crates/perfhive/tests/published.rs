@@ -22,8 +22,8 @@ fn publish(name: &str, folder: &PathBuf) -> Category {
 /// The variable is looked at when a source is opened, so this test runs in a
 /// process that has it.
 #[test]
-fn nobody_takes_the_place_of_the_machines_own_objects() {
-    const TEST: &str = "nobody_takes_the_place_of_the_machines_own_objects";
+fn published_objects_do_not_replace_those_of_the_machine() {
+    const TEST: &str = "published_objects_do_not_replace_those_of_the_machine";
     if std::env::var_os(FOLDER).is_none() {
         let folder =
             std::env::temp_dir().join(format!("perfhive-published-{}", std::process::id()));
@@ -62,7 +62,7 @@ fn nobody_takes_the_place_of_the_machines_own_objects() {
     // A copy of a machine has only what is in it.
     let folder = std::env::temp_dir().join(format!("perfhive-copy-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("proc")).unwrap();
-    assert!(open(&format!("proc:{}", folder.display())).is_err(), "an empty proc is no machine");
+    assert!(open(&format!("proc:{}", folder.display())).is_err(), "an empty proc is not a machine");
     std::fs::write(folder.join("proc/stat"), "cpu 1 2 3 4\nbtime 1\n").unwrap();
     let mut copy = open(&format!("proc:{}", folder.display())).unwrap();
     let objects = &copy.catalogue(&perfhive::Ask::everything()).unwrap().objects;

@@ -119,7 +119,7 @@ fn parse(folder: &Path, name: &str, text: &[u8]) -> Result<Contents, SourceError
             return Err(at(format!("is longer than {} MiB", LINE >> 20)));
         }
         let line: Value =
-            serde_json::from_slice(line).map_err(|error| at(format!("is no JSON: {error}")))?;
+            serde_json::from_slice(line).map_err(|error| at(format!("is not JSON: {error}")))?;
         let kind = line.get("kind").and_then(Value::as_str);
         match kind {
             _ if number == 1 && kind != Some("capture") => {
@@ -169,7 +169,7 @@ impl Files<'_> {
         let bytes = entry.get("bytes").and_then(Value::as_u64).ok_or("tells no size")?;
         let letter = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(letter) {
-            return Err(format!("names a file that is none of a capture: {name:?}"));
+            return Err(format!("names a file that cannot be part of a capture: {name:?}"));
         }
         if !self.seen.insert(name.to_string()) {
             return Err(format!("names the file {name} a second time"));

@@ -17,7 +17,7 @@ pub const MORE_DATA: u32 = 234;
 pub const TIMEOUT: u32 = 1460;
 
 /// Another machine did not answer within the time that a connection is waited for. Not
-/// Windows' own: bit 29 is set in none of its codes, it is kept for applications.
+/// Windows' own: no code of Windows has bit 29 set, which is reserved for applications.
 pub const NOT_REACHED: u32 = 1 << 29 | 1;
 
 pub(crate) const INVALID_HANDLE: u32 = 6;

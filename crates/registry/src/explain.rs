@@ -81,7 +81,7 @@ fn local(code: u32) -> (SourceErrorKind, String) {
         BAD_LENGTH => (
             Kind::Malformed,
             "the answer claims to be longer than the buffer that was given: a provider wrote \
-             where it must not; `perfhive check NAME` tells of one whether it does",
+             past its buffer; `perfhive check NAME` tests one provider",
         ),
         INVALID_HANDLE | 1018 => (Kind::Internal, "the key was closed while it was read"),
         87 => (Kind::Internal, "the registry does not take the request"),
@@ -186,7 +186,7 @@ fn remote(code: u32, host: &str) -> (SourceErrorKind, String) {
         | 11004 => (
             Kind::Unavailable,
             format!(
-                "{host} cannot be reached: the host is unknown or off, a firewall is between \
+                "{host} cannot be reached: the host is unknown or off, a firewall blocks it \
                  (TCP port 445), or its service Remote Registry is not running"
             ),
         ),
@@ -202,7 +202,7 @@ fn remote(code: u32, host: &str) -> (SourceErrorKind, String) {
             Kind::Unavailable,
             format!(
                 "{host} does not answer calls: its service Remote Registry is not running, or a \
-                 firewall is between"
+                 firewall blocks it"
             ),
         ),
         _ if is_lost(code) => (
@@ -212,8 +212,8 @@ fn remote(code: u32, host: &str) -> (SourceErrorKind, String) {
         50 | 120 | 1745 => (
             Kind::Unavailable,
             format!(
-                "{host} has a registry, but no performance counters in it: it is no Windows, or \
-                 too old a one"
+                "{host} has a registry, but no performance counters in it: it is not Windows, \
+                 or a version that is too old"
             ),
         ),
         71 => (
@@ -270,9 +270,9 @@ pub(crate) fn unreadable(key: RegistryPart, code: u32, host: Option<&str>) -> St
     let of = host.map_or(String::new(), |host| format!(" of {host}"));
     let why = match code {
         ACCESS_DENIED => {
-            let who = host.map_or(String::new(), |host| format!(" of {host}"));
+            let there = host.map_or(String::new(), |host| format!(" of {host}"));
             format!(
-                "access is denied: run as an administrator{who}, or have read access to it granted"
+                "access is denied: run as an administrator{there}, or ask an administrator for read access to it"
             )
         }
         code => explain(code, host).1,

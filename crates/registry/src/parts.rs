@@ -39,7 +39,7 @@ impl Service {
         let what = if all { "no object" } else { "none of the objects it was asked for" };
         let message = format!(
             "is registered and gives {what}: {library} cannot be loaded or opened, fails, or \
-             has nothing at the moment; {check} says what it is"
+             has nothing at the moment; {check} says which"
         );
         Fault::new(FaultKind::OpenFailed, name, message)
     }
@@ -275,10 +275,10 @@ impl<'a> Search<'a> {
         }
         let what = match query {
             ObjectQuery::Indexes(_) => "the object is".to_string(),
-            _ => format!("objects with one of {count} names that no registration claims are"),
+            _ => format!("{count} objects that no registration claims are"),
         };
         let message = format!(
-            "{what} left out: {FAILURES} requests for others failed before; the next try is within \
+            "{what} left out: {FAILURES} requests for unclaimed objects failed before; the next try is within \
              {} s",
             AGAIN.as_secs()
         );
@@ -417,13 +417,10 @@ pub(crate) fn way_out(
     }
     let which = match hangs {
         true => "one of these libraries hangs",
-        false => "these libraries are part of every request",
+        false => "every request asks these libraries",
     };
     let there = run_there(host);
-    format!(
-        "{which}: {}; `perfhive check NAME`{there} says what is wrong with one",
-        names.join(", ")
-    )
+    format!("{which}: {}; `perfhive check NAME`{there} tests one of them", names.join(", "))
 }
 
 #[cfg(test)]

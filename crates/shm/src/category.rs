@@ -39,7 +39,7 @@ impl CategoryBuilder {
         self
     }
 
-    /// Sets the level of detail: for whom the category is; for everyone by default.
+    /// Sets the level of detail, novice (for everyone) by default.
     #[must_use]
     pub fn detail(mut self, detail: DetailLevel) -> Self {
         self.declared.detail = detail;

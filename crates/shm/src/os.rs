@@ -20,8 +20,8 @@ use std::time::{Duration, SystemTime};
 /// The variable for a folder that replaces the usual ones.
 const FOLDER_VARIABLE: &str = "PERFHIVE_COUNTERS";
 
-/// The folder that the environment names; `None` in a program with more rights than its caller, who chose
-/// the environment.
+/// The folder that the environment names; `None` in a program with more rights than its caller,
+/// because the caller chose the environment.
 pub(crate) fn named_folder() -> Option<PathBuf> {
     let folder = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty())?;
     (!has_more_rights()).then(|| PathBuf::from(folder))

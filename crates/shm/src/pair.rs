@@ -112,9 +112,9 @@ struct Sizes {
     tag: u32,
     /// Bits of the value behind it; 64 together.
     value: u32,
-    /// The largest addition to the base of a small update.
+    /// A small update adds at most this to the base.
     small_base: i64,
-    /// The limit (exclusive) to the addition to the value of a small update.
+    /// A small update adds less than this to the value.
     small_value: i64,
     /// An update that takes the base, or the value, past a multiple of this looks at the anchors.
     look_base: u64,
@@ -549,7 +549,7 @@ mod models {
     const HUGE: i64 = 1 << 50;
 
     #[test]
-    fn a_large_update_and_a_small_one() {
+    fn a_large_and_a_small_update_are_both_counted() {
         check(&[|pair| pair.add(3 * HUGE, HUGE), |pair| pair.add(3, 1)], &[HUGE as u64 + 1]);
     }
 

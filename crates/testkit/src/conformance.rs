@@ -215,7 +215,7 @@ fn ends_or_goes_on(source: &mut dyn Source) {
     let time = last.frames().first().map(|frame| frame.time());
     assert_eq!(time, Some(span.end), "the last sample's time");
     let recording = source.recording().expect("a recording");
-    recording.seek(Some(FileTime(i64::MAX))).expect("a time behind the end is no error");
+    recording.seek(Some(FileTime(i64::MAX))).expect("a time behind the end is not an error");
     let result = source.collect(&Ask::new(ObjectQuery::Global), &mut snapshot);
     assert!(result.is_err_and(|error| error.is_end_of_data()), "there is a sample behind the end");
 }

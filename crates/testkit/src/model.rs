@@ -38,7 +38,7 @@ pub struct ObjectModel {
     pub name: TitleIndex,
     /// Title index of the help text.
     pub help: TitleIndex,
-    /// For whom the object is.
+    /// The level of detail.
     pub detail: DetailLevel,
     /// Place of the counter that a tool should show first.
     pub default_counter: Option<u32>,
@@ -65,7 +65,7 @@ pub struct CounterModel {
     pub counter_type: CounterType,
     /// Power of ten for charts.
     pub scale: i32,
-    /// For whom the counter is.
+    /// The level of detail.
     pub detail: DetailLevel,
     /// Size of the data in bytes.
     pub size: u32,

@@ -57,7 +57,7 @@ pub fn file(name: &str) -> Option<Vec<u8>> {
 /// As [`file()`], as text.
 ///
 /// # Panics
-/// Where the file is no UTF-8.
+/// Where the file is not UTF-8.
 #[must_use]
 pub fn text(name: &str) -> Option<String> {
     match String::from_utf8(file(name)?) {

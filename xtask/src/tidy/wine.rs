@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_nobody_runs_are_found() {
+    fn tests_for_windows_that_no_stage_runs_are_found() {
         for path in [
             "crates/perfhive/tests/other.rs",
             "crates/engine/tests/any.rs",

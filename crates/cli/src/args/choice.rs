@@ -7,7 +7,7 @@ use perfhive::{NamePattern, Query, nearest};
 use perfhive_view::{Arrangement, Order, did_you_mean};
 use std::path::PathBuf;
 
-/// Which instances are shown, in which order, and where.
+/// Which instances are shown, their order and layout, and the file that they are written to.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Choice {
     /// Order of instances: value, name, source, or the name of a counter among the paths
@@ -19,7 +19,7 @@ pub(crate) struct Choice {
     #[arg(long, value_name = "ORDER", allow_hyphen_values = true, value_parser = value::order)]
     pub(crate) sort: Option<String>,
 
-    /// Show the N largest instances of each object, or the first N in another order
+    /// Show the N largest instances of each object; with --sort, the first N in that order
     #[arg(long, value_name = "N", value_parser = value::top)]
     pub(crate) top: Option<usize>,
 

@@ -18,7 +18,7 @@ pub(crate) struct Capture {
     /// Time between samples
     ///
     /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m. One second by default. Recordings are
-    /// read without a pause.
+    /// read without a pause unless this is given.
     #[arg(long, short, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) interval: Option<Duration>,
 
@@ -52,7 +52,7 @@ pub(crate) struct Record {
     /// Time between samples
     ///
     /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m. One second by default. Recordings are
-    /// read without a pause.
+    /// read without a pause unless this is given.
     #[arg(long, short, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) interval: Option<Duration>,
 

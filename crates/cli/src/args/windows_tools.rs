@@ -39,7 +39,7 @@ pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Vec<OsString> 
     args
 }
 
-/// The forms that these tools write.
+/// The forms that Windows' tools write. Binary logs and databases are refused here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ToolForm {
     Csv,

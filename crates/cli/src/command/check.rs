@@ -161,8 +161,8 @@ mod supported {
             (0, 0) => write!(text, "{library} is sound"),
             (0, 1) => write!(text, "{library} is sound, with 1 warning"),
             (0, _) => write!(text, "{library} is sound, with {warnings} warnings"),
-            (1, _) => write!(text, "{library} does 1 thing wrong"),
-            _ => write!(text, "{library} does {errors} things wrong"),
+            (1, _) => write!(text, "{library} has 1 error"),
+            _ => write!(text, "{library} has {errors} errors"),
         };
         if verdict.bytes > 0 {
             let micros = verdict.slowest.as_micros();

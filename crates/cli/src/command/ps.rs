@@ -218,8 +218,7 @@ impl<'a> List<'a> {
                 if column.optional {
                     continue;
                 }
-                let what =
-                    format_args!("does not tell the {}; this machine alone does", column.key);
+                let what = format_args!("has no {}; only this machine has it", column.key);
                 return Err(Failure::Usage(of_source(&global.source, what)));
             }
             if column.counter.is_some() && current.is_none() {
@@ -246,7 +245,7 @@ impl<'a> List<'a> {
         self.processes.sort_by_key(|process| is_idle(&process.name, process.pid));
     }
 
-    /// The value of a column; none for the name, and where there is none.
+    /// The value of a column; `None` for the name, and for a missing value.
     fn value(&self, process: &Process<'_>, column: usize) -> Option<CookedValue> {
         let (_, plan, older_plan) = self.columns.get(column)?;
         let plan = plan.as_ref()?;
@@ -379,7 +378,7 @@ impl<'a> List<'a> {
 }
 
 impl Process<'_> {
-    /// The text of a column that is no counter; `None` for others, and for what is not known.
+    /// The text of a column without a counter; `None` for other columns, and where it is not known.
     fn text(&self, form: Form) -> Option<String> {
         match form {
             Form::Name => Some(self.name.clone()),

@@ -24,7 +24,7 @@ pub(super) fn run(global: &Global, args: &Register) -> Outcome {
     };
     if let Some(option) = not_for_windows(args).filter(|_| cfg!(windows)) {
         return Err(Failure::Usage(format!(
-            "{option} is not to be had on Windows, which loads a library into every program that \
+            "{option} is not supported on Windows, which loads a library into every program that \
              reads; perfhive check tests the library in a process of its own"
         )));
     }
@@ -75,7 +75,7 @@ pub(super) fn run(global: &Global, args: &Register) -> Outcome {
                 Change::Added => writeln!(text, "{name} is registered: {indexes}, in {place}"),
                 Change::Updated => writeln!(text, "{name} is updated: {indexes}, in {place}"),
                 Change::Unchanged => {
-                    writeln!(text, "{name} was registered so already: {indexes}, in {place}")
+                    writeln!(text, "{name} was already registered like this: {indexes}, in {place}")
                 }
             };
         }

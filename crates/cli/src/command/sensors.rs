@@ -49,8 +49,8 @@ pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
     if let (Some(pattern), true) = (&args.pattern, listed.is_empty()) {
         let sensor = pattern.split('#').next().unwrap_or_default();
         return Err(Failure::Missing(format!(
-            "{pattern:?}: no such instance at the moment; perfhive sensors {} --instances shows \
-             those that there are",
+            "{pattern:?}: no such instance at the moment; perfhive sensors {} --instances lists \
+             the instances",
             shell_word(sensor)
         )));
     }

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_at_the_end_has_its_blanks() {
+    fn the_exiting_line_is_padded_as_by_typeperf() {
         let line = GOODBYE.lines().next().unwrap();
         assert_eq!(line.len() - line.trim_end().len(), 25);
     }

@@ -33,7 +33,7 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Begins the rows.
+    /// Begins rows with these keys. CSV and TSV begin with a line of the keys.
     pub(crate) fn begin<K: AsRef<str>>(
         shape: Shape,
         guarded: bool,

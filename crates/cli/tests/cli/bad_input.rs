@@ -279,7 +279,7 @@ fn a_file_without_permission_exits_with_3() {
 
 /// Changes of the header that make a block unreadable.
 #[test]
-fn blocks_with_a_bad_header() {
+fn a_block_with_a_bad_header_fails_with_the_reason() {
     type Change<'a> = (&'a str, &'a dyn Fn(&mut Vec<u8>));
     let changes: &[Change<'_>] = &[
         ("the data ends before", &|block| block.truncate(87)),
@@ -305,7 +305,7 @@ fn blocks_with_a_bad_header() {
 
 /// The commands of processes report a damaged Process object.
 #[test]
-fn a_damaged_process_object() {
+fn a_damaged_process_object_fails_ps_and_workset_and_warns_list() {
     let folder = Folder::new();
     let titles = folder.file("titles.txt", TITLES);
     let mut block = sample(0);

@@ -13,7 +13,7 @@ fn kinds(folder: &Path) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn a_capture_is_read_elsewhere() {
+fn a_capture_has_all_blocks_and_names_and_is_read_as_a_source() {
     let folder = Folder::new();
     let to = folder.path().join("a/b");
     let name = to.display().to_string();

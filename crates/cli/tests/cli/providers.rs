@@ -135,8 +135,8 @@ fn crashing_library_is_reported_and_costs_only_its_own_objects() {
         ("good", 0, "zoo.so is sound; "),
         ("!wrong byte count", 0, "zoo.so is sound, with 5 warnings; "),
         ("!has nothing", 0, "zoo.so is sound, with 1 warning."),
-        ("!wrong object count", 1, "things wrong"),
-        ("refuses to open", 1, "zoo.so does 1 thing wrong."),
+        ("!wrong object count", 1, " errors"),
+        ("refuses to open", 1, "zoo.so has 1 error."),
     ] {
         let run = place.run(&["check", &library, "--linkage", kind]);
         assert_eq!(run.code, Some(code), "{kind}: {}", run.out);

@@ -81,7 +81,7 @@ fn a_provider_is_registered_listed_and_taken_back() {
     }
     // Again, and with something new: the library stays known.
     let out = place.run(&["register", INI, "--system"]).ok();
-    assert!(out.starts_with("Gauges was registered so already"), "{out}");
+    assert!(out.starts_with("Gauges was already registered like this"), "{out}");
     let linkage = ["--linkage", "one", "--linkage", "two", "--collect-timeout", "1.5"];
     let linkage = [&linkage[..], &["--memory-limit", "256", "--processes"]].concat();
     let out = place.run(&[&["register", INI, "--system"], &linkage[..]].concat()).ok();
@@ -179,7 +179,7 @@ fn damaged_hive_does_not_hide_the_other() {
     };
     chmod(0o755);
     let list = place.run(&["register", "--list", "--json"]);
-    assert!(list.err.contains("user/hive:3: is no NAME = VALUE"), "{}", list.err);
+    assert!(list.err.contains("user/hive:3: is not of the form NAME = VALUE"), "{}", list.err);
     assert_eq!((list.code, list.json().len()), (Some(0), 1));
     let message = place.run(&["register", INI, "-l", &place.library, "--user"]).fails(3);
     assert!(message.contains("is damaged") && message.contains("line 2"), "{message}");

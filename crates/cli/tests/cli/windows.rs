@@ -79,7 +79,7 @@ fn local<const N: usize>(args: [&str; N]) -> Run {
 fn provider_is_registered_listed_and_unregistered() {
     let Some(shop) = Shop::open() else { return };
     let again = perfhive(["register", ini()]).ok();
-    assert!(again.starts_with("PrintShop was registered so already"), "{again}");
+    assert!(again.starts_with("PrintShop was already registered like this"), "{again}");
     let list = perfhive(["register", "--list"]).ok();
     assert!(list.contains("PrintShop") && list.contains("print_shop.dll"), "{list}");
     let line = perfhive(["register", ini(), "--user"]).fails(2);
@@ -143,7 +143,7 @@ fn linkage_that_is_given_twice_is_two_strings() {
 
 /// Indexes of a registration that is not whole would pass for those of the next.
 #[test]
-fn remains_of_a_registration_are_no_registration() {
+fn a_partial_registration_is_refused_and_not_listed() {
     if !perfhive::windows::is_wine() {
         return;
     }
@@ -202,7 +202,7 @@ fn a_provider_that_cannot_open_is_told_with_the_way_out() {
     perfhive(["register", ini(), "--library", &library, "--linkage", "C:\\nowhere.txt"]).ok();
     let providers = perfhive(["providers", "PrintShop", "--json"]).json();
     assert_eq!(providers[0]["state"], "failed", "{providers:?}");
-    let wanted = "`perfhive check PrintShop` says what it is";
+    let wanted = "`perfhive check PrintShop` says which";
     assert!(providers[0]["last_fault"].as_str().unwrap().contains(wanted), "{providers:?}");
     let list = perfhive(["list"]);
     assert!(list.err.contains(wanted), "{}", list.err);

@@ -59,7 +59,7 @@ impl Members {
         changed
     }
 
-    /// Replaces the providers of a roster. Returns whether any is another one.
+    /// Replaces the providers of a roster. Returns whether the list changed.
     fn replace(&mut self, roster: usize, providers: Vec<Arc<dyn Provider>>) -> bool {
         let mut changed = false;
         let is_listed =

@@ -189,7 +189,7 @@ impl Slots {
             }
         };
         let asked = &reply.request.objects;
-        // A part of an object is for those who waited for it.
+        // A partial object is only for the requests that waited for it.
         let is_whole = |name: &TitleIndex| !reply.snapshot.is_partial(*name);
         match asked {
             ObjectQuery::Indexes(list) => {

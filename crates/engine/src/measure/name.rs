@@ -191,7 +191,7 @@ fn decode(part: &str) -> Result<String, &'static str> {
             _ => return Err(CODE),
         }
     }
-    String::from_utf8(bytes).map_err(|_| "the encoded bytes are no UTF-8")
+    String::from_utf8(bytes).map_err(|_| "the encoded bytes are not UTF-8")
 }
 
 #[cfg(test)]

@@ -229,7 +229,7 @@ proptest! {
 }
 
 #[test]
-fn pid_means_the_process_and_its_threads_unless_a_name_is_so() {
+fn pid_selects_process_and_threads_unless_an_instance_has_that_name() {
     let labels = [label(None, "java", 0), label(None, "java", 1), label(None, "pid:7", 0)];
     let process = |id| Identity::Process { id, start: 1 };
     let identities = [process(12), process(7), process(9)];

@@ -12,7 +12,7 @@ use crate::winperf::{
     PERF_NO_UNIQUE_ID, PERF_OBJECT_TYPE,
 };
 
-/// For whom an object or counter is meant (`DetailLevel`), 100 to 400.
+/// The level of detail of an object or counter (`DetailLevel`), 100 to 400.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DetailLevel(pub u32);
 
@@ -201,7 +201,7 @@ impl<'a> PerfObject<'a> {
         TitleIndex(u32_at(self.bytes, 20))
     }
 
-    /// For whom the object is.
+    /// The level of detail.
     #[must_use]
     pub fn detail_level(self) -> DetailLevel {
         DetailLevel(u32_at(self.bytes, 28))
@@ -385,7 +385,7 @@ impl<'a> CounterDefinition<'a> {
         i32_at(self.bytes, 20)
     }
 
-    /// For whom the counter is.
+    /// The level of detail.
     #[must_use]
     pub fn detail_level(self) -> DetailLevel {
         DetailLevel(u32_at(self.bytes, 24))

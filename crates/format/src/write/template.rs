@@ -14,7 +14,7 @@ pub struct ObjectSpec {
     pub name: TitleIndex,
     /// Title index of the help text.
     pub help: TitleIndex,
-    /// For whom the object is.
+    /// The level of detail.
     pub detail: DetailLevel,
     /// Place (from 0) of the counter that a tool should show first.
     pub default_counter: Option<u32>,
@@ -58,7 +58,7 @@ pub struct CounterSpec {
     pub counter_type: CounterType,
     /// Power of ten by which a chart should scale the value.
     pub scale: i32,
-    /// For whom the counter is.
+    /// The level of detail.
     pub detail: DetailLevel,
     /// Size of the data in bytes.
     pub size: u32,

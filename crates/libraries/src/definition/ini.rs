@@ -301,7 +301,7 @@ impl<'a> Made<'a> {
     ) -> Result<(), DefinitionError> {
         let Some((symbol, language, kind)) = text_key(line.key) else {
             let message =
-                format!("{:?} is no SYMBOL_LLL_NAME or SYMBOL_LLL_HELP; left out", line.key);
+                format!("{:?} is not SYMBOL_LLL_NAME or SYMBOL_LLL_HELP; left out", line.key);
             warnings.add(Some(line.number), message);
             return Ok(());
         };
@@ -348,7 +348,7 @@ impl<'a> Made<'a> {
         let mut objects = BTreeSet::new();
         for line in sections.lines("objects") {
             let Some((symbol, _, Kind::Name)) = text_key(line.key) else {
-                let message = format!("{:?} is no SYMBOL_LLL_NAME; left out", line.key);
+                let message = format!("{:?} is not SYMBOL_LLL_NAME; left out", line.key);
                 warnings.add(Some(line.number), message);
                 continue;
             };

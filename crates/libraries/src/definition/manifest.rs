@@ -278,7 +278,7 @@ impl<'a> Reader<'a> {
             }
             let named = self.texts(counter, offset, names, help)?;
             if !named && !one.no_display {
-                let message = format!("counter {} has no name, and so none in any list", one.id);
+                let message = format!("counter {} has no name, so it is in no title list", one.id);
                 self.warn(counter, message);
             }
             places.push(counter);
@@ -292,13 +292,13 @@ impl<'a> Reader<'a> {
                 ("perfFreqID", one.frequency),
             ] {
                 if let Some(id) = id.filter(|id| !ids.contains(id)) {
-                    let message = format!("{name} is {id}, which no counter of the set has as id");
+                    let message = format!("{name} is {id}, but no counter of the set has that id");
                     return Err(self.error(place, message));
                 }
             }
             if one.counter_type.needs_base() && one.base.is_none() {
                 let message = format!(
-                    "{} is calculated with a base; name the counter that is it with baseID",
+                    "{} is calculated with a base; name its base counter with baseID",
                     one.counter_type
                 );
                 self.warn(place, message);

@@ -158,8 +158,8 @@ fn strictly(
             let before = text.find('\u{fffd}').and_then(|at| text.get(..at)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
             let message = format!(
-                "is no {} text: something in this line is not a character; say the encoding with \
-                 --encoding, or save the file as UTF-8 or UTF-16",
+                "is not {} text: this line has bytes that are not a character; name the encoding \
+                 with --encoding, or save the file as UTF-8 or UTF-16",
                 encoding.name()
             );
             Err(DefinitionError::new(file, u32::try_from(line).ok(), message))

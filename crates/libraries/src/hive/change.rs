@@ -214,7 +214,7 @@ fn check_texts(definition: &Definition) -> Result<(), RegisterError> {
 fn check_functions(one: &Registration) -> Result<(), RegisterError> {
     let name = &one.name;
     let Some(library) = one.library.to_str() else {
-        return Err(invalid(format!("the path of the library of {name} is no UTF-8; rename it")));
+        return Err(invalid(format!("the path of the library of {name} is not UTF-8; rename it")));
     };
     if !one.library.is_absolute() {
         return Err(invalid(format!(

@@ -46,7 +46,7 @@ pub(super) fn take(
             declared.push(RegisteredObject { name, instances, counters: Vec::new() });
         }
         ["counter", kind, scale, level] => {
-            let number = |what: &str, text: &str| format!("{text:?} is no {what}");
+            let number = |what: &str, text: &str| format!("{text:?} is not a {what}");
             let counter = RegisteredCounter {
                 name,
                 counter_type: CounterType(kind.parse().map_err(|_| number("type", kind))?),

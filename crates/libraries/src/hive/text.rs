@@ -156,7 +156,7 @@ impl Hive {
                         reader.damaged(number, message);
                     }
                 }
-                Err(_) => reader.damaged(number, "is no UTF-8".to_string()),
+                Err(_) => reader.damaged(number, "is not UTF-8".to_string()),
             }
         }
         reader.finish(last)
@@ -220,7 +220,7 @@ impl Reader {
             Section::Unknown => return Ok(()),
             _ => {}
         }
-        let (key, raw) = line.split_once('=').ok_or("is no NAME = VALUE")?;
+        let (key, raw) = line.split_once('=').ok_or("is not of the form NAME = VALUE")?;
         let (key, raw) = (key.trim(), raw.trim());
         let value = Value::parse(raw);
         match self.section {

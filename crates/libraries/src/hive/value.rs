@@ -30,9 +30,10 @@ impl Value {
             if behind.is_empty() {
                 return Ok(Self::Strings(strings));
             }
-            rest = behind.strip_prefix(',').map(str::trim_start).ok_or_else(|| {
-                format!("{behind:?} stands behind a text; texts are set apart by commas")
-            })?;
+            rest = behind
+                .strip_prefix(',')
+                .map(str::trim_start)
+                .ok_or_else(|| format!("{behind:?} follows a text without a comma between them"))?;
         }
     }
 
@@ -86,7 +87,7 @@ fn unquote(text: &str) -> Result<(String, &str), String> {
                     })?;
                     made.push(c);
                 }
-                _ => return Err("a backslash is followed by none of \\ \" n r t u".to_string()),
+                _ => return Err("after a backslash only \\ \" n r t u may stand".to_string()),
             },
             c => made.push(c),
         }

@@ -338,8 +338,8 @@ pub fn account_text(bytes: &[u8]) -> Option<String> {
     Record::parse(bytes).map(|record| record.to_text())
 }
 
-/// Removes the account of a provider from `folder`, because it is no longer registered or
-/// another one now. Whether there was one.
+/// Removes the account of a provider from `folder`, because it is no longer registered, or its
+/// registration changed. Returns whether there was an account.
 ///
 /// # Errors
 /// Where the account cannot be removed.

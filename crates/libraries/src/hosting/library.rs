@@ -143,7 +143,7 @@ fn check_file(path: &Path) -> Result<(), String> {
     if !path.is_absolute() {
         // On Windows a name was looked up in the folders for libraries before.
         let why = if cfg!(windows) {
-            "no full path, and in none of the folders that Windows looks for libraries in"
+            "not a full path, and not found in the folders that Windows searches for libraries"
         } else {
             "a library is registered with its full path"
         };

@@ -175,7 +175,7 @@ impl ExtensionSession {
                 }
                 library.give_back(call.buffer);
                 room = larger(room).ok_or_else(|| {
-                    ProviderError::Failed(format!("{room} bytes are not enough for it"))
+                    ProviderError::Failed(format!("the library asks for more than {room} bytes"))
                 })?;
                 state.room.store(room, Ordering::Relaxed);
                 continue;
@@ -328,7 +328,7 @@ impl Session for ExtensionSession {
         if !foreign && !self.failed {
             for object in collection.wanted() {
                 if !self.delivered.contains(object) {
-                    out.fault(*object, None, "its provider gave no data for it");
+                    out.fault(*object, None, "the provider gave no data for this object");
                 }
             }
         }

@@ -83,8 +83,8 @@ impl LibraryState {
     /// The message for an object that the provider may not give.
     pub(crate) fn left_out(&self, object: TitleIndex) -> String {
         let owner = match self.owner(object) {
-            Some(name) => format!("{name}'s"),
-            None => "not registered with it".to_string(),
+            Some(name) => format!("belongs to {name}"),
+            None => "its registration does not claim".to_string(),
         };
         let of = &self.registration;
         let names = of.has_names().then(|| format!("{} to {}", of.first_counter, of.last_counter));
@@ -92,8 +92,12 @@ impl LibraryState {
             !of.has_names() || !(of.first_counter..=of.last_counter).contains(&one.0)
         });
         let own: Vec<String> = names.into_iter().chain(list.map(ToString::to_string)).collect();
-        let own = if own.is_empty() { "what no other has".to_string() } else { own.join(", ") };
-        format!("left out object {object}, which is {owner}: its own are {own}")
+        let own = if own.is_empty() {
+            "objects that no other provider claims".to_string()
+        } else {
+            own.join(", ")
+        };
+        format!("left out object {object}, which {owner}; it may give {own}")
     }
 
     /// The parked library at work, or one that starts with its first call.

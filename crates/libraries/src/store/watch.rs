@@ -99,8 +99,8 @@ impl Watch {
     }
 
     /// All registrations if they may have changed since the last call, and on the first call.
-    /// Examines the files at most every [`EVERY`](Self::EVERY), and allocates nothing where
-    /// they are unchanged.
+    /// Examines the files at most every [`EVERY`](Self::EVERY). Unchanged files allocate nothing,
+    /// unless the last read had faults: then all are read again every [`AGAIN`](Self::AGAIN).
     pub fn changed(&mut self) -> Option<ReadHives> {
         self.changed_at(Instant::now())
     }

@@ -69,7 +69,7 @@ fn each_faulty_library_has_its_finding() {
         ("opens once", "error Open: returns error 2 the second time"),
         ("!ends with the first Close", "error Close: after Open twice and Close once object 50000"),
         ("!is for one thread", "answers are wrong, the first one to "),
-        ("!takes another object", "to one thread it is wrong as well"),
+        ("!takes another object", "with one thread the answer is wrong too"),
         ("takes another object", "error 50000: gives object 238 and leaves out object 50000"),
         (
             "gives more than its own",
@@ -103,7 +103,7 @@ fn content_without_a_value_for_any_reader_is_an_error() {
         ("100 FFFF0000", "its data ends at byte 4294901764"),
         ("96 400", "its data ends at byte 1028"),
         ("96 3", "3 bytes are not a number"),
-        ("92 40020500", "needs a base, and the next definition is none"),
+        ("92 40020500", "needs a base, and the next definition is not a base"),
         ("92 00080000", "no formula is known for its type 0x00080000"),
         ("92 20610500", "PerfTime or PerfFreq of PERF_OBJECT_TYPE is 0"),
         ("124 FFFF", "PERF_INSTANCE_DEFINITION.NameLength"),
@@ -196,7 +196,10 @@ fn unregistered_indexes_are_found() {
     let mut registration = registration(&library, "ignores its indexes");
     (registration.first_counter, registration.last_counter) = (60_000, 60_010);
     for (objects, text) in [
-        (vec![], "left out object 50000, which is not registered with it: its own are 60000 to"),
+        (
+            vec![],
+            "left out object 50000, which its registration does not claim; it may give 60000 to",
+        ),
         (vec![OBJECT], "uses the index 50002, which is not one of its names (60000 to 60010)"),
     ] {
         registration.objects = objects;

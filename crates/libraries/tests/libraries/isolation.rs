@@ -40,7 +40,7 @@ fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
 }
 
 #[test]
-fn host_has_no_other_descriptors_environment_or_priority() {
+fn host_has_six_descriptors_no_environment_and_the_priority_of_the_reader() {
     let folder = Folder::new("needs");
     let library = folder.compile("tests/libraries/zoo.c");
     // A file that this process leaves open for its children.
@@ -182,7 +182,7 @@ fn private_library_of_root_says_how_it_is_read() {
 /// Where the system cannot refuse processes, readers, the log and `check` get a note, unless
 /// the library may start them.
 #[test]
-fn missing_filter_is_reported_to_readers_log_and_check() {
+fn missing_filter_is_reported_to_readers_the_log_and_check() {
     let folder = Folder::new("no-filters");
     let library = folder.compile("tests/libraries/zoo.c");
     let mut without = HostCommand::new(folder.compile_program("tests/libraries/no_filters.c"));

@@ -155,7 +155,7 @@ fn library_is_asked_only_for_the_objects_of_its_list() {
     // By index it would crash; it is not asked.
     let mut reader = broker(registration, |options| options);
     let seen = reader.see();
-    assert_eq!(&*seen.faults[0].message, "its provider gave no data for it");
+    assert_eq!(&*seen.faults[0].message, "the provider gave no data for this object");
     assert_eq!(reader.status().faults, 0);
 }
 

@@ -71,12 +71,17 @@ const BAD: &[Row] = &[
     ("says why", None, "the pump is dry", Quarantined),
     ("never has enough", None, "bytes are not enough", Quarantined),
     ("wants more and moves", None, "bytes are not enough", Quarantined),
-    ("has nothing", None, "its provider gave no data for it", Open),
-    ("takes another object", None, "left out object 238, which is not registered with it", Open),
+    ("has nothing", None, "the provider gave no data for this object", Open),
+    (
+        "takes another object",
+        None,
+        "left out object 238, which its registration does not claim",
+        Open,
+    ),
     (
         "takes its neighbour's object",
         None,
-        "left out object 52000, which is Neighbour's: its own are 50000 to 50200",
+        "left out object 52000, which belongs to Neighbour; it may give 50000 to 50200",
         Open,
     ),
     ("changes its counters", Some(2), "", Open),
@@ -161,7 +166,7 @@ fn library_that_changes_its_objects_gives_the_object_or_a_fault() {
             assert!(seen.faults.is_empty(), "{seen:?}");
         } else {
             assert_eq!(seen.instances, None, "{seen:?}");
-            assert_eq!(&*seen.faults[0].message, "its provider gave no data for it");
+            assert_eq!(&*seen.faults[0].message, "the provider gave no data for this object");
         }
     }
     assert_eq!((reader.state(), reader.status().faults), (Open, 0));
@@ -200,7 +205,7 @@ fn objects_of_others_are_left_out_with_a_warning() {
     assert_eq!(names, [OBJECT.0], "{faults:?}");
     let told: Vec<_> = faults.iter().map(|one| (one.object.unwrap().0, one.kind)).collect();
     assert_eq!(told, [(238, FaultKind::Warning), (52000, FaultKind::Warning)]);
-    assert!(faults[1].message.contains("which is Neighbour's: its own are 50000 to"));
+    assert!(faults[1].message.contains("which belongs to Neighbour; it may give 50000 to"));
     assert_eq!(reader.state(), Open);
     assert!((1..=3).contains(&reader.logged("left out object 238")), "{:?}", reader.lines());
     assert_eq!(reader.broker.catalogue(&Ask::everything()).unwrap().objects.len(), 1);

@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_are_summed_up_wherever_they_are() {
+    fn counts_of_all_devices_are_summed() {
         let FileFormat::Devices(fields) = DEVICES.form else { panic!() };
         let mut row = CounterValues::new(&table::CGROUP_IO);
         let mut values = [0; MOST];

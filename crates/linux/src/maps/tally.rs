@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn many_files_again_and_again() {
+    fn thousands_of_files_are_summed_again_after_each_clear() {
         let mut sums = Tally::default();
         for round in 1..4u64 {
             sums.clear();

@@ -234,7 +234,7 @@ impl ProcessReader {
         let path = || PidPath::of(pid, b"stat");
         let mut read = self.files.reader.kept(&mut known.stat, path);
         if read == Err(Errno::SRCH) {
-            // The process ended. A process of this number now is another one.
+            // The process ended. A process with this number is a new one.
             self.buffers.take_back(known.begin_anew(0));
             read = self.files.reader.kept(&mut known.stat, path);
         }

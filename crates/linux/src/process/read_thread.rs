@@ -61,7 +61,7 @@ impl TaskFiles<'_> {
         let pid = self.pid;
         let mut read = self.stat(&mut reader.reader, tid, kept);
         if read == Err(Errno::SRCH) {
-            // The thread ended. A thread of this number now is another one.
+            // The thread ended. A thread with this number is a new one.
             read = self.stat(&mut reader.reader, tid, kept);
         }
         if let Err(error) = read {

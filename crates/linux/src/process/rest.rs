@@ -472,7 +472,7 @@ fn is_elder_alive(
     }
     *credit = credit.saturating_sub(1);
     if reader.kept(&mut elder.file, || PidPath::of(pid, b"stat")).is_err() {
-        // The next process of its number is another one.
+        // The next process with this number is a new one.
         elder.file.close();
     } else if let Some(stat) = Stat::parse(reader.text()) {
         if before != Some(stat.start) {

@@ -1,5 +1,5 @@
 //! Processor times that were shown of processes and threads. Shown time is never taken back:
-//! what comes later is no less.
+//! later values are not smaller.
 
 /// Processor time in the program and in the kernel, in 100 ns units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runtime_is_divided_by_ticks_and_no_part_gets_less() {
+    fn runtime_is_divided_by_ticks_and_neither_part_shrinks() {
         let none = CpuTimes::default();
         assert_eq!(time(300, 100, 100_000, none), CpuTimes { user: 750, kernel: 250 });
         assert_eq!(time(0, 100, 100_000, none), CpuTimes { user: 0, kernel: 1000 });

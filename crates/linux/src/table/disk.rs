@@ -20,7 +20,7 @@ pub(crate) static PHYSICAL_DISK: Object = Object {
          memory or of a file: no partitions, no `dm-`, `md`, `bcache`, `drbd`, `zd`, `loop`, \
          `ram` and `zram` devices (nothing that has `slaves` in sysfs), no paths of an NVMe \
          device with several (`nvme0c0n1`), no boot areas of an eMMC (`mmcblk0boot0`). As on \
-         Windows, optical drives (`sr`) and floppy disks (`fd`) are none either. A device that \
+         Windows, optical drives (`sr`) and floppy disks (`fd`) are not disks either. A device that \
          has no size and never did anything (an empty card reader, an unused `nbd`) is left out \
          until it has. So nothing is counted twice. `_Total` has the sums; of % Disk Time, % \
          Disk Read Time, % Disk Write Time and % Idle Time it has the means, as on Windows. It \
@@ -28,7 +28,7 @@ pub(crate) static PHYSICAL_DISK: Object = Object {
          makes it neither jump nor step back. The kernel's times have 32 bits and wrap after 50 \
          days of waiting, on 32-bit kernels counts do too: within a session they go on. A disk \
          that replaces another one under the same name begins where the other one ended. It is \
-         recognized by `diskseq` of sysfs since 5.15, else by counts that step back and are no \
+         recognized by `diskseq` of sysfs since 5.15, else by counts that step back without a \
          wrap.",
     reads: "`diskstats`; for each disk that ever did anything `/sys/dev/block/*/diskseq`, for \
             each that did not its `size`; a device that is seen for the first time is looked up \

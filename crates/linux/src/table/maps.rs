@@ -29,7 +29,7 @@ pub(crate) static IMAGE: Object = Object {
          order of the lowest address. Its name is the file's without the folders, as the kernel \
          writes it: ` (deleted)` behind it means that no file of that path is there any more \
          (one that was replaced by an update, for example). A line feed in a name is written as \
-         `\\012`, and is one again here; a byte that is no UTF-8 becomes the UTF-16 unit \
+         `\\012`, and is one again here; a byte that is not UTF-8 becomes the UTF-16 unit \
          0xDC00 + byte. The parent is the process' instance, and Process comes along.\n\nThe \
          maps of a process take permission to trace it (an ordinary user's own processes); \
          others have no instances here. Nor have threads of the kernel, and processes that have \

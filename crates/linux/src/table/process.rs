@@ -35,7 +35,7 @@ pub(crate) static PROCESS: Object = Object {
     meaning: "Counters of each process, under the name of its command. Idle stands for the time in \
          which processors had nothing to do, _Total for the sum of all.",
     note: "Instances are `Idle`, the processes by ascending number, and `_Total`. An instance's \
-         name is the command's (`comm`); a byte in it that is no UTF-8 becomes the UTF-16 unit \
+         name is the command's (`comm`); a byte in it that is not UTF-8 becomes the UTF-16 unit \
          0xDC00 + byte, so that different names stay different. A process that is itself called \
          `_Total` or `idle` has its number behind the name: `idle (1234)`. `Idle` has the number 0, the \
          idle time of all processors as its processor time, and as many threads as processors \
@@ -146,7 +146,7 @@ const COUNTERS: &[Counter] = &[
         .from("`PID/stat`: `rt_priority`")
         .means(
             "Priority of the process's first thread among real-time ones, 1 to 99, where more \
-             goes first; 0 if it is none.",
+             goes first; 0 for a thread that is not real-time.",
         ),
     Counter::new(105_006, 105_007, "Scheduling Policy", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)

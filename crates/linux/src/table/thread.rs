@@ -157,8 +157,8 @@ const COUNTERS: &[Counter] = &[
         .unit("number")
         .from("`PID/task/TID/stat`: `rt_priority`")
         .means(
-            "Priority of the thread among real-time ones, 1 to 99, where more goes first; 0 if it \
-             is none.",
+            "Priority of the thread among real-time ones, 1 to 99, where more goes first; 0 for \
+             a thread that is not real-time.",
         ),
     Counter::new(105_006, 105_117, "Scheduling Policy", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)

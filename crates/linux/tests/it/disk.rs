@@ -397,7 +397,7 @@ fn a_replaced_disk_begins_where_the_old_one_ended() {
         reads(disk("sda", 0, 5, 0, 0) + &part(3) + &other(1003)),
         [Some(112), Some(115), Some(61)]
     );
-    // It is another one although its counts went on: the partition, too.
+    // The disk was replaced although its counts went on, and so were its partitions.
     tree.sys("dev/block/8:0/diskseq", "2\n");
     assert_eq!(
         reads(disk("sda", 0, 5000, 0, 0) + &part(4000) + &other(1003)),

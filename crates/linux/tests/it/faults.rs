@@ -177,8 +177,8 @@ fn missing_file_costs_its_own_values_only() {
         let tree = machine();
         tree.remove(file);
         let look = check(&tree, &whole, file, objects, "missing");
-        // A file of a process that is not there is none of this kernel, or the
-        // process has just ended.
+        // A missing file of a process is not a fault: the kernel lacks it, or the process has just
+        // ended.
         assert_eq!(look.faults.is_empty(), PROCESS.contains(&file), "{file}");
     }
 }
@@ -230,7 +230,7 @@ fn none_is_another(look: &Look, whole: &Values, what: &str) {
 }
 
 #[test]
-fn numbers_of_ten_thousand_digits_and_none_at_all() {
+fn damaged_numbers_change_no_other_value() {
     let whole = values(&Look::at(&machine().root(), &ALL, &EXTRA));
     for (file, objects) in files() {
         let tree = machine();
@@ -266,7 +266,7 @@ fn numbers(text: &str) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn entries_of_proc_that_are_no_processes() {
+fn entries_of_proc_that_are_not_processes_are_left_out() {
     let tree = machine();
     let whole = values(&Look::at(&tree.root(), &ALL, &EXTRA));
     let proc = tree.path().join("proc");
@@ -315,7 +315,7 @@ fn processors_of_older_and_newer_kernels() {
         assert_eq!(of(698), (count >= 6).then_some(7));
         assert_eq!(of(696), (count >= 7).then_some(8));
     }
-    // A number that is there and is none is not the same as one that is missing.
+    // A damaged number is not the same as a missing one.
     for bad in ["x", "-1", "5.0"] {
         for place in 4..7 {
             let mut words: Vec<&str> = line.split(' ').take(10).collect();

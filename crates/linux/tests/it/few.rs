@@ -180,7 +180,7 @@ fn names_to_suggest_are_those_of_all_processes() {
 }
 
 #[test]
-fn a_cache_hands_some_processes_only_to_who_wants_no_others() {
+fn a_partial_answer_in_a_cache_does_not_serve_an_ask_for_all() {
     let tree = machine();
     let mut one = Cached::new(broker(&tree));
     let mut other = one.clone();
@@ -196,7 +196,7 @@ fn a_cache_hands_some_processes_only_to_who_wants_no_others() {
     let sh = whole.clone().with_instance(PROCESS, number(30));
     assert_eq!(names(&mut one, &sh), ("sh".to_string(), true));
     assert_eq!(names(&mut other, &whole), (all.clone(), false), "not what was kept of one");
-    // What is kept of all serves who wants one.
+    // A kept answer about all processes serves an ask for one.
     assert_eq!(names(&mut one, &sh), (all, false));
     let java = whole.with_instance(PROCESS, number(20));
     assert_eq!(names(&mut one, &java), ("java".to_string(), true));

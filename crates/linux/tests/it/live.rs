@@ -76,7 +76,7 @@ fn shares(inner: (f64, Duration), outer: (f64, Duration)) -> std::ops::RangeIncl
 }
 
 #[test]
-fn own_process_burns_what_it_is_said_to_burn() {
+fn processor_times_of_the_own_process_equal_its_clock() {
     let me = std::process::id();
     let mut machine = Machine::new(&ProcRoot::default());
     let (begun, before) = (Instant::now(), own_time());
@@ -160,7 +160,7 @@ fn ps_says_the_same() {
 }
 
 #[test]
-fn a_busy_child_and_a_sleeping_one() {
+fn a_busy_child_has_its_time_and_a_sleeping_one_none() {
     // Processes of their own: nothing else is in their times.
     let mut busy = Sleeper::busy();
     let mut idle = Sleeper::new();

@@ -374,7 +374,7 @@ fn mapped(pid: u32) -> BTreeMap<String, u64> {
 }
 
 #[test]
-fn a_child_is_told_as_it_is() {
+fn maps_of_a_child_equal_those_of_the_kernel() {
     let sleeper = Sleeper::new();
     let pid = sleeper.0.id();
     let mut machine = Machine::new(&ProcRoot::default());
@@ -461,7 +461,7 @@ fn pmap_says_the_same() {
 
 /// Processes that end while they are read, and one that changes its mappings.
 #[test]
-fn maps_that_change_while_they_are_read() {
+fn maps_that_change_during_a_read_give_stable_images_and_no_faults() {
     let stop = Arc::new(AtomicBool::new(false));
     let until = |body: fn()| {
         let stop = Arc::clone(&stop);
@@ -498,7 +498,7 @@ fn maps_that_change_while_they_are_read() {
     stop.store(true, Ordering::Relaxed);
     churn.into_iter().for_each(|thread| thread.join().unwrap());
     assert_eq!(texts, Vec::<String>::new());
-    // What else the process maps meanwhile is none of its program's.
+    // Other mappings of the process are not counted for its program.
     assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
 }
 

@@ -343,7 +343,7 @@ fn threads_that_sleep_often_have_voluntary_switches() {
 }
 
 #[test]
-fn a_child_that_waits_for_its_turn_and_writes() {
+fn waiting_time_and_written_bytes_equal_those_of_the_kernel() {
     // `nice` adds to what the tests run with, and alone prints it.
     let own = std::process::Command::new("nice").output().unwrap().stdout;
     let own: u64 = std::str::from_utf8(&own).unwrap().trim().parse().unwrap();

@@ -44,7 +44,7 @@ pub(super) fn read(record: &[u8]) -> Vec<Entry> {
 
 fn entry(own: &[u8]) -> Option<Entry> {
     let strings = own.get(ENTRY..)?;
-    // -1 is no text.
+    // -1 stands for no text.
     let text = |at: usize| {
         let offset = u32_at(own, at)? as usize;
         let units = strings.get(offset..)?.chunks_exact(2);

@@ -97,7 +97,7 @@ pub(super) fn definition(object: PerfObject<'_>) -> Option<Vec<u8>> {
     let mut header: PERF_OBJECT_TYPE = object.header();
     let mut bytes = object.as_bytes().get(..header.DefinitionLength as usize)?.to_vec();
     header.TotalByteLength = header.DefinitionLength;
-    // What differs from sample to sample is no part of the definition.
+    // What differs from sample to sample is not part of the definition.
     header.PerfTime = 0;
     header.NumInstances = match object.has_instances() {
         true => PERF_METADATA_MULTIPLE_INSTANCES,

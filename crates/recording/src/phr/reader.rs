@@ -215,7 +215,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads a frame that is no sample.
+    /// Reads a frame that is not a sample.
     fn read_facts(&mut self, at: u64, header: &FrameHeader) -> Result<(), SourceError> {
         let mut stream = decompressor().map_err(|cause| self.frames.failed(cause))?;
         let mut plain = Vec::new();

@@ -51,7 +51,7 @@ pub(super) fn cut(frame: &Frame, number: usize, start: usize, out: &mut Vec<Segm
 fn hash(of: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     of.hash(&mut hasher);
-    // 0 is no class.
+    // 0 means that there is no class.
     hasher.finish() | 1
 }
 

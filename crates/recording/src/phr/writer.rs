@@ -235,7 +235,7 @@ impl RecordingWriter {
         written
     }
 
-    /// Writes a frame that is no sample, as a compressed stream of its own.
+    /// Writes a frame that is not a sample, as a compressed stream of its own.
     fn reset(&mut self, kind: FrameKind, time: FileTime) -> Result<(), SourceError> {
         self.compressor.reinit().map_err(|cause| write_error(&self.path, &cause))?;
         // A sample behind it begins a new stream.

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Faults about lines that are kept; more are counted.
 const MOST_FAULTS: usize = 64;
 
-/// Bytes of a line beyond which a file is no log: the header of a wide one has some megabytes.
+/// Bytes of a line beyond which a file is not a log: the header of a wide one has some megabytes.
 const LONGEST_LINE: u64 = 64 << 20;
 
 /// A file without lines that are too long for those of a log: reading one is an error.

@@ -164,7 +164,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         if let (None, Some(before)) = (&reason, &self.decision) {
             let names = before.objects.clone();
             let names = self.names(&names);
-            reason = names.map(|names| format!("{names} from the registry again, which has them"));
+            reason = names.map(|names| format!("read from the registry again: {names}"));
         }
         self.whole.on(Event::Listed, (self.clock)());
         self.decided(Decision { seen: catalogue.generation, broken: None, objects, reason });

@@ -325,7 +325,7 @@ fn a_broken_registry_is_used_again_after_two_good_trials() {
         let snapshot = collect(&mut parts.source, "230");
         assert_eq!(origins(&snapshot), [(230, 1)]);
         let [fault] = snapshot.faults() else { panic!("{:?}", snapshot.faults()) };
-        assert!(fault.message.contains("from the registry again"), "{fault}");
+        assert!(fault.message.contains("read from the registry again: "), "{fault}");
         assert!(!fault.lost_data());
         assert_ne!(parts.source.catalogue(&Ask::nothing()).unwrap().generation, first);
         assert!(collect(&mut parts.source, "230").faults().is_empty());

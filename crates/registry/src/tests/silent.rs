@@ -25,7 +25,7 @@ fn a_provider_of_ours_without_objects_is_a_fault() {
     let answer = collect(&mut source, ObjectQuery::Global);
     let [fault] = answer.faults() else { panic!("{:?}", answer.faults()) };
     assert_eq!(&*fault.provider, "Mute", "others may have no objects at the moment");
-    assert!(fault.message.contains("`perfhive check Mute` says what it is"), "{fault}");
+    assert!(fault.message.contains("`perfhive check Mute` says which"), "{fault}");
     let states: Vec<_> = source
         .providers(&Ask::nothing())
         .unwrap()

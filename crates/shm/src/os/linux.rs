@@ -83,7 +83,7 @@ pub(crate) fn changed(path: &Path) -> Option<std::time::SystemTime> {
 
 /// The owner of a file.
 #[cfg(feature = "reader")]
-pub(crate) fn whose(path: &Path) -> Option<User> {
+pub(crate) fn owner_of(path: &Path) -> Option<User> {
     std::fs::symlink_metadata(path).ok().map(|meta| User(meta.uid()))
 }
 

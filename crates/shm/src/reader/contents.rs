@@ -51,7 +51,7 @@ impl ReadAt for [u8] {
 /// Buffers for the contents of one file at a time.
 #[derive(Default)]
 pub(super) struct Contents {
-    /// The state of the file, and of each slot, before and after the values.
+    /// The slots in use, read before the values and after them.
     slots: [Vec<u64>; 2],
     /// Three copies of the values.
     values: [Vec<u64>; 3],

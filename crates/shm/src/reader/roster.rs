@@ -505,7 +505,7 @@ impl Folder {
 fn part_of_each(paths: Vec<PathBuf>, most: usize) -> Vec<PathBuf> {
     let mut users: BTreeMap<Option<User>, Vec<PathBuf>> = BTreeMap::new();
     for path in paths {
-        users.entry(os::whose(&path)).or_default().push(path);
+        users.entry(os::owner_of(&path)).or_default().push(path);
     }
     let wanted: Vec<u64> = users.values().map(|paths| paths.len() as u64).collect();
     let shares = share::fair(&wanted, most as u64);

@@ -1,9 +1,8 @@
 //! Shares of a block and of a reader's time for each published file.
 //!
 //! A block has a limited size, and one user's files must not take it all. Where more is wanted than
-//! the limit, all users get the same share, except those who want less, who get that. The same
-//! holds among the files of one user, and for the time until a reader's deadline.
-//! reader's deadline.
+//! the limit, all users get the same share; users who want less get what they want. The same holds
+//! among the files of one user, and for the time until a reader's deadline.
 
 use super::definition::Definition;
 use super::published_file::PublishedFile;
@@ -177,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nobody_has_less_for_what_others_want(
+        fn each_user_gets_at_least_an_even_share_or_what_it_wants(
             wanted in prop::collection::vec(0u64..1000, 1..20),
             total in 0u64..5000,
         ) {

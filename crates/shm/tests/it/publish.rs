@@ -226,7 +226,7 @@ fn a_category_published_again_has_the_same_indexes() {
     let again = shop(&folder).publish().unwrap();
     assert_eq!((reader.index("Web Shop"), reader.index("Other")), (Some(index), Some(second)));
     assert_eq!(reader.broker.catalogue(&Ask::nothing()).unwrap().generation, generation);
-    // A category with other counters is another one.
+    // A category with other counters is a new category.
     drop(again);
     let more = shop(&folder).counter(CounterDefinition::new("y", COUNT)).publish().unwrap();
     let third = reader.index("Web Shop").unwrap();

@@ -320,7 +320,7 @@ fn processes_threads_and_their_totals() {
 }
 
 #[test]
-fn values_of_the_system_and_its_processors() {
+fn system_and_processor_have_the_values_of_ntdll() {
     let mut machine = machine(with(sound(Width::NATIVE)));
     let snapshot = collect(&mut machine, &[2, 238]);
     assert_eq!(faults(&snapshot), Vec::<String>::new());

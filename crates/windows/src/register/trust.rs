@@ -1,7 +1,7 @@
 //! Whether a library may be registered: only administrators may be able to change it.
 //!
-//! Every program that reads counters loads the library, administrators' programs too. Whoever can
-//! change the file, or put another one in its place, would run code with their rights.
+//! Every program that reads counters loads the library, administrators' programs too. A user who can
+//! change or replace the file could run code with their rights.
 
 use super::invalid;
 use crate::ffi;

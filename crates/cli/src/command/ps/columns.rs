@@ -107,7 +107,7 @@ fn sort_key(text: &str) -> &str {
     text.trim().trim_start_matches(['-', '+'])
 }
 
-/// The short names.
+/// The short names of all columns.
 pub(in crate::command) fn aliases() -> impl Iterator<Item = &'static str> {
     ALIASES.iter().map(|alias| alias.alias)
 }

@@ -119,8 +119,8 @@ fn sensors(source: &str, directory: &Directory) -> (Arc<[Sensor]>, HashMap<Senso
     let Directory { catalogue, titles, .. } = directory;
     let mut sensors = Vec::new();
     let mut places = HashMap::new();
-    // The order of objects may be another one the next time. The order of counters is that of
-    // their object's definition.
+    // The order of objects may change from one time to the next. The order of counters is that
+    // of their object's definition.
     let objects = catalogue.objects.iter().map(|object| object.name);
     let groups = own_names(titles, objects, |_, index| index);
     for (object, group) in catalogue.objects.iter().zip(groups) {

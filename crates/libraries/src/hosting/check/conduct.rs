@@ -101,7 +101,7 @@ impl Check {
                 let (value, what) = first_wrong.unwrap_or_default();
                 let alone = |one: &Finding| one.severity == Severity::Error && one.asked == value;
                 let why = match self.verdict.findings.iter().any(alone) {
-                    true => "to one thread it is wrong as well; correct that first",
+                    true => "with one thread the answer is wrong too; correct that first",
                     false => {
                         "Collect is called from several threads at once, so that shared data needs \
                          a lock"

@@ -97,7 +97,7 @@ fn counter_fault(
     }
     if plan.base == BaseColumn::Missing {
         return loses(format!(
-            "its type {} needs a base, and the next definition is none",
+            "its type {} needs a base, and the next definition is not a base",
             plan.counter_type
         ));
     }

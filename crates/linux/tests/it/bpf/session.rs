@@ -281,7 +281,7 @@ fn a_refused_program_is_one_line() {
 }
 
 #[test]
-fn other_folders_are_read_as_they_are() {
+fn a_copy_of_proc_is_read_without_bpf() {
     if refused() {
         return;
     }

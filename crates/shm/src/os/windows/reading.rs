@@ -65,7 +65,7 @@ pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
 }
 
 /// The owner of a file.
-pub(crate) fn whose(path: &Path) -> Option<User> {
+pub(crate) fn owner_of(path: &Path) -> Option<User> {
     open(path).ok().and_then(|file| User::of_file(&file).ok())
 }
 
