@@ -9,6 +9,7 @@ mod error;
 mod follow;
 mod format;
 pub(crate) mod lookup;
+mod matching;
 mod names;
 mod no_value;
 mod reading;

@@ -129,7 +129,7 @@ impl NamePattern {
 
     /// This pattern, a slash, and another pattern as one: it matches what this
     /// and the other match before and behind some slash.
-    pub(super) fn joined_by_slash(&self, other: &Self) -> Self {
+    pub(crate) fn joined_by_slash(&self, other: &Self) -> Self {
         let mut pieces = self.pieces.clone();
         let mut others = other.pieces.iter();
         if let (Some(last), Some(first)) = (pieces.last_mut(), others.next()) {
@@ -145,7 +145,7 @@ impl NamePattern {
     }
 
     /// Whether any of these characters is in it.
-    pub(super) fn has_any(&self, characters: &str) -> bool {
+    pub(crate) fn has_any(&self, characters: &str) -> bool {
         self.literal_chars().any(|c| characters.contains(c))
     }
 

@@ -1,4 +1,6 @@
 use super::*;
+use crate::identity::Identity;
+use crate::label::InstanceLabel;
 use proptest::prelude::*;
 
 fn path(text: &str) -> CounterPath {
