@@ -12,7 +12,7 @@ pub(crate) use write::profile_string;
 pub(crate) use write::{LoadPerf, Value, report_event};
 
 use crate::native::information::Class;
-use crate::wine::Layout;
+use crate::wine::layout::Layout;
 use core::ffi::c_void;
 use perfhive_registry::codes::{BAD_LENGTH, MORE_DATA, SUCCESS};
 use perfhive_registry::{Size, ValueName, read};

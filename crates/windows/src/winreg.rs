@@ -2,7 +2,7 @@
 
 use crate::ffi::{self, Key};
 use crate::readers::Readers;
-use crate::wine::Layout;
+use crate::wine::layout::Layout;
 use perfhive_format::TitleIndex;
 use perfhive_registry::codes::NOT_FOUND;
 use perfhive_registry::{

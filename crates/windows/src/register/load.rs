@@ -4,7 +4,8 @@
 use super::{PERFLIB, allotted_indexes, refused, service};
 use crate::allot::{self, Allotted, Files};
 use crate::ffi::{Key, LoadPerf, Value};
-use crate::wine::{Layout, is_wine};
+use crate::wine::is_wine;
+use crate::wine::layout::Layout;
 use perfhive_contract::{AllottedIndexes, RegisterError, RegisterErrorKind};
 use perfhive_engine::ProvidedTitles;
 use perfhive_format::LanguageId;
