@@ -262,12 +262,6 @@ impl CounterType {
         })
     }
 
-    /// How many samples a value takes: 2, 1, or 0 where there is no number.
-    #[must_use]
-    pub fn samples(self) -> u8 {
-        crate::cook::Formula::of(self).map_or(0, crate::cook::Formula::samples)
-    }
-
     /// The suffix that Windows' tools print behind the value.
     #[must_use]
     pub const fn suffix(self) -> &'static str {

@@ -362,6 +362,14 @@ impl Formula {
     }
 }
 
+impl CounterType {
+    /// How many samples a value takes: 2, 1, or 0 where there is no number.
+    #[must_use]
+    pub fn samples(self) -> u8 {
+        Formula::of(self).map_or(0, Formula::samples)
+    }
+}
+
 /// A base that is a clock: standing still means that no time passed.
 fn clock_step(step: impl Fn() -> Result<f64, CookError>) -> Result<f64, CookError> {
     step().map_err(|error| match error {
