@@ -22,10 +22,12 @@ pub use library::{
     AllottedIndexes, IndexLookup, Library, LinkageLookup, Lowered, PinLibrary, Report,
 };
 pub use registrar::{
-    Change, DeclaredCounter, DeclaredObject, Definition, Functions, Instances, RegisterError,
+    Change, DeclaredCounter, DeclaredObject, Definition, Functions, RegisterError,
     RegisterErrorKind, RegisterFault, Registrar, Texts,
 };
-pub use registration::{RegisteredCounter, RegisteredObject, Registration, Registrations};
+pub use registration::{
+    Instances, RegisteredCounter, RegisteredObject, Registration, Registrations,
+};
 
 /// [`provider_library!`] under the name that it has on Windows.
 pub use provider_library as provider_dll;

@@ -1,8 +1,9 @@
 //! Definitions of providers, and the [`Registrar`] that keeps them: in the registry of
 //! Windows or in files elsewhere.
 
-use crate::registration::{RegisteredCounter, RegisteredObject};
-use crate::{Registration, Registrations};
+use crate::registration::{
+    Instances, RegisteredCounter, RegisteredObject, Registration, Registrations,
+};
 use perfhive_engine::ProvidedTitles;
 use perfhive_format::{CounterType, TitleIndex};
 use std::fmt;
@@ -55,49 +56,6 @@ impl DeclaredObject {
     #[must_use]
     pub fn new(offset: u32, guid: &str, instances: Instances) -> Self {
         Self { offset, guid: guid.to_string(), instances, counters: Vec::new() }
-    }
-}
-
-/// The kinds of counter sets (`instances` of a manifest).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Instances {
-    /// `single`: the object has no instances.
-    #[default]
-    Single,
-    /// `multiple`.
-    Multiple,
-    /// `globalAggregate`: values of several programs become one.
-    GlobalAggregate,
-    /// `multipleAggregate`: instances, and `_Total` of them.
-    MultipleAggregate,
-    /// `globalAggregateHistory`: as `globalAggregate`, with what ended programs left.
-    GlobalAggregateHistory,
-    /// `instanceAggregate`: values of instances of one name become one.
-    InstanceAggregate,
-}
-
-impl Instances {
-    /// Whether objects of this kind have instances in a block.
-    #[must_use]
-    pub const fn is_multiple(self) -> bool {
-        matches!(self, Self::Multiple | Self::MultipleAggregate | Self::InstanceAggregate)
-    }
-
-    /// Every kind, under its name in a manifest.
-    pub const NAMES: &'static [(&'static str, Self)] = &[
-        ("single", Self::Single),
-        ("multiple", Self::Multiple),
-        ("globalAggregate", Self::GlobalAggregate),
-        ("multipleAggregate", Self::MultipleAggregate),
-        ("globalAggregateHistory", Self::GlobalAggregateHistory),
-        ("instanceAggregate", Self::InstanceAggregate),
-    ];
-}
-
-impl fmt::Display for Instances {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::NAMES.iter().find(|(_, kind)| kind == self).map_or("", |(name, _)| name);
-        f.write_str(name)
     }
 }
 
