@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::text::records::{Records, Shape};
 use crate::text::style::Palette;
 use crate::text::table::Layout;
-use perfhive_view::{Detail, KEYS, LOCAL_KEYS};
+use perfhive_view::{Detail, KEYS, LOCAL_KEYS, Row};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -133,6 +133,19 @@ impl Output {
     pub(crate) fn row_keys(&self, global: &Global) -> impl Iterator<Item = &'static str> {
         let local = LOCAL_KEYS.into_iter().filter(|_| global.language.is_some());
         KEYS.into_iter().chain(local)
+    }
+
+    /// Adds the rows of readings to records with the keys of [`row_keys`](Self::row_keys).
+    pub(crate) fn readings(&self, records: &mut Records, out: &mut String, rows: &mut [Row]) {
+        let is_localised = records.keys().len() > KEYS.len();
+        for row in rows {
+            if self.scales() {
+                row.scale();
+            }
+            let type_name = row.type_name();
+            let local = row.local_fields().into_iter().filter(|_| is_localised);
+            records.row(out, row.fields(type_name.as_deref()).into_iter().chain(local));
+        }
     }
 
     /// Begins rows for programs: one array, not a stream.

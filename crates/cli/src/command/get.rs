@@ -78,7 +78,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         }
     } else {
         let mut records = output.records(output.row_keys(global), &mut text);
-        records.readings(&mut text, &output, &mut all.rows);
+        output.readings(&mut records, &mut text, &mut all.rows);
         records.end(&mut text);
     }
     output.write(&text)?;

@@ -186,7 +186,7 @@ impl Watching {
         match &mut self.face {
             Face::Rows(records) => {
                 let mut rows = rows(&self.arrangement, &self.absent);
-                records.readings(&mut text, output, &mut rows);
+                output.readings(records, &mut text, &mut rows);
             }
             Face::Wide(wide) => {
                 // Which instances are the largest is decided once.

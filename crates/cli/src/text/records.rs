@@ -4,8 +4,7 @@
 //! as the same double.
 
 use super::escape::{escape_from, is_unsafe};
-use crate::output::Output;
-use perfhive_view::{Field, KEYS, Row};
+use perfhive_view::Field;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -48,6 +47,11 @@ impl Records {
         records
     }
 
+    /// The keys.
+    pub(crate) fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
     /// Adds a row; its fields are in the order of the keys.
     pub(crate) fn row<'a>(
         &mut self,
@@ -73,19 +77,6 @@ impl Records {
         }
         if self.shape != Shape::JsonArray {
             out.push('\n');
-        }
-    }
-
-    /// Adds the rows of readings, with the fields that [`Output::row_keys`] names.
-    pub(crate) fn readings(&mut self, out: &mut String, output: &Output, rows: &mut [Row]) {
-        let is_localised = self.keys.len() > KEYS.len();
-        for row in rows {
-            if output.scales() {
-                row.scale();
-            }
-            let type_name = row.type_name();
-            let local = row.local_fields().into_iter().filter(|_| is_localised);
-            self.row(out, row.fields(type_name.as_deref()).into_iter().chain(local));
         }
     }
 
