@@ -12,9 +12,7 @@ pub(crate) use providing::{Check, Providers, Register, RegistrationPlace, Unregi
 pub(crate) use recordings::{Capture, Convert, Info, Record};
 pub(crate) use windows_tools::{Relog, ToolForm, Typeperf};
 
-use crate::complete;
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use clap_complete::engine::ArgValueCompleter;
 use perfhive::{LanguageId, TimeBound};
 use std::ffi::OsString;
 use std::num::NonZeroU64;
@@ -256,24 +254,21 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// Name or index of an object; * stands for any text
-    #[arg(value_parser = value::object, add = ArgValueCompleter::new(complete::objects))]
+    #[arg(value_parser = value::object)]
     pub(crate) object: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
     /// Counter path, or the name of an object or counter alone
-    #[arg(required = true, value_name = "PATH", add = ArgValueCompleter::new(complete::paths))]
+    #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Get {
     /// Counter paths, such as '\Memory\Available Bytes', or short names: cpu, memory, disk, network
-    #[arg(
-        required = true, value_name = "PATH", value_parser = value::path,
-        add = ArgValueCompleter::new(complete::paths)
-    )]
+    #[arg(required = true, value_name = "PATH", value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 
     /// Time between the two samples that rates and percentages take
@@ -294,7 +289,7 @@ pub(crate) struct Get {
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
     /// Counter paths or short names; without any, processors, memory and the busiest processes
-    #[arg(value_name = "PATH", value_parser = value::path, add = ArgValueCompleter::new(complete::paths))]
+    #[arg(value_name = "PATH", value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 
     /// Time between samples
@@ -315,10 +310,7 @@ pub(crate) struct Watch {
 #[derive(Debug, Args)]
 pub(crate) struct Enumerate {
     /// Global, Costly, or names and indexes of objects
-    #[arg(
-        value_name = "OBJECT", default_value = "Global", value_parser = value::object,
-        add = ArgValueCompleter::new(complete::objects)
-    )]
+    #[arg(value_name = "OBJECT", default_value = "Global", value_parser = value::object)]
     pub(crate) objects: Vec<String>,
 
     /// Print raw values in hexadecimal
@@ -339,7 +331,6 @@ pub(crate) struct Workset {
 #[derive(Debug, Args)]
 pub(crate) struct Ps {
     /// Names of the processes to list, without regard to case; * stands for any text
-    #[arg(add = ArgValueCompleter::new(complete::processes))]
     pub(crate) names: Vec<String>,
 
     /// Process IDs to list, separated by commas
@@ -353,17 +344,11 @@ pub(crate) struct Ps {
     pub(crate) no_idle: bool,
 
     /// Columns, separated by commas: aliases, or counters of Process by name or index
-    #[arg(
-        long, short = 'o', value_name = "COLUMNS", action = ArgAction::Append,
-        add = ArgValueCompleter::new(complete::columns)
-    )]
+    #[arg(long, short = 'o', value_name = "COLUMNS", action = ArgAction::Append)]
     pub(crate) columns: Vec<String>,
 
     /// Column to sort by, in descending order with a minus sign before it
-    #[arg(
-        long, value_name = "COLUMN", allow_hyphen_values = true,
-        add = ArgValueCompleter::new(complete::columns)
-    )]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub(crate) sort: Option<String>,
 
     /// Time between the two samples that rates and percentages take, and between lists
@@ -396,7 +381,7 @@ pub(crate) struct Measure {
     ///
     /// source/group/sensor, or group/sensor, followed by #INSTANCE, or by #* for every instance,
     /// including instances that appear later.
-    #[arg(required = true, value_name = "SENSOR", add = ArgValueCompleter::new(complete::paths))]
+    #[arg(required = true, value_name = "SENSOR")]
     pub(crate) sensors: Vec<String>,
 
     /// Time between samples
@@ -439,7 +424,7 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Arguments, c
     Ok(arguments)
 }
 
-/// The description of the command line, for completions and manual pages.
+/// The description of the command line, for completions and the manual page.
 pub(crate) fn description() -> clap::Command {
     Arguments::command()
 }

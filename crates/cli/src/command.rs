@@ -57,11 +57,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// The short names of the columns of `ps`.
-pub(crate) fn columns_of_processes() -> impl Iterator<Item = &'static str> {
-    ps::aliases()
-}
-
 /// Runs a provider's library.
 pub(crate) fn host() -> ExitCode {
     check::host()

@@ -4,9 +4,10 @@
 //! The script of `perfhive completions` runs the program with [`VARIABLE`] set to the name of the
 //! shell. What the source does not tell in time is not offered.
 
-use crate::args::{Arguments, Global, parse};
+use crate::args::{self, Arguments, Global, parse};
+use crate::process::alias::ALIASES;
 use crate::session::Session;
-use clap_complete::engine::CompletionCandidate;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use perfhive::{Ask, CatalogueObject, Snapshot, Source as _};
 use perfhive_view::{Names, SHORT_NAMES};
 use std::ffi::{OsStr, OsString};
@@ -18,6 +19,32 @@ pub(crate) const VARIABLE: &str = "PERFHIVE_COMPLETE";
 
 /// How long a person waits for Tab.
 const DEADLINE: Duration = Duration::from_millis(800);
+
+/// A function that lists candidates for the word being completed.
+type Candidates = fn(&OsStr) -> Vec<CompletionCandidate>;
+
+/// The arguments that the Tab key completes by names of the source: a command, its argument, and
+/// the candidates.
+const NAMES_OF_SOURCE: &[(&str, &str, Candidates)] = &[
+    ("list", "object", objects),
+    ("explain", "paths", paths),
+    ("get", "paths", paths),
+    ("watch", "paths", paths),
+    ("enum", "objects", objects),
+    ("ps", "columns", columns),
+    ("ps", "sort", columns),
+    ("ps", "names", processes),
+    ("measure", "sensors", paths),
+];
+
+/// The description of the command line, with the candidates for its arguments.
+pub(crate) fn description() -> clap::Command {
+    NAMES_OF_SOURCE.iter().fold(args::description(), |all, (command, argument, candidates)| {
+        all.mut_subcommand(command, |command| {
+            command.mut_arg(argument, |arg| arg.add(ArgValueCompleter::new(*candidates)))
+        })
+    })
+}
 
 /// A word as it stands on the command line of a shell.
 struct Word {
@@ -131,7 +158,7 @@ impl Known {
 }
 
 /// Names of objects.
-pub(crate) fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
+fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
     let found = in_time(|| {
         let known = Known::open()?;
         let objects = known.names.catalogue.objects.iter();
@@ -154,7 +181,7 @@ pub(crate) fn processes(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// Columns of `ps`, separated by commas: short names and counters of Process.
-pub(crate) fn columns(current: &OsStr) -> Vec<CompletionCandidate> {
+fn columns(current: &OsStr) -> Vec<CompletionCandidate> {
     let word = Word::of(current);
     let found = in_time(|| {
         let known = Known::open()?;
@@ -162,12 +189,12 @@ pub(crate) fn columns(current: &OsStr) -> Vec<CompletionCandidate> {
     });
     let chosen =
         word.text.rsplit_once(',').map_or(String::new(), |(before, _)| format!("{before},"));
-    let all = crate::command::columns_of_processes().map(str::to_string);
+    let all = ALIASES.iter().map(|alias| alias.alias.to_string());
     word.matching(all.chain(found.unwrap_or_default()).map(|one| format!("{chosen}{one}")))
 }
 
 /// Counter paths, part by part: an object, an instance, a counter; and short names.
-pub(crate) fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
+fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
     let word = Word::of(current);
     let typed = word.text.clone();
     let short = SHORT_NAMES.iter().map(|(name, _)| (*name).to_string());

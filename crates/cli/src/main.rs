@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     failure::one_line_for_panics();
-    let completion = clap_complete::CompleteEnv::with_factory(args::description);
+    let completion = clap_complete::CompleteEnv::with_factory(complete::description);
     if let Ok(true) =
         completion.var(complete::VARIABLE).bin("perfhive").try_complete(std::env::args_os(), None)
     {

@@ -1,6 +1,8 @@
 //! The Process object, which `ps` and `workset` read without a query: one
 //! collection, and no names but those that are asked for.
 
+pub(crate) mod alias;
+
 use crate::args::Global;
 use crate::failure::{Failure, of_source};
 use crate::paths::damaged_object;

@@ -10,12 +10,13 @@ use super::watch::following;
 use crate::args::{Global, Ps};
 use crate::failure::{Exit, Failure, Outcome, complain, of_source};
 use crate::output::Output;
+use crate::process::alias::Form;
 use crate::process::{ELAPSED, PID, Processes, is_total, plan};
 use crate::session::Session;
 use crate::text::records::Records;
 use crate::text::style::Style;
 use crate::text::table::{Align, Layout, Table};
-use columns::{Column, Form};
+use columns::Column;
 use perfhive::format::{CounterBlock, CounterPlan, PerfObject, cook_with};
 use perfhive::{
     CookOptions, CookedValue, NamePattern, Snapshot, TitleIndex, is_identifier, unit_of,
@@ -26,8 +27,6 @@ use perfhive_view::{Detail, Field, Quantity, unit_for_people};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::time::Instant;
-
-pub(super) use columns::aliases;
 
 pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
     let by_name = columns::needs_names(args);

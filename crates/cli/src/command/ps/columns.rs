@@ -2,27 +2,11 @@
 
 use crate::args::{Global, Ps};
 use crate::failure::Failure;
-use crate::process::{ELAPSED, PID, ProcessCounter, Processes, WORKING_SET};
+use crate::process::Processes;
+use crate::process::alias::{ALIASES, Alias, Form};
 use crate::session::Session;
 use perfhive::{NamePattern, TitleIndex, nearest};
 use perfhive_view::did_you_mean;
-
-/// How a column's values are written for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    /// The process's name.
-    Name,
-    /// A number without grouping.
-    Id,
-    /// A time since a start.
-    Elapsed,
-    /// Any other value.
-    Value,
-    /// The user that the process runs as.
-    Owner,
-    /// The command line.
-    Command,
-}
 
 /// A column.
 #[derive(Clone, Debug)]
@@ -53,47 +37,6 @@ pub(super) struct Chosen {
     pub(super) sort: Option<bool>,
 }
 
-/// A short name for a counter.
-struct Alias {
-    alias: &'static str,
-    counter: Option<ProcessCounter>,
-    form: Form,
-}
-
-const fn alias(alias: &'static str, index: u32, name: &'static str, form: Form) -> Alias {
-    Alias { alias, counter: Some(ProcessCounter { index, name }), form }
-}
-
-const ALIASES: &[Alias] = &[
-    alias("pid", PID.index, PID.name, Form::Id),
-    alias("ppid", 1410, "Creating Process ID", Form::Id),
-    Alias { alias: "name", counter: None, form: Form::Name },
-    Alias { alias: "owner", counter: None, form: Form::Owner },
-    Alias { alias: "command", counter: None, form: Form::Command },
-    alias("threads", 680, "Thread Count", Form::Value),
-    alias("handles", 952, "Handle Count", Form::Value),
-    alias("prio", 682, "Priority Base", Form::Value),
-    alias("elapsed", ELAPSED.index, ELAPSED.name, Form::Elapsed),
-    alias("ws", WORKING_SET.index, WORKING_SET.name, Form::Value),
-    alias("wspeak", 178, "Working Set Peak", Form::Value),
-    alias("wsprivate", 1478, "Working Set - Private", Form::Value),
-    alias("private", 186, "Private Bytes", Form::Value),
-    alias("vsz", 174, "Virtual Bytes", Form::Value),
-    alias("vszpeak", 172, "Virtual Bytes Peak", Form::Value),
-    alias("pagefile", 184, "Page File Bytes", Form::Value),
-    alias("pagefilepeak", 182, "Page File Bytes Peak", Form::Value),
-    alias("paged", 56, "Pool Paged Bytes", Form::Value),
-    alias("nonpaged", 58, "Pool Nonpaged Bytes", Form::Value),
-    alias("cpu", 6, "% Processor Time", Form::Value),
-    alias("user", 142, "% User Time", Form::Value),
-    alias("kernel", 144, "% Privileged Time", Form::Value),
-    alias("faults", 28, "Page Faults/sec", Form::Value),
-    alias("reads", 1412, "IO Read Operations/sec", Form::Value),
-    alias("writes", 1414, "IO Write Operations/sec", Form::Value),
-    alias("readbytes", 1420, "IO Read Bytes/sec", Form::Value),
-    alias("writebytes", 1422, "IO Write Bytes/sec", Form::Value),
-];
-
 /// The columns if none are chosen, as far as the source has them. They fit 80 columns.
 const USUAL: &[&str] = &["pid", "owner", "cpu", "ws", "threads", "elapsed", "name"];
 
@@ -105,11 +48,6 @@ fn words(args: &Ps) -> Vec<&str> {
 
 fn sort_key(text: &str) -> &str {
     text.trim().trim_start_matches(['-', '+'])
-}
-
-/// The short names of all columns.
-pub(in crate::command) fn aliases() -> impl Iterator<Item = &'static str> {
-    ALIASES.iter().map(|alias| alias.alias)
 }
 
 fn find_alias(word: &str) -> Option<&'static Alias> {
