@@ -58,7 +58,7 @@ fuzz_target!(|input: Input| {
         };
     }
     let options =
-        CookOptions { cap_percent: input.cap_percent, same_instance: input.same_instance };
+        CookOptions::default().with_same_instance(input.same_instance).with_cap_percent(input.cap_percent);
 
     let cooked = cook_with(kind, options, older.as_ref(), &newer);
     if options == CookOptions::default() {

@@ -5,7 +5,7 @@
 //! ratios medians of the rounds' ratios. Times are processor time of the threads
 //! that count.
 
-use perfhive_shm::{Category, CounterDefinition, CounterType};
+use perfhive_shm::{PublishedCategory, CounterDeclaration, CounterType};
 use prometheus_client::metrics::{counter, histogram};
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -43,10 +43,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         memory if memory.is_dir() => memory.join(folder.file_name().unwrap_or_default()),
         _ => folder,
     };
-    let category = Category::builder("Bench")
-        .counter(CounterDefinition::new("Count", CounterType::PERF_COUNTER_BULK_COUNT))
-        .counter(CounterDefinition::new("Mean", CounterType::PERF_AVERAGE_BULK))
-        .counter(CounterDefinition::new("Mean time", CounterType::PERF_AVERAGE_TIMER))
+    let category = PublishedCategory::builder("Bench")
+        .counter(CounterDeclaration::new("Count", CounterType::PERF_COUNTER_BULK_COUNT))
+        .counter(CounterDeclaration::new("Mean", CounterType::PERF_AVERAGE_BULK))
+        .counter(CounterDeclaration::new("Mean time", CounterType::PERF_AVERAGE_TIMER))
         .folder(&folder)
         .publish()?;
     let (own, pair, timer) =

@@ -13,7 +13,8 @@ pub(crate) use recordings::{Capture, Convert, Info, Record};
 pub(crate) use windows_tools::{Relog, ToolForm, Typeperf};
 
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use perfhive::{LanguageId, TimeBound};
+use perfhive::LanguageId;
+use perfhive::recording::TimeBound;
 use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::path::PathBuf;

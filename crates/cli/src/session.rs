@@ -2,10 +2,11 @@
 
 use crate::args::{Format, Global};
 use crate::failure::{Failure, of_source, warn};
+use perfhive::recording::Excerpt;
 use perfhive::{
-    Ask, Catalogue, Excerpt, Fault, FaultKind, LanguageId, OpenOptions, ProviderStatus, Query,
+    Ask, CalendarTime, Catalogue, Fault, FaultKind, LanguageId, OpenOptions, ProviderStatus, Query,
     Recording, Snapshot, Source, SourceAddress, SourceError, SourceErrorKind, SourceSet,
-    SystemTime, TitleDatabase,
+    TitleDatabase,
 };
 use perfhive_view::Names;
 use std::collections::HashSet;
@@ -108,7 +109,7 @@ pub(crate) struct Faults(Arc<Mutex<Noted>>);
 struct Noted {
     known: HashSet<String>,
     fresh: Vec<FaultLine>,
-    time: Option<SystemTime>,
+    time: Option<CalendarTime>,
     quiet: bool,
 }
 
@@ -140,7 +141,7 @@ impl Faults {
     }
 
     /// The time of the newest sample, as its block states it.
-    pub(crate) fn time(&self) -> Option<SystemTime> {
+    pub(crate) fn time(&self) -> Option<CalendarTime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).time
     }
 
@@ -317,7 +318,7 @@ impl Session {
 
 /// Warns of the lines of a title list that are skipped.
 pub(crate) fn warn_about_titles(file: &Path, quiet: bool) -> Result<(), Failure> {
-    let list = perfhive::read_titles(file)?;
+    let list = perfhive::recording::read_titles(file)?;
     if let (Some(first), false) = (list.faults.first(), quiet) {
         let more = match list.fault_count() {
             1 => String::new(),
@@ -432,7 +433,7 @@ mod tests {
 
         fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
             let languages = vec![LanguageId::GERMAN, LanguageId::ENGLISH];
-            Ok(Arc::new(Catalogue { languages, ..Catalogue::default() }))
+            Ok(Arc::new(Catalogue::new("", languages, Vec::new())))
         }
 
         fn titles(

@@ -3,10 +3,10 @@
 //!
 //! Source: Microsoft, "The Collect Function", on foreign computer interfaces.
 
-use perfhive_engine::{Clock, Cost, ObjectDescription, ObjectWriter, ProviderError, StdClock};
+use perfhive_engine::{BlockClock, Cost, ObjectDescription, ObjectWriter, ProviderError, StdClock};
 use perfhive_format::{
-    BlockHead, BlockWriter, Clocks, CounterSpec, CounterType, ObjectSpec, ObjectTemplate,
-    SystemTime, TitleIndex, WriteError,
+    BlockHead, BlockWriter, CalendarTime, Clocks, CounterSpec, CounterType, ObjectSpec,
+    ObjectTemplate, TitleIndex, WriteError,
 };
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ pub struct RemoteTimes {
     /// Its time in 100 ns units.
     pub time_100ns: Option<i64>,
     /// Its calendar time, UTC.
-    pub system_time: Option<SystemTime>,
+    pub system_time: Option<CalendarTime>,
 }
 
 /// The object that tells whether a machine can be reached: one counter, 1 where the
@@ -60,13 +60,11 @@ impl StatusObject {
     /// The object as its provider describes it.
     #[must_use]
     pub fn description(self) -> ObjectDescription {
-        ObjectDescription {
-            spec: ObjectSpec::new(self.object),
-            counters: vec![CounterSpec::new(self.counter, Self::KIND)],
-            on_request: Vec::new(),
-            cost: Cost::Foreign,
-            brings: Vec::new(),
-        }
+        ObjectDescription::new(
+            ObjectSpec::new(self.object),
+            vec![CounterSpec::new(self.counter, Self::KIND)],
+        )
+        .with_cost(Cost::Foreign)
     }
 }
 
@@ -107,7 +105,7 @@ pub struct ForeignMachines<R: Reach> {
     reach: R,
     status: TitleIndex,
     template: ObjectTemplate,
-    clock: Box<dyn Clock>,
+    clock: Box<dyn BlockClock>,
     machines: HashMap<String, Machine<R::Link>>,
     pause: Duration,
 }
@@ -117,7 +115,7 @@ struct Machine<L> {
     /// The last objects, as written into a block.
     objects: Vec<u8>,
     clocks: Clocks,
-    system_time: SystemTime,
+    system_time: CalendarTime,
     /// The time of the last failed attempt to connect.
     tried: Option<Instant>,
     asked: Instant,
@@ -148,7 +146,7 @@ impl<R: Reach> ForeignMachines<R> {
 
     /// The same with another local clock.
     #[must_use]
-    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+    pub fn clock(mut self, clock: impl BlockClock + 'static) -> Self {
         self.clock = Box::new(clock);
         self
     }
@@ -181,7 +179,7 @@ impl<R: Reach> ForeignMachines<R> {
                 link: None,
                 objects: Vec::new(),
                 clocks: Clocks::default(),
-                system_time: SystemTime::default(),
+                system_time: CalendarTime::default(),
                 tried: None,
                 asked: now,
             },

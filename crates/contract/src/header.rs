@@ -2,8 +2,8 @@
 
 use perfhive_format::CounterType;
 use perfhive_format::winperf::{
-    FACETS, FieldLayout, Layout, PERF_COUNTER_BLOCK, PERF_COUNTER_DEFINITION, PERF_DATA_BLOCK,
-    PERF_INSTANCE_DEFINITION, PERF_OBJECT_TYPE, SYSTEMTIME,
+    FACETS, FieldLayout, PERF_COUNTER_BLOCK, PERF_COUNTER_DEFINITION, PERF_DATA_BLOCK,
+    PERF_INSTANCE_DEFINITION, PERF_OBJECT_TYPE, SYSTEMTIME, StructLayout,
 };
 use std::fmt::Write as _;
 
@@ -56,7 +56,7 @@ fn comment(out: &mut String, indent: &str, doc: &[&str]) {
     let _ = writeln!(out, "{indent}/* {text} */");
 }
 
-fn structure(out: &mut String, layout: &Layout) {
+fn structure(out: &mut String, layout: &StructLayout) {
     comment(out, "", layout.doc);
     let name = layout.name;
     let _ = writeln!(out, "typedef struct _{name} {{");

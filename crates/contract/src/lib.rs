@@ -4,6 +4,15 @@
 //! [`provider_library!`] turns any [`Provider`](perfhive_engine::Provider) into
 //! a library with these functions, for Windows (`.dll`) and for perfhive's own
 //! loader (`.so`). The same contract in C is `include/perfhive_provider.h`.
+//!
+//! ```
+//! use perfhive_contract::Registration;
+//!
+//! // What a reader needs to know of a library.
+//! let mut shop = Registration::new("Shop", "/opt/shop/shop.so", "CollectShop");
+//! shop.open = Some("OpenShop".to_string());
+//! assert_eq!(shop.collect_timeout, Registration::TIMEOUT);
+//! ```
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -22,11 +31,11 @@ pub use library::{
     AllottedIndexes, IndexLookup, Library, LinkageLookup, Lowered, PinLibrary, Report,
 };
 pub use registrar::{
-    Change, DeclaredCounter, DeclaredObject, Definition, Functions, RegisterError,
+    Change, DeclaredCounter, DeclaredObject, Functions, ProviderDefinition, RegisterError,
     RegisterErrorKind, RegisterFault, Registrar, Texts,
 };
 pub use registration::{
-    Instances, RegisteredCounter, RegisteredObject, Registration, Registrations,
+    InstanceKind, RegisteredCounter, RegisteredObject, Registration, Registrations,
 };
 
 /// [`provider_library!`] under the name that it has on Windows.

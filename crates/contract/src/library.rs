@@ -448,11 +448,11 @@ impl Library {
 
 impl Running {
     fn open(&self) -> Result<Work, ProviderError> {
-        let context = OpenContext {
-            linkage: self.linkage.as_deref(),
-            first_counter: self.indexes.first_counter,
-            first_help: self.indexes.first_help,
-        };
+        let context = OpenContext::new(
+            self.linkage.as_deref(),
+            self.indexes.first_counter,
+            self.indexes.first_help,
+        );
         Ok(Work { session: self.provider.open(&context)?, buffer: Vec::new() })
     }
 

@@ -2,7 +2,7 @@
 //! Windows or in files elsewhere.
 
 use crate::registration::{
-    Instances, RegisteredCounter, RegisteredObject, Registration, Registrations,
+    InstanceKind, RegisteredCounter, RegisteredObject, Registration, Registrations,
 };
 use perfhive_engine::ProvidedTitles;
 use perfhive_format::{CounterType, TitleIndex};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// from First Counter and First Help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Definition {
+pub struct ProviderDefinition {
     /// The name of the service (`drivername`).
     pub name: String,
     /// Offsets of the objects; empty if the file does not name them.
@@ -46,7 +46,7 @@ pub struct DeclaredObject {
     /// `guid` of the counter set, as written.
     pub guid: String,
     /// The kind of its instances.
-    pub instances: Instances,
+    pub instances: InstanceKind,
     /// The counters.
     pub counters: Vec<DeclaredCounter>,
 }
@@ -54,7 +54,7 @@ pub struct DeclaredObject {
 impl DeclaredObject {
     /// An object without counters yet.
     #[must_use]
-    pub fn new(offset: u32, guid: &str, instances: Instances) -> Self {
+    pub fn new(offset: u32, guid: &str, instances: InstanceKind) -> Self {
         Self { offset, guid: guid.to_string(), instances, counters: Vec::new() }
     }
 }
@@ -113,7 +113,7 @@ impl DeclaredCounter {
     }
 }
 
-impl Definition {
+impl ProviderDefinition {
     /// An empty definition.
     #[must_use]
     pub fn new(name: &str) -> Self {
@@ -157,20 +157,22 @@ impl Definition {
         first_help: u32,
     ) -> impl Iterator<Item = ProvidedTitles> + '_ {
         use perfhive_format::titles::{Title, TitleList};
-        let at = |list: &[(u32, String)], first: u32| TitleList {
-            titles: list
-                .iter()
-                .map(|(offset, text)| Title {
-                    index: TitleIndex(first.saturating_add(*offset)),
-                    text: text.clone(),
-                })
-                .collect(),
-            faults: Vec::new(),
+        let at = |list: &[(u32, String)], first: u32| {
+            TitleList::from(
+                list.iter()
+                    .map(|(offset, text)| Title {
+                        index: TitleIndex(first.saturating_add(*offset)),
+                        text: text.clone(),
+                    })
+                    .collect::<Vec<_>>(),
+            )
         };
-        self.titles.iter().map(move |texts| ProvidedTitles {
-            language: texts.language,
-            names: at(&texts.names, first_counter),
-            help: at(&texts.help, first_help),
+        self.titles.iter().map(move |texts| {
+            ProvidedTitles::new(
+                texts.language,
+                at(&texts.names, first_counter),
+                at(&texts.help, first_help),
+            )
         })
     }
 }
@@ -295,7 +297,7 @@ pub trait Registrar {
     /// [`RegisterError`]; nothing has changed then.
     fn register(
         &mut self,
-        definition: &Definition,
+        definition: &ProviderDefinition,
         functions: &Functions,
     ) -> Result<(Registration, Change), RegisterError>;
 
@@ -305,7 +307,11 @@ pub trait Registrar {
     ///
     /// # Errors
     /// The error that `register` would return.
-    fn check(&self, definition: &Definition, functions: &Functions) -> Result<(), RegisterError>;
+    fn check(
+        &self,
+        definition: &ProviderDefinition,
+        functions: &Functions,
+    ) -> Result<(), RegisterError>;
 
     /// Removes a provider's registration and returns it.
     ///

@@ -60,14 +60,14 @@ pub struct RegisteredObject {
     /// Index of the name.
     pub name: TitleIndex,
     /// The kind of its instances.
-    pub instances: Instances,
+    pub instances: InstanceKind,
     /// The counters, bases among them.
     pub counters: Vec<RegisteredCounter>,
 }
 
 /// The kinds of counter sets (`instances` of a manifest).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Instances {
+pub enum InstanceKind {
     /// `single`: the object has no instances.
     #[default]
     Single,
@@ -83,7 +83,7 @@ pub enum Instances {
     InstanceAggregate,
 }
 
-impl Instances {
+impl InstanceKind {
     /// Whether objects of this kind have instances in a block.
     #[must_use]
     pub const fn is_multiple(self) -> bool {
@@ -101,7 +101,7 @@ impl Instances {
     ];
 }
 
-impl fmt::Display for Instances {
+impl fmt::Display for InstanceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = Self::NAMES.iter().find(|(_, kind)| kind == self).map_or("", |(name, _)| name);
         f.write_str(name)

@@ -130,6 +130,7 @@ pub enum InstanceWish {
 
 /// What a caller wants of a [`Source`](crate::Source), and until when.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ask {
     /// The objects.
     pub objects: ObjectQuery,
@@ -183,8 +184,14 @@ impl Ask {
 
     /// The same ask with every counter that costs extra, of one object.
     #[must_use]
-    pub fn with_all_counters_of(mut self, object: TitleIndex) -> Self {
-        self.extra_counters.push((object, TitleIndex(0)));
+    pub fn with_all_counters_of(self, object: TitleIndex) -> Self {
+        self.with_counter(object, TitleIndex(0))
+    }
+
+    /// The same ask with a counter that costs extra.
+    #[must_use]
+    pub fn with_counter(mut self, object: TitleIndex, counter: TitleIndex) -> Self {
+        self.extra_counters.push((object, counter));
         self
     }
 

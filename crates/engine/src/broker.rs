@@ -20,7 +20,7 @@ use crate::provider::Provider;
 use crate::source::{Catalogue, Source};
 use crate::status::{ProviderState, ProviderStatus};
 use crate::titles::TitleDatabase;
-pub use clock::{Clock, StdClock};
+pub use clock::{BlockClock, StdClock};
 use entry::{Entry, Extras, Step, Turn};
 use members::Members;
 use perfhive_format::{BlockHead, BlockWriter, LanguageId, TitleIndex};
@@ -39,7 +39,7 @@ pub struct BrokerBuilder {
     machine: String,
     providers: Vec<Arc<dyn Provider>>,
     rosters: Vec<Box<dyn Roster>>,
-    clock: Box<dyn Clock>,
+    clock: Box<dyn BlockClock>,
     level: TestLevel,
     quarantine_after: u32,
     default_object: Option<TitleIndex>,
@@ -71,7 +71,7 @@ impl BrokerBuilder {
 
     /// Sets the clock; [`StdClock`] by default.
     #[must_use]
-    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+    pub fn clock(mut self, clock: impl BlockClock + 'static) -> Self {
         self.clock = Box::new(clock);
         self
     }
@@ -145,7 +145,7 @@ pub struct Broker {
     name: String,
     machine: String,
     members: Members,
-    clock: Box<dyn Clock>,
+    clock: Box<dyn BlockClock>,
     level: TestLevel,
     quarantine_after: u32,
     default_object: Option<TitleIndex>,

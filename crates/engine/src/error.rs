@@ -172,6 +172,7 @@ impl std::error::Error for ProviderError {}
 
 /// Something that went wrong in a collection while the rest went on.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Fault {
     /// What went wrong.
     pub kind: FaultKind,
@@ -214,6 +215,9 @@ pub enum FaultKind {
     DamagedName(ParseError),
     /// A part of an object could not be read: an instance, or some counters.
     Partial,
+    /// The values of an object or an instance changed too fast to be read together, however often
+    /// that was tried. The next collection tries again.
+    Busy,
     /// A source could not answer at all.
     SourceFailed,
 }

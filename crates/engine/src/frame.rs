@@ -10,7 +10,7 @@ use crate::ask::ObjectQuery;
 use crate::error::{Fault, FaultKind, SourceError};
 use crate::kept_faults::KeptFaults;
 use perfhive_format::{
-    Clocks, DataBlock, FileTime, ParseError, PerfObject, SystemTime, TitleIndex,
+    CalendarTime, Clocks, DataBlock, FileTime, ParseError, PerfObject, TitleIndex,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -172,7 +172,7 @@ impl Frame {
 
     /// Calendar time of the block, UTC.
     #[must_use]
-    pub fn system_time(&self) -> SystemTime {
+    pub fn system_time(&self) -> CalendarTime {
         DataBlock::scan(&self.bytes).map(|(header, _)| header.system_time()).unwrap_or_default()
     }
 
@@ -446,7 +446,7 @@ impl Snapshot {
 
     /// Calendar time of the first block, UTC.
     #[must_use]
-    pub fn system_time(&self) -> Option<SystemTime> {
+    pub fn system_time(&self) -> Option<CalendarTime> {
         self.frames.first().map(|frame| frame.system_time())
     }
 }

@@ -21,6 +21,7 @@ use crate::standard::{PROCESS_V2, THREAD_V2};
 
 /// The identity of an instance among all others of its object, in this sample and in the next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Identity {
     /// The single counter block of an object without instances.
     Single,

@@ -9,6 +9,32 @@
 //! Partial failure is data: a provider that fails, an instance that vanished
 //! and a counter without a value are facts attached to the result, never the
 //! failure of the whole.
+//!
+//! | to | use |
+//! |---|---|
+//! | read values by path | [`Query`] over a [`Source`] |
+//! | share a source, or keep deadlines with one that may hang | [`Cached`], [`Worker`] |
+//! | measure a section of a program | [`measure`] |
+//! | make objects | [`Provider`], [`Session`], and a [`Broker`] for them |
+//! | write a source | [`Source`], which answers an [`Ask`] with a [`Snapshot`] of [`Frame`]s |
+//!
+//! ```
+//! # let source = perfhive_testkit::script::recording();
+//! use perfhive_engine::Query;
+//!
+//! let mut query = Query::new(source)?;
+//! query.add(r"\System\Context Switches/sec")?;
+//! query.collect()?;
+//! query.collect()?;
+//! for reading in query.readings() {
+//!     match &reading.value {
+//!         Ok(value) => println!("{} = {value}", query.path_of(reading)),
+//!         Err(why) => println!("{}: {why}", query.path_of(reading)),
+//!     }
+//! }
+//! # assert!(query.readings()[0].value.is_ok());
+//! # Ok::<(), perfhive_engine::QueryError>(())
+//! ```
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -37,7 +63,7 @@ mod unit;
 mod worker;
 
 pub use ask::{Ask, InstanceWish, NO_OBJECT, ObjectQuery};
-pub use broker::{Broker, BrokerBuilder, CHOSEN_INDEXES, Clock, Roster, StdClock};
+pub use broker::{BlockClock, Broker, BrokerBuilder, CHOSEN_INDEXES, Roster, StdClock};
 pub use cached::{CacheBuilder, CacheStatistics, Cached};
 pub use collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 pub use desk::{Desk, NoAnswer};

@@ -59,6 +59,8 @@ pub use counters::CounterSource;
 pub use error::MeasureError;
 pub use name::{BadSensorName, SensorName};
 pub use sensor::{Anomaly, Sensor, SensorId, SensorKind, SensorReading, SensorSlot, ValueType};
-pub use source::{DataSource, DataSources, Instances, ProbeContext, SelectedSensor, Selection};
+pub use source::{
+    DataSource, DataSources, ProbeContext, SelectedSensor, SensorInstances, SensorSelection,
+};
 pub use state::{Operation, State, StateMonitor};
 pub use time::{MonotonicTime, SystemClock, TimeSource, WallTime};

@@ -114,6 +114,7 @@ pub trait Session: Send {
 
 /// The registration of a provider that is opened.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct OpenContext<'a> {
     /// The linkage string of its registration (`Linkage\Export`).
     pub linkage: Option<&'a str>,
@@ -122,6 +123,15 @@ pub struct OpenContext<'a> {
     pub first_counter: u32,
     /// Title index of the first help text allotted (`First Help`).
     pub first_help: u32,
+}
+
+impl<'a> OpenContext<'a> {
+    /// The registration of a provider whose indexes were allotted. [`OpenContext::default`] is
+    /// that of one with Windows' own indexes.
+    #[must_use]
+    pub fn new(linkage: Option<&'a str>, first_counter: u32, first_help: u32) -> Self {
+        Self { linkage, first_counter, first_help }
+    }
 }
 
 /// The kind of title indexes that a description uses.
@@ -136,6 +146,7 @@ pub enum Numbering {
 
 /// The objects that a provider offers.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ProviderDescription {
     /// The kind of indexes in the description and the titles.
     pub numbering: Numbering,
@@ -143,8 +154,17 @@ pub struct ProviderDescription {
     pub objects: Vec<ObjectDescription>,
 }
 
+impl ProviderDescription {
+    /// A description of these objects.
+    #[must_use]
+    pub fn new(numbering: Numbering, objects: Vec<ObjectDescription>) -> Self {
+        Self { numbering, objects }
+    }
+}
+
 /// One object that a provider offers.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ObjectDescription {
     /// The object's header.
     pub spec: ObjectSpec,
@@ -159,9 +179,40 @@ pub struct ObjectDescription {
     pub brings: Vec<TitleIndex>,
 }
 
+impl ObjectDescription {
+    /// An object that is part of `Global`, with all counters filled at each collection.
+    #[must_use]
+    pub fn new(spec: ObjectSpec, counters: Vec<CounterSpec>) -> Self {
+        let (on_request, brings) = (Vec::new(), Vec::new());
+        Self { spec, counters, on_request, cost: Cost::Global, brings }
+    }
+
+    /// The same object with another cost.
+    #[must_use]
+    pub fn with_cost(mut self, cost: Cost) -> Self {
+        self.cost = cost;
+        self
+    }
+
+    /// The same object with counters that are filled only on request, by their names.
+    #[must_use]
+    pub fn with_on_request(mut self, counters: Vec<TitleIndex>) -> Self {
+        self.on_request = counters;
+        self
+    }
+
+    /// The same object with others that come along with it.
+    #[must_use]
+    pub fn with_brings(mut self, objects: Vec<TitleIndex>) -> Self {
+        self.brings = objects;
+        self
+    }
+}
+
 /// The names and help texts of a provider in one language. For
 /// [`Numbering::Allotted`] the indexes are offsets.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ProvidedTitles {
     /// The language.
     pub language: LanguageId,
@@ -169,6 +220,14 @@ pub struct ProvidedTitles {
     pub names: TitleList,
     /// Help texts.
     pub help: TitleList,
+}
+
+impl ProvidedTitles {
+    /// The texts of one language.
+    #[must_use]
+    pub fn new(language: LanguageId, names: TitleList, help: TitleList) -> Self {
+        Self { language, names, help }
+    }
 }
 
 /// One collection as a provider gets it.
@@ -215,6 +274,25 @@ impl<'a> Collection<'a> {
     /// that comes along with another one.
     pub fn instances_of(&self, object: TitleIndex) -> impl Iterator<Item = &'a InstanceWish> {
         self.ask.instances_of(object)
+    }
+
+    /// Whether an instance of this name is wanted of an object, for a provider that knows names
+    /// before values. One without a name always is: it is called by its number. A provider that
+    /// leaves instances out says so ([`ObjectWriter::partial`]).
+    #[must_use]
+    pub fn wants_instance(&self, object: TitleIndex, name: &str) -> bool {
+        let mut wishes = self.instances_of(object).peekable();
+        let is_wish = |wish: &InstanceWish| match wish {
+            InstanceWish::Named(pattern) => pattern.matches(name),
+            InstanceWish::Process(_) => true,
+        };
+        name.is_empty() || wishes.peek().is_none() || wishes.any(is_wish)
+    }
+
+    /// Whether all instances of an object are wanted.
+    #[must_use]
+    pub fn wants_all_of(&self, object: TitleIndex) -> bool {
+        self.instances_of(object).next().is_none()
     }
 
     /// Whether an object was asked for by its index: others come along with it.
@@ -429,6 +507,17 @@ impl<'a> ObjectWriter<'a> {
         message: impl std::fmt::Display,
     ) {
         self.report(FaultKind::Partial, (Some(object), instance), message);
+    }
+
+    /// Reports an object, or one instance of it, whose values changed too fast to be read
+    /// together ([`FaultKind::Busy`]).
+    pub fn busy(
+        &mut self,
+        object: TitleIndex,
+        instance: Option<&str>,
+        message: impl std::fmt::Display,
+    ) {
+        self.report(FaultKind::Busy, (Some(object), instance), message);
     }
 
     fn warn(&mut self, warning: &CollectWarning) {

@@ -379,7 +379,7 @@ impl Query {
 
     /// Calendar time of the sample that a reading comes from, UTC.
     #[must_use]
-    pub fn time_of(&self, reading: &Reading) -> Option<perfhive_format::SystemTime> {
+    pub fn time_of(&self, reading: &Reading) -> Option<perfhive_format::CalendarTime> {
         let state = self.objects.get(&(reading.source, reading.object))?;
         state.current().map(sample::ObjectSample::system_time)
     }

@@ -105,6 +105,7 @@ pub(crate) fn span_of(source: &mut dyn Source) -> Result<Span, SourceError> {
 
 /// The time that a recording covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Span {
     /// The time of the first sample.
     pub begin: FileTime,
@@ -112,6 +113,14 @@ pub struct Span {
     pub end: FileTime,
     /// How many samples there are.
     pub samples: u64,
+}
+
+impl Span {
+    /// The time of so many samples.
+    #[must_use]
+    pub fn new(begin: FileTime, end: FileTime, samples: u64) -> Self {
+        Self { begin, end, samples }
+    }
 }
 
 impl<S: Source + ?Sized> Source for Box<S> {
@@ -141,6 +150,7 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
 /// The objects of a source, without values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Catalogue {
     /// Changes whenever anything below does.
     pub generation: u64,
@@ -168,6 +178,7 @@ pub enum Cost {
 
 /// One object of a [`Catalogue`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CatalogueObject {
     /// Title index of the name.
     pub name: TitleIndex,
@@ -187,6 +198,7 @@ pub struct CatalogueObject {
 
 /// One counter of a [`CatalogueObject`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CatalogueCounter {
     /// Title index of the name.
     pub name: TitleIndex,
@@ -204,6 +216,19 @@ pub struct CatalogueCounter {
 }
 
 impl Catalogue {
+    /// A catalogue of generation 0.
+    #[must_use]
+    pub fn new(machine: &str, languages: Vec<LanguageId>, objects: Vec<CatalogueObject>) -> Self {
+        Self { generation: 0, machine: machine.to_string(), languages, objects }
+    }
+
+    /// The same catalogue with another generation.
+    #[must_use]
+    pub fn with_generation(mut self, generation: u64) -> Self {
+        self.generation = generation;
+        self
+    }
+
     /// The object of a name index.
     #[must_use]
     pub fn object(&self, name: TitleIndex) -> Option<&CatalogueObject> {
@@ -238,7 +263,31 @@ impl Catalogue {
     }
 }
 
+impl CatalogueCounter {
+    /// A counter without a help text, for all audiences, that is always filled. Fields set more.
+    #[must_use]
+    pub fn new(name: TitleIndex, counter_type: CounterType) -> Self {
+        let (help, detail) = (TitleIndex(0), DetailLevel::NOVICE);
+        Self { name, help, counter_type, scale: 0, detail, on_request: false }
+    }
+}
+
 impl CatalogueObject {
+    /// An object without instances and help text, for all audiences, that is part of `Global`.
+    /// Fields set more.
+    #[must_use]
+    pub fn new(name: TitleIndex, counters: Vec<CatalogueCounter>) -> Self {
+        Self {
+            name,
+            help: TitleIndex(0),
+            detail: DetailLevel::NOVICE,
+            cost: Cost::Global,
+            has_instances: false,
+            default_counter: None,
+            counters,
+        }
+    }
+
     /// The catalogue entry of an object.
     #[must_use]
     pub fn of(object: PerfObject<'_>) -> Self {

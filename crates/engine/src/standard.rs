@@ -308,6 +308,7 @@ pub const fn absent(
 
 /// An object: what it is here.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ObjectDoc {
     /// Title index.
     pub index: TitleIndex,
@@ -326,6 +327,7 @@ pub struct ObjectDoc {
 
 /// One counter of an object: what it is here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CounterDoc {
     /// Title index of the object.
     pub object: TitleIndex,

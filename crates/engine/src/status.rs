@@ -8,6 +8,7 @@ use std::time::Duration;
 /// How a provider is doing: in this broker, or in all of a user's programs for
 /// a provider that keeps an [account](crate::Provider::account).
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ProviderStatus {
     /// The provider's name.
     pub name: String,
@@ -43,6 +44,7 @@ pub struct ProviderStatus {
 
 /// The states of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ProviderState {
     /// It has not collected yet.
     Idle,
@@ -57,6 +59,21 @@ pub enum ProviderState {
     /// Its registration is not used: another user could have written it, or it cannot be
     /// read.
     Refused,
+}
+
+impl ProviderState {
+    /// The word for this state in machine-readable output.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Open => "open",
+            Self::Failed => "failed",
+            Self::Quarantined => "quarantined",
+            Self::Disabled => "disabled",
+            Self::Refused => "refused",
+        }
+    }
 }
 
 impl ProviderStatus {

@@ -79,12 +79,8 @@ fn global_costly_and_indexes_select_their_objects() {
 #[test]
 fn edge_case_19_an_ask_for_process_brings_thread_along() {
     let counter = CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_LARGE_RAWCOUNT);
-    let object = |name, brings: Vec<TitleIndex>| ObjectDescription {
-        spec: ObjectSpec::new(TitleIndex(name)),
-        counters: vec![counter],
-        on_request: Vec::new(),
-        cost: Cost::Global,
-        brings,
+    let object = |name, brings: Vec<TitleIndex>| {
+        ObjectDescription::new(ObjectSpec::new(TitleIndex(name)), vec![counter]).with_brings(brings)
     };
     let mut provider = failing("Processes", 230, |collection, out| {
         for name in [230, 232] {
@@ -362,13 +358,9 @@ impl Provider for Accounted {
 #[test]
 fn the_next_broker_takes_over_a_provider_s_account() {
     let shaky = failing("Shaky", 100, |_, _| Err(ProviderError::Failed("not today".into())));
-    let account = ProviderStatus {
-        collections: 10,
-        faults: 4,
-        in_a_row: 4,
-        worst: Duration::from_secs(3600),
-        ..ProviderStatus::new("Shaky")
-    };
+    let mut account = ProviderStatus::new("Shaky");
+    (account.collections, account.faults, account.in_a_row) = (10, 4, 4);
+    account.worst = Duration::from_secs(3600);
     let provider = Arc::new(Accounted {
         inner: shaky,
         account: account.into(),

@@ -86,11 +86,8 @@ impl Source for Machine {
         let mut objects: Vec<_> =
             (0..).map_while(|place| frame.object(place)).map(CatalogueObject::of).collect();
         objects.last_mut().unwrap().cost = Cost::Costly;
-        Ok(Arc::clone(kept.insert(Arc::new(Catalogue {
-            objects,
-            generation,
-            ..Catalogue::default()
-        }))))
+        let catalogue = Catalogue::new("", Vec::new(), objects).with_generation(generation);
+        Ok(Arc::clone(kept.insert(Arc::new(catalogue))))
     }
     fn titles(&mut self, language: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
         let names = names();

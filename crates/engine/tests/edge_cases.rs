@@ -89,16 +89,13 @@ impl Provider for Opens {
         "Opens"
     }
     fn describe(&self) -> ProviderDescription {
-        ProviderDescription {
-            numbering: Numbering::Windows,
-            objects: vec![ObjectDescription {
-                spec: ObjectSpec::new(TitleIndex(100)).with_instances(),
-                counters: vec![rawcount(102)],
-                on_request: Vec::new(),
-                cost: Cost::Global,
-                brings: Vec::new(),
-            }],
-        }
+        ProviderDescription::new(
+            Numbering::Windows,
+            vec![ObjectDescription::new(
+                ObjectSpec::new(TitleIndex(100)).with_instances(),
+                vec![rawcount(102)],
+            )],
+        )
     }
     fn titles(&self) -> Vec<ProvidedTitles> {
         Vec::new()

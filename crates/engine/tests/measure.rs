@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::measure::{
-    Anomaly, CounterSource, DataSource, DataSources, Instances, MeasureError, MeasurementContext,
-    MeasurementOptions, MonotonicTime, Operation, ProbeContext, Readings, SelectedSensor,
-    Selection, Sensor, SensorId, SensorKind, SensorName, SensorReading, SensorSlot, State,
-    TimeSource, ValueType, WallTime,
+    Anomaly, CounterSource, DataSource, DataSources, MeasureError, MeasurementContext,
+    MeasurementOptions, MonotonicTime, Operation, ProbeContext, Readings, SelectedSensor, Sensor,
+    SensorId, SensorInstances, SensorKind, SensorName, SensorReading, SensorSelection, SensorSlot,
+    State, TimeSource, ValueType, WallTime,
 };
 use perfhive_engine::{
     Ask, Cached, Catalogue, CatalogueObject, Cost, Fault, FaultKind, Frame, FramePool, NoValue,
@@ -134,7 +134,7 @@ impl Source for Scripted {
             let mut objects: Vec<_> =
                 (0..2).map(|place| CatalogueObject::of(frame.object(place).unwrap())).collect();
             objects[1].cost = Cost::Costly;
-            Arc::new(Catalogue { objects, machine: "host".to_string(), ..Catalogue::default() })
+            Arc::new(Catalogue::new("host", Vec::new(), objects))
         };
         Ok(Arc::clone(KEPT.get_or_init(make)))
     }
@@ -337,7 +337,7 @@ fn a_panic_in_a_source_leads_back_to_initialized() {
         }
         fn probe(
             &mut self,
-            _: &Selection,
+            _: &SensorSelection,
             _: Duration,
         ) -> Result<Box<dyn ProbeContext>, MeasureError> {
             Ok(Box::new(Panics))
@@ -347,7 +347,7 @@ fn a_panic_in_a_source_leads_back_to_initialized() {
     sources.add(PanicSource).unwrap();
     let options = MeasurementOptions::new();
     let mut context =
-        MeasurementContext::of_selection(&mut sources, "panics", &Selection::Global, options)
+        MeasurementContext::of_selection(&mut sources, "panics", &SensorSelection::Global, options)
             .unwrap();
     context.prepare().unwrap();
     let sample = || context.sample().map(|_| ());
@@ -518,7 +518,7 @@ fn whole_selections() {
         Answer::Machine(1, vec![("a", 7, 3, 0)]),
         Answer::Machine(2, vec![("a", 7, 3, SECOND)]),
     ]);
-    let measure = |selection: &Selection| {
+    let measure = |selection: &SensorSelection| {
         scripted.0.lock().unwrap().at = 0;
         let options = MeasurementOptions::new();
         let mut context = MeasurementContext::of_selection(
@@ -539,11 +539,10 @@ fn whole_selections() {
         "test.host/Process/ID Process#7".to_string(),
         "test.host/Process/Elapsed Time#7".to_string(),
     ];
-    assert_eq!(measure(&Selection::Global), process);
-    assert_eq!(measure(&Selection::Costly), ["test.host/A%2FB%23C/%25 Processor Time#a"]);
+    assert_eq!(measure(&SensorSelection::Global), process);
+    assert_eq!(measure(&SensorSelection::Costly), ["test.host/A%2FB%23C/%25 Processor Time#a"]);
     let whole = CounterSource::<Scripted>::sensor_id(PROCESS, TitleIndex(0));
-    let custom =
-        Selection::Custom(vec![SelectedSensor { sensor: whole, instances: Instances::All }]);
+    let custom = SensorSelection::Custom(vec![SelectedSensor::new(whole, SensorInstances::All)]);
     assert_eq!(measure(&custom), process);
 }
 
@@ -700,23 +699,21 @@ impl DataSource for Dice {
         "dice"
     }
     fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError> {
-        Ok(Arc::new([Sensor {
-            id: SensorId(1),
-            name: SensorName::new("dice", "table", "rolls"),
-            kind: SensorKind::Gauge,
-            value_type: ValueType::Int64,
-            unit: String::new(),
-            help: "How often the dice were rolled.".to_string(),
-            has_instances: false,
-            is_costly: false,
-        }]))
+        let name = SensorName::new("dice", "table", "rolls");
+        let mut rolls = Sensor::new(SensorId(1), name, SensorKind::Gauge, ValueType::Int64);
+        rolls.help = "How often the dice were rolled.".to_string();
+        Ok(Arc::new([rolls]))
     }
     fn instances(&mut self, _: SensorId) -> Result<Vec<String>, MeasureError> {
         Ok(Vec::new())
     }
-    fn probe(&mut self, _: &Selection, _: Duration) -> Result<Box<dyn ProbeContext>, MeasureError> {
+    fn probe(
+        &mut self,
+        _: &SensorSelection,
+        _: Duration,
+    ) -> Result<Box<dyn ProbeContext>, MeasureError> {
         let name = SensorName::new("dice", "table", "rolls");
-        let slot = Arc::new(SensorSlot { name, value_type: ValueType::Int64 });
+        let slot = Arc::new(SensorSlot::new(name, ValueType::Int64));
         Ok(Box::new(DiceProbe { rolls: self.0, slot, fails: false }))
     }
 }
@@ -751,13 +748,7 @@ impl ProbeContext for DiceProbe {
                 error,
             ))),
         };
-        out.push(SensorReading {
-            asked: 0,
-            slot: Arc::clone(&self.slot),
-            value,
-            raw: None,
-            before: None,
-        });
+        out.push(SensorReading::new(0, Arc::clone(&self.slot), value));
     }
 }
 

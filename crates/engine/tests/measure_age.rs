@@ -13,7 +13,7 @@ use perfhive_format::{
 };
 use perfhive_testkit::script::ScriptProvider;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 const WORKERS: TitleIndex = TitleIndex(500);
@@ -25,6 +25,8 @@ const LIMIT: Duration = Duration::from_millis(500);
 struct Machine {
     work: AtomicU64,
     workers: AtomicU64,
+    /// The first worker's values change too fast to be read.
+    busy: AtomicBool,
     /// Milliseconds on the clock of the cache.
     now: AtomicU64,
 }
@@ -43,11 +45,17 @@ fn cache(machine: &Arc<Machine>) -> Cached<Broker> {
     let seen = Arc::clone(machine);
     let script = move |_: &Collection<'_>, out: &mut ObjectWriter<'_>| {
         let mut object = out.object(&template)?;
-        for worker in 0..=seen.workers.load(Ordering::Relaxed) {
+        let busy = seen.busy.load(Ordering::Relaxed);
+        for worker in u64::from(busy)..=seen.workers.load(Ordering::Relaxed) {
             let name = format!("w{worker}");
-            object.instance(&InstanceHead::named(&name), &[seen.work.load(Ordering::Relaxed)])?;
+            let mut head = InstanceHead::named(&name);
+            head.unique_id = i32::try_from(worker).ok();
+            object.instance(&head, &[seen.work.load(Ordering::Relaxed)])?;
         }
         object.finish()?;
+        if busy {
+            out.busy(WORKERS, Some("w0"), "changes too fast");
+        }
         Ok(())
     };
     let names = [(500, "Workers"), (502, "Work")];
@@ -186,4 +194,22 @@ fn handles_and_queries_have_limits_of_their_own() {
         let value = query.readings()[0].value.as_ref().unwrap().to_string();
         assert_eq!(value, expected.to_string());
     }
+}
+
+#[test]
+fn an_instance_that_is_busy_in_one_sample_has_values_again_in_the_next() {
+    let machine = Arc::new(Machine::default());
+    let mut context = context(&cache(&machine), "w0", MeasurementOptions::new());
+    machine.busy.store(true, Ordering::Relaxed);
+    for _ in 0..2 {
+        let mut readings = Readings::new();
+        context.prepare().unwrap();
+        context.sample().unwrap();
+        context.decode(&mut readings).unwrap();
+        let reading = readings.iter().next().unwrap();
+        assert_eq!(reading.value.as_ref().map_err(|why| why.code()), Err("busy"));
+    }
+    machine.busy.store(false, Ordering::Relaxed);
+    machine.works(7, 100);
+    assert_eq!(sample(&mut context), 7);
 }

@@ -4,8 +4,8 @@
 
 use perfhive_engine::measure::{
     Anomaly, CounterSource, DataSource, DataSources, MeasureError, MeasurementContext,
-    MeasurementOptions, Operation, ProbeContext, Readings, Selection, Sensor, SensorId, SensorKind,
-    SensorName, SensorReading, State, TimeSource, ValueType,
+    MeasurementOptions, Operation, ProbeContext, Readings, Sensor, SensorId, SensorKind,
+    SensorName, SensorReading, SensorSelection, State, TimeSource, ValueType,
 };
 use perfhive_engine::{Cached, NoValue, Worker};
 use perfhive_format::{
@@ -321,7 +321,7 @@ fn a_source_that_hangs_takes_no_time_of_the_others() {
 fn the_baseline_has_a_deadline() {
     let shown = shows(children(1, [0; 4]));
     let mut source = CounterSource::new("test.host", shown.clone());
-    source.probe(&Selection::Global, Duration::ZERO).unwrap();
+    source.probe(&SensorSelection::Global, Duration::ZERO).unwrap();
     let deadlines = shown.deadlines();
     assert!(!deadlines.is_empty() && deadlines.iter().all(Option::is_some), "{deadlines:?}");
 }
@@ -335,21 +335,21 @@ impl DataSource for Unready {
         "unready"
     }
     fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError> {
-        Ok(Arc::new([Sensor {
-            id: SensorId(1),
-            name: SensorName::new("unready", "group", "sensor"),
-            kind: SensorKind::Gauge,
-            value_type: ValueType::Int64,
-            unit: String::new(),
-            help: String::new(),
-            has_instances: false,
-            is_costly: false,
-        }]))
+        Ok(Arc::new([Sensor::new(
+            SensorId(1),
+            SensorName::new("unready", "group", "sensor"),
+            SensorKind::Gauge,
+            ValueType::Int64,
+        )]))
     }
     fn instances(&mut self, _: SensorId) -> Result<Vec<String>, MeasureError> {
         Ok(Vec::new())
     }
-    fn probe(&mut self, _: &Selection, _: Duration) -> Result<Box<dyn ProbeContext>, MeasureError> {
+    fn probe(
+        &mut self,
+        _: &SensorSelection,
+        _: Duration,
+    ) -> Result<Box<dyn ProbeContext>, MeasureError> {
         Ok(Box::new(self.clone()))
     }
 }

@@ -4,8 +4,8 @@
 
 use perfhive_engine::measure::{
     Anomaly, CounterSource, DataSource, DataSources, MeasureError, MeasurementContext,
-    MeasurementOptions, MonotonicTime, ProbeContext, Readings, Selection, Sensor, SensorId,
-    SensorKind, SensorName, SensorReading, State, ValueType,
+    MeasurementOptions, MonotonicTime, ProbeContext, Readings, Sensor, SensorId, SensorKind,
+    SensorName, SensorReading, SensorSelection, State, ValueType,
 };
 use perfhive_engine::{
     Ask, Broker, Cached, Collection, Fault, FaultKind, Frame, FramePool, Numbering, ObjectWriter,
@@ -155,21 +155,21 @@ impl DataSource for Own {
         self.0
     }
     fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError> {
-        Ok(Arc::new([Sensor {
-            id: SensorId(1),
-            name: SensorName::new(self.0, "group", "sensor"),
-            kind: SensorKind::Gauge,
-            value_type: ValueType::Int64,
-            unit: String::new(),
-            help: String::new(),
-            has_instances: false,
-            is_costly: false,
-        }]))
+        Ok(Arc::new([Sensor::new(
+            SensorId(1),
+            SensorName::new(self.0, "group", "sensor"),
+            SensorKind::Gauge,
+            ValueType::Int64,
+        )]))
     }
     fn instances(&mut self, _: SensorId) -> Result<Vec<String>, MeasureError> {
         Ok(Vec::new())
     }
-    fn probe(&mut self, _: &Selection, _: Duration) -> Result<Box<dyn ProbeContext>, MeasureError> {
+    fn probe(
+        &mut self,
+        _: &SensorSelection,
+        _: Duration,
+    ) -> Result<Box<dyn ProbeContext>, MeasureError> {
         Ok(Box::new(OwnProbe(self.1)))
     }
 }

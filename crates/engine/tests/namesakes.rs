@@ -60,7 +60,7 @@ fn an_index_that_changes_during_the_baseline_gives_no_value_of_another_object() 
     // It is gone meanwhile, for a new list of sensors and for one from before.
     let found = sources.find(&"test/Custom/Items#*".parse().unwrap()).unwrap();
     machine.show(&two(20, 10)[1..]);
-    let selection = Selection::Custom(vec![found]);
+    let selection = SensorSelection::Custom(vec![found]);
     let gone = MeasurementContext::of_selection(
         &mut sources,
         "test",
@@ -97,12 +97,10 @@ fn sensor_numbers_from_before_a_change_mean_the_same_sensors_after_it() {
         machine.show(&two(20, 10));
         assert_eq!(source.instances(id).unwrap(), ["a"], "{cached}");
         machine.show(&two(10, 20));
-        let wanted = [measure::SelectedSensor {
-            sensor: source.sensors().unwrap()[0].id,
-            instances: Instances::All,
-        }];
+        let wanted =
+            [measure::SelectedSensor::new(source.sensors().unwrap()[0].id, SensorInstances::All)];
         machine.show(&two(20, 10));
-        let selection = Selection::Custom(wanted.to_vec());
+        let selection = SensorSelection::Custom(wanted.to_vec());
         let options = MeasurementOptions::new();
         let context = MeasurementContext::of_selection(&mut sources, "test", &selection, options);
         assert_eq!(shown(context.unwrap().values().unwrap()), ["42"], "{cached}");

@@ -490,19 +490,21 @@ fn an_instance_with_a_fault_is_not_missing() {
             let mut object = out.object(&template)?;
             object.instance(&InstanceHead::named("open"), &[7])?;
             object.finish()?;
-            out.fault(TitleIndex(2), Some("busy"), "changed too fast");
+            out.fault(TitleIndex(2), Some("locked"), "is locked");
+            out.busy(TitleIndex(2), Some("busy"), "changed too fast");
             Ok(())
         });
     let broker =
         Broker::builder("local:", "machine").provider(Arc::new(provider.with_instances())).build();
     let mut query = Query::new(broker).unwrap();
-    for name in ["open", "busy", "shut"] {
+    for name in ["open", "locked", "busy", "shut"] {
         query.add(&format!(r"\Shop({name})\Orders")).unwrap();
     }
     query.collect().unwrap();
     let code = |place: usize| query.readings()[place].value.as_ref().map_err(|why| why.code());
     assert!(code(0).is_ok());
-    assert_eq!([code(1).err(), code(2).err()], [Some("instance-failed"), Some("no-such-instance")]);
-    let [fault] = query.faults(0) else { panic!("{:?}", query.faults(0)) };
+    let codes = [1, 2, 3].map(|place| code(place).err());
+    assert_eq!(codes, [Some("instance-failed"), Some("busy"), Some("no-such-instance")]);
+    let [_, fault] = query.faults(0) else { panic!("{:?}", query.faults(0)) };
     assert_eq!((&*fault.message, fault.instance.as_deref()), ("changed too fast", Some("busy")));
 }

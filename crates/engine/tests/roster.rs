@@ -226,11 +226,11 @@ fn a_roster_s_object_is_not_served_under_another_spelling_of_the_machine_s() {
         &[(238, "Processor"), (6, "% Processor Time")],
         |_, _| Ok(()),
     );
-    processor.titles.push(ProvidedTitles {
-        language: german,
-        names: titles(&[(238, "Prozessor"), (6, "Prozessorzeit (%)")]),
-        help: TitleList::default(),
-    });
+    processor.titles.push(ProvidedTitles::new(
+        german,
+        titles(&[(238, "Prozessor"), (6, "Prozessorzeit (%)")]),
+        TitleList::default(),
+    ));
     let told = Told::default();
     let mut broker = Broker::builder("test:", "HOST")
         .provider(Arc::new(processor))

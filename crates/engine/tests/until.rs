@@ -49,7 +49,11 @@ impl Source for Gated {
         });
         let whole = self.0.catalogue(ask)?;
         Ok(match ask.is_nothing() {
-            true => Arc::new(Catalogue { objects: Vec::new(), ..Catalogue::clone(&whole) }),
+            true => {
+                let mut known = Catalogue::clone(&whole);
+                known.objects.clear();
+                Arc::new(known)
+            }
             false => whole,
         })
     }

@@ -189,12 +189,27 @@ impl core::error::Error for CookError {}
 
 /// Choices that [`cook_with`] leaves to the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct CookOptions {
     /// Clamp percentages to 0 to 100, as PDH does by default. Off by default.
     pub cap_percent: bool,
     /// Both samples are known to be of the same instance, so that a counter
     /// that wrapped may be unwrapped. Off by default.
     pub same_instance: bool,
+}
+
+impl CookOptions {
+    /// The same options with [`cap_percent`](Self::cap_percent) as given.
+    #[must_use]
+    pub const fn with_cap_percent(self, cap_percent: bool) -> Self {
+        Self { cap_percent, ..self }
+    }
+
+    /// The same options with [`same_instance`](Self::same_instance) as given.
+    #[must_use]
+    pub const fn with_same_instance(self, same_instance: bool) -> Self {
+        Self { same_instance, ..self }
+    }
 }
 
 /// The value of a counter from one or two samples, with the default options:

@@ -103,7 +103,7 @@ pub enum TimerFacet {
 
 /// How the cooked value is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Display {
+pub enum DisplayFacet {
     /// Without a suffix.
     NoSuffix,
     /// With `/sec`.
@@ -217,14 +217,14 @@ impl CounterType {
 
     /// How the value is shown.
     #[must_use]
-    pub const fn display(self) -> Display {
+    pub const fn display(self) -> DisplayFacet {
         match self.0 & w::PERF_DISPLAY_MASK {
-            w::PERF_DISPLAY_NO_SUFFIX => Display::NoSuffix,
-            w::PERF_DISPLAY_PER_SEC => Display::PerSecond,
-            w::PERF_DISPLAY_PERCENT => Display::Percent,
-            w::PERF_DISPLAY_SECONDS => Display::Seconds,
-            w::PERF_DISPLAY_NOSHOW => Display::NoShow,
-            other => Display::Unknown((other >> 28) as u8),
+            w::PERF_DISPLAY_NO_SUFFIX => DisplayFacet::NoSuffix,
+            w::PERF_DISPLAY_PER_SEC => DisplayFacet::PerSecond,
+            w::PERF_DISPLAY_PERCENT => DisplayFacet::Percent,
+            w::PERF_DISPLAY_SECONDS => DisplayFacet::Seconds,
+            w::PERF_DISPLAY_NOSHOW => DisplayFacet::NoShow,
+            other => DisplayFacet::Unknown((other >> 28) as u8),
         }
     }
 
@@ -266,9 +266,9 @@ impl CounterType {
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self.display() {
-            Display::PerSecond => "/sec",
-            Display::Percent => "%",
-            Display::Seconds => "sec",
+            DisplayFacet::PerSecond => "/sec",
+            DisplayFacet::Percent => "%",
+            DisplayFacet::Seconds => "sec",
             _ => "",
         }
     }
@@ -277,9 +277,9 @@ impl CounterType {
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self.display() {
-            Display::PerSecond => "1/s",
-            Display::Percent => "%",
-            Display::Seconds => "s",
+            DisplayFacet::PerSecond => "1/s",
+            DisplayFacet::Percent => "%",
+            DisplayFacet::Seconds => "s",
             _ => "",
         }
     }

@@ -4,6 +4,7 @@ use core::fmt;
 
 /// Why bytes are not a data block, with the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct ParseError {
     /// What is wrong.
     pub kind: ParseErrorKind,

@@ -59,12 +59,12 @@ pub use cook::{
     Clock, Clocks, CookError, CookOptions, CookedValue, Formula, RawSample, cook, cook_with,
 };
 pub use counter_type::{
-    CounterKind, CounterType, Display as DisplayFacet, NumberBase, NumericSubtype, SizeFacet,
-    TextEncoding, TimerFacet, TypeInfo, UnknownCounterType,
+    CounterKind, CounterType, DisplayFacet, NumberBase, NumericSubtype, SizeFacet, TextEncoding,
+    TimerFacet, TypeInfo, UnknownCounterType,
 };
 pub use error::{ParseError, ParseErrorKind, ValueError, WriteError};
 pub use name::{InstanceName, decode_code_page, encode_utf16};
-pub use time::{FileTime, SystemTime};
+pub use time::{CalendarTime, FileTime};
 pub use titles::{LanguageId, TitleIndex};
 pub use view::{
     BlockHeader, CounterBlock, CounterDefinition, Counters, DataBlock, DetailLevel, Instance,

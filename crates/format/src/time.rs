@@ -27,14 +27,14 @@ impl FileTime {
 
     /// The calendar form, UTC, with milliseconds (the rest is cut off).
     #[must_use]
-    pub fn to_system_time(self) -> SystemTime {
+    pub fn to_system_time(self) -> CalendarTime {
         const DAY: i64 = 86_400 * FileTime::PER_SECOND;
         let days = self.0.div_euclid(DAY);
         let in_day = self.0.rem_euclid(DAY);
         let ms = in_day / 10_000;
         // Days since 1601-01-01, a Monday and the first day of a 400-year cycle.
         let (year, month, day) = civil_from_days(days);
-        SystemTime {
+        CalendarTime {
             year: u16::try_from(year).unwrap_or(0),
             month,
             day_of_week: (days + 1).rem_euclid(7) as u16,
@@ -75,7 +75,7 @@ fn civil_from_days(days: i64) -> (i64, u16, u16) {
 
 /// Windows' `SYSTEMTIME`: a calendar date and time, UTC in a data block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct SystemTime {
+pub struct CalendarTime {
     /// Year, 1601 to 30827.
     pub year: u16,
     /// Month, 1 to 12.
@@ -94,7 +94,7 @@ pub struct SystemTime {
     pub milliseconds: u16,
 }
 
-impl SystemTime {
+impl CalendarTime {
     /// The same point in time as [`FileTime`]; `None` where a field is out of its range. The day of
     /// the week is not looked at.
     #[must_use]
@@ -127,7 +127,7 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// `2007-08-14T19:40:38.659Z`.
-impl fmt::Display for SystemTime {
+impl fmt::Display for CalendarTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -154,7 +154,7 @@ mod tests {
             let time = FileTime(days * 86_400 * FileTime::PER_SECOND + 12_345_670_000);
             assert_eq!(time.to_system_time().to_file_time(), Some(time));
         }
-        let date = |month, day, year| SystemTime { year, month, day, ..SystemTime::default() };
+        let date = |month, day, year| CalendarTime { year, month, day, ..CalendarTime::default() };
         for bad in [
             date(2, 29, 2026),
             date(13, 1, 2026),

@@ -130,6 +130,7 @@ pub struct Title {
 
 /// Something in a list that is not a pair; the pairs around it were kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TitleFault {
     /// Place among the list's strings, from 0.
     pub string: usize,
@@ -178,6 +179,7 @@ impl fmt::Display for TitleFault {
 
 /// A title list as read: the pairs in their order, and what was skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TitleList {
     /// The pairs, doubles and all, in the order of the list.
     pub titles: Vec<Title>,
@@ -189,6 +191,13 @@ pub struct TitleList {
 /// without end may be made of nothing else.
 const STRAYS: usize = 64;
 const STRAY_LENGTH: usize = 64;
+
+impl From<Vec<Title>> for TitleList {
+    /// A list without faults.
+    fn from(titles: Vec<Title>) -> Self {
+        Self { titles, faults: Vec::new() }
+    }
+}
 
 impl TitleList {
     /// How many faults there are, those included that were counted and not kept.

@@ -17,7 +17,7 @@ use crate::bytes::{i32_at, i64_at, len_at, u32_at};
 use crate::cook::Clocks;
 use crate::error::{ParseError, ParseErrorKind};
 use crate::name::InstanceName;
-use crate::time::{FileTime, SystemTime};
+use crate::time::{CalendarTime, FileTime};
 use crate::titles::TitleIndex;
 use crate::winperf::{PERF_DATA_BLOCK, PERF_OBJECT_TYPE, SYSTEMTIME};
 
@@ -134,9 +134,9 @@ impl<'a> DataBlock<'a> {
 
     /// Calendar time at which the block was made, UTC.
     #[must_use]
-    pub fn system_time(self) -> SystemTime {
+    pub fn system_time(self) -> CalendarTime {
         let t = SYSTEMTIME::read(self.bytes.get(36..).unwrap_or_default()).unwrap_or_default();
-        SystemTime {
+        CalendarTime {
             year: t.wYear,
             month: t.wMonth,
             day_of_week: t.wDayOfWeek,
@@ -218,7 +218,7 @@ impl<'a> BlockHeader<'a> {
 
     /// See [`DataBlock::system_time`].
     #[must_use]
-    pub fn system_time(self) -> SystemTime {
+    pub fn system_time(self) -> CalendarTime {
         self.block.system_time()
     }
 

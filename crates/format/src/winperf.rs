@@ -10,7 +10,7 @@ use crate::bytes::{i32_at, i64_at, put, u16_at, u32_at};
 
 /// A structure of this module, described: for headers in other languages.
 #[derive(Clone, Copy, Debug)]
-pub struct Layout {
+pub struct StructLayout {
     /// Its name.
     pub name: &'static str,
     /// Its size in bytes.
@@ -21,7 +21,7 @@ pub struct Layout {
     pub fields: &'static [FieldLayout],
 }
 
-/// A field of a [`Layout`].
+/// A field of a [`StructLayout`].
 #[derive(Clone, Copy, Debug)]
 pub struct FieldLayout {
     /// Its name.
@@ -55,7 +55,7 @@ macro_rules! structure {
             pub const SIZE: usize = $size;
 
             /// The structure, described.
-            pub const LAYOUT: Layout = Layout {
+            pub const LAYOUT: StructLayout = StructLayout {
                 name: stringify!($name),
                 size: $size,
                 doc: &[$($doc),*],

@@ -14,7 +14,7 @@ pub use template::{CounterSpec, ObjectSpec, ObjectTemplate};
 use crate::bytes::{len_at, put};
 use crate::cook::Clocks;
 use crate::error::WriteError;
-use crate::time::SystemTime;
+use crate::time::CalendarTime;
 use crate::titles::TitleIndex;
 use crate::view::PerfObject;
 use crate::winperf::{
@@ -34,7 +34,7 @@ pub struct BlockHead<'a> {
     /// The object that a tool should show first.
     pub default_object: Option<TitleIndex>,
     /// Calendar time, UTC.
-    pub system_time: SystemTime,
+    pub system_time: CalendarTime,
     /// The block's clocks; those of the objects are set object by object.
     pub clocks: Clocks,
 }

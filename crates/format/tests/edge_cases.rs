@@ -323,7 +323,7 @@ fn edge_case_07_a_step_backwards_and_a_wrap() {
     // Another instance may have taken the name: no value.
     assert_eq!(cook(kind, Some(&old), &new), Err(CookError::WentBackwards));
     // The same instance, known: unwrapped by the width of the data.
-    let same = CookOptions { same_instance: true, ..CookOptions::default() };
+    let same = CookOptions::default().with_same_instance(true);
     assert_eq!(cook_with(kind, same, Some(&old), &new), Ok(CookedValue::Float(32.0)));
     let (old, new) = (old.with_sizes(8, 8), new.with_sizes(8, 8));
     assert_eq!(cook_with(kind, same, Some(&old), &new), Err(CookError::WentBackwards));

@@ -254,7 +254,7 @@ fn capped_idle(
     let plan = plans.iter().find(|plan| plan.name == TitleIndex(1482)).unwrap();
     let older = plan.sample(older, before.counter_block()).unwrap();
     let newer = plan.sample(newer, after.counter_block()).unwrap();
-    let options = CookOptions { cap_percent: true, ..CookOptions::default() };
+    let options = CookOptions::default().with_cap_percent(true);
     cook_with(plan.counter_type, options, Some(&older), &newer)
 }
 

@@ -509,7 +509,7 @@ prop_compose! {
 }
 
 fn check(kind: u32, same_instance: bool, older: Option<&RawSample>, newer: &RawSample) {
-    let options = CookOptions { same_instance, ..CookOptions::default() };
+    let options = CookOptions::default().with_same_instance(same_instance);
     let cooked = cook_with(CounterType(kind), options, older, newer);
     let reference = Reference { older, newer, same_instance, reasons: BTreeSet::new() };
     let exact = reference.value(kind);
@@ -526,7 +526,7 @@ fn check(kind: u32, same_instance: bool, older: Option<&RawSample>, newer: &RawS
         _ => panic!("{name}: {cooked:?} but {exact:?}, {older:?} {newer:?}"),
     }
     // Capping changes percentages only, and only those beyond the limits.
-    let capped = CookOptions { cap_percent: true, same_instance };
+    let capped = CookOptions::default().with_same_instance(same_instance).with_cap_percent(true);
     let capped = cook_with(CounterType(kind), capped, older, newer);
     match (cooked, capped) {
         (Ok(plain), Ok(capped)) if name.suffix() == "%" => {
@@ -688,7 +688,7 @@ fn limits() {
     let kind = CounterType::PERF_COUNTER_COUNTER;
     let at = |perf_time| Clocks { perf_time, perf_freq: 10, ..Clocks::default() };
     let narrow = |value, time| RawSample::new(value, at(time)).with_sizes(4, 4);
-    let same = CookOptions { same_instance: true, ..CookOptions::default() };
+    let same = CookOptions::default().with_same_instance(true);
     let (old, new) = (narrow(u64::from(u32::MAX) - 4, 0), narrow(5, 10));
     assert_eq!(cook(kind, Some(&old), &new), Err(CookError::WentBackwards));
     assert_eq!(cook_with(kind, same, Some(&old), &new), Ok(CookedValue::Float(10.0)));
@@ -765,7 +765,7 @@ fn document_5_table() {
         cook(kind, Some(&older), &newer).map(CookedValue::as_f64)
     };
     let capped = |name: &str| {
-        let options = CookOptions { cap_percent: true, ..CookOptions::default() };
+        let options = CookOptions::default().with_cap_percent(true);
         let kind: CounterType = name.parse().unwrap();
         cook_with(kind, options, Some(&older), &newer).unwrap().as_f64()
     };

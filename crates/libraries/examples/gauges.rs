@@ -10,8 +10,8 @@
 
 use perfhive_contract::provider_library;
 use perfhive_engine::{
-    Collection, Cost, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles,
-    Provider, ProviderDescription, ProviderError, Session,
+    Collection, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles, Provider,
+    ProviderDescription, ProviderError, Session,
 };
 use perfhive_format::{
     CounterSpec, CounterType, InstanceHead, ObjectSpec, ObjectTemplate, TitleIndex,
@@ -38,16 +38,10 @@ impl Provider for Gauges {
 
     fn describe(&self) -> ProviderDescription {
         let counter = CounterSpec::new(ASKED, CounterType::PERF_COUNTER_BULK_COUNT);
-        ProviderDescription {
-            numbering: Numbering::Allotted,
-            objects: vec![ObjectDescription {
-                spec: ObjectSpec::new(GAUGES).with_instances(),
-                counters: vec![counter],
-                on_request: Vec::new(),
-                cost: Cost::Global,
-                brings: Vec::new(),
-            }],
-        }
+        ProviderDescription::new(
+            Numbering::Allotted,
+            vec![ObjectDescription::new(ObjectSpec::new(GAUGES).with_instances(), vec![counter])],
+        )
     }
 
     /// The registration of a library has its names.

@@ -1,4 +1,4 @@
-//! Definition files of providers: `.ini` with its symbol file, and manifests (`.man`).
+//! ProviderDefinition files of providers: `.ini` with its symbol file, and manifests (`.man`).
 
 mod error;
 mod ini;
@@ -6,22 +6,23 @@ mod manifest;
 mod symbols;
 mod text;
 
-pub use error::{DefinitionError, Read};
+pub use error::{DefinitionError, WithWarnings};
 pub(crate) use ini::MAX_OFFSET;
 pub use ini::{parse_ini, read_ini};
 pub use manifest::{parse_manifest, read_manifest};
-pub use text::{TextEncoding, UnknownEncoding};
+pub use text::{FileEncoding, UnknownEncoding};
 
-use perfhive_contract::{Definition, Texts};
+use perfhive_contract::{ProviderDefinition, Texts};
 use perfhive_format::LanguageId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// What a definition file may lack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReadOptions {
     /// The encoding of a file that has no byte order mark and is not UTF-8.
-    pub encoding: Option<TextEncoding>,
+    pub encoding: Option<FileEncoding>,
     /// The symbol file of an `.ini` file, if not at the place that it names.
     pub symbols: Option<PathBuf>,
 }
@@ -31,14 +32,17 @@ pub struct ReadOptions {
 ///
 /// # Errors
 /// [`DefinitionError`] with file, line, and the way out.
-pub fn read(file: &Path, options: &ReadOptions) -> Result<Read<Vec<Definition>>, DefinitionError> {
+pub fn read(
+    file: &Path,
+    options: &ReadOptions,
+) -> Result<WithWarnings<Vec<ProviderDefinition>>, DefinitionError> {
     let is =
         |other: &str| file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(other));
     if is("man") || is("xml") {
         return read_manifest(file, options);
     }
-    let Read { value, warnings } = read_ini(file, options)?;
-    Ok(Read { value: vec![value], warnings })
+    let WithWarnings { value, warnings } = read_ini(file, options)?;
+    Ok(WithWarnings { value: vec![value], warnings })
 }
 
 /// Names and help texts, by language and offset.

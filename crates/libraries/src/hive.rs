@@ -73,6 +73,7 @@ pub(crate) struct Service {
 
 /// A line of a hive that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HiveFault {
     /// The line, from 1.
     pub line: u32,
@@ -182,13 +183,14 @@ impl Hive {
             all.providers.push(one.clone());
         }
         all.providers.sort_by(|a, b| a.name.cmp(&b.name));
-        let list = |titles: &BTreeMap<u32, String>| TitleList {
-            titles: titles
-                .iter()
-                .filter(|(index, _)| !left_out.iter().any(|range| range.contains(index)))
-                .map(|(index, text)| Title { index: TitleIndex(*index), text: text.clone() })
-                .collect(),
-            faults: Vec::new(),
+        let list = |titles: &BTreeMap<u32, String>| {
+            TitleList::from(
+                titles
+                    .iter()
+                    .filter(|(index, _)| !left_out.iter().any(|range| range.contains(index)))
+                    .map(|(index, text)| Title { index: TitleIndex(*index), text: text.clone() })
+                    .collect::<Vec<_>>(),
+            )
         };
         for (language, titles) in &self.languages {
             let (mut names, mut help) = (list(&titles.names), list(&titles.help));
@@ -197,7 +199,7 @@ impl Hive {
                     one.names.titles.append(&mut names.titles);
                     one.help.titles.append(&mut help.titles);
                 }
-                None => all.titles.push(ProvidedTitles { language: *language, names, help }),
+                None => all.titles.push(ProvidedTitles::new(*language, names, help)),
             }
         }
     }

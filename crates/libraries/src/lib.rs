@@ -12,6 +12,19 @@
 //! What it delivers passes the tests of Windows' performance library before a reader
 //! sees it. On Windows the system's own performance library loads registered libraries;
 //! there this crate is for definitions and for [`check`].
+//!
+//! ```no_run
+//! use perfhive_libraries::definition::{ReadOptions, read};
+//!
+//! let read = read("/opt/shop/shop.ini".as_ref(), &ReadOptions::default())?;
+//! for definition in &read.value {
+//!     println!("{} has {} objects", definition.name, definition.objects.len());
+//! }
+//! for warning in &read.warnings {
+//!     eprintln!("{warning}");
+//! }
+//! # Ok::<(), perfhive_libraries::definition::DefinitionError>(())
+//! ```
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

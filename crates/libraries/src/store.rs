@@ -8,8 +8,8 @@ mod watch;
 
 use crate::hive::{Hive, HiveFault, MAX_HIVE, Scope};
 use perfhive_contract::{
-    Change, Definition, Functions, RegisterError, RegisterErrorKind, RegisterFault, Registrar,
-    Registration, Registrations,
+    Change, Functions, ProviderDefinition, RegisterError, RegisterErrorKind, RegisterFault,
+    Registrar, Registration, Registrations,
 };
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -294,7 +294,7 @@ impl Registrar for HiveFile {
 
     fn register(
         &mut self,
-        definition: &Definition,
+        definition: &ProviderDefinition,
         functions: &Functions,
     ) -> Result<(Registration, Change), RegisterError> {
         let change = |hive: &mut Hive| {
@@ -305,7 +305,11 @@ impl Registrar for HiveFile {
         self.change(change, &mut |_| ())
     }
 
-    fn check(&self, definition: &Definition, functions: &Functions) -> Result<(), RegisterError> {
+    fn check(
+        &self,
+        definition: &ProviderDefinition,
+        functions: &Functions,
+    ) -> Result<(), RegisterError> {
         let mut hive = self.read_whole()?;
         if functions.library.is_some() || hive.get(&definition.name).is_some() {
             return check_library(&hive.register(definition, functions)?.0);

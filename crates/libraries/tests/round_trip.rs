@@ -1,7 +1,7 @@
 //! Generated definition files read back to the same definition.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use perfhive_contract::{DeclaredCounter, DeclaredObject, Definition, Instances, Texts};
+use perfhive_contract::{DeclaredCounter, DeclaredObject, InstanceKind, ProviderDefinition, Texts};
 use perfhive_format::{CounterType, LanguageId};
 use perfhive_libraries::definition::{parse_ini, parse_manifest};
 use proptest::prelude::*;
@@ -96,15 +96,15 @@ proptest! {
         sets in proptest::collection::vec((text(), named()), 1..4),
         types in proptest::collection::vec(0..CounterType::named().len(), 8),
         scale in -10_i32..=10,
-        kind in 0..Instances::NAMES.len(),
+        kind in 0..InstanceKind::NAMES.len(),
         how in any::<u8>(),
     ) {
         let mut man = String::from("<instrumentationManifest><instrumentation><counters>\n\
             <provider providerName='Made Up'>\n");
-        let mut expected = Definition::new("Made Up");
+        let mut expected = ProviderDefinition::new("Made Up");
         let mut english =
             Texts { language: LanguageId::ENGLISH, names: Vec::new(), help: Vec::new() };
-        let (instances, kind) = Instances::NAMES[kind];
+        let (instances, kind) = InstanceKind::NAMES[kind];
         let mut next = 0;
         for (name, counters) in &sets {
             let _ = writeln!(man, "<counterSet guid='{{1}}' instances='{instances}' name=\"{}\">", escaped(name));

@@ -1,7 +1,7 @@
-//! Definition files of real providers.
+//! ProviderDefinition files of real providers.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use perfhive_contract::{Definition, Functions, Instances};
+use perfhive_contract::{Functions, InstanceKind, ProviderDefinition};
 use perfhive_format::{CounterType, LanguageId};
 use perfhive_libraries::definition::{DefinitionError, parse_ini, parse_manifest};
 use perfhive_libraries::hive::{Hive, Scope};
@@ -9,7 +9,7 @@ use perfhive_testkit::real;
 use std::path::{Path, PathBuf};
 
 /// The files, each with its definitions and warnings.
-fn all() -> Vec<(String, Vec<Definition>, Vec<DefinitionError>)> {
+fn all() -> Vec<(String, Vec<ProviderDefinition>, Vec<DefinitionError>)> {
     let headers = real::files("providers", ".h");
     let mut found = Vec::new();
     for (name, bytes) in real::files("providers", ".ini") {
@@ -30,7 +30,7 @@ fn all() -> Vec<(String, Vec<Definition>, Vec<DefinitionError>)> {
     found
 }
 
-fn name(definition: &Definition, language: u16, offset: u32) -> Option<&str> {
+fn name(definition: &ProviderDefinition, language: u16, offset: u32) -> Option<&str> {
     let texts = definition.titles.iter().find(|one| one.language == LanguageId(language))?;
     texts.names.iter().find(|(at, _)| *at == offset).map(|(_, name)| name.as_str())
 }
@@ -66,7 +66,7 @@ fn real_definition_files_are_read() {
             "gas.man" => {
                 assert_eq!(one.name, "Global Aggregate Sample");
                 let [object] = one.declared.as_slice() else { panic!("{one:?}") };
-                assert_eq!(object.instances, Instances::GlobalAggregate);
+                assert_eq!(object.instances, InstanceKind::GlobalAggregate);
                 let [.., base, fraction] = object.counters.as_slice() else { panic!("{one:?}") };
                 assert_eq!(fraction.base, Some(base.id));
                 assert_eq!(fraction.counter_type, CounterType::PERF_RAW_FRACTION);
@@ -93,7 +93,8 @@ fn real_providers_are_registered_together_and_unregistered() {
     let mut hive = Hive::new(Scope::System);
     let library = Some(PathBuf::from("/usr/lib/x.so"));
     let functions = Functions { library, ..Functions::default() };
-    let definitions: Vec<Definition> = all().into_iter().flat_map(|(_, all, _)| all).collect();
+    let definitions: Vec<ProviderDefinition> =
+        all().into_iter().flat_map(|(_, all, _)| all).collect();
     for definition in &definitions {
         let (one, _) = hive.register(definition, &functions).unwrap();
         assert_eq!(one.last_counter - one.first_counter, definition.last_offset());

@@ -129,7 +129,7 @@ impl Session for CgroupSession {
             if !comes_along && !collection.wants(TitleIndex(object.index)) {
                 continue;
             }
-            let written = rows.write(collection, &mut self.groups, reader, out);
+            let written = rows.write(collection, comes_along, &mut self.groups, reader, out);
             reader.faults.report(object.index, out);
             written?;
         }

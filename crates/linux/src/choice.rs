@@ -2,6 +2,7 @@
 
 /// The reader of processes and threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReaderChoice {
     /// BPF where that is possible, from a session's third collection on, since
     /// loading it takes as long as reading `/proc` several times; otherwise

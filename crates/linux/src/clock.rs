@@ -20,8 +20,8 @@
 use crate::files::Reader;
 use crate::parse::{hundredths, keyed};
 use crate::root::ProcRoot;
-use perfhive_engine::Clock;
-use perfhive_format::{Clocks, FileTime, SystemTime};
+use perfhive_engine::BlockClock;
+use perfhive_format::{CalendarTime, Clocks, FileTime};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -131,11 +131,11 @@ impl LinuxClock {
     }
 
     /// The clocks of a block that is made now, and calendar time, UTC.
-    pub fn read(&mut self) -> (Clocks, SystemTime) {
+    pub fn read(&mut self) -> (Clocks, CalendarTime) {
         self.read_by(nanos)
     }
 
-    fn read_by(&self, nanos: impl Fn(ClockId) -> i64) -> (Clocks, SystemTime) {
+    fn read_by(&self, nanos: impl Fn(ClockId) -> i64) -> (Clocks, CalendarTime) {
         let now = self.base.now_by(&nanos);
         let (perf_time, date) = match self.base.copy {
             None => (nanos(ClockId::Monotonic), calendar(nanos(ClockId::Realtime))),
@@ -152,8 +152,8 @@ impl LinuxClock {
     }
 }
 
-impl Clock for LinuxClock {
-    fn read(&mut self) -> (Clocks, SystemTime) {
+impl BlockClock for LinuxClock {
+    fn read(&mut self) -> (Clocks, CalendarTime) {
         Self::read(self)
     }
 }

@@ -165,8 +165,7 @@ impl Session for ProcessSession {
         collection: &Collection<'_>,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
-        let of_processes = [&PROCESS, &THREAD, &PROCESS_V2, &THREAD_V2];
-        let of_processes = of_processes.map(|object| object.index);
+        let of_processes = OBJECTS.map(|object| object.index);
         // BPF meets all processes in one call, and its times are finer than those of `/proc`.
         if !self.few.set(collection, &of_processes) || self.bpf.is_used() {
             return self.run(collection, false, out);

@@ -43,10 +43,10 @@ where
     }
 
     fn describe(&self) -> ProviderDescription {
-        ProviderDescription {
-            numbering: Numbering::Windows,
-            objects: self.objects.iter().map(|object| object.description()).collect(),
-        }
+        ProviderDescription::new(
+            Numbering::Windows,
+            self.objects.iter().map(|object| object.description()).collect(),
+        )
     }
 
     fn titles(&self) -> Vec<ProvidedTitles> {

@@ -13,10 +13,11 @@
 
 use perfhive::format::titles::TitleList;
 use perfhive::format::{CounterSpec, InstanceHead, ObjectSpec, ObjectTemplate};
-use perfhive::{
-    Collection, Cost, CounterType, LanguageId, Numbering, ObjectDescription, ObjectWriter,
-    OpenContext, ProvidedTitles, Provider, ProviderDescription, ProviderError, Session, TitleIndex,
+use perfhive::provide::{
+    Collection, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles, Provider,
+    ProviderDescription, ProviderError, Session,
 };
+use perfhive::{CounterType, LanguageId, TitleIndex};
 use std::path::PathBuf;
 
 perfhive::provider_dll! {
@@ -56,24 +57,21 @@ impl Provider for PrintShop {
     }
 
     fn describe(&self) -> ProviderDescription {
-        ProviderDescription {
-            numbering: Numbering::Allotted,
-            objects: vec![ObjectDescription {
-                spec: ObjectSpec::new(TitleIndex(0)).with_instances(),
-                counters: counters(0),
-                on_request: Vec::new(),
-                cost: Cost::Global,
-                brings: Vec::new(),
-            }],
-        }
+        ProviderDescription::new(
+            Numbering::Allotted,
+            vec![ObjectDescription::new(
+                ObjectSpec::new(TitleIndex(0)).with_instances(),
+                counters(0),
+            )],
+        )
     }
 
     fn titles(&self) -> Vec<ProvidedTitles> {
-        vec![ProvidedTitles {
-            language: LanguageId::ENGLISH,
-            names: TitleList::from_text(NAMES),
-            help: TitleList::from_text(HELP),
-        }]
+        vec![ProvidedTitles::new(
+            LanguageId::ENGLISH,
+            TitleList::from_text(NAMES),
+            TitleList::from_text(HELP),
+        )]
     }
 
     fn open(&self, context: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {

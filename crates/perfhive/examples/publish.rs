@@ -7,15 +7,15 @@
 ))]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     use perfhive::CounterType;
-    use perfhive::publish::{Category, CounterDefinition};
+    use perfhive::publish::{CounterDeclaration, PublishedCategory};
     use std::time::Duration;
 
     let throws = std::env::args().nth(1).map_or(Ok(600), |count| count.parse())?;
-    let dice = Category::builder("Dice")
+    let dice = PublishedCategory::builder("Dice")
         .help("Dice that are thrown ten times a second.")
         .instances(2)
-        .counter(CounterDefinition::new("Throws/sec", CounterType::PERF_COUNTER_BULK_COUNT))
-        .counter(CounterDefinition::new("Avg. Eyes/Throw", CounterType::PERF_AVERAGE_BULK))
+        .counter(CounterDeclaration::new("Throws/sec", CounterType::PERF_COUNTER_BULK_COUNT))
+        .counter(CounterDeclaration::new("Avg. Eyes/Throw", CounterType::PERF_AVERAGE_BULK))
         .publish()?;
     println!("publishing in {}", dice.path().display());
     let handles = ["red", "blue"].map(|name| -> Result<_, perfhive::publish::PublishError> {

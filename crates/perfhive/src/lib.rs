@@ -27,12 +27,19 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | read counters by their paths, as PDH does | [`Query`] |
+//! | read counters by their paths, as PDH does | [`Query`], whose [`Reading`]s have a value or [the reason](NoValue) why there is none |
+//! | find the processes that use most | [`Query::top`], [`Reading::process_id`], [`Reading::role`] |
 //! | read categories and counters as .NET does | [`Category`], [`PerformanceCounter`] |
-//! | measure a section of a program | [`measure`] |
+//! | measure a section of a program | [`measure`]: [`MeasurementContext::section`](measure::MeasurementContext::section) |
 //! | share one source between readers | [`SharedSource`], [`Cached`] |
-//! | offer counters of a program | the module `publish`, or a [`Provider`] |
+//! | keep deadlines with a source that may hang | [`Worker`], [`OpenOptions::patience`] |
+//! | list what a machine has | [`Source::catalogue`], [`Source::titles`] |
+//! | read recordings and logs, or write them | [`open`] with `file:`, the module `recording` |
+//! | count in shared memory, for every reader of the machine | the module `publish` |
+//! | offer counters of a program as objects | [`provide`] |
+//! | write or register a counter library | the modules `contract` and `registration` |
 //! | look into data blocks | [`format`](mod@format) |
+//! | write a source of one's own | [`Source`], [`engine`] |
 //!
 //! # Features
 //!
@@ -57,8 +64,9 @@ mod machine;
 pub mod measure;
 mod open;
 mod options;
-#[cfg(feature = "libraries")]
-mod provide;
+pub mod provide;
+#[cfg(feature = "recording")]
+pub mod recording;
 #[cfg(feature = "registration")]
 pub mod registration;
 mod scheme;
@@ -75,17 +83,15 @@ pub use scheme::{Capabilities, SourceAddress, SourceScheme};
 pub use schemes::{BadAddress, SCHEMES};
 pub use shared_source::SharedSource;
 
+/// Everything of the engine, for sources and providers of one's own: frames, pools, rosters,
+/// guarded buffers, Windows' objects as tables.
+pub use perfhive_engine as engine;
 /// Asking: sources, what is wanted of them, and what they answer.
 pub use perfhive_engine::{
     Ask, CacheBuilder, CacheStatistics, Cached, Catalogue, CatalogueCounter, CatalogueObject, Cost,
     Fault, FaultKind, Frame, InstanceWish, NO_OBJECT, ObjectQuery, ProviderState, ProviderStatus,
     Recording, Snapshot, SnapshotObject, Source, SourceError, SourceErrorKind, Span, TitleDatabase,
     TitleSet, Worker, nearest,
-};
-/// Providing: what a program implements to offer counters of its own.
-pub use perfhive_engine::{
-    Broker, BrokerBuilder, Collection, Numbering, ObjectDescription, ObjectWriter, OpenContext,
-    ProvidedTitles, Provider, ProviderDescription, ProviderError, Session,
 };
 /// Counter paths, queries and their values.
 pub use perfhive_engine::{
@@ -94,23 +100,12 @@ pub use perfhive_engine::{
     PathError, PathId, Query, QueryError, Reading, SampleRing, SampledCounter, SourceSet,
     Statistics, ValueFormat, is_identifier, oldest_first, unit_of,
 };
-/// Recorded data blocks and captures.
-#[cfg(feature = "recording")]
-pub use perfhive_recording::{
-    Capture, CaptureOptions, Excerpt, RecordedBlock, RecordingOptions, RecordingWriter,
-    ReplaySource, Rotation, TextForm, TextLines, TextLogWriter, TextZone, TimeBound,
-    language_of_titles, read_block, read_titles,
-};
-
-/// Everything of the engine, for sources and providers of one's own: frames, pools, rosters,
-/// guarded buffers, Windows' objects as tables.
-pub use perfhive_engine as engine;
 
 /// The binary format: views, writer, counter types, formulas.
 pub use perfhive_format as format;
 pub use perfhive_format::{
-    Clocks, CookError, CookOptions, CookedValue, CounterType, FileTime, LanguageId, RawSample,
-    SystemTime, TitleIndex, ValueError,
+    CalendarTime, Clocks, CookError, CookOptions, CookedValue, CounterType, FileTime, LanguageId,
+    RawSample, TitleIndex, ValueError,
 };
 
 /// The contract of provider libraries, and what is registered of them.

@@ -174,7 +174,9 @@ impl<S: Source> Source for WholeSamples<S> {
     }
 
     fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
-        self.0.collect(&Ask { objects: ObjectQuery::Global, ..ask.clone() }, out)
+        let mut whole = ask.clone();
+        whole.objects = ObjectQuery::Global;
+        self.0.collect(&whole, out)
     }
 
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {

@@ -20,11 +20,11 @@
 //! ```
 
 pub use perfhive_contract::{
-    Change, DeclaredCounter, DeclaredObject, Definition, Functions, Instances, RegisterError,
-    RegisterErrorKind, RegisterFault, Registrar, Registration, Registrations, Texts,
+    Change, DeclaredCounter, DeclaredObject, Functions, InstanceKind, ProviderDefinition,
+    RegisterError, RegisterErrorKind, RegisterFault, Registrar, Registration, Registrations, Texts,
 };
 pub use perfhive_libraries::definition::{
-    DefinitionError, Read, ReadOptions, TextEncoding, UnknownEncoding, read as definitions,
+    DefinitionError, FileEncoding, ReadOptions, UnknownEncoding, WithWarnings, read as definitions,
 };
 pub use perfhive_libraries::functions::fill as find_functions;
 pub use perfhive_libraries::hive::Scope;

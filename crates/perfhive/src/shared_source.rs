@@ -341,10 +341,8 @@ impl SharedSource {
         extra: &[TitleIndex],
     ) -> Result<SampledObject, SourceError> {
         let request = if self.is_live() {
-            Ask {
-                extra_counters: extra.iter().map(|counter| (object, *counter)).collect(),
-                ..Ask::objects(&[object]).max_age(self.max_age)
-            }
+            let ask = Ask::objects(&[object]).max_age(self.max_age);
+            extra.iter().fold(ask, |ask, counter| ask.with_counter(object, *counter))
         } else {
             recorded()
         };

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive::format::{CounterSpec, CounterType, TitleIndex};
-use perfhive::{Cached, LanguageId, OpenOptions, ReplaySource, Source, Worker, open};
+use perfhive::recording::ReplaySource;
+use perfhive::{Cached, LanguageId, OpenOptions, Source, Worker, open};
 use perfhive_testkit::script::{block, titles};
 use perfhive_testkit::{conformance, real};
 use std::time::Duration;

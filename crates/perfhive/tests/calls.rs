@@ -7,7 +7,8 @@ use perfhive::measure::{
     Anomaly, CounterSource, DataSources, MeasurementContext, MeasurementOptions, MonotonicTime,
     WallTime,
 };
-use perfhive::{Ask, Broker, Cached, Numbering, Snapshot, Source, open};
+use perfhive::provide::{Broker, Numbering};
+use perfhive::{Ask, Cached, Snapshot, Source, open};
 use perfhive_testkit::script::ScriptProvider;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -195,17 +196,17 @@ fn sample(rounds: u32, folder: &Path) {
 #[cfg(target_endian = "little")]
 #[test]
 fn published_counters_take_few_system_calls() {
-    use perfhive::publish::{Category, CounterDefinition};
+    use perfhive::publish::{CounterDeclaration, PublishedCategory};
 
     const TEST: &str = "published_counters_take_few_system_calls";
     if let Some((work, rounds)) = told() {
         return published(&work, rounds, &PathBuf::from(std::env::var_os(FOLDER).unwrap()));
     }
     let folder = std::env::temp_dir().join(format!("perfhive-calls-shm-{}", std::process::id()));
-    let category = Category::builder("Web Shop")
+    let category = PublishedCategory::builder("Web Shop")
         .instances(100)
-        .counter(CounterDefinition::new("Orders", CounterType::PERF_COUNTER_BULK_COUNT))
-        .counter(CounterDefinition::new("Avg. Size", CounterType::PERF_AVERAGE_BULK))
+        .counter(CounterDeclaration::new("Orders", CounterType::PERF_COUNTER_BULK_COUNT))
+        .counter(CounterDeclaration::new("Avg. Size", CounterType::PERF_AVERAGE_BULK))
         .folder(&folder)
         .publish()
         .unwrap();

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive::format::{CounterSpec, ObjectSpec, ObjectTemplate};
+use perfhive::provide::{Broker, Collection, Numbering, ObjectWriter};
+use perfhive::recording::{Capture, CaptureOptions};
 use perfhive::{
-    Ask, Broker, Capture, CaptureOptions, Catalogue, Collection, CounterType, Identity, LanguageId,
-    Numbering, ObjectWriter, OpenOptions, Query, Snapshot, Source, SourceError, SourceErrorKind,
-    TitleDatabase, TitleIndex, open,
+    Ask, Catalogue, CounterType, Identity, LanguageId, OpenOptions, Query, Snapshot, Source,
+    SourceError, SourceErrorKind, TitleDatabase, TitleIndex, open,
 };
 use perfhive_testkit::script::ScriptProvider;
 use perfhive_testkit::{conformance, real};

@@ -6,6 +6,7 @@ use perfhive::measure::{
     self, DataSource, DataSources, MeasureError, MeasurementContext, Readings, SensorName,
     SharedCounters,
 };
+use perfhive::recording::ReplaySource;
 use perfhive::*;
 use perfhive_testkit::script::{Row, block, titles};
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive::format::CounterSpec;
+use perfhive::recording::ReplaySource;
 use perfhive::*;
 use perfhive_testkit::real;
 use perfhive_testkit::script::{Row, block, titles};
@@ -551,8 +552,8 @@ fn every_instance_of_a_real_log_has_its_own_row() {
 
 #[test]
 fn a_counter_has_the_faults_of_its_last_collection() {
-    use perfhive::{Broker, Numbering, ObjectWriter};
-    let write = |_: &perfhive::Collection<'_>, out: &mut ObjectWriter<'_>| {
+    use perfhive::provide::{Broker, Numbering, ObjectWriter};
+    let write = |_: &perfhive::provide::Collection<'_>, out: &mut ObjectWriter<'_>| {
         let counter = CounterSpec::new(TitleIndex(10), CounterType::PERF_COUNTER_LARGE_RAWCOUNT);
         let spec = format::ObjectSpec::new(TitleIndex(2));
         let template = format::ObjectTemplate::new(&spec, &[counter]).unwrap();

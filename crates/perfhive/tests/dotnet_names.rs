@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive::format::CounterSpec;
+use perfhive::recording::ReplaySource;
 use perfhive::*;
 use perfhive_testkit::real;
 use perfhive_testkit::script::{Row, block, titles};

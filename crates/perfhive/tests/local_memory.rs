@@ -10,7 +10,7 @@ static ALLOCATOR: perfhive_testkit::alloc::Counting = perfhive_testkit::alloc::C
 mod windows {
     use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
     use perfhive::engine::CHOSEN_INDEXES;
-    use perfhive::publish::{Category, CounterDefinition};
+    use perfhive::publish::{CounterDeclaration, PublishedCategory};
     use perfhive::windows::{WindowsRegistrar, allotted_indexes, is_wine};
     use perfhive::{Ask, CounterType, LanguageId, ObjectQuery, Snapshot, Source, TitleIndex, open};
     use perfhive_testkit::alloc;
@@ -53,9 +53,9 @@ mod windows {
         }
     }
 
-    fn publish(folder: &Path) -> Category {
-        let counter = CounterDefinition::new("Orders", CounterType::PERF_COUNTER_RAWCOUNT);
-        Category::builder("Web Shop").counter(counter).folder(folder).publish().unwrap()
+    fn publish(folder: &Path) -> PublishedCategory {
+        let counter = CounterDeclaration::new("Orders", CounterType::PERF_COUNTER_RAWCOUNT);
+        PublishedCategory::builder("Web Shop").counter(counter).folder(folder).publish().unwrap()
     }
 
     /// The variable is looked at when a source is opened, so this test runs in a process

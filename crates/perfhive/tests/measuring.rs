@@ -5,9 +5,10 @@
 use perfhive::format::{CounterSpec, CounterType, TitleIndex};
 use perfhive::measure::{
     Anomaly, CounterSource, DataSources, MeasurementContext, MeasurementOptions, MonotonicTime,
-    Readings, SensorReading, WallTime,
+    ProcessCpuTime, Readings, SensorName, SensorReading, TimeSource, WallTime,
 };
-use perfhive::{Cached, LanguageId, Query, ReplaySource, SharedSource, open};
+use perfhive::recording::ReplaySource;
+use perfhive::{Cached, LanguageId, Query, SharedSource, open};
 use perfhive_testkit::script::{block, titles};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -373,4 +374,43 @@ fn a_process_with_a_reused_pid_has_no_value_of_the_old_one() {
         share(&readings, 2, pid);
         assert_eq!((born(&context), gone(&context)), (0, 0));
     });
+}
+
+#[test]
+fn a_section_knows_its_processor_time_and_the_units_of_its_values() {
+    let own = std::process::id().to_string();
+    let name =
+        |sensor: &str| SensorName::new("linux.procfs", "Process", sensor).with_instance(&own);
+    let names = [name("% Processor Time"), name("IO Read Bytes/sec"), name("Working Set")];
+    let mut sources = sources();
+    let mut context = MeasurementContext::new(&mut sources, &names).unwrap();
+    let mut readings = Readings::new();
+    let mut clock = ProcessCpuTime;
+    let mut used = || Duration::from_nanos(clock.now().unwrap() as u64);
+    let around = used();
+    let (before, after) = context
+        .section(&mut readings, || {
+            let before = used();
+            wait_until_used(&mut used, before + Duration::from_millis(100));
+            (before, used())
+        })
+        .unwrap();
+    let around = used() - around;
+    let [time, bytes, memory] = &readings.iter().collect::<Vec<_>>()[..] else { panic!() };
+    let [units, counts] = [time, bytes].map(|one| (&*one.slot.unit, one.raw_per_second));
+    assert_eq!((units, counts), (("%", Some(10_000_000)), ("B/s", None)));
+    assert_eq!((&*memory.slot.unit, memory.raw_per_second), ("B", None));
+    assert!(bytes.time().is_none() && bytes.difference().is_some());
+    // Linux tells processor time in steps of 10 ms.
+    let step = Duration::from_millis(20);
+    let told = time.time().unwrap();
+    assert!(told + step >= after - before, "{told:?} of {:?}", after - before);
+    assert!(told <= around + step, "{told:?} of {around:?}");
+}
+
+/// Works until the process has used so much time.
+fn wait_until_used(used: &mut impl FnMut() -> Duration, end: Duration) {
+    while used() < end {
+        std::hint::black_box((0..1000).sum::<u64>());
+    }
 }

@@ -5,16 +5,17 @@
 ))]
 #![allow(clippy::unwrap_used)]
 
-use perfhive::publish::{Category, CounterDefinition};
+use perfhive::publish::{CounterDeclaration, PublishedCategory};
 use perfhive::{CounterType, Query, TitleIndex, open};
 use std::path::PathBuf;
 use std::process::Command;
 
 const FOLDER: &str = "PERFHIVE_COUNTERS";
 
-fn publish(name: &str, folder: &PathBuf) -> Category {
-    let counter = CounterDefinition::new("Threads", CounterType::PERF_COUNTER_RAWCOUNT);
-    let category = Category::builder(name).counter(counter).folder(folder).publish().unwrap();
+fn publish(name: &str, folder: &PathBuf) -> PublishedCategory {
+    let counter = CounterDeclaration::new("Threads", CounterType::PERF_COUNTER_RAWCOUNT);
+    let category =
+        PublishedCategory::builder(name).counter(counter).folder(folder).publish().unwrap();
     category.counter("Threads").unwrap().set(424_242);
     category
 }

@@ -295,7 +295,7 @@ fn list_of(titles: &[(TitleIndex, &str)]) -> TitleList {
     // An empty text would end a list of strings.
     let titles = titles.iter().filter(|(_, text)| !text.is_empty());
     let titles = titles.map(|(index, text)| Title { index: *index, text: (*text).to_string() });
-    TitleList { titles: titles.collect(), ..TitleList::default() }
+    TitleList::from(titles.collect::<Vec<_>>())
 }
 
 /// Makes the folder of a capture. A folder that exists must be empty.

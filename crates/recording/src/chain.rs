@@ -63,12 +63,12 @@ impl Samples for Chain {
     }
 
     fn span(&mut self) -> Result<Span, SourceError> {
-        let mut all = Span { begin: FileTime(0), end: FileTime(0), samples: 0 };
+        let mut all = Span::new(FileTime(0), FileTime(0), 0);
         for (_, part) in &mut self.parts {
             let span = part.span()?;
             if span.samples > 0 {
                 let begin = if all.samples == 0 { span.begin } else { all.begin };
-                all = Span { begin, end: span.end, samples: all.samples + span.samples };
+                all = Span::new(begin, span.end, all.samples + span.samples);
             }
         }
         Ok(all)

@@ -62,7 +62,7 @@ impl Excerpt {
         // Finding the end of a text log takes reading it.
         let span = match begin.iter().chain(&end).any(is_relative) {
             true => recording.span()?,
-            false => Span { begin: FileTime(0), end: FileTime(0), samples: 0 },
+            false => Span::new(FileTime(0), FileTime(0), 0),
         };
         let begin = begin.map(|bound| bound.of(span));
         let end = end.map(|bound| bound.of(span));
@@ -138,7 +138,7 @@ impl Recording for Excerpt {
             return Ok(span);
         }
         let taken = self.taken;
-        let mut span = Span { begin: FileTime(0), end: FileTime(0), samples: 0 };
+        let mut span = Span::new(FileTime(0), FileTime(0), 0);
         let mut out = Snapshot::new();
         self.go(None)?;
         let result = loop {

@@ -1,6 +1,28 @@
 //! Recorded performance data as a [`Source`](perfhive_engine::Source): perfhive's own recordings,
 //! capture folders, replayed data blocks, and perfmon's logs; and writing them.
 //!
+//! ```
+//! use perfhive_engine::{Ask, Snapshot, Source};
+//! use perfhive_recording::{RecordingOptions, RecordingWriter, open};
+//! # let folder = std::env::temp_dir().join(format!("perfhive-doc-{}", std::process::id()));
+//! # std::fs::create_dir(&folder)?;
+//! # let path = folder.join("today.phr");
+//! # let mut source = perfhive_testkit::script::recording();
+//!
+//! let mut sample = Snapshot::new();
+//! source.collect(&Ask::everything(), &mut sample)?;
+//! let mut writer = RecordingWriter::open(&path, source.name(), &RecordingOptions::new())?;
+//! writer.add(&sample, &[])?;
+//! writer.finish()?;
+//!
+//! let mut replayed = open("today", &[path.clone()], &[])?;
+//! let mut again = Snapshot::new();
+//! replayed.collect(&Ask::everything(), &mut again)?;
+//! assert_eq!(again.objects().count(), sample.objects().count());
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | file | what |
 //! |---|---|
 //! | `replay.rs` | [`ReplaySource`]: blocks in memory, answered one sample after the other |

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 /// A block of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RecordedBlock {
     /// Its name in messages.
     pub name: String,
@@ -98,11 +99,11 @@ impl Samples for InMemory {
 
     fn span(&mut self) -> Result<Span, SourceError> {
         let time = |sample: Option<&Vec<_>>| sample.map_or(FileTime(0), |one| Self::time(one));
-        Ok(Span {
-            begin: time(self.samples.first()),
-            end: time(self.samples.last()),
-            samples: self.samples.len() as u64,
-        })
+        Ok(Span::new(
+            time(self.samples.first()),
+            time(self.samples.last()),
+            self.samples.len() as u64,
+        ))
     }
 
     fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {
@@ -356,12 +357,8 @@ impl Source for ReplaySource {
             return Ok(Arc::clone(catalogue));
         }
         let (machine, objects) = self.samples.objects()?;
-        let mut catalogue = Catalogue {
-            generation: 1,
-            machine,
-            languages: self.titles.iter().map(|database| database.language()).collect(),
-            objects: Vec::new(),
-        };
+        let languages = self.titles.iter().map(|database| database.language()).collect();
+        let mut catalogue = Catalogue::new(&machine, languages, Vec::new()).with_generation(1);
         let mut places: HashMap<TitleIndex, usize> = HashMap::new();
         for object in objects {
             let place = *places.entry(object.name).or_insert(catalogue.objects.len());

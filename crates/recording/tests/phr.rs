@@ -6,7 +6,7 @@ use perfhive_engine::{
 };
 use perfhive_format::{BlockWriter, CounterSpec, CounterType, FileTime, LanguageId, TitleIndex};
 use perfhive_recording::{
-    Excerpt, RecordingOptions, RecordingWriter, ReplaySource, Rotation, TimeBound, open,
+    Excerpt, RecordingOptions, RecordingWriter, ReplaySource, TimeBound, open,
 };
 use perfhive_testkit::script::{Row, block, titles};
 use perfhive_testkit::{conformance, model, real};
@@ -387,7 +387,7 @@ fn a_recording_rotates_by_size_and_keeps_the_newest_files() {
         all.sort_by_key(|file| (*file == path, file.clone()));
         all
     };
-    options.rotation = Rotation { bytes: Some(6_000), ..Rotation::default() };
+    options.rotation.bytes = Some(6_000);
     let mut writer = RecordingWriter::open(&path, "local:", &options).unwrap();
     for second in 0..300 {
         writer.add(&snapshot(&[churn(second)]), &[names()]).unwrap();

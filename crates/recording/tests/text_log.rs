@@ -132,7 +132,7 @@ fn a_written_log_is_byte_for_byte_that_of_windows() {
     for (minute, values) in
         [(40, [None, Some(4096.0), Some(1.5)]), (41, [Some(99.96123456789), Some(8192.0), None])]
     {
-        let time = perfhive_format::SystemTime {
+        let time = perfhive_format::CalendarTime {
             year: 2007,
             month: 8,
             day: 14,

@@ -283,7 +283,7 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
             }
             // Half of a catalogue, which is not kept.
             (Ok(one), Err(_)) | (Err(_), Ok(one)) => {
-                return Ok(Arc::new(Catalogue { generation, ..Catalogue::clone(&one) }));
+                return Ok(Arc::new(Catalogue::clone(&one).with_generation(generation)));
             }
         };
         if let Some(MergedCatalogue { of: [first, second], merged }) = &self.catalogue

@@ -7,6 +7,18 @@
 //! what fails as a whole. [`Fallback`] adds a second source for what the registry lacks. Deadlines of
 //! callers are those of the [`Worker`](perfhive_engine::Worker) around it.
 //!
+//! ```
+//! use perfhive_engine::{Ask, Snapshot, Source, SourceError};
+//! use perfhive_registry::{PerfRegistry, RegistrySource};
+//!
+//! fn count(registry: impl PerfRegistry + 'static) -> Result<usize, SourceError> {
+//!     let mut source = RegistrySource::over("registry://HOST", Box::new(registry));
+//!     let mut snapshot = Snapshot::new();
+//!     source.collect(&Ask::everything(), &mut snapshot)?;
+//!     Ok(snapshot.objects().count())
+//! }
+//! ```
+//!
 //! | file | what |
 //! |---|---|
 //! | `codes.rs`, `service.rs` | error codes that decide; registered providers |

@@ -22,6 +22,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// Why a value could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The error code of the last call.
     Code(u32),

@@ -34,6 +34,7 @@ impl ValueName {
 
 /// Where a value is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RegistryKey<'a> {
     /// `HKEY_PERFORMANCE_DATA`: data, and the titles of any language.
     Data,
@@ -47,6 +48,7 @@ pub enum RegistryKey<'a> {
 
 /// The numbers and the time of the last registration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LastTitles {
     /// `Perflib\Last Counter`.
     pub counter: Option<u32>,
@@ -65,6 +67,7 @@ pub struct LastTitles {
 /// A part of the registry beside the counters. Without it less is known, and the counters are there
 /// all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RegistryPart {
     /// All of another machine's registry.
     Machine,

@@ -11,6 +11,7 @@ const CLAIMED: u32 = 4096;
 /// A registered provider: what `Services\NAME\Performance` says of it, as far as it takes to ask the
 /// provider alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Service {
     /// The service's name.
     pub name: String,

@@ -88,6 +88,7 @@ pub struct RegistrySource {
 
 /// The timeouts of the calls of a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Timeouts {
     /// Of each call.
     pub call: Duration,

@@ -16,6 +16,7 @@ const MOST: usize = 64;
 
 /// A language with titles.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Language {
     /// The language.
     pub id: LanguageId,

@@ -1,7 +1,7 @@
-//! [`Category`] and [`Instance`]: what this process publishes.
+//! [`PublishedCategory`] and [`PublishedInstance`]: what this process publishes.
 
-use crate::counter::{Counter, PairCounter};
-use crate::definition::{CounterDefinition, Declared, Places};
+use crate::counter::{PairCounter, PublishedCounter};
+use crate::definition::{CounterDeclaration, Declared, Places};
 use crate::error::{PublishError, PublishErrorKind};
 use crate::layout::{
     ALIGN, ALIVE, CHANGING, FREE, LIVE, ONE_USE, PHASE, READY, SLOT, WITHDRAWN, live, slot,
@@ -16,6 +16,7 @@ use std::time::SystemTime;
 
 /// How long an instance exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Lifetime {
     /// Until it is removed, its category is taken away or the process ends.
     #[default]
@@ -24,7 +25,7 @@ pub enum Lifetime {
     Handles,
 }
 
-/// Builds a [`Category`].
+/// Builds a [`PublishedCategory`].
 #[derive(Clone, Debug)]
 pub struct CategoryBuilder {
     declared: Declared,
@@ -63,14 +64,14 @@ impl CategoryBuilder {
 
     /// Adds a counter.
     #[must_use]
-    pub fn counter(mut self, counter: CounterDefinition) -> Self {
+    pub fn counter(mut self, counter: CounterDeclaration) -> Self {
         self.declared.counters.push(counter);
         self
     }
 
     /// Adds counters.
     #[must_use]
-    pub fn counters(mut self, counters: impl IntoIterator<Item = CounterDefinition>) -> Self {
+    pub fn counters(mut self, counters: impl IntoIterator<Item = CounterDeclaration>) -> Self {
         self.declared.counters.extend(counters);
         self
     }
@@ -95,15 +96,15 @@ impl CategoryBuilder {
     /// # Errors
     /// Where the definitions are invalid, or the folder or file cannot be created.
     /// file cannot be made.
-    pub fn publish(self) -> Result<Category, PublishError> {
-        Category::publish(self.declared, self.folder)
+    pub fn publish(self) -> Result<PublishedCategory, PublishError> {
+        PublishedCategory::publish(self.declared, self.folder)
     }
 }
 
 /// A category of counters that this process publishes. Clones are handles to the same category,
 /// whose file is removed when the last handle is dropped.
 #[derive(Clone, Debug)]
-pub struct Category(Arc<Published>);
+pub struct PublishedCategory(Arc<Published>);
 
 /// Removes the category's file when dropped.
 #[derive(Debug)]
@@ -143,7 +144,7 @@ impl Entry {
     }
 }
 
-impl Category {
+impl PublishedCategory {
     /// Starts building a category without instances or counters.
     #[must_use]
     pub fn builder(name: &str) -> CategoryBuilder {
@@ -197,7 +198,7 @@ impl Category {
     ///
     /// # Errors
     /// [`PublishErrorKind::BadName`] if there is no such counter, or the category has instances.
-    pub fn counter(&self, name: &str) -> Result<Counter, PublishError> {
+    pub fn counter(&self, name: &str) -> Result<PublishedCounter, PublishError> {
         self.only()?.counter(name)
     }
 
@@ -209,7 +210,7 @@ impl Category {
         self.only()?.pair(name)
     }
 
-    fn only(&self) -> Result<Instance, PublishError> {
+    fn only(&self) -> Result<PublishedInstance, PublishError> {
         if self.shared().declared.instances.is_some() {
             let message = format!("{:?} has instances: name one", self.name());
             return Err(PublishError::new(PublishErrorKind::BadName, message));
@@ -222,7 +223,7 @@ impl Category {
     /// # Errors
     /// Where the name is invalid, the category is full, or the category belongs to the process that
     /// this one was forked from.
-    pub fn instance(&self, name: &str) -> Result<Instance, PublishError> {
+    pub fn instance(&self, name: &str) -> Result<PublishedInstance, PublishError> {
         self.check_name(name)?;
         self.instance_with(name, Lifetime::Process, None)
     }
@@ -237,7 +238,7 @@ impl Category {
         name: &str,
         lifetime: Lifetime,
         unique_id: Option<u32>,
-    ) -> Result<Instance, PublishError> {
+    ) -> Result<PublishedInstance, PublishError> {
         self.check_name(name)?;
         self.instance_with(name, lifetime, unique_id)
     }
@@ -266,14 +267,14 @@ impl Category {
         name: &str,
         lifetime: Lifetime,
         unique_id: Option<u32>,
-    ) -> Result<Instance, PublishError> {
+    ) -> Result<PublishedInstance, PublishError> {
         let shared = self.shared();
         if !shared.guard.holds() {
             return Err(PublishError::forked());
         }
         let mut table = shared.table();
         if let Some(instance) = table.instances.get(name).and_then(Entry::get) {
-            return Ok(Instance(instance));
+            return Ok(PublishedInstance(instance));
         }
         let slot = match table.free.pop() {
             Some(slot) => slot,
@@ -299,7 +300,7 @@ impl Category {
             Lifetime::Handles => Entry::Followed(Arc::downgrade(&instance)),
         };
         table.instances.insert(name.to_string(), entry);
-        Ok(Instance(instance))
+        Ok(PublishedInstance(instance))
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -426,7 +427,7 @@ impl Drop for Published {
 /// An instance of a category, or the only one of a category without instances. Clones are handles
 /// to the same instance.
 #[derive(Clone, Debug)]
-pub struct Instance(Arc<InstanceShared>);
+pub struct PublishedInstance(Arc<InstanceShared>);
 
 /// The slot is not reused while this is alive, so that handles to a removed instance write to a
 /// place that no reader looks at.
@@ -437,7 +438,7 @@ pub(crate) struct InstanceShared {
     name: String,
 }
 
-impl Instance {
+impl PublishedInstance {
     /// The name; empty in a category without instances.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -449,13 +450,13 @@ impl Instance {
     /// # Errors
     /// [`PublishErrorKind::BadName`] if there is no such counter, or it has a base: see
     /// [`pair`](Self::pair).
-    pub fn counter(&self, name: &str) -> Result<Counter, PublishError> {
+    pub fn counter(&self, name: &str) -> Result<PublishedCounter, PublishError> {
         let (at, definition) = self.find(name)?;
         if definition.base_type.is_some() {
             let message = format!("{name:?} has a base: use pair()");
             return Err(PublishError::new(PublishErrorKind::BadName, message));
         }
-        Ok(Counter::new(self.0.clone(), self.0.word(at), self.0.category.guard))
+        Ok(PublishedCounter::new(self.0.clone(), self.0.word(at), self.0.category.guard))
     }
 
     /// A counter of this instance that has a base.
@@ -472,7 +473,7 @@ impl Instance {
         Ok(PairCounter::new(self.0.clone(), words, self.0.category.guard))
     }
 
-    fn find(&self, name: &str) -> Result<(usize, &CounterDefinition), PublishError> {
+    fn find(&self, name: &str) -> Result<(usize, &CounterDeclaration), PublishError> {
         let Shared { declared, places, .. } = &*self.0.category;
         let mut counters = declared.counters.iter().zip(&places.cells);
         let found = counters.find(|(counter, _)| counter.name.eq_ignore_ascii_case(name));

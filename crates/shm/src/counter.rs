@@ -1,4 +1,4 @@
-//! [`Counter`] and [`PairCounter`]: the handles that a program counts with.
+//! [`PublishedCounter`] and [`PairCounter`]: the handles that a program counts with.
 #![allow(unsafe_code, reason = "handles point into the mapping")]
 
 use crate::os::ForkGuard;
@@ -20,7 +20,7 @@ unsafe impl Sync for Cell {}
 impl Cell {
     #[inline]
     fn get(&self) -> &AtomicU64 {
-        // SAFETY: `Counter` and `PairCounter` make cells of references into the mapping of the
+        // SAFETY: `PublishedCounter` and `PairCounter` make cells of references into the mapping of the
         // instance that they hold (or to a static) and hand out no cell, so that the mapping
         // outlives every cell.
         unsafe { self.0.as_ref() }
@@ -35,13 +35,13 @@ type Instance = Arc<dyn std::fmt::Debug + Send + Sync>;
 /// Every change is one relaxed atomic operation: no lock, no system call, no allocation. In a
 /// process that was forked from the publishing one, changes have no effect.
 #[derive(Clone, Debug)]
-pub struct Counter {
+pub struct PublishedCounter {
     cell: Cell,
     guard: ForkGuard,
     _instance: Instance,
 }
 
-impl Counter {
+impl PublishedCounter {
     pub(crate) fn new(instance: Instance, at: &AtomicU64, guard: ForkGuard) -> Self {
         let cell = Cell(NonNull::from(at));
         Self { cell, guard, _instance: instance }
@@ -118,10 +118,10 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Measures an active time; see [`Counter::time`].
+/// Measures an active time; see [`PublishedCounter::time`].
 #[derive(Debug)]
 pub struct ActiveTime<'a> {
-    counter: &'a Counter,
+    counter: &'a PublishedCounter,
     start: Instant,
 }
 

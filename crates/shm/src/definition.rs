@@ -1,4 +1,4 @@
-//! [`CounterDefinition`] and the layout of a category's file.
+//! [`CounterDeclaration`] and the layout of a category's file.
 
 use crate::error::PublishError;
 use crate::layout::{
@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 /// One counter of a category to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CounterDefinition {
+pub struct CounterDeclaration {
     pub(crate) name: String,
     pub(crate) help: String,
     pub(crate) counter_type: CounterType,
@@ -22,7 +22,7 @@ pub struct CounterDefinition {
     pub(crate) detail: DetailLevel,
 }
 
-impl CounterDefinition {
+impl CounterDeclaration {
     /// A counter without a help text, for everyone, unscaled. It gets a base if its type needs one.
     #[must_use]
     pub fn new(name: &str, counter_type: CounterType) -> Self {
@@ -92,7 +92,7 @@ pub(crate) struct Declared {
     pub(crate) help: String,
     pub(crate) detail: DetailLevel,
     pub(crate) default_counter: Option<u32>,
-    pub(crate) counters: Vec<CounterDefinition>,
+    pub(crate) counters: Vec<CounterDeclaration>,
     /// The largest number of instances, for a category with instances.
     pub(crate) instances: Option<usize>,
     pub(crate) longest_name: usize,
@@ -284,8 +284,8 @@ pub(crate) fn is_countable(counter_type: CounterType, base_type: Option<CounterT
         && counter_type.needs_base() == base_type.is_some()
 }
 
-fn check_type(counter: &CounterDefinition) -> Result<(), PublishError> {
-    let CounterDefinition { name, counter_type, base_type, .. } = counter;
+fn check_type(counter: &CounterDeclaration) -> Result<(), PublishError> {
+    let CounterDeclaration { name, counter_type, base_type, .. } = counter;
     if is_countable(*counter_type, *base_type) {
         return Ok(());
     }
@@ -309,7 +309,7 @@ mod tests {
     fn every_named_type_with_a_number_can_be_declared() {
         let mut refused = Vec::new();
         for info in CounterType::named() {
-            let counter = CounterDefinition::new("x", info.counter_type);
+            let counter = CounterDeclaration::new("x", info.counter_type);
             if let Err(error) = check_type(&counter) {
                 assert!(error.to_string().contains(info.winperf), "{error}");
                 refused.push(info.winperf);

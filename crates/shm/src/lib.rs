@@ -1,20 +1,20 @@
 //! Counters that a program publishes in shared memory: for any program what .NET offers its
 //! programs.
 //!
-//! A program declares a [`Category`] with its counters and counts. Readers see it like any other
+//! A program declares a [`PublishedCategory`] with its counters and counts. Readers see it like any other
 //! object, without asking the program. A change is one relaxed atomic operation in a mapped file.
 //! The manual's `shared-memory.md` describes the file's layout, by which programs in other
 //! languages publish too.
 //!
 //! ```
-//! use perfhive_shm::{Category, CounterDefinition, CounterType};
+//! use perfhive_shm::{PublishedCategory, CounterDeclaration, CounterType};
 //! # let folder = std::env::temp_dir().join(format!("perfhive-doc-{}", std::process::id()));
 //!
-//! let shop = Category::builder("Web Shop")
+//! let shop = PublishedCategory::builder("Web Shop")
 //!     .help("Orders of the shop, by city.")
 //!     .instances(100)
-//!     .counter(CounterDefinition::new("Orders/sec", CounterType::PERF_COUNTER_BULK_COUNT))
-//!     .counter(CounterDefinition::new("Avg. sec/Order", CounterType::PERF_AVERAGE_TIMER))
+//!     .counter(CounterDeclaration::new("Orders/sec", CounterType::PERF_COUNTER_BULK_COUNT))
+//!     .counter(CounterDeclaration::new("Avg. sec/Order", CounterType::PERF_AVERAGE_TIMER))
 //! #   .folder(&folder)
 //!     .publish()?;
 //!
@@ -62,12 +62,12 @@ mod pair;
 #[cfg(feature = "reader")]
 mod reader;
 
-pub use category::{Category, CategoryBuilder, Instance, Lifetime};
-pub use counter::{ActiveTime, Counter, OperationTime, PairCounter};
-pub use definition::CounterDefinition;
+pub use category::{CategoryBuilder, Lifetime, PublishedCategory, PublishedInstance};
+pub use counter::{ActiveTime, OperationTime, PairCounter, PublishedCounter};
+pub use definition::CounterDeclaration;
 pub use error::{PublishError, PublishErrorKind};
 pub use perfhive_format::{CounterType, DetailLevel};
 #[cfg(feature = "reader")]
 pub use reader::{
-    Definition, FileContents, InstanceValues, LayoutError, PublishedCounters, decode,
+    FileContents, FileDefinition, InstanceValues, LayoutError, PublishedCounters, decode,
 };

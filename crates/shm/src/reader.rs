@@ -8,15 +8,16 @@ mod published_file;
 mod roster;
 mod share;
 
-pub use definition::{Definition, LayoutError};
+pub use definition::{FileDefinition, LayoutError};
 pub use roster::PublishedCounters;
 use std::ops::ControlFlow;
 
 /// The decoded contents of a whole file.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FileContents {
     /// The constant part.
-    pub definition: Definition,
+    pub definition: FileDefinition,
     /// The instances; that of a category without instances has no name. An instance whose value and
     /// base do not fit together is left out.
     pub instances: Vec<InstanceValues>,
@@ -24,6 +25,7 @@ pub struct FileContents {
 
 /// One instance of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InstanceValues {
     /// The name.
     pub name: String,
@@ -39,7 +41,7 @@ pub struct InstanceValues {
 /// # Errors
 /// Where the bytes are not a file of version 2 of the layout.
 pub fn decode(bytes: &[u8]) -> Result<FileContents, LayoutError> {
-    let definition = Definition::parse(bytes, bytes.len() as u64)?;
+    let definition = FileDefinition::parse(bytes, bytes.len() as u64)?;
     let mut contents = contents::Contents::default();
     let mut instances = Vec::new();
     contents.read(bytes, &definition).map_err(|_| LayoutError::short(bytes.len() as u64))?;

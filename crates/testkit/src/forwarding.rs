@@ -63,7 +63,7 @@ impl Recording for Noting {
     }
     fn span(&mut self) -> Result<Span, SourceError> {
         self.note("span", &Ask::nothing());
-        Ok(Span { begin: FileTime(1), end: FileTime(2), samples: 3 })
+        Ok(Span::new(FileTime(1), FileTime(2), 3))
     }
 }
 

@@ -11,9 +11,9 @@ mod strategy;
 pub use strategy::{any_block, any_object};
 
 use perfhive_format::{
-    BlockHead, BlockWriter, Clocks, CounterBlock, CounterDefinition, CounterSpec, CounterType,
-    DataBlock, DetailLevel, Instance, InstanceHead, NameRef, ObjectLayout, ObjectSpec,
-    ObjectTemplate, ObjectWriting, PerfObject, SystemTime, TitleIndex, WriteError,
+    BlockHead, BlockWriter, CalendarTime, Clocks, CounterBlock, CounterDefinition, CounterSpec,
+    CounterType, DataBlock, DetailLevel, Instance, InstanceHead, NameRef, ObjectLayout, ObjectSpec,
+    ObjectTemplate, ObjectWriting, PerfObject, TitleIndex, WriteError,
 };
 
 /// The meaning of a data block.
@@ -24,7 +24,7 @@ pub struct BlockModel {
     /// The object that a tool should show first.
     pub default_object: Option<TitleIndex>,
     /// Calendar time.
-    pub system_time: SystemTime,
+    pub system_time: CalendarTime,
     /// The block's clocks; those of the objects stay zero.
     pub clocks: Clocks,
     /// The objects in order.

@@ -196,7 +196,7 @@ impl Source for Renumbered {
         let frame = Frame::new(world.block(&ObjectQuery::Global), 1);
         snapshot.push_frame(Arc::new(frame.expect("the script's block is whole")), "renumbered:");
         let generation = world.generation;
-        let mut catalogue = Catalogue { generation, ..Catalogue::of_snapshot(&snapshot) };
+        let mut catalogue = Catalogue::of_snapshot(&snapshot).with_generation(generation);
         catalogue.objects.iter_mut().for_each(|object| object.cost = world.cost);
         Ok(Arc::new(catalogue))
     }

@@ -2,8 +2,8 @@
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use perfhive_engine::{
-    Collection, Cost, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles,
-    Provider, ProviderDescription, ProviderError, Session,
+    Collection, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles, Provider,
+    ProviderDescription, ProviderError, Session,
 };
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{
@@ -65,11 +65,10 @@ impl Session for ScriptSession {
 /// A title list from pairs.
 #[must_use]
 pub fn titles(pairs: &[(u32, &str)]) -> TitleList {
-    let titles = pairs
-        .iter()
-        .map(|(index, text)| Title { index: TitleIndex(*index), text: (*text).to_string() })
-        .collect();
-    TitleList { titles, faults: Vec::new() }
+    let titles = pairs.iter();
+    let titles =
+        titles.map(|(index, text)| Title { index: TitleIndex(*index), text: (*text).to_string() });
+    TitleList::from(titles.collect::<Vec<_>>())
 }
 
 impl ScriptProvider {
@@ -95,21 +94,15 @@ impl ScriptProvider {
         let object = names.first().map_or(0, |(index, _)| *index);
         Self {
             name: name.to_string(),
-            description: ProviderDescription {
+            description: ProviderDescription::new(
                 numbering,
-                objects: vec![ObjectDescription {
-                    spec: ObjectSpec::new(TitleIndex(object)),
-                    counters,
-                    on_request: Vec::new(),
-                    cost: Cost::Global,
-                    brings: Vec::new(),
-                }],
-            },
-            titles: vec![ProvidedTitles {
-                language: LanguageId::ENGLISH,
-                names: titles(names),
-                help: TitleList::default(),
-            }],
+                vec![ObjectDescription::new(ObjectSpec::new(TitleIndex(object)), counters)],
+            ),
+            titles: vec![ProvidedTitles::new(
+                LanguageId::ENGLISH,
+                titles(names),
+                TitleList::default(),
+            )],
             script: Arc::new(script),
             refuse: None,
         }

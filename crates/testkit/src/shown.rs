@@ -44,7 +44,7 @@ impl ShownBlock {
             pool: None,
             taken: 0,
             deadlines: Vec::with_capacity(64),
-            catalogue: Arc::new(Catalogue { objects: objects.collect(), ..Catalogue::default() }),
+            catalogue: Arc::new(Catalogue::new("", Vec::new(), objects.collect())),
             titles: Arc::new(names),
         };
         Self(Arc::new((Mutex::new(shown), Condvar::new())))

@@ -252,7 +252,7 @@ mod tests {
             let titles = [(10, "Stuck"), (20, "Sound")];
             let titles = titles
                 .map(|(index, text)| Title { index: TitleIndex(index), text: text.to_string() });
-            let list = TitleList { titles: titles.into(), faults: Vec::new() };
+            let list = TitleList::from(Vec::from(titles));
             Ok(Arc::new(TitleDatabase::from_lists(language, [&list], [])))
         }
     }

@@ -38,7 +38,7 @@ fn list(texts: [&str; 4]) -> TitleList {
         .step_by(2)
         .zip(texts)
         .map(|(index, text)| Title { index: TitleIndex(index), text: text.to_string() });
-    TitleList { titles: titles.collect(), faults: Vec::new() }
+    TitleList::from(titles.collect::<Vec<_>>())
 }
 
 impl Provider for Bees {
@@ -46,23 +46,20 @@ impl Provider for Bees {
         "PerfhiveBees"
     }
     fn describe(&self) -> ProviderDescription {
-        ProviderDescription {
-            numbering: Numbering::Allotted,
-            objects: vec![ObjectDescription {
-                spec: ObjectSpec::new(TitleIndex(0)).with_instances(),
-                counters: counters(0),
-                on_request: Vec::new(),
-                cost: Cost::Global,
-                brings: Vec::new(),
-            }],
-        }
+        ProviderDescription::new(
+            Numbering::Allotted,
+            vec![ObjectDescription::new(
+                ObjectSpec::new(TitleIndex(0)).with_instances(),
+                counters(0),
+            )],
+        )
     }
     fn titles(&self) -> Vec<ProvidedTitles> {
-        vec![ProvidedTitles {
-            language: LanguageId::ENGLISH,
-            names: list(["Beekeeping", "Bees", "% Flight Time", "% Full"]),
-            help: list(["Hives.", "Bees in the hive.", "Time on the wing.", "How full it is."]),
-        }]
+        vec![ProvidedTitles::new(
+            LanguageId::ENGLISH,
+            list(["Beekeeping", "Bees", "% Flight Time", "% Full"]),
+            list(["Hives.", "Bees in the hive.", "Time on the wing.", "How full it is."]),
+        )]
     }
     fn open(&self, context: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
         let first = context.first_counter;

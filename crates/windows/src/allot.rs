@@ -50,13 +50,13 @@ pub(crate) fn added(list: &TitleList, more: &TitleList, first: u32) -> TitleList
     let mut titles: Vec<Title> = kept.cloned().collect();
     titles.extend(moved.iter().cloned());
     titles.sort_by_key(|title| title.index);
-    TitleList { titles, faults: Vec::new() }
+    TitleList::from(titles)
 }
 
 /// Returns a list without the titles from `first` to `last`.
 pub(crate) fn removed(list: &TitleList, first: u32, last: u32) -> TitleList {
     let kept = list.titles.iter().filter(|title| !(first..=last).contains(&title.index.0));
-    TitleList { titles: kept.cloned().collect(), faults: Vec::new() }
+    TitleList::from(kept.cloned().collect::<Vec<_>>())
 }
 
 /// Returns a list as strings separated by NUL, the content of a `REG_MULTI_SZ`. Empty texts and
@@ -173,16 +173,16 @@ mod tests {
 
     fn bees() -> Vec<ProvidedTitles> {
         vec![
-            ProvidedTitles {
-                language: LanguageId::ENGLISH,
-                names: titles(&[(0, "Beekeeping"), (2, "Bees")]),
-                help: titles(&[(0, "Hives."), (2, "How many\nthere are.")]),
-            },
-            ProvidedTitles {
-                language: LanguageId::GERMAN,
-                names: titles(&[(0, "Imkerei"), (2, "Bienen – süß")]),
-                help: titles(&[]),
-            },
+            ProvidedTitles::new(
+                LanguageId::ENGLISH,
+                titles(&[(0, "Beekeeping"), (2, "Bees")]),
+                titles(&[(0, "Hives."), (2, "How many\nthere are.")]),
+            ),
+            ProvidedTitles::new(
+                LanguageId::GERMAN,
+                titles(&[(0, "Imkerei"), (2, "Bienen – süß")]),
+                titles(&[]),
+            ),
         ]
     }
 
@@ -261,11 +261,11 @@ mod tests {
         ] {
             assert_eq!(quoted(text), written);
         }
-        let one = ProvidedTitles {
-            language: LanguageId::ENGLISH,
-            names: titles(&[(0, "'Bees'")]),
-            help: titles(&[(0, "\"Hives\"")]),
-        };
+        let one = ProvidedTitles::new(
+            LanguageId::ENGLISH,
+            titles(&[(0, "'Bees'")]),
+            titles(&[(0, "\"Hives\"")]),
+        );
         let ini = files("Bees", "bees.h", &[0], &[one]).ini;
         let units: Vec<u16> = ini.as_chunks().0.iter().map(|b| u16::from_le_bytes(*b)).collect();
         let text = String::from_utf16(&units).unwrap();

@@ -42,7 +42,7 @@ pub fn now(clock: SystemClock) -> Option<i64> {
 mod tests {
     use super::*;
     use crate::native::NativeClock;
-    use perfhive_engine::Clock as _;
+    use perfhive_engine::BlockClock as _;
 
     #[test]
     fn the_performance_counter_is_that_of_blocks() {

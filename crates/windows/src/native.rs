@@ -66,10 +66,10 @@ impl Provider for NativeProvider {
     }
 
     fn describe(&self) -> ProviderDescription {
-        ProviderDescription {
-            numbering: Numbering::Windows,
-            objects: OBJECTS.map(|object| object.description()).into(),
-        }
+        ProviderDescription::new(
+            Numbering::Windows,
+            OBJECTS.map(|object| object.description()).into(),
+        )
     }
 
     fn titles(&self) -> Vec<ProvidedTitles> {

@@ -154,7 +154,7 @@ impl Registrar for WindowsRegistrar {
             match raw(&mut registry, &language, last) {
                 Ok((names, help)) => {
                     let (names, help) = (merged(names), merged(help));
-                    all.titles.push(ProvidedTitles { language: language.id, names, help });
+                    all.titles.push(ProvidedTitles::new(language.id, names, help));
                 }
                 Err(error) => {
                     let message = format!("the titles cannot be read: {}", error.explain(None).1);
@@ -202,7 +202,7 @@ fn merged(lists: Vec<TitleList>) -> TitleList {
         all.entry(title.index).or_insert(title.text);
     }
     let titles = all.into_iter().map(|(index, text)| Title { index, text }).collect();
-    TitleList { titles, faults: Vec::new() }
+    TitleList::from(titles)
 }
 
 fn objects(offsets: &[u32], first: u32) -> Vec<TitleIndex> {
@@ -303,7 +303,7 @@ fn titles_of(registration: &Registration) -> Vec<ProvidedTitles> {
         let names = part(names, registration.first_counter, registration.last_counter);
         let help = part(help, registration.first_help, registration.last_help);
         if !names.titles.is_empty() || !help.titles.is_empty() {
-            all.push(ProvidedTitles { language: language.id, names, help });
+            all.push(ProvidedTitles::new(language.id, names, help));
         }
     }
     all
@@ -466,11 +466,8 @@ mod tests {
     #[test]
     fn titles_that_the_loader_changes_or_skips_are_no_difference() {
         use perfhive_testkit::script::titles;
-        let of = |language, text: &str| ProvidedTitles {
-            language,
-            names: titles(&[(0, text)]),
-            help: titles(&[]),
-        };
+        let of =
+            |language, text: &str| ProvidedTitles::new(language, titles(&[(0, text)]), titles(&[]));
         let new = [of(LanguageId::ENGLISH, "Bees\nand more "), of(LanguageId::GERMAN, "Bienen")];
         let old = [of(LanguageId::ENGLISH, "Bees and more")];
         assert!(same(&old, &new, &[LanguageId::ENGLISH]));

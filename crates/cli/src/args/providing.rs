@@ -2,7 +2,7 @@
 
 use super::value;
 use clap::{ArgAction, Args};
-use perfhive::registration::TextEncoding;
+use perfhive::registration::FileEncoding;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ pub(crate) struct Register {
 
     /// Encoding of a file without a byte order mark or declaration, such as windows-1251
     #[arg(long, value_name = "NAME")]
-    pub(crate) encoding: Option<TextEncoding>,
+    pub(crate) encoding: Option<FileEncoding>,
 
     #[command(flatten)]
     pub(crate) place: RegistrationPlace,

@@ -1,6 +1,7 @@
 //! Values of options.
 
-use perfhive::{FileTime, LanguageId, SourceAddress, SystemTime, TimeBound};
+use perfhive::recording::TimeBound;
+use perfhive::{CalendarTime, FileTime, LanguageId, SourceAddress};
 use std::time::Duration;
 
 /// A source's address, checked and kept as it was written.
@@ -190,7 +191,7 @@ fn point(text: &str) -> Option<FileTime> {
     let milliseconds = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
     let is_whole = date.next().is_none() && time.next().is_none();
     let day_of_week = 0;
-    let time = SystemTime { year, month, day_of_week, day, hour, minute, second, milliseconds };
+    let time = CalendarTime { year, month, day_of_week, day, hour, minute, second, milliseconds };
     time.to_file_time().filter(|_| is_whole)
 }
 

@@ -2,7 +2,7 @@
 
 use super::value;
 use clap::{ArgAction, Args, ValueEnum};
-use perfhive::TimeBound;
+use perfhive::recording::TimeBound;
 use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};

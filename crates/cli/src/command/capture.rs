@@ -8,9 +8,8 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::signals::{Event, Signals, end_by};
 use crate::text::escape::{Escaped, shell_path};
-use perfhive::{
-    Ask, Capture, CaptureOptions, ObjectQuery, Snapshot, Source as _, SourceAddress, SourceError,
-};
+use perfhive::recording::{Capture, CaptureOptions};
+use perfhive::{Ask, ObjectQuery, Snapshot, Source as _, SourceAddress, SourceError};
 use perfhive_view::number::push_grouped;
 use perfhive_view::{Field, Names};
 use std::time::{Duration, Instant};

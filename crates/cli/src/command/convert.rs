@@ -7,10 +7,8 @@ use crate::output::Output;
 use crate::paths::add_paths;
 use crate::session::Session;
 use crate::text::escape::Escaped;
-use perfhive::{
-    Ask, FileTime, Query, RecordingOptions, RecordingWriter, Snapshot, Source as _, TextForm,
-    TextLogWriter, TextZone,
-};
+use perfhive::recording::{RecordingOptions, RecordingWriter, TextForm, TextLogWriter, TextZone};
+use perfhive::{Ask, FileTime, Query, Snapshot, Source as _};
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
 use std::io::{IsTerminal as _, Write as _};

@@ -179,7 +179,8 @@ fn collect_everything(source: &mut dyn Source) -> Result<(), SourceError> {
     for query in [ObjectQuery::Global, ObjectQuery::Costly] {
         source.collect(&Ask::new(query), &mut snapshot)?;
         // The fault of a failed object is known.
-        let faults = || snapshot.faults().iter().filter(|fault| fault.kind != FaultKind::Partial);
+        let of_part = |kind| matches!(kind, FaultKind::Partial | FaultKind::Busy);
+        let faults = || snapshot.faults().iter().filter(|fault| !of_part(fault.kind));
         missing.retain(|name| {
             let failed = faults().any(|fault| fault.object == Some(*name));
             !failed && snapshot.object(*name).is_none()
@@ -211,17 +212,6 @@ pub(super) fn enable(_: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-const fn state(state: ProviderState) -> &'static str {
-    match state {
-        ProviderState::Idle => "idle",
-        ProviderState::Open => "open",
-        ProviderState::Failed => "failed",
-        ProviderState::Quarantined => "quarantined",
-        ProviderState::Disabled => "disabled",
-        ProviderState::Refused => "refused",
-    }
-}
-
 fn table(providers: &[ProviderStatus], output: &Output, text: &mut String) {
     let mut table = Table::new(&[
         ("PROVIDER", Align::Left),
@@ -240,7 +230,7 @@ fn table(providers: &[ProviderStatus], output: &Output, text: &mut String) {
             _ => Style::Attention,
         };
         table.text(Style::Name, &one.name);
-        table.text(style, state(one.state));
+        table.text(style, one.state.code());
         let is_counted = one.is_counted;
         let number = |table: &mut Table, number: u64| match is_counted {
             true => {
@@ -307,7 +297,7 @@ fn rows(providers: &[ProviderStatus], output: &Output, text: &mut String) {
             text,
             [
                 Field::Text(&one.name),
-                Field::Text(state(one.state)),
+                Field::Text(one.state.code()),
                 known(Field::Unsigned(one.collections)),
                 known(Field::Unsigned(one.faults)),
                 known(Field::Unsigned(one.in_a_row.into())),

@@ -253,7 +253,7 @@ impl<'a> List<'a> {
             (Some(block), Some(plan), Some(object)) => plan.sample(object, block).ok(),
             _ => None,
         };
-        let options = CookOptions { same_instance: process.sure, ..CookOptions::default() };
+        let options = CookOptions::default().with_same_instance(process.sure);
         cook_with(plan.counter_type, options, previous.as_ref(), &current).ok()
     }
 

@@ -8,10 +8,8 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::signals::{Signals, end_by};
 use crate::text::escape::{Escaped, shell_path};
-use perfhive::{
-    Ask, RecordingOptions, RecordingWriter, Rotation, Snapshot, Source as _, SourceAddress,
-    TitleDatabase,
-};
+use perfhive::recording::{RecordingOptions, RecordingWriter};
+use perfhive::{Ask, Snapshot, Source as _, SourceAddress, TitleDatabase};
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
 use std::io::{IsTerminal as _, Write as _};
@@ -28,8 +26,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let pause = args.interval.or_else(|| is_live.then_some(Duration::from_secs(1)));
     let mut options = RecordingOptions::new();
     options.sync = args.sync;
-    options.rotation =
-        Rotation { bytes: args.rotate_size, time: args.rotate_time, keep: args.keep };
+    let rotation = &mut options.rotation;
+    (rotation.bytes, rotation.time, rotation.keep) =
+        (args.rotate_size, args.rotate_time, args.keep);
     options.interval = pause;
     options.system = global.source.parse().ok().and_then(|at: SourceAddress| at.system());
     let mut writer = RecordingWriter::open(&args.output, session.source.name(), &options)?;

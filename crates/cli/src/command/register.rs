@@ -28,7 +28,8 @@ pub(super) fn run(global: &Global, args: &Register) -> Outcome {
              reads; perfhive check tests the library in a process of its own"
         )));
     }
-    let options = ReadOptions { encoding: args.encoding, symbols: args.symbols.clone() };
+    let mut options = ReadOptions::default();
+    (options.encoding, options.symbols) = (args.encoding, args.symbols.clone());
     let read = definitions(file, &options)?;
     if !global.quiet {
         read.warnings.iter().for_each(|warning| warn(&warning.to_string()));

@@ -41,7 +41,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         let (samples, _) = to_text(&global, &Selected { paths: &paths, output: file }, form)?;
         text.push_str("\r\nOutput\r\n----------------\r\n");
         text.push_str(&format!("File:     {}\r\n", file.display()));
-        push_span(&mut text, Span { samples, ..span });
+        push_span(&mut text, Span::new(span.begin, span.end, samples));
     } else if args.config.is_some() {
         form_of(args.form, args.config.as_deref())?;
     }
@@ -51,7 +51,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
 }
 
 fn span(session: &mut Session) -> Result<Span, Failure> {
-    let none = Span { begin: FileTime(0), end: FileTime(0), samples: 0 };
+    let none = Span::new(FileTime(0), FileTime(0), 0);
     Ok(match session.source.recording() {
         Some(recording) => recording.span()?,
         None => none,

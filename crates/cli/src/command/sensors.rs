@@ -307,8 +307,8 @@ mod tests {
     use perfhive::format::titles::{Title, TitleList};
     use perfhive::measure::counters_of;
     use perfhive::{
-        Ask, Catalogue, CatalogueCounter, CatalogueObject, Cost, CounterType, LanguageId,
-        ObjectQuery, Snapshot, Source, SourceError, TitleDatabase, TitleIndex,
+        Ask, Catalogue, CatalogueCounter, CatalogueObject, CounterType, LanguageId, ObjectQuery,
+        Snapshot, Source, SourceError, TitleDatabase, TitleIndex,
     };
     use std::collections::BTreeSet;
     use std::sync::{Mutex, MutexGuard};
@@ -360,29 +360,18 @@ mod tests {
                 state.0.push(list.join(" "));
             }
             state.1.extend(wanted.iter().map(|name| name.0).filter(|name| name % 10 == 0));
-            let counter = |(index, _): &(u32, &str)| CatalogueCounter {
-                name: TitleIndex(*index),
-                help: TitleIndex(0),
-                counter_type: CounterType::PERF_COUNTER_RAWCOUNT,
-                scale: 0,
-                detail: perfhive::format::DetailLevel::NOVICE,
-                on_request: false,
+            let counter = |(index, _): &(u32, &str)| {
+                CatalogueCounter::new(TitleIndex(*index), CounterType::PERF_COUNTER_RAWCOUNT)
             };
-            let objects = state.1.iter().map(|object| CatalogueObject {
-                name: TitleIndex(*object),
-                help: TitleIndex(0),
-                detail: perfhive::format::DetailLevel::NOVICE,
-                cost: Cost::Global,
-                has_instances: false,
-                default_counter: None,
-                counters: NAMES
-                    .iter()
-                    .filter(|(index, _)| (*object + 1..*object + 5).contains(index))
-                    .map(counter)
-                    .collect(),
+            let objects = state.1.iter().map(|object| {
+                let names = NAMES.iter();
+                let counters =
+                    names.filter(|(index, _)| (*object + 1..*object + 5).contains(index));
+                CatalogueObject::new(TitleIndex(*object), counters.map(counter).collect())
             });
             let (generation, objects) = (state.1.len() as u64, objects.collect());
-            Ok(Arc::new(Catalogue { generation, objects, ..Catalogue::default() }))
+            let catalogue = Catalogue::new("", Vec::new(), objects);
+            Ok(Arc::new(catalogue.with_generation(generation)))
         }
 
         fn titles(
@@ -394,8 +383,7 @@ mod tests {
                 index: TitleIndex(*index),
                 text: text.to_string(),
             };
-            let titles = NAMES.iter().map(title).collect();
-            let list = TitleList { titles, faults: Vec::new() };
+            let list = TitleList::from(NAMES.iter().map(title).collect::<Vec<_>>());
             Ok(Arc::new(TitleDatabase::from_lists(language, [&list], [])))
         }
     }

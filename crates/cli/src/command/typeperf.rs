@@ -9,7 +9,8 @@ use crate::output::Output;
 use crate::paths::add_paths;
 use crate::session::Session;
 use crate::signals::Signals;
-use perfhive::{CounterPath, FileTime, Query, TextForm, TextLines, TextLogWriter, TextZone};
+use perfhive::recording::{TextForm, TextLines, TextLogWriter, TextZone};
+use perfhive::{CounterPath, FileTime, Query};
 use std::path::Path;
 use std::time::{Duration, Instant};
 

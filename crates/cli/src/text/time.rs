@@ -1,17 +1,17 @@
 //! Times for people: in the time zone of the user. (Programs get UTC.)
 
-use perfhive::SystemTime;
+use perfhive::CalendarTime;
 use perfhive_view::time::rfc3339;
 use std::time::Duration;
 
 /// A sample's time as `2026-11-24 03:35:12 CET`, with milliseconds where samples follow one another
 /// within a second; `None` if the block has no valid date.
-pub(crate) fn local(time: SystemTime, interval: Option<Duration>) -> Option<String> {
+pub(crate) fn local(time: CalendarTime, interval: Option<Duration>) -> Option<String> {
     zoned(time, if has_fractions(interval) { "%F %T%.3f %Z" } else { "%F %T %Z" })
 }
 
 /// The time of day alone, as `03:35:12`.
-pub(crate) fn local_clock(time: SystemTime, interval: Option<Duration>) -> Option<String> {
+pub(crate) fn local_clock(time: CalendarTime, interval: Option<Duration>) -> Option<String> {
     zoned(time, if has_fractions(interval) { "%T%.3f" } else { "%T" })
 }
 
@@ -19,7 +19,7 @@ fn has_fractions(interval: Option<Duration>) -> bool {
     interval.is_some_and(|interval| interval < Duration::from_secs(1))
 }
 
-fn zoned(time: SystemTime, format: &str) -> Option<String> {
+fn zoned(time: CalendarTime, format: &str) -> Option<String> {
     let time: jiff::Timestamp = rfc3339(time)?.parse().ok()?;
     Some(time.to_zoned(jiff::tz::TimeZone::system()).strftime(format).to_string())
 }

@@ -7,7 +7,7 @@ use super::table::{Align, Layout, Table, shortened};
 use super::time::local_clock;
 use crate::failure::warn;
 use crate::output::Output;
-use perfhive::{CookedValue, CounterPath, Identity, PathId, Query, Reading, SystemTime};
+use perfhive::{CalendarTime, CookedValue, CounterPath, Identity, PathId, Query, Reading};
 use perfhive_view::time::rfc3339;
 use perfhive_view::{Detail, Field, Row, RowValue};
 use std::collections::HashMap;
@@ -76,7 +76,7 @@ impl Wide {
         output: &Output,
         query: &Query,
         (chosen, absent): (&[&Reading], Vec<Row>),
-        time: Option<SystemTime>,
+        time: Option<CalendarTime>,
     ) {
         let is_first = !self.has_columns();
         if is_first {
@@ -127,7 +127,7 @@ impl Wide {
         out: &mut String,
         output: &Output,
         cells: &[Option<Row>],
-        time: Option<SystemTime>,
+        time: Option<CalendarTime>,
     ) {
         let detail = output.detail(Detail::Brief);
         let shown = |cell: &Option<Row>| match cell {

@@ -6,19 +6,19 @@
 
 use crate::run::{Folder, command, finish};
 use perfhive::CounterType;
-use perfhive::publish::{Category, CounterDefinition};
+use perfhive::publish::{CounterDeclaration, PublishedCategory};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-fn shop(folder: &Folder) -> Category {
-    Category::builder("Web Shop")
+fn shop(folder: &Folder) -> PublishedCategory {
+    PublishedCategory::builder("Web Shop")
         .help("Orders of the shop, by city.")
         .instances(10)
         .counter(
-            CounterDefinition::new("Orders", CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
+            CounterDeclaration::new("Orders", CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
                 .help("Orders since the shop was opened."),
         )
-        .counter(CounterDefinition::new("Avg. Bytes/Order", CounterType::PERF_AVERAGE_BULK))
+        .counter(CounterDeclaration::new("Avg. Bytes/Order", CounterType::PERF_AVERAGE_BULK))
         .folder(folder.path())
         .publish()
         .expect("published")
@@ -91,8 +91,8 @@ fn a_missing_category_reports_the_refused_file() {
 #[test]
 fn a_published_category_does_not_shadow_an_object_of_the_machine() {
     let folder = Folder::new();
-    let category = Category::builder("system")
-        .counter(CounterDefinition::new("Threads", CounterType::PERF_COUNTER_LARGE_RAWCOUNT))
+    let category = PublishedCategory::builder("system")
+        .counter(CounterDeclaration::new("Threads", CounterType::PERF_COUNTER_LARGE_RAWCOUNT))
         .folder(folder.path())
         .publish()
         .expect("published");
@@ -108,7 +108,7 @@ fn a_published_category_does_not_shadow_an_object_of_the_machine() {
 #[test]
 fn watch_goes_on_when_the_program_comes_back() {
     let folder = Folder::new();
-    let orders = |category: &Category, value| {
+    let orders = |category: &PublishedCategory, value| {
         let berlin = category.instance("Berlin").expect("an instance");
         berlin.counter("Orders").expect("a counter").set(value);
     };

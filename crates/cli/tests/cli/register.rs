@@ -224,14 +224,14 @@ fn list_reports_an_unreadable_hive_in_one_line() {
 #[test]
 fn published_category_does_not_shadow_a_registered_name() {
     use perfhive::CounterType;
-    use perfhive::publish::{Category, CounterDefinition};
+    use perfhive::publish::{CounterDeclaration, PublishedCategory};
 
     let place = TestHive::new();
     place.run(&["register", INI, "-l", &place.library, "--system"]).ok();
     let counters = Folder::new();
-    let category = Category::builder("gauges")
+    let category = PublishedCategory::builder("gauges")
         .instances(1)
-        .counter(CounterDefinition::new("Level", CounterType::PERF_COUNTER_LARGE_RAWCOUNT))
+        .counter(CounterDeclaration::new("Level", CounterType::PERF_COUNTER_LARGE_RAWCOUNT))
         .folder(counters.path())
         .publish()
         .unwrap();

@@ -11,7 +11,7 @@
 /// # impl Provider for Gauges {
 /// #     fn name(&self) -> &str { "Gauges" }
 /// #     fn describe(&self) -> ProviderDescription {
-/// #         ProviderDescription { numbering: Numbering::Allotted, objects: Vec::new() }
+/// #         ProviderDescription::new(Numbering::Allotted, Vec::new())
 /// #     }
 /// #     fn titles(&self) -> Vec<ProvidedTitles> { Vec::new() }
 /// #     fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {

@@ -72,25 +72,17 @@ impl Provider for Gauges {
         "Gauges"
     }
     fn describe(&self) -> ProviderDescription {
-        let object = |name: u32, cost| ObjectDescription {
-            spec: ObjectSpec::new(TitleIndex(name)),
-            counters: Vec::new(),
-            on_request: Vec::new(),
-            cost,
-            brings: Vec::new(),
+        let object = |name: u32, cost| {
+            ObjectDescription::new(ObjectSpec::new(TitleIndex(name)), Vec::new()).with_cost(cost)
         };
-        ProviderDescription {
-            numbering: Numbering::Allotted,
-            objects: vec![
-                object(0, Cost::Global),
-                object(10, Cost::Costly),
-                object(20, Cost::Foreign),
-            ],
-        }
+        ProviderDescription::new(
+            Numbering::Allotted,
+            vec![object(0, Cost::Global), object(10, Cost::Costly), object(20, Cost::Foreign)],
+        )
     }
     fn titles(&self) -> Vec<ProvidedTitles> {
         let (names, help) = (TitleList::default(), TitleList::default());
-        vec![ProvidedTitles { language: LanguageId::ENGLISH, names, help }]
+        vec![ProvidedTitles::new(LanguageId::ENGLISH, names, help)]
     }
     fn open(&self, context: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
         if self.refuse {
@@ -384,7 +376,7 @@ impl Provider for Droppy {
     }
     fn describe(&self) -> ProviderDescription {
         self.at("describe");
-        ProviderDescription { numbering: Numbering::Windows, ..Gauges { refuse: false }.describe() }
+        ProviderDescription::new(Numbering::Windows, Gauges { refuse: false }.describe().objects)
     }
     fn titles(&self) -> Vec<ProvidedTitles> {
         Vec::new()

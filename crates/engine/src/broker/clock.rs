@@ -1,13 +1,13 @@
 //! The clocks of the blocks that a broker makes.
 
-use perfhive_format::{Clocks, FileTime, SystemTime};
-use std::time::{Instant, SystemTime as StdSystemTime};
+use perfhive_format::{CalendarTime, Clocks, FileTime};
+use std::time::{Instant, SystemTime};
 
 /// Where a broker takes the time of its blocks from.
-pub trait Clock: Send {
+pub trait BlockClock: Send {
     /// The clocks of a block that is made now (an object's own clock is set by
     /// its provider), and calendar time, UTC.
-    fn read(&mut self) -> (Clocks, SystemTime);
+    fn read(&mut self) -> (Clocks, CalendarTime);
 }
 
 /// The clock of the standard library: nanoseconds since the clock was made,
@@ -25,14 +25,14 @@ impl Default for StdClock {
 }
 
 fn wall_clock() -> FileTime {
-    let nanos = StdSystemTime::now()
-        .duration_since(StdSystemTime::UNIX_EPOCH)
+    let nanos = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |time| i128::try_from(time.as_nanos()).unwrap_or(0));
     FileTime::from_unix_nanos(nanos)
 }
 
-impl Clock for StdClock {
-    fn read(&mut self) -> (Clocks, SystemTime) {
+impl BlockClock for StdClock {
+    fn read(&mut self) -> (Clocks, CalendarTime) {
         let nanos = i64::try_from(self.start.elapsed().as_nanos()).unwrap_or(i64::MAX);
         let clocks = Clocks {
             perf_time: nanos,

@@ -2,7 +2,7 @@
 //! together.
 
 use super::error::MeasureError;
-use super::source::{DataSources, ProbeContext, SelectedSensor, Selection};
+use super::source::{DataSources, ProbeContext, SelectedSensor, SensorSelection};
 use super::state::{Operation, State, StateMonitor};
 use super::{Anomaly, SensorName, SensorReading, TimeSource};
 use std::sync::Arc;
@@ -171,7 +171,8 @@ impl MeasurementContext {
         }
         let mut parts = Vec::new();
         for (source, asked, list) in selections {
-            let probe = sources.get(&source)?.probe(&Selection::Custom(list), options.max_age)?;
+            let probe =
+                sources.get(&source)?.probe(&SensorSelection::Custom(list), options.max_age)?;
             parts.push(SourceProbe::new(&source, probe, asked));
         }
         Ok(Self::of_parts(parts, options))
@@ -185,7 +186,7 @@ impl MeasurementContext {
     pub fn of_selection(
         sources: &mut DataSources,
         source: &str,
-        selection: &Selection,
+        selection: &SensorSelection,
         options: MeasurementOptions,
     ) -> Result<Self, MeasureError> {
         let probe = sources.get(source)?.probe(selection, options.max_age)?;

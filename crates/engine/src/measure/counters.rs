@@ -8,7 +8,7 @@ mod sensors;
 
 pub use sensors::CounterSource;
 
-use super::source::{Instances, ProbeContext, SelectedSensor};
+use super::source::{ProbeContext, SelectedSensor, SensorInstances};
 use super::{Anomaly, MeasureError, SensorName, SensorReading, SensorSlot, ValueType};
 use crate::ask::{Ask, InstanceWish, ObjectQuery};
 use crate::error::{Fault, SourceError, SourceErrorKind};
@@ -16,6 +16,7 @@ use crate::followed::{Followed, INDEX_TAKEN, IndexChange, changing, sample_follo
 use crate::frame::Snapshot;
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
+use crate::path::NamePattern;
 use crate::query::sample::{ObjectSample, ObjectState};
 use crate::source::{CatalogueCounter, CatalogueObject, Source};
 use crate::suggest::nearest;
@@ -34,6 +35,7 @@ struct ProbedCounter {
     counter: Followed,
     on_request: bool,
     value_type: ValueType,
+    unit: Arc<str>,
     name: SensorName,
     /// The only instance wanted.
     one: Option<BoundInstance>,
@@ -61,6 +63,8 @@ impl LabelledSlot {
 struct BoundInstance {
     name: String,
     identity: Option<Identity>,
+    /// Matches its name in the object, where it has no parent.
+    pattern: Option<Arc<NamePattern>>,
     /// The instance was ambiguous once, or is gone. It cannot come back.
     lost: bool,
     /// Whether it was the only one of its name in the sample before the indexes changed, which
@@ -140,7 +144,7 @@ impl<S: Source> CounterProbe<S> {
     ) {
         let Some(sensor) = list.sensor(object.name, counter.name) else { return };
         let group = sensor.name.group();
-        let all = object.has_instances && wanted.instances == Instances::All;
+        let all = object.has_instances && wanted.instances == SensorInstances::All;
         let place = match self.objects.iter().position(|p| p.index.last_index() == object.name) {
             Some(place) => place,
             None => {
@@ -163,18 +167,20 @@ impl<S: Source> CounterProbe<S> {
             self.request.extra_counters.push(extra);
         }
         let (name, value_type) = (sensor.name.clone(), sensor.value_type);
+        let unit: Arc<str> = sensor.unit.as_str().into();
         let one = match &wanted.instances {
-            Instances::One(instance) => Some(BoundInstance {
+            SensorInstances::One(instance) => Some(BoundInstance {
                 name: instance.clone(),
                 identity: None,
+                pattern: None,
                 lost: false,
                 was_alone: false,
-                slot: Arc::new(SensorSlot {
-                    name: name.clone().with_instance(instance),
-                    value_type,
-                }),
+                slot: Arc::new(
+                    SensorSlot::new(name.clone().with_instance(instance), value_type)
+                        .with_unit(&unit),
+                ),
             }),
-            Instances::All => None,
+            SensorInstances::All => None,
         };
         self.targets.push(ProbedCounter {
             asked,
@@ -182,6 +188,7 @@ impl<S: Source> CounterProbe<S> {
             counter: list.directory.follow_counter(object, counter.name),
             on_request: counter.on_request,
             value_type,
+            unit,
             name,
             one,
             slots: HashMap::new(),
@@ -226,6 +233,9 @@ impl<S: Source> CounterProbe<S> {
             let sample = probed.and_then(|probed| probed.state.current());
             let place = places.get(target.object).and_then(|places| places.find(&one.name));
             one.identity = place.and_then(|place| sample?.identities().identity(place).cloned());
+            let label = place.and_then(|place| sample?.labels().get(place));
+            let alone = label.filter(|label| label.parent.is_none());
+            one.pattern = alone.map(|label| Arc::new(NamePattern::literal(&label.name)));
             if one.identity.is_none() {
                 if let Some(reason) = probed.and_then(|probed| probed.state.missing.clone()) {
                     let name = Box::new(one.slot.name.clone());
@@ -247,7 +257,7 @@ impl<S: Source> CounterProbe<S> {
     }
 
     /// Notes the instances to ask for: those of objects of which each sensor measures one, all of
-    /// them known by the number of a process.
+    /// them known by the number of a process or by a name without a parent.
     fn note_instances(&mut self) {
         self.request.instances.clear();
         for (number, probed) in self.objects.iter().enumerate().filter(|(_, probed)| !probed.all) {
@@ -259,7 +269,7 @@ impl<S: Source> CounterProbe<S> {
                     Identity::Process { id: process, .. } | Identity::Thread { process, .. } => {
                         u32::try_from(*process).ok().map(InstanceWish::Process)
                     }
-                    _ => None,
+                    _ => one.pattern.as_ref().map(|name| InstanceWish::Named(Arc::clone(name))),
                 });
                 match wish.map(|wish| (object, wish)) {
                     Some(wish) if self.request.instances.contains(&wish) => {}
@@ -366,9 +376,12 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
                 probed.report_instances(anomalies, targets);
             }
         }
+        let faults = self.snapshot.faults();
         for target in &mut self.targets {
-            if let Some(probed) = self.objects.get(target.object) {
-                target.read(probed, failed.as_ref(), out);
+            let Some(probed) = self.objects.get(target.object) else { continue };
+            match target.busy(probed, faults) {
+                Some(reading) if failed.is_none() => out.push(reading),
+                _ => target.read(probed, failed.as_ref(), out),
             }
         }
         self.snapshot.clear();

@@ -41,7 +41,7 @@ pub enum MeasureError {
         reason: Arc<str>,
     },
     /// The sensor has instances and the name has none, or the other way round.
-    Instances {
+    SensorInstances {
         /// The name.
         name: Box<SensorName>,
         /// Whether the sensor has instances.
@@ -98,10 +98,10 @@ impl fmt::Display for MeasureError {
                 near(f, nearest)
             }
             Self::NotDelivered { name, reason } => write!(f, "{name}: {reason}"),
-            Self::Instances { name, has: true } => {
+            Self::SensorInstances { name, has: true } => {
                 write!(f, "{name} has instances: add #INSTANCE, or #* for all of them")
             }
-            Self::Instances { name, has: false } => {
+            Self::SensorInstances { name, has: false } => {
                 write!(f, "{} has no instances", SensorName::clone(name).without_instance())
             }
             Self::SameName(name) => write!(f, "there is a data source {name:?} already"),

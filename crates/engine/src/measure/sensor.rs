@@ -14,6 +14,7 @@ pub struct SensorId(pub u64);
 
 /// The behaviour of a sensor's quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum SensorKind {
     /// A count that only grows; its reading is the growth, a rate or a share between two
     /// samples.
@@ -24,6 +25,7 @@ pub enum SensorKind {
 
 /// The type of a sensor's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ValueType {
     /// A whole number of 32 bits.
     Int32,
@@ -54,6 +56,7 @@ impl fmt::Display for ValueType {
 
 /// One thing that a data source can measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Sensor {
     /// Its number within the data source.
     pub id: SensorId,
@@ -73,21 +76,64 @@ pub struct Sensor {
     pub is_costly: bool,
 }
 
+impl Sensor {
+    /// A sensor without a unit, a help text and instances, which is cheap to measure. Fields set
+    /// more.
+    #[must_use]
+    pub fn new(id: SensorId, name: SensorName, kind: SensorKind, value_type: ValueType) -> Self {
+        Self {
+            id,
+            name,
+            kind,
+            value_type,
+            unit: String::new(),
+            help: String::new(),
+            has_instances: false,
+            is_costly: false,
+        }
+    }
+}
+
 /// The place of a value: a sensor, or one instance of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SensorSlot {
     /// The name of the sensor, with the instance if it has instances.
     pub name: SensorName,
     /// The type of the values.
     pub value_type: ValueType,
+    /// The unit of the values, as [`Sensor::unit`]: `%`, `1/s`, `s`, `B`, `B/s`; empty for counts.
+    pub unit: Arc<str>,
+}
+
+impl SensorSlot {
+    /// A slot of values without a unit.
+    #[must_use]
+    pub fn new(name: SensorName, value_type: ValueType) -> Self {
+        Self { name, value_type, unit: Arc::default() }
+    }
+
+    /// The same slot with a unit of the values.
+    #[must_use]
+    pub fn with_unit(mut self, unit: &Arc<str>) -> Self {
+        self.unit = Arc::clone(unit);
+        self
+    }
 }
 
 /// The value of a slot after decoding, and the raw values that it is made of.
 ///
-/// `value` is in the sensor's [unit](Sensor::unit). Raw values are what the data source counts, in
-/// its own unit: of a rate the events or bytes so far, of a share of time the time so far in units
-/// of 100 ns or of the clock's ticks (the counter type says which), of a gauge the quantity itself.
+/// `value` is in the slot's [unit](SensorSlot::unit). The raw values are what the data source counts:
+///
+/// | unit of `value` | `raw` and `before` |
+/// |---|---|
+/// | `1/s`, `B/s` | events or bytes so far |
+/// | `%` of time, `s` an operation | time so far: [`raw_per_second`](Self::raw_per_second) units are a second. Some types of counters count the time in which nothing was done: `\Processor(*)\% Processor Time` |
+/// | `%` of an amount | the part, whose whole is not here |
+/// | `s` since a beginning | the point in time of the beginning |
+/// | `B`, none | the quantity itself |
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SensorReading {
     /// The place of its sensor among those requested, from 0. A sensor for every instance has
     /// several readings.
@@ -100,9 +146,37 @@ pub struct SensorReading {
     pub raw: Option<u64>,
     /// The raw value in the sample before, where that had the same instance.
     pub before: Option<u64>,
+    /// How many units of the raw value are a second, where it counts time; `None` where it counts
+    /// anything else.
+    pub raw_per_second: Option<u64>,
 }
 
 impl SensorReading {
+    /// A value, or the reason why there is none, without raw values. Fields set these.
+    #[must_use]
+    pub fn new(asked: usize, slot: Arc<SensorSlot>, value: Result<CookedValue, NoValue>) -> Self {
+        Self { asked, slot, value, raw: None, before: None, raw_per_second: None }
+    }
+
+    /// The [difference](Self::difference) as time, where the raw value counts time.
+    ///
+    /// ```
+    /// # use perfhive_engine::measure::{SensorName, SensorReading, SensorSlot, ValueType};
+    /// # use perfhive_format::CookedValue;
+    /// # let name = SensorName::new("source", "Process", "% Processor Time");
+    /// # let slot = std::sync::Arc::new(SensorSlot::new(name, ValueType::Double));
+    /// let mut reading = SensorReading::new(0, slot, Ok(CookedValue::Float(15.0)));
+    /// (reading.before, reading.raw) = (Some(7_000_000), Some(8_500_000));
+    /// reading.raw_per_second = Some(10_000_000);
+    /// assert_eq!(reading.time().unwrap().as_millis(), 150);
+    /// ```
+    #[must_use]
+    pub fn time(&self) -> Option<Duration> {
+        let nanos = u128::from(self.difference()?) * 1_000_000_000;
+        let nanos = nanos.checked_div(u128::from(self.raw_per_second?))?;
+        u64::try_from(nanos).ok().map(Duration::from_nanos)
+    }
+
     /// How much the raw value grew since the sample before; `None` without two raw values, and where it
     /// shrank: a gauge may, of which [`before`](Self::before) and [`raw`](Self::raw) are both ends, and
     /// a count that began anew has no difference.

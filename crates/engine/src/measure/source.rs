@@ -52,14 +52,15 @@ pub trait DataSource: Send {
     /// A sensor or instance that does not exist, or a source that fails.
     fn probe(
         &mut self,
-        selection: &Selection,
+        selection: &SensorSelection,
         max_age: Duration,
     ) -> Result<Box<dyn ProbeContext>, MeasureError>;
 }
 
 /// The sensors that a probe context measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Selection {
+#[non_exhaustive]
+pub enum SensorSelection {
     /// Everything that is cheap to measure.
     Global,
     /// Everything that is expensive, and what is delivered only on request: its cost is not
@@ -69,19 +70,29 @@ pub enum Selection {
     Custom(Vec<SelectedSensor>),
 }
 
-/// One sensor of a [`Selection`].
+/// One sensor of a [`SensorSelection`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SelectedSensor {
     /// The sensor. In a [`CounterSource`](super::CounterSource), counter 0 means every counter
     /// of the object.
     pub sensor: SensorId,
     /// The instances.
-    pub instances: Instances,
+    pub instances: SensorInstances,
+}
+
+impl SelectedSensor {
+    /// A sensor, and which of its instances.
+    #[must_use]
+    pub fn new(sensor: SensorId, instances: SensorInstances) -> Self {
+        Self { sensor, instances }
+    }
 }
 
 /// The instances of a sensor that are measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Instances {
+#[non_exhaustive]
+pub enum SensorInstances {
     /// All of them, or the sensor itself if it has no instances.
     All,
     /// One, which has to exist when the probe context is made.
@@ -213,14 +224,14 @@ impl DataSources {
             return Err(MeasureError::UnknownSensor { name: Box::new(name.clone()), nearest });
         };
         if sensor.has_instances != name.instance().is_some() {
-            return Err(MeasureError::Instances {
+            return Err(MeasureError::SensorInstances {
                 name: Box::new(name.clone()),
                 has: sensor.has_instances,
             });
         }
         let instances = match name.instance() {
-            Some(one) if one != "*" => Instances::One(one.to_string()),
-            _ => Instances::All,
+            Some(one) if one != "*" => SensorInstances::One(one.to_string()),
+            _ => SensorInstances::All,
         };
         Ok(SelectedSensor { sensor: sensor.id, instances })
     }

@@ -48,6 +48,7 @@ impl fmt::Display for State {
 
 /// An operation of a [`MeasurementContext`](super::MeasurementContext).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Operation {
     /// Making ready.
     Prepare,

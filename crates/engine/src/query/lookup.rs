@@ -16,6 +16,7 @@ use std::time::Instant;
 
 /// The objects of a source and their names, as of one generation of its catalogue.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Directory {
     /// The generation that the source had when this was read.
     pub generation: u64,

@@ -20,6 +20,8 @@ pub enum NoValue {
     NoSuchInstance,
     /// The instance is there and could not be read this time; the reason.
     InstanceFailed(Arc<str>),
+    /// The values changed too fast to be read together; the reason. The next sample tries again.
+    Busy(Arc<str>),
     /// The object is missing from the sample; the reason, if it is known.
     ObjectMissing(Option<Arc<str>>),
     /// The object of this sample lacks the counter.
@@ -48,6 +50,7 @@ impl NoValue {
             Self::Vanished => "vanished",
             Self::NoSuchInstance => "no-such-instance",
             Self::InstanceFailed(_) => "instance-failed",
+            Self::Busy(_) => "busy",
             Self::ObjectMissing(_) => "object-missing",
             Self::CounterMissing => "counter-missing",
             Self::Data(ValueError::OutsideBlock { .. } | ValueError::Absent) => "no-data",
@@ -76,6 +79,7 @@ impl fmt::Display for NoValue {
             Self::Vanished => f.write_str("gone since the last sample"),
             Self::NoSuchInstance => f.write_str("no such instance"),
             Self::InstanceFailed(why) => write!(f, "not read this time: {why}"),
+            Self::Busy(why) => write!(f, "busy: {why}"),
             Self::ObjectMissing(None) => f.write_str("the object is not in this sample"),
             Self::ObjectMissing(Some(why)) => write!(f, "the object is not in this sample: {why}"),
             Self::CounterMissing => f.write_str("the counter is not in this sample"),

@@ -3,7 +3,7 @@
 use super::format::{FormattedValue, ValueFormat};
 use super::no_value::NoValue;
 use super::sample::{ObjectSample, ObjectState};
-use crate::error::{Fault, SourceError};
+use crate::error::{Fault, FaultKind, SourceError};
 use crate::identity::Identity;
 use crate::label::{InstanceLabel, InstanceRole};
 use crate::path::{InstancePattern, OrderNumber};
@@ -163,9 +163,10 @@ impl TargetReader<'_> {
             for (label, identity) in previous.labels().iter().zip(identities) {
                 let matched = pattern.matches(spelling, label, identity);
                 if matched && sample.identities().place(identity).is_none() {
-                    let label = Some(label.clone());
-                    let identity = Some(identity.clone());
-                    out.push(self.reading(label, identity, Err(NoValue::Vanished)));
+                    let why = self.failed(|name| name.is_some_and(|name| *label.name == *name));
+                    let why = why.unwrap_or(NoValue::Vanished);
+                    let (label, identity) = (Some(label.clone()), Some(identity.clone()));
+                    out.push(self.reading(label, identity, Err(why)));
                 }
             }
         }
@@ -176,13 +177,20 @@ impl TargetReader<'_> {
 
     /// Why a pattern matches no instance.
     fn missing_instance(&self, pattern: &InstancePattern) -> NoValue {
+        let failed = self.failed(|name| name.is_some_and(|name| pattern.name.matches(name)));
+        failed.unwrap_or(NoValue::NoSuchInstance)
+    }
+
+    /// Why an instance could not be read; `is_it` recognises its name, or none for the object
+    /// itself.
+    fn failed(&self, is_it: impl Fn(Option<&str>) -> bool) -> Option<NoValue> {
         let mut faults = self.faults.iter().filter(|fault| fault.object == Some(self.object));
-        let of_it =
-            |fault: &&Fault| fault.instance.as_ref().is_some_and(|name| pattern.name.matches(name));
-        match faults.find(of_it) {
-            Some(fault) => NoValue::InstanceFailed(Arc::clone(&fault.message)),
-            None => NoValue::NoSuchInstance,
-        }
+        let fault = faults.find(|fault| is_it(fault.instance.as_deref()))?;
+        let why = Arc::clone(&fault.message);
+        Some(match fault.kind {
+            FaultKind::Busy => NoValue::Busy(why),
+            _ => NoValue::InstanceFailed(why),
+        })
     }
 
     fn reading(
@@ -217,7 +225,12 @@ impl TargetReader<'_> {
         state: &ObjectState,
     ) -> Option<Reading> {
         let newer = sample.sampled(place, plan)?;
-        let value = state.value(&newer, self.counter);
+        let mut value = state.value(&newer, self.counter);
+        if matches!(value, Err(NoValue::Data(_)))
+            && let Some(busy @ NoValue::Busy(_)) = self.failed(|name| name.is_none())
+        {
+            value = Err(busy);
+        }
         let mut reading = self.reading(label, Some(newer.identity().clone()), value);
         reading.counter_type = newer.counter_type();
         reading.raw = newer.raw().ok().copied();

@@ -5,7 +5,9 @@ use super::sampled::SampledCounter;
 use crate::frame::{Frame, Snapshot, SnapshotObject};
 use crate::identity::{Identifier, Identity, IdentityMap};
 use crate::label::InstanceLabel;
-use perfhive_format::{CookedValue, CounterBlock, CounterPlan, PerfObject, SystemTime, TitleIndex};
+use perfhive_format::{
+    CalendarTime, CookedValue, CounterBlock, CounterPlan, PerfObject, TitleIndex,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -276,7 +278,7 @@ impl ObjectSample {
 
     /// Calendar time of the sample, UTC.
     #[must_use]
-    pub fn system_time(&self) -> SystemTime {
+    pub fn system_time(&self) -> CalendarTime {
         self.frame.system_time()
     }
 

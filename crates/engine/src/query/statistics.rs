@@ -248,7 +248,7 @@ impl SampleRing {
     pub fn statistics(&self) -> Result<Statistics, NoValue> {
         let (kind, identity) = self.of.as_ref().ok_or(NoValue::NeedsTwoSamples)?;
         let same_instance = identity.as_ref().is_some_and(Identity::is_certain);
-        let options = CookOptions { same_instance, ..CookOptions::default() };
+        let options = CookOptions::default().with_same_instance(same_instance);
         Statistics::of(*kind, options, &self.samples).map_err(NoValue::Cook)
     }
 }
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!(of(CounterType::PERF_COUNTER_TEXT, &samples), Err(CookError::IsText));
         // A wrap is undone where the instance is known to be the same.
         let wrapped = [at(0, 0xffff_fff0, 0), at(1, 0x10, 0)].map(|s| s.with_sizes(4, 4));
-        let options = CookOptions { same_instance: true, ..CookOptions::default() };
+        let options = CookOptions::default().with_same_instance(true);
         let kind = CounterType::PERF_COUNTER_COUNTER;
         assert_eq!(Statistics::of(kind, options, &wrapped).map(|s| s.mean), Ok(32.0));
     }

@@ -1,4 +1,4 @@
-//! The instances that paths want of Process and Thread, so that one process costs one process.
+//! The instances that paths want, so that one process costs one process.
 
 use crate::ask::InstanceWish;
 use crate::frame::Snapshot;
@@ -8,6 +8,12 @@ use crate::standard::{PROCESS_V2, THREAD_V2};
 use perfhive_format::TitleIndex;
 use perfhive_format::winperf::{PROCESS, THREAD};
 use std::sync::Arc;
+
+/// Objects of Windows whose instances belong to those of Process.
+const IMAGE: u32 = 740;
+const FULL_IMAGE: u32 = 1408;
+const ADDRESS_SPACE: u32 = 786;
+const THREAD_DETAILS: u32 = 816;
 
 /// What the paths of one source want of the instances of its objects.
 #[derive(Debug, Default)]
@@ -51,8 +57,9 @@ impl Wishes {
     pub(super) fn missed(&self, answer: &Snapshot) -> bool {
         self.of_paths.iter().any(|(object, wishes)| {
             let processes = match object.0 {
-                PROCESS | THREAD => PROCESS,
-                _ => PROCESS_V2,
+                THREAD | IMAGE | FULL_IMAGE | ADDRESS_SPACE | THREAD_DETAILS => PROCESS,
+                THREAD_V2 => PROCESS_V2,
+                other => other,
             };
             answer.is_partial(*object)
                 && !wishes.iter().any(|wish| is_there(answer, processes, wish))
@@ -83,10 +90,13 @@ fn is_there(answer: &Snapshot, processes: u32, wish: &InstanceWish) -> bool {
 /// What a path wants of an object; `None` for all instances.
 fn wishes(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<InstanceWish>> {
     let (has_numbers, process) = match (object.0, &instance.parent) {
-        (PROCESS, None) => (false, &instance.name),
         (PROCESS_V2, None) => (true, &instance.name),
-        (THREAD, Some(parent)) => (false, parent),
+        // Their instances belong to processes.
+        (THREAD | IMAGE | FULL_IMAGE | THREAD_DETAILS, Some(parent)) => (false, parent),
         (THREAD_V2, Some(parent)) => (true, parent),
+        (THREAD | THREAD_V2 | IMAGE | FULL_IMAGE | THREAD_DETAILS, None) => return None,
+        (PROCESS | ADDRESS_SPACE, None) => (false, &instance.name),
+        (_, None) if instance.process_id().is_none() => (false, &instance.name),
         _ => return None,
     };
     if has_numbers {
@@ -150,7 +160,13 @@ mod tests {
             (r"\Process V2(java:*)\x", PROCESS_V2, None),
             (r"\Process V2(java)\x", PROCESS_V2, None),
             (r"\Thread V2(java:123/124)\x", THREAD_V2, Some("123")),
-            (r"\Memory Node(0)\x", 86, None),
+            (r"\Image(java/libc.so)\x", IMAGE, Some("java")),
+            (r"\Image(*/libc.so)\x", IMAGE, None),
+            (r"\Process Address Space(pid:12)\x", ADDRESS_SPACE, Some("12 pid:12")),
+            (r"\Memory Node(0)\x", 86, Some("0")),
+            (r"\Memory Node(pid:0)\x", 86, None),
+            (r"\Memory Node(a/0)\x", 86, None),
+            (r"\Memory Node(_Total)\x", 86, None),
         ] {
             assert_eq!(of(path, object).as_deref(), wanted, "{path}");
         }

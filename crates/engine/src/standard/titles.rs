@@ -25,7 +25,7 @@ pub fn titles_of(objects: &[&Object], translations: &[ProvidedTitles]) -> Vec<Pr
         ProvidedTitles { language: LanguageId::ENGLISH, names: list(&names), help: list(&helps) };
     let part = |all: &TitleList, wanted: &BTreeMap<u32, &str>| {
         let titles = all.titles.iter().filter(|title| wanted.contains_key(&title.index.0));
-        TitleList { titles: titles.cloned().collect(), ..TitleList::default() }
+        TitleList::from(titles.cloned().collect::<Vec<_>>())
     };
     let translated = translations.iter().map(|all| ProvidedTitles {
         language: all.language,
@@ -40,7 +40,7 @@ fn list(texts: &BTreeMap<u32, &str>) -> TitleList {
         index: TitleIndex(*index),
         text: (*text).to_string(),
     };
-    TitleList { titles: texts.iter().map(title).collect(), ..TitleList::default() }
+    TitleList::from(texts.iter().map(title).collect::<Vec<_>>())
 }
 
 /// Reads a list of translations; returns it with the lines that cannot be read.

@@ -7,9 +7,7 @@ use perfhive_engine::{
     Ask, Cached, Catalogue, CatalogueObject, Cost, Fault, FaultKind, Frame, ObjectQuery, Snapshot,
     Source, SourceError, SourceErrorKind, TitleDatabase,
 };
-use perfhive_format::{
-    BlockHead, BlockWriter, DetailLevel, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
-};
+use perfhive_format::{BlockHead, BlockWriter, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex};
 use perfhive_recording::ReplaySource;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -58,17 +56,13 @@ impl Source for Stamped {
     }
 
     fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
-        let object = |name: u32| CatalogueObject {
-            name: TitleIndex(name),
-            help: TitleIndex(name + 1),
-            detail: DetailLevel::NOVICE,
-            cost: if name < COSTLY { Cost::Global } else { Cost::Costly },
-            has_instances: false,
-            default_counter: None,
-            counters: Vec::new(),
+        let object = |name: u32| {
+            let mut object = CatalogueObject::new(TitleIndex(name), Vec::new());
+            object.cost = if name < COSTLY { Cost::Global } else { Cost::Costly };
+            object
         };
         let objects = [1, 2, 3, 100, 101].map(object).to_vec();
-        Ok(Arc::new(Catalogue { objects, ..Catalogue::default() }))
+        Ok(Arc::new(Catalogue::new("", Vec::new(), objects)))
     }
 
     fn titles(&mut self, _: LanguageId, _: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {

@@ -5,7 +5,7 @@ use perfhive_engine::{
     SourceError, SourceErrorKind, TitleDatabase,
 };
 use perfhive_format::{
-    BlockHead, BlockWriter, Clocks, DetailLevel, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
+    BlockHead, BlockWriter, Clocks, LanguageId, ObjectSpec, ObjectTemplate, TitleIndex,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex};
@@ -210,17 +210,14 @@ impl Source for Numbered {
         if let Some(kept) = state.kept.as_ref().filter(|kept| kept.generation == generation) {
             return Ok(Arc::clone(kept));
         }
-        let object = |(name, cost): &(u32, Cost)| CatalogueObject {
-            name: TitleIndex(*name),
-            help: TitleIndex(name + 1),
-            detail: DetailLevel::NOVICE,
-            cost: *cost,
-            has_instances: false,
-            default_counter: None,
-            counters: Vec::new(),
+        let object = |(name, cost): &(u32, Cost)| {
+            let mut object = CatalogueObject::new(TitleIndex(*name), Vec::new());
+            object.cost = *cost;
+            object
         };
         let objects = state.catalogue.iter().map(object).collect();
-        let catalogue = Arc::new(Catalogue { generation, objects, ..Catalogue::default() });
+        let catalogue = Catalogue::new("", Vec::new(), objects).with_generation(generation);
+        let catalogue = Arc::new(catalogue);
         state.kept = Some(Arc::clone(&catalogue));
         Ok(catalogue)
     }

@@ -2,7 +2,7 @@
 
 use super::{Clocks, CookError, CookOptions, CookedValue, RawSample};
 use crate::counter_type::{
-    CounterKind, CounterType, Display, NumberBase, NumericSubtype, TimerFacet,
+    CounterKind, CounterType, DisplayFacet, NumberBase, NumericSubtype, TimerFacet,
 };
 
 /// Ticks a second of the 100 ns clock.
@@ -163,7 +163,7 @@ impl Formula {
 
     fn of_counter(kind: CounterType, subtype: NumericSubtype) -> Result<Self, CookError> {
         let clock = Clock::of(kind.timer()).ok_or(CookError::NoFormula)?;
-        let percent = kind.display() == Display::Percent;
+        let percent = kind.display() == DisplayFacet::Percent;
         let facets = (kind.is_delta(), kind.is_delta_base(), kind.is_inverse(), kind.is_multi());
         Ok(match (subtype, facets) {
             (NumericSubtype::Value, (false, false, false, false)) => Self::Raw,
@@ -184,9 +184,9 @@ impl Formula {
                 Self::SampleFraction
             }
             (NumericSubtype::Fraction, (false, false, false, false)) => match kind.display() {
-                Display::Percent => Self::RawFraction,
-                Display::Seconds => Self::AverageTimer(clock),
-                Display::NoShow | Display::NoSuffix => Self::AverageBulk,
+                DisplayFacet::Percent => Self::RawFraction,
+                DisplayFacet::Seconds => Self::AverageTimer(clock),
+                DisplayFacet::NoShow | DisplayFacet::NoSuffix => Self::AverageBulk,
                 _ => return Err(CookError::NoFormula),
             },
             (NumericSubtype::Elapsed, (false, false, false, false)) => Self::Elapsed(clock),
@@ -211,6 +211,20 @@ impl Formula {
             | Self::RawFraction
             | Self::Elapsed(_) => 1,
             _ => 2,
+        }
+    }
+
+    /// The clock in whose ticks the value itself counts time; `None` where it counts anything else,
+    /// or by a clock of its own.
+    #[must_use]
+    pub const fn clock_of_value(self) -> Option<Clock> {
+        match self {
+            Self::Timer(clock)
+            | Self::TimerInverse(clock)
+            | Self::MultiTimer(clock)
+            | Self::MultiTimerInverse(clock)
+            | Self::AverageTimer(clock) => Some(clock),
+            _ => None,
         }
     }
 

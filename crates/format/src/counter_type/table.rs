@@ -10,6 +10,7 @@ use super::CounterType;
 
 /// What is known of a named counter type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TypeInfo {
     /// The type.
     pub counter_type: CounterType,

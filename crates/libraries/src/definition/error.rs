@@ -49,7 +49,8 @@ impl std::error::Error for DefinitionError {}
 
 /// The result of reading, with warnings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Read<T> {
+#[non_exhaustive]
+pub struct WithWarnings<T> {
     /// The result.
     pub value: T,
     /// The warnings, in the order of the lines.

@@ -7,12 +7,12 @@
 //! regard to case, blanks around names and values dropped, quotation marks
 //! around a value too, lines without `=` ignored.
 
-use super::error::{DefinitionError, Read, Warnings};
+use super::error::{DefinitionError, Warnings, WithWarnings};
 use super::symbols::Symbols;
-use super::text::{self, TextEncoding};
+use super::text::{self, FileEncoding};
 use super::{ReadOptions, group_texts};
 use crate::hive::MAX_TEXT;
-use perfhive_contract::{Definition, Texts};
+use perfhive_contract::{ProviderDefinition, Texts};
 use perfhive_format::LanguageId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -103,7 +103,10 @@ fn text_key(key: &str) -> Option<(&str, &str, Kind)> {
 ///
 /// # Errors
 /// [`DefinitionError`] with file, line, and the way out.
-pub fn read_ini(file: &Path, options: &ReadOptions) -> Result<Read<Definition>, DefinitionError> {
+pub fn read_ini(
+    file: &Path,
+    options: &ReadOptions,
+) -> Result<WithWarnings<ProviderDefinition>, DefinitionError> {
     let bytes = text::read(file)?;
     parse_ini(file, &bytes, options.encoding, |name| {
         let header = match &options.symbols {
@@ -146,9 +149,9 @@ fn symbol_file(ini: &Path, name: &str) -> Result<PathBuf, DefinitionError> {
 pub fn parse_ini(
     file: &Path,
     bytes: &[u8],
-    encoding: Option<TextEncoding>,
+    encoding: Option<FileEncoding>,
     header: impl FnOnce(&str) -> Result<(PathBuf, Vec<u8>), DefinitionError>,
-) -> Result<Read<Definition>, DefinitionError> {
+) -> Result<WithWarnings<ProviderDefinition>, DefinitionError> {
     let text = text::decode(file, bytes, encoding, |rough| {
         let sections = Sections::parse(rough);
         sections.lines("languages").iter().filter_map(|line| line.key.parse().ok()).collect()
@@ -194,12 +197,12 @@ pub fn parse_ini(
     let objects = made.objects(&sections, &mut warnings)?;
     made.remarks(&objects, sections.section("objects").is_some(), &mut warnings);
 
-    let mut definition = Definition::new(driver.value);
+    let mut definition = ProviderDefinition::new(driver.value);
     definition.objects = objects.into_iter().collect();
     definition.titles = made.into_texts();
     let mut all = header_warnings;
     all.extend(warnings.finish());
-    Ok(Read { value: definition, warnings: all })
+    Ok(WithWarnings { value: definition, warnings: all })
 }
 
 /// The listed languages of a file or, without a list, those of its texts.

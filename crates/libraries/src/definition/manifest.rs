@@ -6,12 +6,12 @@
 //! `localization`, whose strings replace `$(string.ID)`. Events and everything else are
 //! ignored.
 
-use super::error::{DefinitionError, Read, Warnings};
+use super::error::{DefinitionError, Warnings, WithWarnings};
 use super::ini::MAX_OFFSET;
-use super::text::{self, TextEncoding};
+use super::text::{self, FileEncoding};
 use super::{ReadOptions, group_texts};
 use crate::hive::{MAX_TEXT, fold};
-use perfhive_contract::{DeclaredCounter, DeclaredObject, Definition, Instances};
+use perfhive_contract::{DeclaredCounter, DeclaredObject, InstanceKind, ProviderDefinition};
 use perfhive_format::{CounterType, LanguageId};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -37,7 +37,7 @@ const MAX_NAMESPACES: usize = 1000;
 pub fn read_manifest(
     file: &Path,
     options: &ReadOptions,
-) -> Result<Read<Vec<Definition>>, DefinitionError> {
+) -> Result<WithWarnings<Vec<ProviderDefinition>>, DefinitionError> {
     parse_manifest(file, &text::read(file)?, options.encoding)
 }
 
@@ -48,8 +48,8 @@ pub fn read_manifest(
 pub fn parse_manifest(
     file: &Path,
     bytes: &[u8],
-    encoding: Option<TextEncoding>,
-) -> Result<Read<Vec<Definition>>, DefinitionError> {
+    encoding: Option<FileEncoding>,
+) -> Result<WithWarnings<Vec<ProviderDefinition>>, DefinitionError> {
     let encoding = encoding.or_else(|| declared_encoding(bytes));
     let text = text::decode(file, bytes, encoding, |_| Vec::new())?;
     if text.matches("xmlns").take(MAX_NAMESPACES + 1).count() > MAX_NAMESPACES {
@@ -94,7 +94,7 @@ pub fn parse_manifest(
                        <instrumentation><counters><provider>";
         return Err(DefinitionError::new(file, None, message));
     }
-    Ok(Read { value: definitions, warnings: reader.warnings.finish() })
+    Ok(WithWarnings { value: definitions, warnings: reader.warnings.finish() })
 }
 
 /// The place of a tag with too many attributes. Follows a text as an XML reader does, and
@@ -133,7 +133,7 @@ fn crowded_tag(text: &str) -> Option<usize> {
 }
 
 /// The encoding that an XML declaration names, which is ASCII.
-fn declared_encoding(bytes: &[u8]) -> Option<TextEncoding> {
+fn declared_encoding(bytes: &[u8]) -> Option<FileEncoding> {
     let head = bytes.get(..bytes.len().min(200))?;
     let head = String::from_utf8_lossy(head);
     let declaration = head.strip_prefix("<?xml")?.split("?>").next()?;
@@ -219,14 +219,14 @@ impl<'a> Reader<'a> {
             .map_err(|_| self.error(node, format!("{name} is {text:?}; it should be a number")))
     }
 
-    fn provider(&mut self, provider: Node<'a, 'a>) -> Result<Definition, DefinitionError> {
+    fn provider(&mut self, provider: Node<'a, 'a>) -> Result<ProviderDefinition, DefinitionError> {
         let name = ["providerName", "symbol", "applicationIdentity"]
             .iter()
             .find_map(|name| provider.attribute(*name))
             .map(str::trim)
             .filter(|name| !name.is_empty())
             .ok_or_else(|| self.error(provider, "<provider> has no name; add providerName"))?;
-        let mut definition = Definition::new(name);
+        let mut definition = ProviderDefinition::new(name);
         let (mut names, mut help) = (Texts::new(), Texts::new());
         let mut next = 0;
         for set in provider.children().filter(|node| named(node, "counterSet")) {
@@ -254,9 +254,9 @@ impl<'a> Reader<'a> {
     ) -> Result<DeclaredObject, DefinitionError> {
         let guid = self.needed(set, "guid")?;
         let kind = set.attribute("instances").unwrap_or("single");
-        let instances = Instances::NAMES.iter().find(|(name, _)| *name == kind);
+        let instances = InstanceKind::NAMES.iter().find(|(name, _)| *name == kind);
         let (_, instances) = instances.ok_or_else(|| {
-            let names: Vec<&str> = Instances::NAMES.iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> = InstanceKind::NAMES.iter().map(|(name, _)| *name).collect();
             self.error(set, format!("instances is {kind:?}; it is one of {}", names.join(", ")))
         })?;
         let offset = self.allot(set, next)?;

@@ -38,7 +38,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<u8>, DefinitionError> {
 
 /// The character encoding of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TextEncoding(&'static Encoding);
+pub struct FileEncoding(&'static Encoding);
 
 /// The error for a name of no encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl std::error::Error for UnknownEncoding {}
 
 /// Takes a name (`windows-1251`, `shift_jis`, `utf-8`) or the number of a code
 /// page (`1251`, `cp932`).
-impl FromStr for TextEncoding {
+impl FromStr for FileEncoding {
     type Err = UnknownEncoding;
 
     fn from_str(name: &str) -> Result<Self, UnknownEncoding> {
@@ -103,13 +103,13 @@ fn ansi(language: LanguageId) -> &'static Encoding {
 pub(super) fn decode(
     file: &Path,
     bytes: &[u8],
-    wanted: Option<TextEncoding>,
+    wanted: Option<FileEncoding>,
     languages: impl Fn(&str) -> Vec<LanguageId>,
 ) -> Result<String, DefinitionError> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return strictly(file, bytes.get(mark..).unwrap_or_default(), encoding);
     }
-    if let Some(TextEncoding(encoding)) = wanted {
+    if let Some(FileEncoding(encoding)) = wanted {
         return strictly(file, bytes, encoding);
     }
     // UTF-16 without a mark: these files begin in ASCII.

@@ -11,7 +11,7 @@
 
 use super::{Hive, MAX_HIVE, MAX_SERVICES, MAX_TEXT, OWN_INDEXES, Service, Titles, bad_name, span};
 use perfhive_contract::{
-    Change, Definition, Functions, RegisterError, RegisterErrorKind, Registration,
+    Change, Functions, ProviderDefinition, RegisterError, RegisterErrorKind, Registration,
 };
 use perfhive_format::TitleIndex;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ impl Hive {
     /// [`RegisterError`]; the hive is unchanged then.
     pub fn register(
         &mut self,
-        definition: &Definition,
+        definition: &ProviderDefinition,
         functions: &Functions,
     ) -> Result<(Registration, Change), RegisterError> {
         let name = &definition.name;
@@ -181,7 +181,7 @@ impl Hive {
 }
 
 /// Checks that readers can use the texts of a definition.
-fn check_texts(definition: &Definition) -> Result<(), RegisterError> {
+fn check_texts(definition: &ProviderDefinition) -> Result<(), RegisterError> {
     let name = &definition.name;
     if definition.last_offset() > crate::definition::MAX_OFFSET {
         return Err(invalid(format!(

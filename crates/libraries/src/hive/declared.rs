@@ -7,7 +7,7 @@
 //!
 //! A counter belongs to the object before it.
 
-use perfhive_contract::{Instances, RegisteredCounter, RegisteredObject, Registration};
+use perfhive_contract::{InstanceKind, RegisteredCounter, RegisteredObject, Registration};
 use perfhive_format::{CounterType, TitleIndex};
 use std::fmt::Write as _;
 
@@ -38,7 +38,7 @@ pub(super) fn take(
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     match texts.as_slice() {
         ["object", kind] => {
-            let (_, instances) = Instances::NAMES
+            let (_, instances) = InstanceKind::NAMES
                 .iter()
                 .find(|(name, _)| name == kind)
                 .ok_or_else(|| format!("{kind:?} is not a kind of instances"))?;

@@ -1,13 +1,13 @@
 use super::*;
 use perfhive_contract::{
-    Change, DeclaredCounter, DeclaredObject, Definition, Functions, Instances, RegisterErrorKind,
-    Texts,
+    Change, DeclaredCounter, DeclaredObject, Functions, InstanceKind, ProviderDefinition,
+    RegisterErrorKind, Texts,
 };
 use perfhive_format::CounterType;
 use proptest::prelude::*;
 
-fn definition(name: &str, count: u32) -> Definition {
-    let mut made = Definition::new(name);
+fn definition(name: &str, count: u32) -> ProviderDefinition {
+    let mut made = ProviderDefinition::new(name);
     let texts = |what: &str| (0..count).map(|n| (2 * n, format!("{what} {n} of {name}"))).collect();
     made.objects = vec![0];
     made.titles =
@@ -99,7 +99,7 @@ fn allotting_skips_the_indexes_of_perfhives_own_objects() {
 
 #[test]
 fn invalid_definitions_and_functions_are_refused_with_a_reason() {
-    let refused = |definition: &Definition, functions: &Functions, needle: &str| {
+    let refused = |definition: &ProviderDefinition, functions: &Functions, needle: &str| {
         let mut hive = Hive::new(Scope::System);
         let error = hive.register(definition, functions).unwrap_err().to_string();
         assert!(error.contains(needle), "{error}");
@@ -140,7 +140,7 @@ fn full() -> Hive {
         names: vec![(0, "Größe \"a\\b\"\t\n\r\u{202e}🦀".to_string())],
         help: Vec::new(),
     });
-    let mut object = DeclaredObject::new(0, "{guid}", Instances::MultipleAggregate);
+    let mut object = DeclaredObject::new(0, "{guid}", InstanceKind::MultipleAggregate);
     let mut counter = DeclaredCounter::new(2, 1, CounterType::PERF_COUNTER_BULK_COUNT);
     (counter.scale, counter.advanced) = (-3, true);
     object.counters.push(counter);
@@ -305,12 +305,12 @@ fn damaged_counter_lines_leave_out_their_provider() {
     }
 }
 
-fn any_definition() -> impl Strategy<Value = (Definition, Functions, bool)> {
+fn any_definition() -> impl Strategy<Value = (ProviderDefinition, Functions, bool)> {
     let text = "[ -~äß\\n\\t\"\\\\\u{202e}🦀]{1,12}";
     let names = proptest::collection::btree_map(0_u32..40, (text, text), 1..6);
     ("[a-dA-D]", names, proptest::option::of(text), any::<[bool; 3]>()).prop_map(
         |(name, texts, linkage, [disabled, declared, back])| {
-            let mut made = Definition::new(&name);
+            let mut made = ProviderDefinition::new(&name);
             let list = |help: bool| {
                 let text = |(n, (a, b)): (&u32, &(String, String))| {
                     (2 * n, if help { b } else { a }.clone())
@@ -328,7 +328,7 @@ fn any_definition() -> impl Strategy<Value = (Definition, Functions, bool)> {
             };
             if declared {
                 for offset in &made.objects {
-                    let mut object = DeclaredObject::new(*offset, "", Instances::Single);
+                    let mut object = DeclaredObject::new(*offset, "", InstanceKind::Single);
                     counters(&mut object);
                     made.declared.push(object);
                 }

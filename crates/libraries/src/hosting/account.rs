@@ -104,19 +104,18 @@ impl Account {
             _ => ProviderState::Idle,
         };
         let fault = |text: &String| Fault::new(FaultKind::CollectFailed, &self.name, text);
-        ProviderStatus {
-            state,
-            collections: record.tally.collections,
-            // Timeouts count as faults until the library answers again.
-            faults: record.faults.saturating_add(record.late.into()),
-            in_a_row: record.in_a_row,
-            last_fault: record.fault.as_ref().map(fault),
-            last: record.tally.last,
-            total: record.tally.total,
-            worst: record.tally.worst,
-            bytes: usize::try_from(record.tally.bytes).unwrap_or(usize::MAX),
-            ..ProviderStatus::new(&self.name)
-        }
+        let mut status = ProviderStatus::new(&self.name);
+        status.state = state;
+        status.collections = record.tally.collections;
+        // Timeouts count as faults until the library answers again.
+        status.faults = record.faults.saturating_add(record.late.into());
+        status.in_a_row = record.in_a_row;
+        status.last_fault = record.fault.as_ref().map(fault);
+        status.last = record.tally.last;
+        status.total = record.tally.total;
+        status.worst = record.tally.worst;
+        status.bytes = usize::try_from(record.tally.bytes).unwrap_or(usize::MAX);
+        status
     }
 
     /// Why the library is not asked what it offers: the state and the reason.

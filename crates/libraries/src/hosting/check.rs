@@ -45,6 +45,7 @@ impl fmt::Display for Severity {
 
 /// One thing that the library does right or wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// How serious it is.
     pub severity: Severity,
@@ -56,6 +57,7 @@ pub struct Finding {
 
 /// All findings about a library.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Verdict {
     /// In the order in which it was asked.
     pub findings: Vec<Finding>,

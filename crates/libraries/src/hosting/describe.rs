@@ -21,7 +21,7 @@ pub(crate) enum News {
     /// It is delivered for the first time.
     Object,
     /// Its counters or header differ from before.
-    Definition,
+    ProviderDefinition,
 }
 
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl KnownObjects {
             Some(known) => {
                 known.description = describe(object, known.description.cost);
                 known.definition = definition;
-                Some(News::Definition)
+                Some(News::ProviderDefinition)
             }
             None => {
                 let description = describe(object, cost);
@@ -148,8 +148,8 @@ fn describe(object: PerfObject<'_>, cost: Cost) -> ObjectDescription {
             offset: Some(raw.CounterOffset),
         }
     });
-    ObjectDescription {
-        spec: ObjectSpec {
+    ObjectDescription::new(
+        ObjectSpec {
             name: object.name_index(),
             help: object.help_index(),
             detail: object.detail_level(),
@@ -157,9 +157,7 @@ fn describe(object: PerfObject<'_>, cost: Cost) -> ObjectDescription {
             has_instances: object.has_instances(),
             code_page: object.header().CodePage,
         },
-        counters: counters.collect(),
-        on_request: Vec::new(),
-        cost,
-        brings: Vec::new(),
-    }
+        counters.collect(),
+    )
+    .with_cost(cost)
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 /// On Linux it is started only if it can be trusted like a library: the file and every folder on the way
 /// belong to root or the reader, and no other user may write them.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HostCommand {
     /// The program, an absolute path.
     pub program: PathBuf,

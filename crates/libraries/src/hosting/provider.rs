@@ -28,7 +28,7 @@ impl Provider for ExtensionProvider {
 
     fn describe(&self) -> ProviderDescription {
         // Registration chose the indexes: they are final.
-        ProviderDescription { numbering: Numbering::Windows, objects: self.objects.clone() }
+        ProviderDescription::new(Numbering::Windows, self.objects.clone())
     }
 
     fn titles(&self) -> Vec<ProvidedTitles> {

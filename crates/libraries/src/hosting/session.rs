@@ -380,7 +380,7 @@ fn take(
         // Readers must find their counters anew, which the library's author should know.
         let name = name_of(object);
         match news {
-            News::Definition => {
+            News::ProviderDefinition => {
                 state.log(&format!("the counters of object {name} are not those of before"));
             }
             News::Object if state.is_settled.load(Ordering::Relaxed) => {

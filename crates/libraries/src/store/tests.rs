@@ -5,8 +5,8 @@ use std::os::unix::fs::{chown, symlink};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 
-fn definition(name: &str, count: u32) -> Definition {
-    let mut made = Definition::new(name);
+fn definition(name: &str, count: u32) -> ProviderDefinition {
+    let mut made = ProviderDefinition::new(name);
     let texts = |what: &str| (0..count).map(|n| (2 * n, format!("{what} {n} of {name}"))).collect();
     made.objects = vec![0];
     made.titles =

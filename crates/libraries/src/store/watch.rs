@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 /// All registrations for a reader, and those that cannot be used.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ReadHives {
     /// The providers, with their libraries' paths free of symbolic links.
     pub registrations: Arc<Registrations>,

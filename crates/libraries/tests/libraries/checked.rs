@@ -1,7 +1,7 @@
 //! The findings of `check`.
 
 use crate::support::{Folder, OBJECT, host, registration};
-use perfhive_contract::{Instances, RegisteredCounter, RegisteredObject};
+use perfhive_contract::{InstanceKind, RegisteredCounter, RegisteredObject};
 use perfhive_format::{CounterType, TitleIndex};
 use perfhive_libraries::{HostOptions, Severity, Verdict, check, check_with};
 use std::time::Duration;
@@ -150,10 +150,10 @@ fn differences_to_the_manifest_are_warnings() {
             advanced,
         };
         let counters = vec![counter(OBJECT.0 + 2)];
-        RegisteredObject { name: OBJECT, instances: Instances::Multiple, counters }
+        RegisteredObject { name: OBJECT, instances: InstanceKind::Multiple, counters }
     };
     let good = declared(CounterType::PERF_COUNTER_RAWCOUNT, 0, false);
-    let single = RegisteredObject { instances: Instances::Single, ..good.clone() };
+    let single = RegisteredObject { instances: InstanceKind::Single, ..good.clone() };
     let other = RegisteredObject { name: TitleIndex(OBJECT.0 + 10), ..good.clone() };
     let mut more = good.clone();
     more.counters.push(RegisteredCounter { name: TitleIndex(OBJECT.0 + 4), ..more.counters[0] });

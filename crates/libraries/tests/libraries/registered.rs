@@ -31,13 +31,13 @@ fn registry() -> (News, Broker) {
 fn register(news: &News, providers: Vec<Registration>) {
     let mut all = Registrations::none();
     all.providers = providers;
-    all.titles = vec![ProvidedTitles {
-        language: LanguageId::ENGLISH,
-        names: TitleList::from_text(
+    all.titles = vec![ProvidedTitles::new(
+        LanguageId::ENGLISH,
+        TitleList::from_text(
             "50000\nZoo\n50002\nAnimals\n60000\nPark\n52000\nGauges\n52002\nAsked\n",
         ),
-        help: TitleList::from_text("50001\nA zoo.\n"),
-    }];
+        TitleList::from_text("50001\nA zoo.\n"),
+    )];
     *news.lock().unwrap() = Some(Arc::new(all));
 }
 

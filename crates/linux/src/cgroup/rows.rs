@@ -17,6 +17,14 @@ pub(super) enum GroupSelection {
     Containers,
 }
 
+impl GroupSelection {
+    /// The name of a group's instance.
+    fn name(self, group: &Group) -> &[u16] {
+        let container = group.container.as_ref().filter(|_| self == Self::Containers);
+        container.map_or(&group.name, |container| &container.name)
+    }
+}
+
 /// One group that has values.
 struct Instance {
     /// Its place among the groups.
@@ -36,6 +44,8 @@ pub(super) struct Rows {
     row: CounterValues,
     instances: Vec<Instance>,
     values: Vec<u64>,
+    /// The name of the group that is looked at.
+    name: String,
 }
 
 impl Rows {
@@ -55,6 +65,7 @@ impl Rows {
             row: CounterValues::new(object),
             instances: Vec::new(),
             values: Vec::new(),
+            name: String::new(),
         }
     }
 
@@ -62,10 +73,12 @@ impl Rows {
         self.object
     }
 
-    /// Reads the groups and writes those that have values.
+    /// Reads the groups and writes those that have values. `whole` wants all groups, whatever the
+    /// collection wants.
     pub(super) fn write(
         &mut self,
         collection: &Collection<'_>,
+        whole: bool,
         groups: &mut [Group],
         reader: &mut GroupReader,
         out: &mut ObjectWriter<'_>,
@@ -76,11 +89,16 @@ impl Rows {
         let extra = extra.filter(|counter| asked(counter.index));
         let wanted =
             extra.fold(object.standard(), |mask, counter| mask | object.bits(counter.index));
-        let there = self.read(wanted, groups, reader);
+        let index = TitleIndex(object.index);
+        let some = Some(collection).filter(|collection| !whole && !collection.wants_all_of(index));
+        if some.is_some() {
+            out.partial(index);
+        }
+        let there = self.read(wanted, some, groups, reader);
         // Without containers the object has no instances. Without a group that has
         // the files, the object is missing and a fault says why.
         let mask = match self.instances.is_empty() {
-            true if self.which == GroupSelection::All => {
+            true if self.which == GroupSelection::All && some.is_none() => {
                 let first = self.sources.iter().find(|(bits, _)| bits & object.standard() != 0);
                 let file = first.map_or("", |(_, source)| source.file.name());
                 reader.faults.object(format_args!("no control group has {file}"));
@@ -95,16 +113,11 @@ impl Rows {
                 continue;
             };
             let place = writing.instance_count();
-            let name = match self.which {
-                GroupSelection::All => {
-                    group.place = Some(place);
-                    &group.name
-                }
-                GroupSelection::Containers => {
-                    group.container_place = Some(place);
-                    group.container.as_ref().map_or(&group.name, |container| &container.name)
-                }
-            };
+            match self.which {
+                GroupSelection::All => group.place = Some(place),
+                GroupSelection::Containers => group.container_place = Some(place),
+            }
+            let name = self.which.name(group);
             let head = InstanceHead { name: NameRef::Utf16(name), unique_id: None, parent: None };
             let known = self.values.get(instance.start..).unwrap_or_default();
             let mut values = [0; MOST];
@@ -115,14 +128,29 @@ impl Rows {
         Ok(())
     }
 
-    /// Reads the groups; returns the counters that any group has, as a mask.
-    fn read(&mut self, wanted: u64, groups: &mut [Group], reader: &mut GroupReader) -> u64 {
+    /// Reads the groups, where `some` is given those whose names it wants; returns the counters
+    /// that any group has, as a mask.
+    fn read(
+        &mut self,
+        wanted: u64,
+        some: Option<&Collection<'_>>,
+        groups: &mut [Group],
+        reader: &mut GroupReader,
+    ) -> u64 {
         self.instances.clear();
         self.values.clear();
         let mut there = 0;
         for (at, group) in groups.iter_mut().enumerate() {
             if self.which == GroupSelection::Containers && group.container.is_none() {
                 continue;
+            }
+            if let Some(collection) = some {
+                let name = char::decode_utf16(self.which.name(group).iter().copied());
+                self.name.clear();
+                self.name.extend(name.map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
+                if !collection.wants_instance(TitleIndex(self.object.index), &self.name) {
+                    continue;
+                }
             }
             self.row.clear();
             for (bits, source) in &self.sources {

@@ -2,12 +2,14 @@
 
 use crate::common::{Look, Machine, Tree, stat};
 use crate::warm::alone;
-use perfhive_engine::{Ask, ObjectQuery};
+use perfhive_engine::{Ask, Broker, InstanceWish, NamePattern, ObjectQuery, Query};
 use perfhive_format::TitleIndex;
+use perfhive_linux::{LinuxClock, providers};
 use perfhive_testkit::{alloc::count, real};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
 pub(crate) const CGROUP: u32 = 104_000;
 const MEMORY: u32 = 104_002;
@@ -613,4 +615,50 @@ fn job_objects_are_control_groups() {
 /// A count of 32 bits.
 fn wrapped(count: Option<u64>) -> Option<u64> {
     count.map(|count| count & 0xffff_ffff)
+}
+
+#[test]
+fn wanted_groups_alone_are_read() {
+    let tree = machine();
+    for group in ["/a.slice", "/b.slice", "/b.slice/c.scope"] {
+        whole_group(&tree, group);
+    }
+    let mut machine = Machine::new(&tree.frozen());
+    let all = machine.look(&[CGROUP, MEMORY], &[]);
+    // Whole collections see the damage, and those of other groups do not.
+    group_file(&tree, "/a.slice", "cpu.stat", "damaged\n");
+    let [cgroup, memory, process] = [CGROUP, MEMORY, PROCESS].map(TitleIndex);
+    let mut some = |pattern: &str, object: TitleIndex, wanted: &[TitleIndex]| {
+        let wish = InstanceWish::Named(Arc::new(NamePattern::with_wildcards(pattern)));
+        machine.look_with(&Ask::objects(wanted).with_instance(object, wish), wanted)
+    };
+    let look = some("/b.SLICE*", cgroup, &[cgroup]);
+    assert_eq!(look.names(CGROUP), ["/b.slice", "/b.slice/c.scope"]);
+    assert_eq!(look.fault_texts(), nothing());
+    assert_eq!(row(&look, CGROUP, "/b.slice"), row(&all, CGROUP, "/b.slice"));
+    let look = some("/a.slice", memory, &[memory]);
+    assert_eq!(row(&look, MEMORY, "/a.slice"), row(&all, MEMORY, "/a.slice"));
+    let look = some("/d.slice", memory, &[memory]);
+    assert_eq!((look.names(MEMORY), look.fault_texts()), (nothing(), nothing()));
+    // Processes of groups need all groups.
+    let look = some("/b.slice", cgroup, &[cgroup, process]);
+    assert_eq!(look.names(CGROUP).len(), 3);
+}
+
+#[test]
+fn a_query_of_one_group_has_its_value_and_a_missing_group_has_suggestions() {
+    let tree = machine();
+    ["/a.slice", "/b.slice"].iter().for_each(|group| whole_group(&tree, group));
+    let broker = Broker::builder("local:", "machine")
+        .clock(LinuxClock::of(&tree.frozen()))
+        .providers(providers(&tree.frozen()))
+        .build();
+    let mut query = Query::new(broker).unwrap();
+    query.add(r"\Cgroup Memory(/a.slice)\Memory Bytes").unwrap();
+    query.add(r"\Cgroup Memory(/a.slicee)\Memory Bytes").unwrap();
+    query.collect().unwrap();
+    let [there, missing] = query.readings() else { panic!("{:?}", query.readings()) };
+    assert_eq!(there.value.as_ref().unwrap().as_f64(), 4_096_000.0);
+    assert_eq!(missing.value.as_ref().map_err(|why| why.code()), Err("no-such-instance"));
+    assert!(query.instance_names(missing).contains(&"/b.slice".to_string()));
 }

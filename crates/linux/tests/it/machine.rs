@@ -90,7 +90,7 @@ fn cooked(
     };
     let (kind, now) = sample(after);
     let before = before.map(|look| sample(look).1);
-    let options = CookOptions { same_instance: true, ..CookOptions::default() };
+    let options = CookOptions::default().with_same_instance(true);
     cook_with(kind, options, before.as_ref(), &now).unwrap().as_f64()
 }
 

@@ -1,7 +1,7 @@
 //! Image, Full Image, Process Address Space and Thread Details.
 
 use crate::common::{Look, Machine, Tree};
-use perfhive_engine::{Ask, Broker, ObjectQuery, Snapshot, Source};
+use perfhive_engine::{Ask, Broker, InstanceWish, NamePattern, ObjectQuery, Snapshot, Source};
 use perfhive_format::{Instance, TitleIndex};
 use perfhive_linux::{LinuxClock, ProcRoot, providers};
 use std::collections::BTreeMap;
@@ -528,4 +528,37 @@ fn objects_of_maps_are_costly() {
         let object = costly.iter().find(|object| object.index == TitleIndex(index)).unwrap();
         assert_eq!(object.cost, perfhive_engine::Cost::Costly, "{index}");
     }
+}
+
+#[test]
+fn wanted_processes_alone_have_their_maps_read() {
+    let tree = machine();
+    for (pid, name) in [(20, "other"), (30, "prog")] {
+        tree.process(pid, name.as_bytes());
+        tree.file(&format!("{pid}/maps"), MAPS);
+    }
+    let mut machine = Machine::new(&tree.root());
+    let all = machine.look(&[SPACE, IMAGE], &[]);
+    assert_eq!(all.names(SPACE), ["prog", "other", "prog"]);
+    // Whole collections see the damage, and those of other processes do not.
+    tree.file("20/maps", "damaged\n");
+    let [process, space, image] = [230, SPACE, IMAGE].map(TitleIndex);
+    let named = |pattern| InstanceWish::Named(Arc::new(NamePattern::literal(pattern)));
+    for (wish, names) in
+        [(InstanceWish::Process(10), &["prog"][..]), (named("prog"), &["prog", "prog"])]
+    {
+        let ask = Ask::objects(&[space, image]).with_instance(space, wish.clone());
+        let look = machine.look_with(&ask.with_instance(image, wish), &[process, space, image]);
+        assert_eq!(look.fault_texts(), Vec::<String>::new());
+        assert_eq!((look.names(SPACE), look.names(230)), (strings(names), strings(names)));
+        let images = look.object(IMAGE).instance_count();
+        assert_eq!(images * 3, all.object(IMAGE).instance_count() * names.len() as u32);
+        let block = |look: &Look| look.instance(SPACE, "prog").counter_block().as_bytes().to_vec();
+        assert_eq!(block(&look), block(&all));
+    }
+    assert_ne!(machine.look(&[SPACE], &[]).fault_texts(), Vec::<String>::new());
+}
+
+fn strings(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_string()).collect()
 }

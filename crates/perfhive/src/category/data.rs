@@ -5,7 +5,7 @@ use super::sample::CounterSample;
 use perfhive_engine::{
     Directory, Identity, InstanceLabel, NoValue, ObjectSample, SampledCounter, TitleSet, same_name,
 };
-use perfhive_format::{CookedValue, CounterType, SystemTime, TitleIndex};
+use perfhive_format::{CalendarTime, CookedValue, CounterType, TitleIndex};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl CategoryData {
 
     /// Calendar time of the sample, UTC.
     #[must_use]
-    pub fn time(&self) -> SystemTime {
+    pub fn time(&self) -> CalendarTime {
         self.sample.system_time()
     }
 

@@ -368,7 +368,7 @@ impl Samples for Reader {
 
     fn span(&mut self) -> Result<Span, SourceError> {
         let begin = self.keys.first().map_or(FileTime(0), |key| key.time);
-        Ok(Span { begin, end: self.last, samples: self.samples })
+        Ok(Span::new(begin, self.last, self.samples))
     }
 
     fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {

@@ -14,6 +14,7 @@ const STAMP: usize = 16;
 /// When a recording begins a new file. The finished one gets the time of its first sample into its
 /// name: `today.phr` becomes `today-20261123T140500Z.phr`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Rotation {
     /// Once a file has so many bytes.
     pub bytes: Option<u64>,

@@ -9,8 +9,8 @@ use perfhive_engine::{
 };
 use perfhive_format::titles::TitleList;
 use perfhive_format::{
-    BlockHead, BlockWriter, Clocks, CounterSpec, CounterType, FileTime, InstanceHead, NameRef,
-    ObjectSpec, ObjectTemplate, SystemTime, TitleIndex,
+    BlockHead, BlockWriter, CalendarTime, Clocks, CounterSpec, CounterType, FileTime, InstanceHead,
+    NameRef, ObjectSpec, ObjectTemplate, TitleIndex,
 };
 use std::collections::HashMap;
 use std::fs::File;
@@ -375,7 +375,7 @@ impl Samples for TextLog {
         }
         let (before, line) = (self.lines.position().clone(), self.line);
         self.go_to_start()?;
-        let mut span = Span { begin: FileTime(0), end: FileTime(0), samples: 0 };
+        let mut span = Span::new(FileTime(0), FileTime(0), 0);
         let mut faults = Vec::new();
         while let Some(time) = self.line(&mut faults)? {
             if span.samples == 0 {
@@ -513,7 +513,8 @@ fn time_of(text: &str) -> Option<FileTime> {
     let mut time = time.split(':').map(|part| part.parse::<u16>().ok());
     let (hour, minute, second) = (time.next()??, time.next()??, time.next()??);
     let day_of_week = 0;
-    SystemTime { year, month, day_of_week, day, hour, minute, second, milliseconds }.to_file_time()
+    CalendarTime { year, month, day_of_week, day, hour, minute, second, milliseconds }
+        .to_file_time()
 }
 
 #[cfg(test)]

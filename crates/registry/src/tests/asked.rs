@@ -330,7 +330,7 @@ fn the_cost_of_an_object_that_was_looked_for_is_unknown_until_all_are_listed() {
 #[test]
 fn an_object_that_was_looked_for_is_measured_with_all() {
     use perfhive_engine::Cached;
-    use perfhive_engine::measure::{CounterSource, DataSource as _, Selection};
+    use perfhive_engine::measure::{CounterSource, DataSource as _, SensorSelection};
     let fake = world();
     let begins = |name: u32| {
         fake.with(|world| world.data.insert(name.to_string(), objects(&[name])));
@@ -349,7 +349,7 @@ fn an_object_that_was_looked_for_is_measured_with_all() {
         let groups = readings.iter().map(|one| one.slot.name.group().to_string());
         groups.collect::<Vec<_>>()
     };
-    assert_eq!(measured(&mut sensors, Selection::Global), ["Process"]);
+    assert_eq!(measured(&mut sensors, SensorSelection::Global), ["Process"]);
     // By now one of them is part of Global; the other is found by asking for it.
     fake.with(|world| world.data.insert("Global".into(), objects(&[230, 5000])));
     for name in [5000, 6000] {
@@ -357,12 +357,12 @@ fn an_object_that_was_looked_for_is_measured_with_all() {
         let all = sensors.sensors_of(&name.to_string()).unwrap();
         assert!(all.iter().any(|sensor| sensor.name.group() == name.to_string()), "{name}");
     }
-    assert_eq!(measured(&mut sensors, Selection::Global), ["Process", "5000"]);
-    assert_eq!(measured(&mut sensors, Selection::Costly), ["6000", "816"]);
+    assert_eq!(measured(&mut sensors, SensorSelection::Global), ["Process", "5000"]);
+    assert_eq!(measured(&mut sensors, SensorSelection::Costly), ["6000", "816"]);
     // All are listed once more for that, and not each time.
     requests(&fake);
     sensors.sensors().unwrap();
-    assert_eq!(measured(&mut sensors, Selection::Global), ["Process", "5000"]);
+    assert_eq!(measured(&mut sensors, SensorSelection::Global), ["Process", "5000"]);
     assert!(!requests(&fake).contains(&"Global".to_string()));
 }
 

@@ -3,7 +3,7 @@
 //! Numbers of 8 bytes are copied whole, between aligned places. The order within one copy is
 //! unknown, so whatever must be read before something else is read in a call of its own.
 
-use super::definition::{Counter, Definition};
+use super::definition::{FileDefinition, PublishedCounter};
 use crate::layout::{ALIVE, LIVE, PAIR, PHASE, SLOT, live, pair};
 use crate::os::Opened;
 use crate::pair::{After, Before, Between, settle};
@@ -96,7 +96,7 @@ impl Contents {
     pub(super) fn read(
         &mut self,
         file: &(impl ReadAt + ?Sized),
-        definition: &Definition,
+        definition: &FileDefinition,
     ) -> io::Result<()> {
         let [before, after] = &mut self.slots;
         let mut head = [0; LIVE / 8];
@@ -126,13 +126,14 @@ impl Contents {
         read(slots_at, used * SLOT, after)
     }
 
-    /// Passes on each instance that existed throughout the read, until `take` breaks. Names known
-    /// from before are not read again.
+    /// Passes on each instance that existed throughout the read and whose name is wanted, until
+    /// `take` breaks. Names known from before are not read again.
     pub(super) fn each_named(
         &mut self,
         file: &(impl ReadAt + ?Sized),
-        definition: &Definition,
+        definition: &FileDefinition,
         names: &mut Names,
+        wanted: impl Fn(&str) -> bool,
         mut take: impl FnMut(Row<'_>) -> ControlFlow<()>,
     ) {
         let [before, after] = &self.slots;
@@ -155,6 +156,9 @@ impl Contents {
                     _ => continue,
                 }
                 *known = state;
+            }
+            if !wanted(name) {
+                continue;
             }
             let begin = slot * definition.values_size / 8;
             let end = begin + definition.values_size / 8;
@@ -189,17 +193,17 @@ impl Contents {
     pub(super) fn each(
         &mut self,
         file: &(impl ReadAt + ?Sized),
-        definition: &Definition,
+        definition: &FileDefinition,
         take: impl FnMut(Row<'_>) -> ControlFlow<()>,
     ) {
-        self.each_named(file, definition, &mut Names::default(), take);
+        self.each_named(file, definition, &mut Names::default(), |_| true, take);
     }
 }
 
 /// Whether a slot is still in the same use, so that everything read of it belongs together.
 fn is_still(
     file: &(impl ReadAt + ?Sized),
-    definition: &Definition,
+    definition: &FileDefinition,
     slot: usize,
     state: u64,
 ) -> bool {
@@ -209,7 +213,7 @@ fn is_still(
 
 fn read_name(
     file: &(impl ReadAt + ?Sized),
-    definition: &Definition,
+    definition: &FileDefinition,
     slot: usize,
     length: usize,
     words: &mut Vec<u64>,
@@ -233,7 +237,7 @@ enum Lost {
 /// Appends the value of a counter, and its base if it has one. Each repeated read uses up one of
 /// `tries`.
 fn put_values(
-    counter: &Counter,
+    counter: &PublishedCounter,
     [first, second, third]: [&[u64]; 3],
     file: &(impl ReadAt + ?Sized),
     at: usize,
@@ -292,7 +296,7 @@ fn pair_of([first, second, third]: &[[u64; PAIR / 8]; 3]) -> Option<(u64, u64)> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CounterDefinition;
+    use crate::CounterDeclaration;
     use crate::definition::{Declared, Places};
     use crate::layout::{ONE_USE, READY, slot};
     use crate::os::Owner;
@@ -318,8 +322,8 @@ mod tests {
         slots: usize,
         pairs: usize,
         is_torn: impl Fn(usize, usize) -> bool,
-    ) -> (Counted, Definition) {
-        let average = |n| CounterDefinition::new(&format!("{n}"), CounterType::PERF_AVERAGE_BULK);
+    ) -> (Counted, FileDefinition) {
+        let average = |n| CounterDeclaration::new(&format!("{n}"), CounterType::PERF_AVERAGE_BULK);
         let declared = Declared {
             name: "Torn".to_string(),
             help: String::new(),
@@ -346,12 +350,16 @@ mod tests {
                 put(at + pair::BEGUN, u64::from(is_torn(slot, place)));
             }
         }
-        let definition = Definition::parse(&bytes, bytes.len() as u64).unwrap();
+        let definition = FileDefinition::parse(&bytes, bytes.len() as u64).unwrap();
         (Counted { bytes, reads: Cell::new(0) }, definition)
     }
 
     /// The instances, and the reads that names and torn pairs took.
-    fn read(file: &Counted, definition: &Definition, most: usize) -> (Vec<&'static str>, usize) {
+    fn read(
+        file: &Counted,
+        definition: &FileDefinition,
+        most: usize,
+    ) -> (Vec<&'static str>, usize) {
         let mut contents = Contents::default();
         contents.read(file, definition).unwrap();
         file.reads.set(0);

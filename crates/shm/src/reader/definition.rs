@@ -57,12 +57,12 @@ impl std::error::Error for LayoutError {}
 
 /// The definition of a published category: its constant part.
 #[derive(Clone, Debug)]
-pub struct Definition {
+pub struct FileDefinition {
     pub(crate) name: String,
     pub(crate) help: String,
     pub(crate) detail: DetailLevel,
     pub(crate) default_counter: Option<u32>,
-    pub(crate) counters: Vec<Counter>,
+    pub(crate) counters: Vec<PublishedCounter>,
     pub(crate) has_instances: bool,
     pub(crate) slots: usize,
     pub(crate) name_size: usize,
@@ -75,7 +75,7 @@ pub struct Definition {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Counter {
+pub(crate) struct PublishedCounter {
     pub(crate) name: String,
     pub(crate) help: String,
     pub(crate) counter_type: CounterType,
@@ -152,7 +152,7 @@ fn size_of_cells(base_type: Option<CounterType>) -> usize {
 
 /// The position of a counter whose cells overlap another's, if there is one: a reader never takes
 /// more out of a file than is in it.
-fn overlapping(counters: &[Counter]) -> Option<usize> {
+fn overlapping(counters: &[PublishedCounter]) -> Option<usize> {
     let mut places: Vec<(usize, usize)> =
         counters.iter().enumerate().map(|(place, counter)| (counter.cell, place)).collect();
     places.sort_unstable();
@@ -166,7 +166,7 @@ fn overlapping(counters: &[Counter]) -> Option<usize> {
     None
 }
 
-impl Definition {
+impl FileDefinition {
     /// The number of bytes that the definition takes, by the header of a file of `length`.
     pub(crate) fn prefix(bytes: &[u8], length: u64) -> Result<usize, LayoutError> {
         let fields = Fields(bytes);
@@ -248,7 +248,7 @@ impl Definition {
         };
         let name = text(header::NAME, false)?;
         let help = text(header::HELP, true)?;
-        let mut counters: Vec<Counter> = Vec::with_capacity(count);
+        let mut counters: Vec<PublishedCounter> = Vec::with_capacity(count);
         for place in 0..count {
             let at = counters_at + place * COUNTER;
             let counter_type = CounterType(fields.u32(at + entry::TYPE)?);
@@ -271,7 +271,7 @@ impl Definition {
                 let what = format!("nanoseconds for type {counter_type}, which is not a timer");
                 return Err(LayoutError::at(at + entry::FLAGS, what));
             }
-            counters.push(Counter {
+            counters.push(PublishedCounter {
                 name: text(at + entry::NAME, false)?,
                 help: text(at + entry::HELP, true)?,
                 counter_type,
@@ -331,7 +331,7 @@ impl Definition {
 
     /// Whether the instances of both fit into one object.
     pub(crate) fn has_same_counters(&self, other: &Self) -> bool {
-        let same = |(a, b): (&Counter, &Counter)| {
+        let same = |(a, b): (&PublishedCounter, &PublishedCounter)| {
             (&a.name, a.counter_type, a.base_type) == (&b.name, b.counter_type, b.base_type)
         };
         self.has_instances == other.has_instances

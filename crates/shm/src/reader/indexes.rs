@@ -1,7 +1,7 @@
 //! The title indexes of categories: constant for the same name and counters, as long as these are
 //! remembered.
 
-use super::definition::Definition;
+use super::definition::FileDefinition;
 use super::provider::CategoryProvider;
 use crate::os::User;
 use perfhive_engine::CHOSEN_INDEXES;
@@ -53,7 +53,7 @@ impl Indexes {
     /// index is free.
     pub(super) fn index(
         &mut self,
-        definition: &Definition,
+        definition: &FileDefinition,
         user: &User,
         in_use: impl Fn() -> Vec<Range<u32>>,
     ) -> Option<TitleIndex> {
@@ -100,7 +100,7 @@ impl Indexes {
         self.counts.insert(user.clone(), left + 1);
     }
 
-    fn key(&self, definition: &Definition) -> Key {
+    fn key(&self, definition: &FileDefinition) -> Key {
         let hash = |state: &RandomState| {
             let mut hasher = state.build_hasher();
             // Texts hold no NUL, so that it separates them.
@@ -136,13 +136,13 @@ fn behind(mut index: u32, width: u32, others: &[Range<u32>]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CounterDefinition;
+    use crate::CounterDeclaration;
     use crate::definition::Declared;
     use crate::os::Owner;
     use perfhive_format::{CounterType, DetailLevel};
 
-    fn category(name: &str) -> Definition {
-        let counter = |name| CounterDefinition::new(name, CounterType::PERF_COUNTER_RAWCOUNT);
+    fn category(name: &str) -> FileDefinition {
+        let counter = |name| CounterDeclaration::new(name, CounterType::PERF_COUNTER_RAWCOUNT);
         let declared = Declared {
             name: name.to_string(),
             help: String::new(),
@@ -155,7 +155,7 @@ mod tests {
         let places = declared.places().unwrap();
         let mut bytes = declared.encode(&places, &Owner::this(), 1);
         bytes.resize(places.file_size, 0);
-        Definition::parse(&bytes, bytes.len() as u64).unwrap()
+        FileDefinition::parse(&bytes, bytes.len() as u64).unwrap()
     }
 
     fn user() -> User {

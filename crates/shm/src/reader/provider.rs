@@ -1,15 +1,15 @@
 //! A published category as a provider.
 
 use super::contents::{Contents, Names, Values};
-use super::definition::{Counter, Definition};
+use super::definition::{FileDefinition, PublishedCounter};
 use super::published_file::{FileKey, PublishedFile};
 use super::share::{self, Turn};
 use crate::definition::nanoseconds_per_tick;
 use crate::layout::READY;
 use crate::os::User;
 use perfhive_engine::{
-    Collection, Cost, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles,
-    Provider, ProviderDescription, ProviderError, Session,
+    Collection, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles, Provider,
+    ProviderDescription, ProviderError, Session,
 };
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{
@@ -43,7 +43,7 @@ impl Members {
 pub(super) struct CategoryProvider {
     name: String,
     /// The definition that all shown files agree with.
-    pub(super) definition: Definition,
+    pub(super) definition: FileDefinition,
     index: TitleIndex,
     pub(super) members: Arc<Mutex<Arc<Members>>>,
     next_number: Arc<AtomicI32>,
@@ -51,11 +51,11 @@ pub(super) struct CategoryProvider {
 
 impl CategoryProvider {
     /// The number of title indexes that a category takes.
-    pub(super) fn indexes(definition: &Definition) -> u32 {
+    pub(super) fn indexes(definition: &FileDefinition) -> u32 {
         2 * (1 + definition.counters.len() as u32)
     }
 
-    pub(super) fn new(definition: Definition, index: TitleIndex, members: Members) -> Self {
+    pub(super) fn new(definition: FileDefinition, index: TitleIndex, members: Members) -> Self {
         Self {
             name: format!("published: {}", definition.name),
             definition,
@@ -96,7 +96,7 @@ impl CategoryProvider {
     /// All counters have 8 bytes, so that none wraps: a wrap could not be told from a restarted
     /// program.
     fn counters(&self) -> Vec<CounterSpec> {
-        let of = |(place, counter): (usize, &Counter)| {
+        let of = |(place, counter): (usize, &PublishedCounter)| {
             let name = self.name_index(place);
             let spec = |kind| {
                 let spec = CounterSpec::new(name, kind).detail(counter.detail).size(8);
@@ -115,20 +115,14 @@ impl Provider for CategoryProvider {
     }
 
     fn describe(&self) -> ProviderDescription {
-        ProviderDescription {
-            numbering: Numbering::Windows,
-            objects: vec![ObjectDescription {
-                spec: self.object(),
-                counters: self.counters(),
-                on_request: Vec::new(),
-                cost: Cost::Global,
-                brings: Vec::new(),
-            }],
-        }
+        ProviderDescription::new(
+            Numbering::Windows,
+            vec![ObjectDescription::new(self.object(), self.counters())],
+        )
     }
 
     fn titles(&self) -> Vec<ProvidedTitles> {
-        let mut names = TitleList { titles: Vec::new(), faults: Vec::new() };
+        let mut names = TitleList::from(Vec::new());
         let mut help = names.clone();
         let counters = self.definition.counters.iter().map(|c| (&c.name, &c.help));
         let all = [(&self.definition.name, &self.definition.help)].into_iter().chain(counters);
@@ -138,7 +132,7 @@ impl Provider for CategoryProvider {
                 help.titles.push(Title { index: TitleIndex(index + 1), text: text.clone() });
             }
         }
-        vec![ProvidedTitles { language: LanguageId::ENGLISH, names, help }]
+        vec![ProvidedTitles::new(LanguageId::ENGLISH, names, help)]
     }
 
     fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
@@ -182,7 +176,7 @@ impl Session for CategorySession {
             self.names.retain(|key, _| members.files.iter().any(|file| file.key == *key));
         }
         if self.template.has_instances() {
-            self.collect_instances(&members, collection.deadline(), out)
+            self.collect_instances(&members, collection, out)
         } else {
             self.collect_single(&members, out)
         }
@@ -197,14 +191,19 @@ fn now() -> (i64, i64) {
 }
 
 impl CategorySession {
-    /// The instances for which there is time until `until`, and room.
+    /// The wanted instances for which there is time, and room.
     fn collect_instances(
         &mut self,
         members: &Members,
-        until: Option<Instant>,
+        collection: &Collection<'_>,
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
-        let mut failed = Vec::new();
+        let until = collection.deadline();
+        let wanted = |name: &str| collection.wants_instance(self.index, name);
+        if !collection.wants_all_of(self.index) {
+            out.partial(self.index);
+        }
+        let (mut failed, mut busy) = (Vec::new(), Vec::new());
         let mut written = 0;
         let is_over = |end: Option<Instant>| end.is_some_and(|end| Instant::now() >= end);
         let mut is_cut = false;
@@ -220,7 +219,7 @@ impl CategorySession {
                 continue; // Its process died since files were last looked at.
             }
             if let Err(error) = self.contents.read(&file.file, &file.definition) {
-                failed.push((None, format!("{}: {error}", file.path.display())));
+                failed.push(format!("{}: {error}", file.path.display()));
                 continue;
             }
             if self.contents.state() != READY {
@@ -229,7 +228,7 @@ impl CategorySession {
             let share = file.share.load(Ordering::Relaxed);
             let Some(mut room) = share.checked_sub(share::without_instances(&file.definition))
             else {
-                failed.push((None, file.cut("left out")));
+                failed.push(file.cut("left out"));
                 continue;
             };
             let (before, mut cut, mut late) = (written, false, false);
@@ -237,7 +236,7 @@ impl CategorySession {
             let (row, next) = (&mut self.row, &self.next_number);
             let mut done = Ok(());
             let mut untried = 0;
-            self.contents.each_named(&file.file, &file.definition, names, |instance| {
+            self.contents.each_named(&file.file, &file.definition, names, wanted, |instance| {
                 late = is_over(end);
                 if late {
                     return ControlFlow::Break(());
@@ -245,8 +244,7 @@ impl CategorySession {
                 let values = match instance.values {
                     Values::Whole(values) => values,
                     Values::Torn => {
-                        let why = "left out: a value and its base changed too fast to be told";
-                        failed.push((Some(instance.name.to_string()), why.to_string()));
+                        busy.push(instance.name.to_string());
                         return ControlFlow::Continue(());
                     }
                     Values::Untried => {
@@ -279,35 +277,39 @@ impl CategorySession {
             match done {
                 Ok(()) if cut => {
                     let what = format!("cut short after {instances} instances");
-                    failed.push((None, file.cut(what)));
+                    failed.push(file.cut(what));
                 }
                 Ok(()) if late && is_over(until) => is_cut = true,
                 Ok(()) if late => {
                     let path = file.path.display();
                     let what = "its share of the time until the deadline had passed";
                     let message = format!("{path}: cut short after {instances} instances: {what}");
-                    failed.push((None, message));
+                    failed.push(message);
                 }
                 Ok(()) => {}
                 Err(error @ WriteError::Full { .. }) => {
                     let path = file.path.display();
                     let message = format!("{path}: cut short after {instances} instances: {error}");
-                    failed.push((None, message));
+                    failed.push(message);
                 }
-                Err(error) => failed.push((None, format!("{}: {error}", file.path.display()))),
+                Err(error) => failed.push(format!("{}: {error}", file.path.display())),
             }
             if untried > 0 {
                 let what = "more instances left out: too many values changed too fast to be told";
-                failed.push((None, format!("{}: {untried} {what}", file.path.display())));
+                failed.push(format!("{}: {untried} {what}", file.path.display()));
             }
         }
         object.finish()?;
         if is_cut {
             let message = format!("cut short after {written} instances: the deadline had passed");
-            failed.push((None, message));
+            failed.push(message);
         }
-        for (instance, message) in failed {
-            out.fault(self.index, instance.as_deref(), message);
+        for instance in busy {
+            let why = "a value and its base changed too fast to be read together";
+            out.busy(self.index, Some(&instance), why);
+        }
+        for message in failed {
+            out.fault(self.index, None, message);
         }
         Ok(())
     }
@@ -319,7 +321,7 @@ impl CategorySession {
     ) -> Result<(), ProviderError> {
         let (time, frequency) = now();
         self.row.clear();
-        let mut failed = None;
+        let (mut failed, mut busy) = (None, false);
         if let Some(file) = members.files.first() {
             if file.share.load(Ordering::Relaxed) < share::without_instances(&file.definition) {
                 out.fault(self.index, None, file.cut("left out"));
@@ -332,7 +334,8 @@ impl CategorySession {
                 _ if file.file.is_abandoned() => told = true,
                 Ok(()) if self.contents.state() != READY => told = true,
                 Ok(()) => {
-                    self.contents.each_named(&file.file, &file.definition, names, |instance| {
+                    let all = |_: &str| true;
+                    self.contents.each_named(&file.file, &file.definition, names, all, |instance| {
                         if let Values::Whole(values) = instance.values {
                             in_ticks(&file.definition, values, row);
                         }
@@ -343,9 +346,7 @@ impl CategorySession {
                     failed = Some(format!("{}: {error}", file.path.display()));
                 }
             }
-            if self.row.is_empty() && failed.is_none() && !told {
-                failed = Some("its values changed too fast to be told".to_string());
-            }
+            busy = self.row.is_empty() && failed.is_none() && !told;
             // Numbers of two processes make no difference: a sample without values comes between
             // them.
             if self.shown.replace(file.key).is_some_and(|shown| shown != file.key) {
@@ -359,6 +360,9 @@ impl CategorySession {
         if let Some(message) = failed {
             out.fault(self.index, None, message);
         }
+        if busy {
+            out.busy(self.index, None, "its values changed too fast to be read together");
+        }
         Ok(())
     }
 }
@@ -368,7 +372,7 @@ impl CategorySession {
 const PERFORMANCE_FREQUENCY: u64 = 1_000_000_000;
 
 /// Converts nanoseconds to the unit of each counter's type.
-fn in_ticks(definition: &Definition, values: &[u64], row: &mut Vec<u64>) {
+fn in_ticks(definition: &FileDefinition, values: &[u64], row: &mut Vec<u64>) {
     row.clear();
     row.extend(values);
     let mut place = 0;

@@ -1,6 +1,6 @@
 //! A published file that is read: its definition, its owner, its share of a block.
 
-use super::definition::{Definition, LayoutError};
+use super::definition::{FileDefinition, LayoutError};
 use crate::layout::{HEADER, live};
 use crate::os::{Facts, Opened, Owner, User};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ pub(super) type FileKey = (u64, u64, u64);
 
 /// A file of a published category.
 pub(super) struct PublishedFile {
-    pub(super) definition: Definition,
+    pub(super) definition: FileDefinition,
     pub(super) key: FileKey,
     pub(super) path: PathBuf,
     /// The owner.
@@ -59,13 +59,13 @@ impl PublishedFile {
         let mut bytes = vec![0; HEADER];
         let read = |bytes: &mut [u8]| file.read_bytes(0, bytes).map_err(FileError::Io);
         read(&mut bytes)?;
-        let length = Definition::prefix(&bytes, facts.length).map_err(FileError::Layout)?;
+        let length = FileDefinition::prefix(&bytes, facts.length).map_err(FileError::Layout)?;
         if !admit(&facts.user, length as u64) {
             return Err(FileError::TooMuch(facts.user));
         }
         bytes.resize(length, 0);
         read(&mut bytes)?;
-        let definition = Definition::parse(&bytes, facts.length).map_err(FileError::Layout)?;
+        let definition = FileDefinition::parse(&bytes, facts.length).map_err(FileError::Layout)?;
         let key = (facts.device, facts.number, definition.created);
         let Facts { user, length, made, .. } = facts;
         let (path, share, numbers) = (path.to_path_buf(), AtomicU64::new(0), Mutex::default());
@@ -106,7 +106,7 @@ impl PublishedFile {
     /// one shown already, then the older one.
     pub(super) fn rank(
         &self,
-        shown: Option<&Definition>,
+        shown: Option<&FileDefinition>,
     ) -> (u8, bool, Option<SystemTime>, FileKey) {
         let other = shown.is_some_and(|shown| !self.definition.has_same_counters(shown));
         (self.user.rank(), other, self.made, self.key)

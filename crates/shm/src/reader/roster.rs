@@ -1,6 +1,6 @@
 //! [`PublishedRoster`]: the categories that are published now.
 
-use super::definition::Definition;
+use super::definition::FileDefinition;
 use super::indexes::Indexes;
 use super::provider::{CategoryProvider, Members};
 use super::published_file::{FileError, PublishedFile};
@@ -433,7 +433,7 @@ fn of_the_most(gone: &[(String, User)]) -> usize {
 }
 
 /// Chooses which files of a category, by rank, are shown, and why the others are not.
-fn members(chosen: &Definition, files: &[Arc<PublishedFile>]) -> Members {
+fn members(chosen: &FileDefinition, files: &[Arc<PublishedFile>]) -> Members {
     let mut shown: Vec<Arc<PublishedFile>> = Vec::new();
     let mut left_out = Vec::new();
     for file in files {

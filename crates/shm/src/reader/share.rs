@@ -4,7 +4,7 @@
 //! the limit, all users get the same share; users who want less get what they want. The same holds
 //! among the files of one user, and for the time until a reader's deadline.
 
-use super::definition::Definition;
+use super::definition::FileDefinition;
 use super::published_file::PublishedFile;
 use crate::os::User;
 use perfhive_format::winperf::{
@@ -18,27 +18,27 @@ pub(super) const MOST: u64 = 32 << 20;
 
 /// The bytes of a file without any instance: its definitions and, in a category without instances,
 /// the values.
-pub(super) fn without_instances(definition: &Definition) -> u64 {
+pub(super) fn without_instances(definition: &FileDefinition) -> u64 {
     let counters = definition.counters.len() + definition.pairs();
     let values = if definition.has_instances { 0 } else { values(definition) };
     (PERF_OBJECT_TYPE::SIZE + counters * PERF_COUNTER_DEFINITION::SIZE + values) as u64
 }
 
 /// Upper limit to the bytes of an instance with a name of this many bytes of UTF-8.
-pub(super) fn of_instance(definition: &Definition, name_length: usize) -> u64 {
+pub(super) fn of_instance(definition: &FileDefinition, name_length: usize) -> u64 {
     // In UTF-16 a text has at most one unit for each byte, and one at its end; what follows is
     // aligned to 8.
     let name = 2 * name_length + 2 + 7;
     (PERF_INSTANCE_DEFINITION::SIZE + name + values(definition)) as u64
 }
 
-fn values(definition: &Definition) -> usize {
+fn values(definition: &FileDefinition) -> usize {
     let counters = definition.counters.len() + definition.pairs();
     (PERF_COUNTER_BLOCK::SIZE + 4 + counters * 8).next_multiple_of(8)
 }
 
 /// The bytes of a file with this many instances of the longest names.
-fn with_instances(definition: &Definition, instances: usize) -> u64 {
+fn with_instances(definition: &FileDefinition, instances: usize) -> u64 {
     let instances = if definition.has_instances { instances as u64 } else { 0 };
     without_instances(definition) + instances * of_instance(definition, definition.name_size)
 }

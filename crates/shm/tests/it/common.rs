@@ -2,7 +2,9 @@
 
 use perfhive_engine::*;
 use perfhive_format::{BaseColumn, CounterPlan, LanguageId, TitleIndex};
-use perfhive_shm::{Category, CategoryBuilder, CounterDefinition, CounterType, PublishedCounters};
+use perfhive_shm::{
+    CategoryBuilder, CounterDeclaration, CounterType, PublishedCategory, PublishedCounters,
+};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -68,17 +70,18 @@ pub(crate) const AVERAGE: CounterType = CounterType::PERF_AVERAGE_BULK;
 
 /// A category of one number and one average.
 pub(crate) fn shop(folder: &Folder) -> CategoryBuilder {
-    Category::builder("Web Shop")
+    PublishedCategory::builder("Web Shop")
         .help("A shop.")
-        .counter(CounterDefinition::new("Orders", COUNT).help("How many."))
-        .counter(CounterDefinition::new("Avg. Bytes/Order", AVERAGE))
+        .counter(CounterDeclaration::new("Orders", COUNT).help("How many."))
+        .counter(CounterDeclaration::new("Avg. Bytes/Order", AVERAGE))
         .folder(folder.path())
 }
 
 /// Another category, without instances, whose counter is 7.
-pub(crate) fn zoo(folder: &Folder) -> Category {
-    let counter = CounterDefinition::new("Animals", COUNT);
-    let zoo = Category::builder("Zoo").counter(counter).folder(folder.path()).publish().unwrap();
+pub(crate) fn zoo(folder: &Folder) -> PublishedCategory {
+    let counter = CounterDeclaration::new("Animals", COUNT);
+    let zoo =
+        PublishedCategory::builder("Zoo").counter(counter).folder(folder.path()).publish().unwrap();
     zoo.counter("Animals").unwrap().set(7);
     zoo
 }

@@ -3,7 +3,9 @@
 use crate::common::*;
 use perfhive_engine::{Ask, Collection, ObjectWriter, OpenContext, Roster, Source, TestLevel};
 use perfhive_format::{BlockHead, BlockWriter};
-use perfhive_shm::{Category, CounterDefinition, FileContents, PublishedCounters, decode};
+use perfhive_shm::{
+    CounterDeclaration, FileContents, PublishedCategory, PublishedCounters, decode,
+};
 use std::fs::File;
 use std::time::Instant;
 
@@ -21,7 +23,7 @@ fn published(folder: &Folder) -> Vec<u8> {
 #[test]
 fn the_bytes_of_a_published_file_decode_to_its_values() {
     let bytes = published(&Folder::new());
-    let FileContents { definition, instances } = decode(&bytes).unwrap();
+    let FileContents { definition, instances, .. } = decode(&bytes).unwrap();
     assert_eq!(definition.name(), "Web Shop");
     assert_eq!(definition.counters().count(), 2);
     let instances: Vec<_> = instances.into_iter().map(|i| (i.name, i.values)).collect();
@@ -48,7 +50,7 @@ fn a_change_of_any_byte_is_no_panic() {
             let mut changed = bytes.clone();
             changed[at] = value;
             match decode(&changed) {
-                Ok(FileContents { definition, instances }) => {
+                Ok(FileContents { definition, instances, .. }) => {
                     assert!(!definition.name().is_empty() && instances.len() <= 1 << 16);
                 }
                 Err(error) => {
@@ -347,7 +349,7 @@ fn the_deadline_cuts_instances_short() {
     let mut published = PublishedCounters::in_folder(folder.path());
     let provider = published.changed(&Ask::nothing()).unwrap().remove(0);
     let wanted = [provider.describe().objects[0].spec.name];
-    let context = OpenContext { linkage: None, first_counter: 0, first_help: 0 };
+    let context = OpenContext::new(None, 0, 0);
     let mut session = provider.open(&context).unwrap();
     let mut collect = |deadline: Option<Instant>| {
         let mut request = Ask::objects(&wanted);
@@ -548,11 +550,15 @@ fn many_files_of_one_user_hide_no_other() {
             return;
         }
     }
-    let zoo: Vec<Category> = (0..20)
+    let zoo: Vec<PublishedCategory> = (0..20)
         .map(|number| {
-            let count = CounterDefinition::new("Animals", COUNT);
+            let count = CounterDeclaration::new("Animals", COUNT);
             let name = format!("Zoo {number}");
-            Category::builder(&name).counter(count).folder(folder.path()).publish().unwrap()
+            PublishedCategory::builder(&name)
+                .counter(count)
+                .folder(folder.path())
+                .publish()
+                .unwrap()
         })
         .collect();
     let mut reader = Reader::new(&folder);
@@ -569,9 +575,9 @@ fn many_files_of_one_user_hide_no_other() {
 #[test]
 fn a_text_referred_to_repeatedly_is_copied_up_to_a_limit() {
     let folder = Folder::new();
-    let counters = (0..200).map(|n| CounterDefinition::new(&format!("{n:03}"), COUNT).help("h"));
+    let counters = (0..200).map(|n| CounterDeclaration::new(&format!("{n:03}"), COUNT).help("h"));
     let long = "x".repeat(1000);
-    let category = Category::builder(&long).counters(counters).folder(folder.path());
+    let category = PublishedCategory::builder(&long).counters(counters).folder(folder.path());
     let bytes = std::fs::read(category.publish().unwrap().path()).unwrap();
     let with_help = |length: u32| {
         let mut bytes = bytes.clone();

@@ -3,13 +3,13 @@
 use crate::common::*;
 #[cfg(unix)]
 use perfhive_shm::PublishErrorKind;
-use perfhive_shm::{Category, CounterDefinition};
+use perfhive_shm::{CounterDeclaration, PublishedCategory};
 
 /// The child process: publishes an instance of its own name, and waits.
 fn publish_and_wait(role: &str, folder: &std::path::Path) {
-    let category = Category::builder("Shared")
+    let category = PublishedCategory::builder("Shared")
         .instances(8)
-        .counter(CounterDefinition::new("Orders", COUNT))
+        .counter(CounterDeclaration::new("Orders", COUNT))
         .folder(folder)
         .publish()
         .unwrap();
@@ -85,10 +85,10 @@ fn writers_killed_at_random() {
     if let Some((_, folder)) = role() {
         println!("\n>begun");
         for round in 0u64.. {
-            let category = Category::builder("Shared")
+            let category = PublishedCategory::builder("Shared")
                 .instances(8)
-                .counter(CounterDefinition::new("Orders", COUNT))
-                .counter(CounterDefinition::new("Avg. Bytes/Order", AVERAGE))
+                .counter(CounterDeclaration::new("Orders", COUNT))
+                .counter(CounterDeclaration::new("Avg. Bytes/Order", AVERAGE))
                 .folder(&folder)
                 .publish()
                 .unwrap();
@@ -138,8 +138,8 @@ fn a_folder_created_by_another_user_is_replaced() {
     const TEST: &str = "processes::a_folder_created_by_another_user_is_replaced";
     if role().is_some() {
         let user = rustix::process::geteuid().as_raw();
-        let category = Category::builder(&format!("Squatted {user}"))
-            .counter(CounterDefinition::new("Orders", COUNT))
+        let category = PublishedCategory::builder(&format!("Squatted {user}"))
+            .counter(CounterDeclaration::new("Orders", COUNT))
             .publish()
             .unwrap();
         category.counter("Orders").unwrap().set(5);
@@ -311,9 +311,9 @@ fn a_forked_child_does_not_count_for_its_parent() {
 #[cfg(unix)]
 #[allow(unsafe_code)]
 fn fork(folder: &std::path::Path) {
-    let builder = Category::builder("Forking")
+    let builder = PublishedCategory::builder("Forking")
         .instances(2)
-        .counter(CounterDefinition::new("Orders", COUNT))
+        .counter(CounterDeclaration::new("Orders", COUNT))
         .folder(folder);
     let category = builder.clone().publish().unwrap();
     let instance = category.instance("parent").unwrap();
@@ -372,9 +372,9 @@ fn a_lock_inherited_by_a_child_does_not_keep_the_parent_alive() {
 #[cfg(unix)]
 #[allow(unsafe_code)]
 fn fork_and_stay(folder: &std::path::Path) {
-    let category = Category::builder("Forking")
+    let category = PublishedCategory::builder("Forking")
         .instances(2)
-        .counter(CounterDefinition::new("Orders", COUNT))
+        .counter(CounterDeclaration::new("Orders", COUNT))
         .folder(folder)
         .publish()
         .unwrap();

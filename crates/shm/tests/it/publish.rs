@@ -2,11 +2,12 @@
 
 use crate::common::*;
 use perfhive_engine::{Ask, Broker, ObjectQuery, Roster as _, Snapshot};
-use perfhive_engine::{Query, Source};
+use perfhive_engine::{InstanceWish, NamePattern, Query, Source};
 use perfhive_format::CounterType as T;
 use perfhive_shm::PublishedCounters;
-use perfhive_shm::{Category, CounterDefinition, Lifetime, PublishErrorKind};
+use perfhive_shm::{CounterDeclaration, Lifetime, PublishErrorKind, PublishedCategory};
 use perfhive_testkit::alloc::count;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[test]
@@ -121,8 +122,8 @@ fn a_reused_name_is_another_instance() {
 #[test]
 fn values_are_cooked_by_their_types() {
     let folder = Folder::new();
-    let count = |name: &str, kind| CounterDefinition::new(name, kind);
-    let category = Category::builder("Types")
+    let count = |name: &str, kind| CounterDeclaration::new(name, kind);
+    let category = PublishedCategory::builder("Types")
         .counters([
             count("Number", T::PERF_COUNTER_RAWCOUNT),
             count("Double", T::PERF_DOUBLE_RAW),
@@ -212,8 +213,8 @@ fn a_thousand_instances_are_read() {
 fn a_category_published_again_has_the_same_indexes() {
     let folder = Folder::new();
     let mut reader = Reader::new(&folder);
-    let other = Category::builder("Other")
-        .counter(CounterDefinition::new("x", COUNT))
+    let other = PublishedCategory::builder("Other")
+        .counter(CounterDeclaration::new("x", COUNT))
         .folder(folder.path());
     let category = shop(&folder).publish().unwrap();
     let index = reader.index("Web Shop").unwrap();
@@ -228,7 +229,7 @@ fn a_category_published_again_has_the_same_indexes() {
     assert_eq!(reader.broker.catalogue(&Ask::nothing()).unwrap().generation, generation);
     // A category with other counters is a new category.
     drop(again);
-    let more = shop(&folder).counter(CounterDefinition::new("y", COUNT)).publish().unwrap();
+    let more = shop(&folder).counter(CounterDeclaration::new("y", COUNT)).publish().unwrap();
     let third = reader.index("Web Shop").unwrap();
     assert!(third.0 > second.0);
     assert_eq!(reader.broker.catalogue(&Ask::everything()).unwrap().objects.len(), 2);
@@ -241,9 +242,12 @@ fn a_limited_number_of_ended_categories_is_listed() {
     let mut reader = Reader::new(&folder);
     for number in 0..100 {
         let name = format!("Category {number}");
-        let counter = CounterDefinition::new("x", COUNT);
-        let category =
-            Category::builder(&name).counter(counter).folder(folder.path()).publish().unwrap();
+        let counter = CounterDeclaration::new("x", COUNT);
+        let category = PublishedCategory::builder(&name)
+            .counter(counter)
+            .folder(folder.path())
+            .publish()
+            .unwrap();
         assert_eq!(reader.rows(&name).len(), 1);
         drop(category);
     }
@@ -256,16 +260,16 @@ fn a_limited_number_of_ended_categories_is_listed() {
 fn invalid_definitions_are_refused() {
     let folder = Folder::new();
     let error = |builder: perfhive_shm::CategoryBuilder| builder.publish().unwrap_err().to_string();
-    let count = |name: &str| CounterDefinition::new(name, COUNT);
-    let base = || Category::builder("C").folder(folder.path());
+    let count = |name: &str| CounterDeclaration::new(name, COUNT);
+    let base = || PublishedCategory::builder("C").folder(folder.path());
     for name in ["Memory ", " Memory", "4"] {
-        let named = Category::builder(name).folder(folder.path()).counter(count("a"));
+        let named = PublishedCategory::builder(name).folder(folder.path()).counter(count("a"));
         assert!(error(named).contains("readers would refuse it"));
     }
     assert!(error(base()).contains("0 counters"));
     assert!(error(base().counters([count("a"), count("A")])).contains("two counters"));
     assert!(error(base().counter(count(" "))).contains("expected text"));
-    let text = CounterDefinition::new("t", T::PERF_COUNTER_TEXT);
+    let text = CounterDeclaration::new("t", T::PERF_COUNTER_TEXT);
     assert!(error(base().counter(text)).contains("not numbers"));
     let based = count("x").base_type(T::PERF_RAW_BASE);
     assert!(error(base().counter(based)).contains("cannot be its base"));
@@ -357,14 +361,15 @@ fn categories_that_stay_allocate_nothing() {
     let others: Vec<_> = (0..20)
         .map(|number| {
             let name = format!("Category {number}");
-            let builder = Category::builder(&name).folder(folder.path());
-            let other = builder.counter(CounterDefinition::new("Orders", COUNT)).publish();
+            let builder = PublishedCategory::builder(&name).folder(folder.path());
+            let other = builder.counter(CounterDeclaration::new("Orders", COUNT)).publish();
             collect();
             other.unwrap()
         })
         .collect();
     // A second one of the name, which is left out, and a file that is not a category.
-    let second = Category::builder("Category 3").counter(CounterDefinition::new("Other", COUNT));
+    let second =
+        PublishedCategory::builder("Category 3").counter(CounterDeclaration::new("Other", COUNT));
     let second = second.folder(folder.path()).publish().unwrap();
     collect();
     let refused = put(&folder, "x.counters", b"no counters");
@@ -381,4 +386,30 @@ fn categories_that_stay_allocate_nothing() {
     for _ in 0..5 {
         collect();
     }
+}
+
+#[test]
+fn wanted_instances_alone_are_handed_out() {
+    let folder = Folder::new();
+    let category = shop(&folder).instances(3).publish().unwrap();
+    for city in ["Berlin", "Bern", "Rome"] {
+        category.instance(city).unwrap().counter("Orders").unwrap().increment();
+    }
+    let mut reader = Reader::new(&folder);
+    reader.read();
+    let object = reader.index("Web Shop").unwrap();
+    let mut names = |pattern: &str| {
+        let wish = InstanceWish::Named(Arc::new(NamePattern::with_wildcards(pattern)));
+        let ask = Ask::objects(&[object]).with_instance(object, wish);
+        reader.broker.collect(&ask, &mut reader.snapshot).unwrap();
+        let shop = reader.snapshot.object(object).unwrap();
+        let names = shop.view().instances().map(|instance| instance.name().to_text());
+        (names.collect::<Vec<_>>().join(" "), reader.snapshot.is_partial(object))
+    };
+    assert_eq!(names("ber*"), ("Berlin Bern".to_string(), true));
+    assert_eq!(names("Paris"), (String::new(), true));
+    let mut query = Query::new(Reader::new(&folder).broker).unwrap();
+    query.add(r"\Web Shop(Rome)\Orders").unwrap();
+    query.collect().unwrap();
+    assert_eq!(query.readings()[0].raw.unwrap().value, 1);
 }

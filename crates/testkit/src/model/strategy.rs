@@ -1,7 +1,7 @@
 //! Arbitrary models.
 
 use super::{BlockModel, BodyModel, CounterModel, InstanceModel, ObjectModel, ValuesModel};
-use perfhive_format::{Clocks, CounterType, DetailLevel, SystemTime, TitleIndex, encode_utf16};
+use perfhive_format::{CalendarTime, Clocks, CounterType, DetailLevel, TitleIndex, encode_utf16};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -76,8 +76,8 @@ fn title() -> impl Strategy<Value = TitleIndex> {
     .prop_map(TitleIndex)
 }
 
-fn system_time() -> impl Strategy<Value = SystemTime> {
-    any::<[u16; 8]>().prop_map(|t| SystemTime {
+fn system_time() -> impl Strategy<Value = CalendarTime> {
+    any::<[u16; 8]>().prop_map(|t| CalendarTime {
         year: t[0],
         month: t[1],
         day_of_week: t[2],

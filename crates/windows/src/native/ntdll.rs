@@ -2,8 +2,8 @@
 
 use super::information::{Class, QueryReply, Status, SystemInformation};
 use crate::ffi;
-use perfhive_engine::Clock;
-use perfhive_format::{Clocks, FileTime, SystemTime};
+use perfhive_engine::BlockClock;
+use perfhive_format::{CalendarTime, Clocks, FileTime};
 
 /// `NtQuerySystemInformation` of this machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,8 +44,8 @@ impl NativeClock {
     }
 }
 
-impl Clock for NativeClock {
-    fn read(&mut self) -> (Clocks, SystemTime) {
+impl BlockClock for NativeClock {
+    fn read(&mut self) -> (Clocks, CalendarTime) {
         let (now, _) = ffi::performance_counter();
         let passed = i128::from(now - self.start) * i128::from(FileTime::PER_SECOND);
         let passed = i64::try_from(passed / i128::from(self.frequency)).unwrap_or(i64::MAX);

@@ -249,7 +249,7 @@ mod tests {
         let offsets = (0u32..).step_by(2);
         let names: Vec<_> = offsets.zip(texts).collect();
         let (names, help) = (titles(&names), titles(&[]));
-        let given = [ProvidedTitles { language: LanguageId::ENGLISH, names, help }];
+        let given = [ProvidedTitles::new(LanguageId::ENGLISH, names, help)];
         let folder = Folder::new().unwrap();
         let file = folder.write("titles.ini", &allot::files("Bees", "b.h", &[0], &given).ini);
         let file = file.unwrap();

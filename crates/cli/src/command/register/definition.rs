@@ -7,12 +7,12 @@ use crate::text::escape::Escaped;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::LanguageId;
-use perfhive::registration::{DeclaredCounter, Definition, Instances, Texts};
+use perfhive::registration::{DeclaredCounter, InstanceKind, ProviderDefinition, Texts};
 use perfhive_view::Field;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-pub(super) fn print(global: &Global, definitions: &[Definition]) -> Outcome {
+pub(super) fn print(global: &Global, definitions: &[ProviderDefinition]) -> Outcome {
     let output = Output::new(global);
     let mut text = String::new();
     if output.is_table() {
@@ -32,7 +32,7 @@ pub(super) fn print(global: &Global, definitions: &[Definition]) -> Outcome {
 /// The declaration of the counter or object at an offset.
 enum Declared<'a> {
     Counter(&'a DeclaredCounter),
-    Object(Instances),
+    Object(InstanceKind),
     Nothing,
 }
 
@@ -43,7 +43,7 @@ struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    fn of(definition: &'a Definition) -> Self {
+    fn of(definition: &'a ProviderDefinition) -> Self {
         let mut declared = HashMap::new();
         for object in &definition.declared {
             declared.insert(object.offset, Declared::Object(object.instances));
@@ -72,12 +72,17 @@ fn help(texts: &Texts, offset: u32) -> Option<&str> {
 }
 
 /// The language to show: the wanted one, else English, else any.
-fn shown(definition: &Definition, wanted: Option<LanguageId>) -> Option<&Texts> {
+fn shown(definition: &ProviderDefinition, wanted: Option<LanguageId>) -> Option<&Texts> {
     let of = |language| definition.titles.iter().find(|texts| texts.language == language);
     wanted.and_then(of).or_else(|| of(LanguageId::ENGLISH)).or_else(|| definition.titles.first())
 }
 
-fn table(output: &Output, definition: &Definition, wanted: Option<LanguageId>, text: &mut String) {
+fn table(
+    output: &Output,
+    definition: &ProviderDefinition,
+    wanted: Option<LanguageId>,
+    text: &mut String,
+) {
     let palette = output.palette;
     palette.push(text, Style::Heading, &Escaped(&definition.name).to_string());
     let languages: Vec<String> =
@@ -119,7 +124,7 @@ fn table(output: &Output, definition: &Definition, wanted: Option<LanguageId>, t
     table.render(text, output.layout(true));
 }
 
-fn records(output: &Output, definitions: &[Definition], text: &mut String) {
+fn records(output: &Output, definitions: &[ProviderDefinition], text: &mut String) {
     let keys = [
         "provider",
         "language",

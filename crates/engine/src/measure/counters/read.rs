@@ -1,12 +1,12 @@
 //! Readings of a sample: values by instance, or the reasons why there are none.
 
 use super::{BoundInstance, LabelledSlot, ProbedCounter, ProbedObject, instance_name};
-use crate::error::SourceError;
+use crate::error::{Fault, FaultKind, SourceError};
 use crate::identity::Identity;
 use crate::measure::{SensorReading, SensorSlot};
 use crate::query::NoValue;
 use crate::query::sample::{ObjectSample, ObjectState};
-use perfhive_format::{CookedValue, TitleIndex};
+use perfhive_format::{CookedValue, Formula, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ struct Measured {
     value: Result<CookedValue, NoValue>,
     raw: Option<u64>,
     before: Option<u64>,
+    per_second: Option<u64>,
 }
 
 fn value(
@@ -25,9 +26,13 @@ fn value(
 ) -> Result<Measured, NoValue> {
     let counter = counter.ok_or(NoValue::CounterMissing)?;
     let newer = sample.counter(place, counter).ok_or(NoValue::CounterMissing)?;
-    let raw = newer.raw()?.value;
+    let raw = newer.raw()?;
+    let (raw, clocks) = (raw.value, raw.clocks);
+    let clock = Formula::of(newer.counter_type()).ok().and_then(Formula::clock_of_value);
+    let frequency = clock.and_then(|clock| clock.frequency(&clocks).ok());
+    let per_second = frequency.and_then(|frequency| u64::try_from(frequency).ok());
     let (value, before) = state.value_and_before(&newer, counter);
-    Ok(Measured { value, raw: Some(raw), before })
+    Ok(Measured { value, raw: Some(raw), before, per_second })
 }
 
 impl BoundInstance {
@@ -59,6 +64,20 @@ impl BoundInstance {
 }
 
 impl ProbedCounter {
+    /// The reading of a single instance whose values changed too fast to be read. It is not gone:
+    /// the next sample may have it.
+    pub(super) fn busy(&self, probed: &ProbedObject, faults: &[Fault]) -> Option<SensorReading> {
+        let one = self.one.as_ref().filter(|one| !one.lost)?;
+        let pattern = one.pattern.as_deref()?;
+        let is_it = |fault: &&Fault| {
+            fault.kind == FaultKind::Busy
+                && fault.object == probed.index.index()
+                && fault.instance.as_ref().is_some_and(|name| pattern.matches(name))
+        };
+        let why = Arc::clone(&faults.iter().find(is_it)?.message);
+        Some(SensorReading::new(self.asked, Arc::clone(&one.slot), Err(NoValue::Busy(why))))
+    }
+
     /// The readings of this target from the newest sample of its object.
     pub(super) fn read(
         &mut self,
@@ -76,9 +95,13 @@ impl ProbedCounter {
             None => None,
         };
         let mut push = |slot: &Arc<SensorSlot>, result: Result<Measured, NoValue>| {
-            let Measured { value, raw, before } =
-                result.unwrap_or_else(|why| Measured { value: Err(why), raw: None, before: None });
-            out.push(SensorReading { asked, slot: Arc::clone(slot), value, raw, before });
+            let slot = Arc::clone(slot);
+            out.push(match result {
+                Ok(Measured { value, raw, before, per_second: raw_per_second }) => {
+                    SensorReading { asked, slot, value, raw, before, raw_per_second }
+                }
+                Err(why) => SensorReading::new(asked, slot, Err(why)),
+            });
         };
         if let Some(one) = &mut self.one {
             let result = match missing {
@@ -88,7 +111,7 @@ impl ProbedCounter {
             push(&one.slot, result);
             return;
         }
-        let (name, value_type) = (&self.name, self.value_type);
+        let (name, value_type, unit) = (&self.name, self.value_type, &self.unit);
         let slot_of = |slots: &mut HashMap<Identity, LabelledSlot>,
                        identity: &Identity,
                        at: Option<(&ObjectSample, usize)>| {
@@ -104,7 +127,7 @@ impl ProbedCounter {
             let kept = slots.get(identity).filter(|called| called.slot.name == name);
             let slot = match kept {
                 Some(called) => Arc::clone(&called.slot),
-                None => Arc::new(SensorSlot { name, value_type }),
+                None => Arc::new(SensorSlot::new(name, value_type).with_unit(unit)),
             };
             let called = LabelledSlot { slot: Arc::clone(&slot), label: label.cloned() };
             slots.insert(identity.clone(), called);

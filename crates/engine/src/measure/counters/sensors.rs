@@ -8,7 +8,9 @@ use crate::ask::{Ask, NO_OBJECT, ObjectQuery};
 use crate::error::SourceError;
 use crate::followed::{IndexChange, changing, sample_followed};
 use crate::frame::Snapshot;
-use crate::measure::source::{DataSource, Instances, ProbeContext, SelectedSensor, Selection};
+use crate::measure::source::{
+    DataSource, ProbeContext, SelectedSensor, SensorInstances, SensorSelection,
+};
 use crate::measure::{MeasureError, Sensor, SensorId, SensorName};
 use crate::query::sample::ObjectState;
 use crate::source::{CatalogueObject, Cost, Source};
@@ -230,13 +232,13 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
 
     fn probe(
         &mut self,
-        selection: &Selection,
+        selection: &SensorSelection,
         max_age: Duration,
     ) -> Result<Box<dyn ProbeContext>, MeasureError> {
         let wanted = match selection {
-            Selection::Custom(wanted) => self.as_of_now(wanted)?,
-            Selection::Global => self.whole(Cost::Global)?,
-            Selection::Costly => self.whole(Cost::Costly)?,
+            SensorSelection::Custom(wanted) => self.as_of_now(wanted)?,
+            SensorSelection::Global => self.whole(Cost::Global)?,
+            SensorSelection::Costly => self.whole(Cost::Costly)?,
         };
         let source = self.source.clone();
         let name = Arc::clone(&self.name);
@@ -304,7 +306,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
             list.directory.catalogue.objects.iter().filter(|object| is_of_it(object.cost));
         let all = |object: &CatalogueObject| SelectedSensor {
             sensor: id_of(object.name, TitleIndex(0)),
-            instances: Instances::All,
+            instances: SensorInstances::All,
         };
         Ok(objects.map(all).collect())
     }

@@ -2,17 +2,20 @@ use super::*;
 
 const HEADER: &str = "#define OBJ 0\n#define A_1 2\n#define B 4\n";
 
-fn parse_with(ini: &[u8], header: &str) -> Result<Read<Definition>, DefinitionError> {
+fn parse_with(
+    ini: &[u8],
+    header: &str,
+) -> Result<WithWarnings<ProviderDefinition>, DefinitionError> {
     parse_ini(Path::new("x.ini"), ini, None, |name| {
         Ok((PathBuf::from(name), header.as_bytes().to_vec()))
     })
 }
 
-fn parse(ini: &str) -> Result<Read<Definition>, DefinitionError> {
+fn parse(ini: &str) -> Result<WithWarnings<ProviderDefinition>, DefinitionError> {
     parse_with(ini.as_bytes(), HEADER)
 }
 
-fn names(read: &Read<Definition>) -> Vec<(u16, u32, &str)> {
+fn names(read: &WithWarnings<ProviderDefinition>) -> Vec<(u16, u32, &str)> {
     let all = read.value.titles.iter();
     all.flat_map(|texts| texts.names.iter().map(|(at, name)| (texts.language.0, *at, &**name)))
         .collect()

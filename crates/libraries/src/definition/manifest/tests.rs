@@ -29,7 +29,7 @@ const MANIFEST: &str = r#"<?xml version='1.0' encoding='utf-8'?>
  </localization>
 </instrumentationManifest>"#;
 
-fn parse(text: &str) -> Result<Read<Vec<Definition>>, DefinitionError> {
+fn parse(text: &str) -> Result<WithWarnings<Vec<ProviderDefinition>>, DefinitionError> {
     parse_manifest(Path::new("x.man"), text.as_bytes(), None)
 }
 
@@ -50,8 +50,8 @@ fn counter_sets_counters_and_their_types() {
     let help = [(0, "What waves do".to_string()), (6, "of it".to_string())];
     assert_eq!(one.titles[1].help, help);
     let [sine, base, part] = one.declared[0].counters.as_slice() else { panic!("{one:?}") };
-    assert_eq!(one.declared[0].instances, Instances::GlobalAggregate);
-    assert_eq!(one.declared[1].instances, Instances::Single);
+    assert_eq!(one.declared[0].instances, InstanceKind::GlobalAggregate);
+    assert_eq!(one.declared[1].instances, InstanceKind::Single);
     assert_eq!((sine.offset, sine.id, sine.scale), (2, 1, -3));
     assert_eq!(sine.counter_type, CounterType::PERF_COUNTER_RAWCOUNT);
     assert_eq!(sine.field, Some(("WAVES".to_string(), "Sine".to_string())));

@@ -238,20 +238,22 @@ pub(super) fn titles_of(
 ) -> Vec<ProvidedTitles> {
     let names = registration.first_counter..=registration.last_counter;
     let help = registration.first_help..=registration.last_help;
-    let part = |list: &TitleList, range: &std::ops::RangeInclusive<u32>| TitleList {
-        titles: list
-            .titles
-            .iter()
-            .filter(|title| range.contains(&title.index.0))
-            .cloned()
-            .collect(),
-        faults: Vec::new(),
+    let part = |list: &TitleList, range: &std::ops::RangeInclusive<u32>| {
+        TitleList::from(
+            list.titles
+                .iter()
+                .filter(|title| range.contains(&title.index.0))
+                .cloned()
+                .collect::<Vec<_>>(),
+        )
     };
     all.iter()
-        .map(|titles| ProvidedTitles {
-            language: titles.language,
-            names: part(&titles.names, &names),
-            help: part(&titles.help, &help),
+        .map(|titles| {
+            ProvidedTitles::new(
+                titles.language,
+                part(&titles.names, &names),
+                part(&titles.help, &help),
+            )
         })
         .filter(|titles| !(titles.names.titles.is_empty() && titles.help.titles.is_empty()))
         .collect()

@@ -96,8 +96,8 @@ impl Source for Moody {
         // The name of the object that native functions fill.
         let processor = |(index, _): &(TitleIndex, &str)| *index == PROCESSOR;
         let text = |(index, text): (_, &str)| Title { index, text: text.to_string() };
-        let known = titles.all().into_iter().filter(processor).map(text).collect();
-        let known = TitleList { titles: known, faults: Vec::new() };
+        let known = titles.all().into_iter().filter(processor).map(text);
+        let known = TitleList::from(known.collect::<Vec<_>>());
         let known = TitleDatabase::new(language, &known, &TitleList::default());
         Ok(Arc::new(known.lacking(self.fails(kind))))
     }
