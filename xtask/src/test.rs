@@ -4,6 +4,7 @@
 //! after a quarter of an hour. A developer and continuous integration run the
 //! same command; what a stage needs and does not find, it installs.
 
+mod api;
 mod fuzz;
 mod stages;
 pub(crate) mod wine;

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, bail};
 
+use super::api::api;
 use super::fuzz::fuzz;
 use super::wine::wine;
 use crate::{command, tidy, tools, workspace};
@@ -41,6 +42,7 @@ pub(super) const STAGES: &[Stage] = &[
     whole("wine", "the Windows side, built for it and run under Wine", wine),
     whole("release", "the command builds with optimisation", release),
     whole("package", "the crates can be published, and the library alone is small", package),
+    whole("api", "what is public is as listed for review", api),
     whole("no-std", "the format builds where there is no std", no_std),
     whole("deny", "licences, sources and advisories of dependencies", deny),
     whole("miri", "tests of the format, and of what threads share without locks, under Miri", miri),

@@ -1,0 +1,198 @@
+//! The listing of everything public, for review: `docs/api/CRATE.txt`.
+//!
+//! A change of what others build upon must not slip in beside another change. rustdoc writes
+//! what a crate has to JSON, the crate public-api makes lines of it, and these are compared with
+//! the files. Traits that the compiler implements by itself, or by `derive`, are left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::{command, tools, workspace};
+
+/// The folder of the listings.
+const LISTINGS: &str = "docs/api";
+
+/// Features of the crate perfhive that need nothing but Rust.
+const FEATURES: &str =
+    "perfhive/libraries,perfhive/publish,perfhive/recording,perfhive/registration";
+
+/// Compares the public items of each library that is published with its listing, or writes the
+/// listings where `UPDATE` is set. Returns a note for the summary.
+pub(super) fn api() -> super::stages::Result {
+    let libraries = libraries(&workspace::metadata()?);
+    let listed: Vec<(&String, String)> = libraries.iter().zip(list(&libraries)?).collect();
+    let same = namesakes(&listed);
+    if !same.is_empty() {
+        bail!("types of one name in several crates: {}", same.join(", "));
+    }
+    let folder = workspace::root()?.join(LISTINGS);
+    let update = std::env::var_os("UPDATE").is_some();
+    let mut differing = Vec::new();
+    for (name, now) in &listed {
+        let file = folder.join(format!("{name}.txt"));
+        let before = std::fs::read_to_string(&file).unwrap_or_default();
+        if *now == before {
+            continue;
+        }
+        if update {
+            std::fs::create_dir_all(&folder)?;
+            std::fs::write(&file, now).with_context(|| file.display().to_string())?;
+            continue;
+        }
+        say!("{name}:");
+        difference(&before, now).iter().for_each(|line| say!("{line}"));
+        differing.push(name.as_str());
+    }
+    if !differing.is_empty() {
+        bail!(
+            "other public items than in {LISTINGS}: {}; `UPDATE=1 cargo xtask test --only api` \
+             writes the listings, which belong to the change",
+            differing.join(", ")
+        );
+    }
+    semver(&libraries)
+}
+
+/// The libraries that are published, by name.
+fn libraries(metadata: &Value) -> Vec<String> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let is_library = |package: &&Value| {
+        let mut targets = package["targets"].as_array().into_iter().flatten();
+        package["publish"].is_null()
+            && targets
+                .any(|target| target["kind"].as_array().is_some_and(|k| k.contains(&"lib".into())))
+    };
+    let names = packages.filter(is_library).filter_map(|package| package["name"].as_str());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+/// The lines of each library.
+fn list(libraries: &[String]) -> Result<Vec<String>> {
+    tools::nightly_components(&[])?;
+    let target = workspace::target_directory()?.join("api");
+    let mut cargo = command::nightly_cargo(&["doc", "--locked", "--no-deps", "--lib"]);
+    cargo.args(["--features", FEATURES, "--target-dir"]).arg(&target);
+    libraries.iter().for_each(|name| {
+        cargo.args(["-p", name]);
+    });
+    cargo.env("RUSTDOCFLAGS", "-Z unstable-options --output-format json");
+    command::run(&mut cargo)?;
+    let file = |name: &String| target.join("doc").join(name.replace('-', "_") + ".json");
+    libraries.iter().map(|name| lines(&file(name))).collect()
+}
+
+/// The public items in a file of rustdoc's, one a line.
+fn lines(json: &Path) -> Result<String> {
+    let items = public_api::Builder::from_rustdoc_json(json)
+        .sorted(true)
+        .omit_blanket_impls(true)
+        .omit_auto_trait_impls(true)
+        .omit_auto_derived_impls(true)
+        .build()
+        .with_context(|| {
+            let nightly = command::nightly();
+            format!(
+                "{}: what the toolchain {nightly} writes cannot be read; PERFHIVE_NIGHTLY chooses \
+                 another, such as nightly-2026-05-19",
+                json.display()
+            )
+        })?;
+    Ok(items.items().map(|item| format!("{item}\n")).collect())
+}
+
+/// Names that types of several crates have: a reader of one's documentation would take it for the
+/// other's.
+fn namesakes(listed: &[(&String, String)]) -> Vec<String> {
+    let mut crates: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, lines) in listed {
+        for line in lines.lines() {
+            let line = line.strip_prefix("#[non_exhaustive] ").unwrap_or(line);
+            let kinds = ["pub struct ", "pub enum ", "pub union ", "pub trait "];
+            let Some(path) = kinds.iter().find_map(|kind| line.strip_prefix(kind)) else {
+                continue;
+            };
+            let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+            let path = path.split(|c| !is_path(c)).next().unwrap_or_default();
+            let own = path.trim_end_matches(':').rsplit("::").next().unwrap_or_default();
+            crates.entry(own).or_default().insert(name);
+        }
+    }
+    let several = crates.into_iter().filter(|(_, crates)| crates.len() > 1);
+    several
+        .map(|(name, crates)| format!("{name} ({})", Vec::from_iter(crates).join(", ")))
+        .collect()
+}
+
+/// The lines that are gone, with `-`, and those that are new, with `+`.
+fn difference(before: &str, now: &str) -> Vec<String> {
+    let not_in = |other: &str, mark: char, text: &str| -> Vec<String> {
+        let known: std::collections::HashSet<&str> = other.lines().collect();
+        let lines = text.lines().filter(|line| !known.contains(line));
+        lines.map(|line| format!("{mark} {line}")).collect()
+    };
+    let mut lines = not_in(now, '-', before);
+    lines.extend(not_in(before, '+', now));
+    lines
+}
+
+/// Checks that the versions promise no more than was kept since the last release.
+fn semver(libraries: &[String]) -> super::stages::Result {
+    let tags = command::output(&mut command::program(
+        "git",
+        &["tag", "--list", "v[0-9]*", "--sort=-version:refname", "--merged", "HEAD"],
+    ))?;
+    let tags = String::from_utf8_lossy(&tags).into_owned();
+    let Some(tag) = tags.lines().next() else {
+        return Ok(Some("no release to compare versions with".to_owned()));
+    };
+    tools::cargo_tool("semver-checks")?;
+    let mut cargo = command::cargo(&["semver-checks", "--baseline-rev", tag]);
+    libraries.iter().for_each(|name| {
+        cargo.args(["-p", name]);
+    });
+    command::run(&mut cargo)?;
+    Ok(Some(format!("versions compared with {tag}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_libraries_are_listed() -> Result<()> {
+        let metadata = serde_json::json!({"packages": [
+            {"name": "b", "publish": null, "targets": [{"kind": ["lib"]}, {"kind": ["test"]}]},
+            {"name": "command", "publish": null, "targets": [{"kind": ["bin"]}]},
+            {"name": "ours", "publish": [], "targets": [{"kind": ["lib"]}]},
+            {"name": "a", "publish": null, "targets": [{"kind": ["bin"]}, {"kind": ["lib"]}]},
+        ]});
+        assert_eq!(libraries(&metadata), ["a", "b"]);
+        let ours = libraries(&workspace::metadata()?);
+        assert!(ours.contains(&"perfhive".to_owned()) && !ours.contains(&"xtask".to_owned()));
+        Ok(())
+    }
+
+    #[test]
+    fn types_of_one_name_in_two_crates_are_found() {
+        let [a, b] = ["a", "b"].map(str::to_owned);
+        let listed = [
+            (&a, "pub struct a::Clock\npub struct a::x::Clock<T>\npub fn a::now()\n".to_owned()),
+            (&b, "#[non_exhaustive] pub enum b::Kind\npub trait b::Clock: Send\n".to_owned()),
+        ];
+        assert_eq!(namesakes(&listed), ["Clock (a, b)"]);
+        assert!(namesakes(&listed[..1]).is_empty());
+    }
+
+    #[test]
+    fn lines_that_are_gone_come_before_new_ones() {
+        let lines =
+            difference("pub fn a()\npub fn b(u8)\n", "pub fn a()\npub fn b(u16)\npub fn c()\n");
+        assert_eq!(lines, ["- pub fn b(u8)", "+ pub fn b(u16)", "+ pub fn c()"]);
+        assert!(difference("x\n", "x\n").is_empty());
+    }
+}
