@@ -32,7 +32,7 @@ fn main() {
 
 #[cfg(windows)]
 mod windows {
-    use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
+    use perfhive::contract::{Functions, ProviderDefinition, Registrar as _, Texts};
     use perfhive::windows::{WindowsRegistrar, allotted_indexes, is_wine, local_source};
     use perfhive::{Ask, LanguageId, ObjectQuery, Snapshot, Source, TitleIndex};
     use perfhive_testkit::alloc;
@@ -321,7 +321,7 @@ mod windows {
             let library = bench.parent().unwrap().with_file_name("examples").join("zoo.dll");
             assert!(library.is_file(), "{} is not built", library.display());
             let service = format!("Perfhive{name}");
-            let mut definition = Definition::new(&service);
+            let mut definition = ProviderDefinition::new(&service);
             definition.titles = vec![Texts {
                 language: LanguageId::ENGLISH,
                 names: vec![(0, "Bench".to_string())],

@@ -8,7 +8,7 @@
 static ALLOCATOR: perfhive_testkit::alloc::Counting = perfhive_testkit::alloc::Counting;
 
 mod windows {
-    use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
+    use perfhive::contract::{Functions, ProviderDefinition, Registrar as _, Texts};
     use perfhive::engine::CHOSEN_INDEXES;
     use perfhive::publish::{CounterDeclaration, PublishedCategory};
     use perfhive::windows::{WindowsRegistrar, allotted_indexes, is_wine};
@@ -29,7 +29,7 @@ mod windows {
             let tests = std::env::current_exe().unwrap();
             let library = tests.parent().unwrap().parent().unwrap().join("examples/zoo.dll");
             assert!(library.is_file(), "{} is not built", library.display());
-            let mut definition = Definition::new(SERVICE);
+            let mut definition = ProviderDefinition::new(SERVICE);
             definition.titles = vec![Texts {
                 language: LanguageId::ENGLISH,
                 names: vec![(0, "Beekeeping".to_string())],

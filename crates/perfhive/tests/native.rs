@@ -56,11 +56,11 @@ mod windows {
 
     impl Zoo {
         fn register(kind: &'static str) -> Self {
-            use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
+            use perfhive::contract::{Functions, ProviderDefinition, Registrar as _, Texts};
             let tests = std::env::current_exe().unwrap();
             let library = tests.parent().unwrap().parent().unwrap().join("examples/zoo.dll");
             assert!(library.is_file(), "{} is not built", library.display());
-            let mut definition = Definition::new(&format!("Perfhive{kind}"));
+            let mut definition = ProviderDefinition::new(&format!("Perfhive{kind}"));
             definition.titles = vec![Texts {
                 language: LanguageId::ENGLISH,
                 names: vec![(0, "Sleepers".to_string())],

@@ -3,7 +3,7 @@
 #![cfg(windows)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
+use perfhive::contract::{Functions, ProviderDefinition, Registrar as _, Texts};
 use perfhive::windows::{WindowsRegistrar, is_wine, local_source};
 use perfhive::{Ask, LanguageId, ObjectQuery, Snapshot, Source as _};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ impl Shop {
         let library = tests.parent().unwrap().parent().unwrap().join("examples/print_shop.dll");
         assert!(library.is_file(), "{} is not built", library.display());
         let names = ["Print Shop", "Pages Printed", "Pages/sec", "Pages/Job", "Jobs", "Waiting"];
-        let mut definition = Definition::new(SERVICE);
+        let mut definition = ProviderDefinition::new(SERVICE);
         definition.objects = vec![0];
         definition.titles = vec![Texts {
             language: LanguageId::ENGLISH,

@@ -34,7 +34,6 @@ impl ValueName {
 
 /// Where a value is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum RegistryKey<'a> {
     /// `HKEY_PERFORMANCE_DATA`: data, and the titles of any language.
     Data,

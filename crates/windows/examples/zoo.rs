@@ -3,8 +3,8 @@
 #![cfg(windows)]
 
 use perfhive_engine::{
-    Collection, Cost, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles,
-    Provider, ProviderDescription, ProviderError, Session,
+    Collection, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles, Provider,
+    ProviderDescription, ProviderError, Session,
 };
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{

@@ -10,7 +10,7 @@ use crate::winreg::{Local, MARK, MARKED};
 use library::library;
 use load::{load, unload};
 use perfhive_contract::{
-    AllottedIndexes, Change, Definition, Functions, RegisterError, RegisterErrorKind,
+    AllottedIndexes, Change, Functions, ProviderDefinition, RegisterError, RegisterErrorKind,
     RegisterFault, Registrar, Registration, Registrations,
 };
 use perfhive_engine::{ProvidedTitles, TestLevel};
@@ -76,7 +76,7 @@ impl Registrar for WindowsRegistrar {
 
     fn register(
         &mut self,
-        definition: &Definition,
+        definition: &ProviderDefinition,
         functions: &Functions,
     ) -> Result<(Registration, Change), RegisterError> {
         let (mut made, titles, before) = prepare(definition, functions)?;
@@ -110,7 +110,11 @@ impl Registrar for WindowsRegistrar {
         }
     }
 
-    fn check(&self, definition: &Definition, functions: &Functions) -> Result<(), RegisterError> {
+    fn check(
+        &self,
+        definition: &ProviderDefinition,
+        functions: &Functions,
+    ) -> Result<(), RegisterError> {
         if functions.library.is_some() || own(&definition.name)?.is_some() {
             return prepare(definition, functions).map(drop);
         }
@@ -176,7 +180,7 @@ impl Registrar for WindowsRegistrar {
 /// The wanted registration with its titles, and the present one: everything that can be tested
 /// without writing.
 fn prepare(
-    definition: &Definition,
+    definition: &ProviderDefinition,
     functions: &Functions,
 ) -> Result<(Registration, Vec<ProvidedTitles>, Option<Registration>), RegisterError> {
     let before = own(&definition.name)?;
@@ -201,8 +205,8 @@ fn merged(lists: Vec<TitleList>) -> TitleList {
     for title in lists.into_iter().flat_map(|list| list.titles) {
         all.entry(title.index).or_insert(title.text);
     }
-    let titles = all.into_iter().map(|(index, text)| Title { index, text }).collect();
-    TitleList::from(titles)
+    let titles = all.into_iter().map(|(index, text)| Title { index, text });
+    TitleList::from(titles.collect::<Vec<_>>())
 }
 
 fn objects(offsets: &[u32], first: u32) -> Vec<TitleIndex> {

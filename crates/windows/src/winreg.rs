@@ -80,11 +80,11 @@ impl Names {
     }
 
     fn read(&self, perflib: Option<&Key>) -> LastTitles {
-        LastTitles {
-            counter: perflib.and_then(|key| key.number(&self.last_counter)),
-            help: perflib.and_then(|key| key.number(&self.last_help)),
-            written: perflib.and_then(Key::written),
-        }
+        let mut last = LastTitles::default();
+        last.counter = perflib.and_then(|key| key.number(&self.last_counter));
+        last.help = perflib.and_then(|key| key.number(&self.last_help));
+        last.written = perflib.and_then(Key::written);
+        last
     }
 }
 
@@ -117,15 +117,15 @@ fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
         let list = key.text("Object List").unwrap_or_default();
         let objects = list.split_whitespace().filter_map(|index| index.parse().ok());
         let disabled = number("Disable Performance Counters").is_some_and(|off| off != 0);
-        Some(Service {
-            library,
-            objects: objects.map(TitleIndex).collect(),
-            first: number("First Counter"),
-            last: number("Last Counter"),
-            disabled,
-            ours: key.text(MARK).as_deref() == Some(MARKED),
-            name,
-        })
+        let mut service = Service::default();
+        service.library = library;
+        service.objects = objects.map(TitleIndex).collect();
+        service.first = number("First Counter");
+        service.last = number("Last Counter");
+        service.disabled = disabled;
+        service.ours = key.text(MARK).as_deref() == Some(MARKED);
+        service.name = name;
+        Some(service)
     };
     keys(&services, RegistryPart::Services, unreadable).into_iter().filter_map(read).collect()
 }

@@ -5,7 +5,9 @@
 #![cfg(windows)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use perfhive_contract::{Change, Definition, Functions, RegisterErrorKind, Registrar, Texts};
+use perfhive_contract::{
+    Change, Functions, ProviderDefinition, RegisterErrorKind, Registrar, Texts,
+};
 use perfhive_engine::{
     Ask, Broker, Cached, ObjectQuery, Query, Snapshot, Source, SourceErrorKind, Worker,
 };
@@ -84,11 +86,11 @@ fn zoo() -> PathBuf {
 }
 
 /// The definition file of the bees.
-fn definition(name: &str) -> Definition {
+fn definition(name: &str) -> ProviderDefinition {
     let list = |texts: [&str; 4]| {
         (0u32..).step_by(2).zip(texts).map(|(offset, text)| (offset, text.to_string())).collect()
     };
-    let mut definition = Definition::new(name);
+    let mut definition = ProviderDefinition::new(name);
     definition.objects = vec![0];
     definition.titles = vec![
         Texts {
@@ -263,7 +265,7 @@ fn registrations_are_listed_and_changed_in_place() {
     headless.titles.remove(0);
     let error = registrar.register(&headless, &Functions::default()).unwrap_err();
     assert_eq!(error.kind(), RegisterErrorKind::Invalid, "{error}");
-    let error = registrar.register(&Definition::new(r"a\b"), &more).unwrap_err();
+    let error = registrar.register(&ProviderDefinition::new(r"a\b"), &more).unwrap_err();
     assert_eq!(error.kind(), RegisterErrorKind::Invalid, "{error}");
     assert_eq!(
         source().titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap().indexes("Honey Bees").len(),

@@ -361,11 +361,11 @@ struct Bad(&'static str);
 
 impl Bad {
     fn register(kind: &'static str) -> Self {
-        use perfhive::contract::{Definition, Functions, Registrar as _, Texts};
+        use perfhive::contract::{Functions, ProviderDefinition, Registrar as _, Texts};
         let library = Path::new(env!("CARGO_BIN_EXE_perfhive")).with_file_name("examples");
         let library = library.join("zoo.dll");
         assert!(library.is_file(), "{} is not built", library.display());
-        let mut definition = Definition::new(&format!("Perfhive{kind}"));
+        let mut definition = ProviderDefinition::new(&format!("Perfhive{kind}"));
         definition.objects = vec![0];
         definition.titles = vec![Texts {
             language: perfhive::LanguageId::ENGLISH,

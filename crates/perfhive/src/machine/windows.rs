@@ -25,13 +25,14 @@ const TIMEOUTS: u32 = 4;
 
 /// The timeouts of calls with which a request keeps the timeout of the options.
 fn timeouts(options: &OpenOptions) -> Timeouts {
-    let default = Timeouts { call: TIMEOUT, first_of_all: FIRST_OF_ALL };
-    options.patience.map_or(default, |patience| Timeouts::all(patience / TIMEOUTS))
+    let mut timeouts = Timeouts::all(TIMEOUT);
+    timeouts.first_of_all = FIRST_OF_ALL;
+    options.patience.map_or(timeouts, |patience| Timeouts::all(patience / TIMEOUTS))
 }
 
 /// A source on a thread of its own, which answers by the deadlines of its callers.
 fn by_deadline(source: impl Source + 'static, timeouts: Timeouts) -> Result<Worker, SourceError> {
-    let Timeouts { call, first_of_all } = timeouts;
+    let Timeouts { call, first_of_all, .. } = timeouts;
     Worker::new(source, Some(first_of_all.saturating_add(call.saturating_mul(TIMEOUTS - 1))))
 }
 
