@@ -7,6 +7,7 @@
 //! average is printed with the numbers, since it tells how far to trust them.
 
 mod peers;
+mod screens;
 mod statistics;
 
 use std::process::{Command, Stdio};
@@ -33,6 +34,7 @@ Names (default: all):
   one       A program that measures itself alone, against procfs
   peers     The same against sysinfo, procfs, PCP, psutil, ps and pidstat
   wine      A query of Windows' registry against the bare call, under Wine
+  view      A frame, and the processor's share of `perfhive view`, btop, bottom, htop and top
   ps        The whole process `perfhive ps` against `ps -e`
   get       The whole process `perfhive get` of one counter against `true`
 
@@ -62,6 +64,8 @@ enum Kind {
     One,
     /// A program with a workspace of its own, which prints tables itself.
     Program { manifest: &'static str },
+    /// Programs that show processes on a terminal, which prints a table itself.
+    Screens,
     /// Reading the registry under Wine, which prints a table itself.
     Wine,
     /// The program with these arguments, against a peer.
@@ -89,6 +93,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "one", kind: Kind::One },
     Bench { name: "peers", kind: Kind::Peers },
     Bench { name: "wine", kind: Kind::Wine },
+    Bench { name: "view", kind: Kind::Screens },
     Bench {
         name: "ps",
         kind: Kind::Process {
@@ -143,6 +148,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             Kind::One => peers::one()?,
             Kind::Program { manifest } => program(manifest)?,
             Kind::Wine => under_wine()?,
+            Kind::Screens => screens::run()?,
             Kind::Process { args, peer, goal } => {
                 if names.is_empty() {
                     before = load_average();

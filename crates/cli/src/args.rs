@@ -15,8 +15,9 @@ pub(crate) use windows_tools::{Relog, ToolForm, Typeperf};
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use perfhive::LanguageId;
 use perfhive::recording::TimeBound;
+use perfhive_view::axis::LineScale;
 use std::ffi::OsString;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU16, NonZeroU64};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -196,6 +197,12 @@ pub(crate) enum Command {
     /// Read counters again and again
     #[command(after_help = help::here(help::WATCH))]
     Watch(Watch),
+    /// Show counters as charts and tables on the whole terminal
+    #[command(after_help = help::here(help::VIEW))]
+    View(View),
+    /// Draw a chart of counters in a file
+    #[command(after_help = help::here(help::PLOT))]
+    Plot(Plot),
     /// Print every raw value of one snapshot
     #[command(name = "enum", after_help = help::here(help::ENUM))]
     Enumerate(Enumerate),
@@ -283,6 +290,15 @@ pub(crate) struct Get {
     #[arg(long, short, conflicts_with_all = ["format", "json"])]
     pub(crate) bare: bool,
 
+    /// Take N samples, an interval apart, and print a curve of each counter
+    ///
+    /// 20 samples without N. Of a recording all samples are read, and the curve is of the last N.
+    #[arg(
+        long, value_name = "N", num_args = 0..=1, require_equals = true,
+        default_missing_value = "20", conflicts_with_all = ["bare", "wide", "format", "json"]
+    )]
+    pub(crate) spark: Option<NonZeroU16>,
+
     #[command(flatten)]
     pub(crate) choice: Choice,
 }
@@ -306,6 +322,66 @@ pub(crate) struct Watch {
 
     #[command(flatten)]
     pub(crate) choice: Choice,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct View {
+    /// Counter paths or short names to chart; without any, the overview
+    #[arg(value_name = "PATH", value_parser = value::path)]
+    pub(crate) paths: Vec<String>,
+
+    /// A built-in view (overview, processor, memory, disk, network, processes, containers), or a
+    /// settings file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) view: Option<String>,
+
+    /// Time between samples of a live source
+    ///
+    /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m. One second by default.
+    #[arg(long, short, value_name = "SECONDS", value_parser = value::interval)]
+    pub(crate) interval: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Plot {
+    /// Counter paths or short names
+    #[arg(required = true, value_name = "PATH", value_parser = value::path)]
+    pub(crate) paths: Vec<String>,
+
+    /// The picture: FILE.svg or FILE.png
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// How long a live source is read; Ctrl-C ends it earlier
+    ///
+    /// In seconds, or with a unit: 30s, 10m, 2h. A recording is read as a whole, or the part that --begin
+    /// and --end choose.
+    #[arg(long, short, value_name = "TIME", default_value = "30s", value_parser = value::duration)]
+    pub(crate) duration: Duration,
+
+    /// Time between samples of a live source
+    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = value::interval)]
+    pub(crate) interval: Duration,
+
+    /// Text above the chart; the machine and the time by default
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+
+    /// Width and height in pixels
+    #[arg(
+        long, value_name = "WIDTHxHEIGHT", default_value = "1000x420",
+        value_parser = crate::command::size_of_plot
+    )]
+    pub(crate) size: (u16, u16),
+
+    /// Scale of lines of several units: auto, default, or a power of ten from -9 to 8
+    ///
+    /// Lines of one unit share an axis in that unit with `auto`.
+    #[arg(
+        long, value_name = "SCALE", default_value = "auto", allow_hyphen_values = true,
+        value_parser = crate::command::scale_of_plot
+    )]
+    pub(crate) scale: LineScale,
 }
 
 #[derive(Debug, Args)]
@@ -418,7 +494,12 @@ pub(crate) struct Man {
 
 /// Reads the command line.
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Arguments, clap::Error> {
-    let mut arguments = Arguments::try_parse_from(windows_tools::translated(args))?;
+    let mut words = windows_tools::translated(args);
+    // Without a word, a terminal shows the overview; elsewhere the help is printed.
+    if words.len() == 1 && crate::interface::is_possible() {
+        words.push("view".into());
+    }
+    let mut arguments = Arguments::try_parse_from(words)?;
     if arguments.global.json {
         arguments.global.format = Format::Json;
     }

@@ -13,6 +13,7 @@ mod info;
 mod list;
 mod man;
 mod measure;
+mod plot;
 mod providers;
 mod ps;
 mod record;
@@ -20,12 +21,16 @@ mod register;
 mod relog;
 mod sensors;
 mod typeperf;
+mod view;
 mod watch;
 mod workset;
 
 use crate::args::{Arguments, Command};
 use crate::failure::Outcome;
 use std::process::ExitCode;
+
+pub(crate) use plot::{scale as scale_of_plot, size as size_of_plot};
+pub(crate) use watch::following;
 
 /// Does what the command line asks for.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -36,6 +41,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Command::Explain(args) => explain::run(global, args),
         Command::Get(args) => get::run(global, args),
         Command::Watch(args) => watch::run(global, args),
+        Command::View(args) => view::run(global, args),
+        Command::Plot(args) => plot::run(global, args),
         Command::Enumerate(args) => enumerate::run(global, args),
         Command::Workset(args) => workset::run(global, args),
         Command::Ps(args) => ps::run(global, args),

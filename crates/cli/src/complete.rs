@@ -30,6 +30,8 @@ const NAMES_OF_SOURCE: &[(&str, &str, Candidates)] = &[
     ("explain", "paths", paths),
     ("get", "paths", paths),
     ("watch", "paths", paths),
+    ("view", "paths", paths),
+    ("plot", "paths", paths),
     ("enum", "objects", objects),
     ("ps", "columns", columns),
     ("ps", "sort", columns),

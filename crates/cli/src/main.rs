@@ -12,6 +12,7 @@ mod args;
 mod command;
 mod complete;
 mod failure;
+mod interface;
 mod output;
 mod paths;
 mod process;

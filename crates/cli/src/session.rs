@@ -195,6 +195,14 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// A session of a source that a test has.
+    #[cfg(test)]
+    pub(crate) fn of(source: Box<dyn Source>) -> Self {
+        let faults = Faults::default();
+        let source = Observed { source, faults: faults.clone(), mentions: false };
+        Self { source, faults, language: LanguageId::ENGLISH }
+    }
+
     /// Opens the source that the command line names.
     pub(crate) fn open(global: &Global) -> Result<Self, Failure> {
         let mut session = Self::open_unnamed(global)?;

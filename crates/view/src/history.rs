@@ -1,7 +1,7 @@
 //! The past values of counters, as curves one line high.
 
 use perfhive_engine::{Identity, PathId, Query, Reading};
-use perfhive_format::TitleIndex;
+use perfhive_format::{CounterType, TitleIndex};
 use std::collections::{HashMap, VecDeque};
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -42,19 +42,28 @@ impl History {
         let Some(values) = self.values.get(&key(reading)) else {
             return String::new();
         };
-        let known: Vec<f64> = values.iter().flatten().copied().collect();
-        if known.len() < 2 {
-            return String::new();
-        }
-        let is_number =
-            reading.counter_type.samples() == 1 && reading.counter_type.unit().is_empty();
-        let (low, high) = match reading.counter_type.unit() {
-            "%" => (0.0, known.iter().copied().fold(100.0, f64::max)),
-            _ if is_number => range(&known),
-            _ => (0.0, known.iter().copied().fold(0.0, f64::max)),
-        };
-        curve(values.iter().copied(), low, high)
+        sparkline(values.iter().copied(), reading.counter_type)
     }
+}
+
+/// Values as a curve in block characters, scaled as in [`History::curve`]. Empty for less than two
+/// values.
+#[must_use]
+pub fn sparkline(
+    values: impl Iterator<Item = Option<f64>> + Clone,
+    counter_type: CounterType,
+) -> String {
+    let known: Vec<f64> = values.clone().flatten().collect();
+    if known.len() < 2 {
+        return String::new();
+    }
+    let is_number = counter_type.samples() == 1 && counter_type.unit().is_empty();
+    let (low, high) = match counter_type.unit() {
+        "%" => (0.0, known.iter().copied().fold(100.0, f64::max)),
+        _ if is_number => range(&known),
+        _ => (0.0, known.iter().copied().fold(0.0, f64::max)),
+    };
+    curve(values, low, high)
 }
 
 /// Lowest and highest value, at least a tenth apart: a number that hardly

@@ -4,18 +4,25 @@
 //! named columns, labels of instances, scaled numbers with units, the past
 //! values of a counter ([`History`]), the busiest processes ([`Selection`]),
 //! names and the names nearest to an unknown one ([`Names`]).
+//! It also keeps what was seen ([`past`]) and draws charts of it ([`chart`]).
 //! This crate makes them from a source's catalogue and a query's readings. It knows neither terminals
 //! nor HTML, and nothing of where a source came from.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod arrange;
+pub mod axis;
+pub mod chart;
+pub mod drawing;
 mod field;
 mod history;
 pub mod label;
 mod names;
 pub mod number;
+pub mod palette;
+pub mod past;
 mod row;
+mod sample;
 mod scale;
 mod selection;
 mod suggest;
@@ -25,9 +32,10 @@ mod usual;
 
 pub use arrange::{Arranged, Arrangement, Order};
 pub use field::Field;
-pub use history::History;
+pub use history::{History, sparkline};
 pub use names::Names;
 pub use row::{KEYS, LOCAL_KEYS, Row, RowValue};
+pub use sample::{Sample, Sampler, Value, What};
 pub use scale::{Detail, Quantity, Shown, is_hex, unit_for_people};
 pub use selection::{BusyProcess, Selection, TopProcesses};
 pub use suggest::did_you_mean;

@@ -191,6 +191,24 @@ are complete: the first sample, which has no rates yet, is not shown.
 Without paths: processors, memory, and the busiest processes, as far as
 the source has them.";
 
+pub(super) const VIEW: &str = r"Examples:
+  perfhive view                                 the overview of this machine
+  perfhive view cpu memory '\PhysicalDisk(*)\Disk Bytes/sec'
+  perfhive view --view processes
+  perfhive view --view mine.toml                settings that w saved
+  perfhive view -s file:server.blg              a log, with the same keys
+
+? lists all keys. a adds counters, e explains the selected one, q ends.
+It takes a terminal; perfhive watch prints tables elsewhere.";
+
+pub(super) const PLOT: &str = r"Examples:
+  perfhive plot cpu user kernel -o cpu.svg
+  perfhive plot '\Process(java)\Working Set' -o java.png -d 10m -i 5
+  perfhive plot -s file:server.blg '\Processor(*)\% Processor Time' -o server.svg
+
+The legend has the average, minimum and maximum of each line. A PNG has the letters
+of Latin-1; an SVG has all. Exit code 1: no counter had a value.";
+
 pub(super) const REGISTER: &str = if cfg!(windows) {
     r"Examples:
   perfhive register gauges.ini --library ./gauges.so

@@ -1,7 +1,8 @@
 //! `perfhive get`: one cooked value for each path.
 
 use crate::args::{Get, Global};
-use crate::failure::{Exit, Outcome, complain};
+use crate::command::following;
+use crate::failure::{Exit, Failure, Outcome, complain};
 use crate::output::Output;
 use crate::paths::{Added, add_paths, fail_if_all_absent, missing_instances, with_syntax};
 use crate::session::Session;
@@ -11,12 +12,14 @@ use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use crate::text::wide::Wide;
 use perfhive::{CookedValue, NoValue, Query, QueryError, Reading, ValueError};
-use perfhive_view::{Arrangement, Detail, Field, Order, Row, RowValue};
-use std::time::Instant;
+use perfhive_view::{Arrangement, Detail, Field, History, Order, Row, RowValue};
+use std::time::{Duration, Instant};
 
 /// The rows of one collection, and how many instances were left out.
 struct Rows {
     rows: Vec<Row>,
+    /// The curve of each row, if there are any.
+    curves: Vec<String>,
     left_out: usize,
 }
 
@@ -26,7 +29,8 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     let mut query = session.query()?;
     let paths = fail_if_all_absent(add_paths(&mut query, global, &args.paths)?)?;
     let output = Output::to(global, args.choice.output.as_deref())?;
-    let rows_of = |query: &Query| rows_of(query, &paths, args, &output);
+    let rows_of =
+        |query: &Query, history: Option<&History>| rows_of(query, &paths, args, &output, history);
 
     let start = Instant::now();
     match query.collect() {
@@ -34,7 +38,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         Err(QueryError::Source(error)) if error.is_transient() => query.collect()?,
         collected => collected?,
     }
-    let mut all = rows_of(&query);
+    let mut all = rows_of(&query, None);
     let mut notes = missing_instances(&query);
     // Some gauges, such as the power of an energy meter, are made of two samples by their provider.
     if query.samples_needed() > 1 || query.is_live() && lacks_a_whole_path(&query, &paths) {
@@ -43,7 +47,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         }
         match query.collect() {
             Ok(()) => {
-                all = rows_of(&query);
+                all = rows_of(&query, None);
                 notes = missing_instances(&query);
             }
             Err(error) if error.is_end_of_data() => {
@@ -51,6 +55,13 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
             }
             Err(error) => return Err(error.into()),
         }
+    }
+    if let Some(length) = args.spark {
+        let curves =
+            curves(&mut query, args.interval, usize::from(length.get()), |query, history| {
+                all = rows_of(query, Some(history));
+            });
+        notes.extend(curves?);
     }
     faults.report();
     args.choice.check_order(&query)?;
@@ -66,7 +77,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         wide.push(&mut text, &output, &query, (&chosen, absent), faults.time());
     } else if output.is_table() {
         let layout = output.layout_of_labels();
-        table(&all.rows, output.detail(Detail::Full)).render(&mut text, layout);
+        table(&all, output.detail(Detail::Full)).render(&mut text, layout);
         if all.left_out > 0 {
             let more = format!(
                 "… {} more instances than the window has lines; pipe into cat to see all",
@@ -87,6 +98,40 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         complain(&note);
     }
     Ok(if complete { Exit::Done } else { Exit::NoValue })
+}
+
+/// Takes the other samples of curves of this length, of a recording all that are left, and hands on each.
+/// What went wrong is the result.
+fn curves(
+    query: &mut Query,
+    interval: Duration,
+    length: usize,
+    mut seen: impl FnMut(&Query, &History),
+) -> Result<Option<String>, Failure> {
+    let is_live = query.is_live();
+    let mut history = History::default();
+    let mut next = Instant::now();
+    let mut samples = 1;
+    loop {
+        history.note(query, length);
+        seen(query, &history);
+        if is_live {
+            if samples >= length {
+                return Ok(None);
+            }
+            samples += 1;
+            next = following(next, interval, Instant::now());
+            std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        }
+        match query.collect() {
+            Ok(()) => {}
+            Err(error) if error.is_end_of_data() => return Ok(None),
+            Err(QueryError::Source(error)) if is_live && error.is_transient() => {
+                return Ok(Some(error.to_string()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Whether all instances of a path lack the value.
@@ -114,7 +159,13 @@ fn absent_rows(paths: &[Added]) -> impl Iterator<Item = Row> {
 }
 
 /// The rows of the last collection: in the order of the paths, unless instances are sorted.
-fn rows_of(query: &Query, paths: &[Added], args: &Get, output: &Output) -> Rows {
+fn rows_of(
+    query: &Query,
+    paths: &[Added],
+    args: &Get,
+    output: &Output,
+    history: Option<&History>,
+) -> Rows {
     let on_terminal = output.is_table() && output.terminal && !args.bare && !args.choice.wide;
     let is_wild = |id: &perfhive::PathId| query.path(*id).is_some_and(|path| path.is_wild());
     let sorts = on_terminal && paths.iter().flatten().any(is_wild);
@@ -123,31 +174,41 @@ fn rows_of(query: &Query, paths: &[Added], args: &Get, output: &Output) -> Rows 
     // The line of what is left out and the next prompt take two.
     let lines = output.size().map(|(_, lines)| lines.saturating_sub(2 + absent().count()));
     let room = lines.filter(|_| sorts && args.choice.top.is_none()).map(|lines| lines.max(1));
+    let curve = |reading: &&Reading| history.map(|one| one.curve(reading)).unwrap_or_default();
     if arrangement.order == Order::Source {
         // The order of the paths, too.
-        let mut all = Rows { rows: Vec::new(), left_out: 0 };
+        let mut all = Rows { rows: Vec::new(), curves: Vec::new(), left_out: 0 };
         for path in paths {
             match path {
                 Ok(id) => {
                     let readings = query.readings_of(*id).collect();
-                    let arranged = arrangement.of(query, readings, None);
-                    all.rows.extend(arranged.readings.into_iter().map(|one| Row::new(query, one)));
+                    let arranged = arrangement.of(query, readings, None).readings;
+                    all.curves.extend(arranged.iter().map(curve));
+                    all.rows.extend(arranged.into_iter().map(|one| Row::new(query, one)));
                 }
-                Err(absent) => all.rows.push(Row::absent(&absent.path, &absent.why)),
+                Err(absent) => {
+                    all.curves.push(String::new());
+                    all.rows.push(Row::absent(&absent.path, &absent.why));
+                }
             }
         }
         return all;
     }
     let readings = paths.iter().flatten().flat_map(|id| query.readings_of(*id)).collect();
     let arranged = arrangement.of(query, readings, room);
+    let curves = arranged.readings.iter().map(curve).collect();
     let rows = arranged.readings.into_iter().map(|reading| Row::new(query, reading));
     let rows = rows.chain(absent_rows(paths)).collect();
-    Rows { rows, left_out: if args.choice.top.is_none() { arranged.left_out } else { 0 } }
+    Rows { rows, curves, left_out: if args.choice.top.is_none() { arranged.left_out } else { 0 } }
 }
 
-fn table(rows: &[Row], detail: Detail) -> Table {
+fn table(all: &Rows, detail: Detail) -> Table {
     let mut table = Table::new(&[("", Align::Label), ("", Align::Point), ("", Align::Left)]);
-    for row in rows {
+    let has_curves = all.curves.iter().any(|curve| !curve.is_empty());
+    if has_curves {
+        table.column("", Align::Left);
+    }
+    for (place, row) in all.rows.iter().enumerate() {
         table.text(Style::Plain, &row.local_path);
         match (&row.value, row.shown(detail)) {
             (_, Some(shown)) => {
@@ -164,6 +225,10 @@ fn table(rows: &[Row], detail: Detail) -> Table {
                     if let RowValue::None(why) = why { why.to_string() } else { String::new() };
                 table.text(Style::Attention, &why);
             }
+        }
+        if has_curves {
+            let curve = all.curves.get(place).map(String::as_str);
+            table.text(Style::Curve, curve.unwrap_or_default());
         }
     }
     table

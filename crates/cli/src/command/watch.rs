@@ -230,7 +230,7 @@ impl Watching {
 
 /// When the next sample is due: a whole number of intervals after the last
 /// one, and not in the past.
-pub(super) fn following(last: Instant, interval: Duration, now: Instant) -> Instant {
+pub(crate) fn following(last: Instant, interval: Duration, now: Instant) -> Instant {
     let next = last + interval;
     if next >= now {
         return next;

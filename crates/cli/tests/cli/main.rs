@@ -18,5 +18,6 @@ mod shells;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod tmux;
+mod view;
 mod windows;
 mod windows_tools;

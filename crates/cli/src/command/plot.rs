@@ -1,0 +1,151 @@
+//! `perfhive plot`: a chart in a file.
+
+mod png;
+
+use super::capture::wait;
+use super::watch::following;
+use crate::args::{Global, Plot as Args};
+use crate::failure::{Exit, Failure, Outcome, complain, warn};
+use crate::paths::{add_paths, fail_if_all_absent, missing_instances, with_syntax};
+use crate::session::Session;
+use crate::signals::Signals;
+use crate::text::escape::Escaped;
+use crate::text::time::{local, local_clock};
+use perfhive::{FileTime, Query, QueryError};
+use perfhive_view::Sampler;
+use perfhive_view::axis::LineScale;
+use perfhive_view::chart::{Chart, Stroke};
+use perfhive_view::past::Past;
+use std::ffi::OsStr;
+use std::time::{Duration, Instant};
+
+/// The lines that a chart has at most: more are not told apart.
+const MOST_LINES: usize = 32;
+
+/// The form of the file, by the end of its name.
+#[derive(Clone, Copy)]
+enum Form {
+    Svg,
+    Png,
+}
+
+pub(super) fn run(global: &Global, args: &Args) -> Outcome {
+    let name = args.output.display().to_string();
+    let form = match args.output.extension().and_then(OsStr::to_str) {
+        Some(end) if end.eq_ignore_ascii_case("svg") => Form::Svg,
+        Some(end) if end.eq_ignore_ascii_case("png") => Form::Png,
+        _ => {
+            let what = "the name of a picture ends in .svg or .png";
+            return Err(Failure::Usage(format!("{name}: {what}")));
+        }
+    };
+    let session = Session::open(global).map_err(|failure| with_syntax(failure, &args.paths))?;
+    let faults = session.faults.clone();
+    let mut query = session.query()?;
+    let added = fail_if_all_absent(add_paths(&mut query, global, &args.paths)?)?;
+    let mut sampler = Sampler::default();
+    for (added, path) in added.iter().zip(&args.paths) {
+        match added {
+            Ok(id) => sampler.add(&query, *id, path),
+            Err(absent) => complain(&absent.message()),
+        }
+    }
+    let mut past = Past::default();
+    read(&mut query, &mut sampler, &mut past, args)?;
+    faults.report();
+    missing_instances(&query).iter().for_each(|note| complain(note));
+    let Some(window) = past.span() else {
+        return Err(Failure::Missing("there are fewer than two samples".to_string()));
+    };
+    let has_value = |line: &perfhive_view::past::Line| past.summary(line, window).is_some();
+    let all: Vec<_> = past.lines().iter().filter(|line| has_value(line)).collect();
+    if all.is_empty() {
+        return Err(Failure::Missing("no counter had a value in any sample".to_string()));
+    }
+    let left_out = all.len().saturating_sub(MOST_LINES) + past.left_out();
+    if left_out > 0 {
+        warn(&format!("a chart has at most {MOST_LINES} lines; {left_out} are left out"));
+    }
+    let strokes: Vec<Stroke<'_>> = all
+        .into_iter()
+        .take(MOST_LINES)
+        .enumerate()
+        .map(|(place, line)| Stroke { line, colour: place as u8, scale: args.scale })
+        .collect();
+    let machine = strokes.first().map_or("", |stroke| &*stroke.line.what.machine);
+    let usual = match local(window.from.to_system_time(), None) {
+        Some(begin) if machine.is_empty() => begin,
+        Some(begin) => format!("{machine}, {begin}"),
+        None => machine.to_string(),
+    };
+    let is_long = window.seconds() > 86_400.0;
+    let step = Duration::from_millis(if window.seconds() < 10.0 { 1 } else { 1000 });
+    let clock = |time: FileTime| {
+        let time = time.to_system_time();
+        let text = if is_long { local(time, None) } else { local_clock(time, Some(step)) };
+        text.unwrap_or_default()
+    };
+    let title = args.title.as_deref().unwrap_or(&usual);
+    let title = Escaped(title).to_string();
+    let chart = Chart {
+        past: &past,
+        strokes: &strokes,
+        window,
+        title: &title,
+        size: args.size,
+        clock: &clock,
+    };
+    let drawing = chart.drawing();
+    let bytes = match form {
+        Form::Svg => drawing.svg().into_bytes(),
+        Form::Png => png::encode(&drawing)
+            .ok_or_else(|| Failure::Usage("the picture is too large".to_string()))?,
+    };
+    std::fs::write(&args.output, bytes)
+        .map_err(|error| Failure::Source(format!("{name}: {error}")))?;
+    Ok(Exit::Done)
+}
+
+/// Takes the samples: a recording's all, a live source's until the time is over or Ctrl-C is pressed.
+fn read(
+    query: &mut Query,
+    sampler: &mut Sampler,
+    past: &mut Past,
+    args: &Args,
+) -> Result<(), Failure> {
+    let is_live = query.is_live();
+    let signals = is_live.then(Signals::listen);
+    let end = Instant::now() + args.duration;
+    let mut next = Instant::now();
+    loop {
+        match query.collect() {
+            Ok(()) => past.note(&sampler.sample(query), |_| true),
+            Err(error) if error.is_end_of_data() => return Ok(()),
+            // The next sample may be in time again; the lines have a gap.
+            Err(QueryError::Source(error)) if is_live && error.is_transient() => {
+                warn(&error.to_string());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if let Some(signals) = &signals {
+            next = following(next, args.interval, Instant::now());
+            if next > end || wait(signals, next).is_some() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Width and height of a picture, as `1000x400`.
+pub(crate) fn size(text: &str) -> Result<(u16, u16), String> {
+    let (width, height) = text.split_once(['x', 'X']).unwrap_or((text, ""));
+    match (width.trim().parse(), height.trim().parse()) {
+        (Ok(width @ 200..=8000), Ok(height @ 120..=8000)) => Ok((width, height)),
+        _ => Err("expected WIDTHxHEIGHT in pixels, from 200x120 to 8000x8000".to_string()),
+    }
+}
+
+/// The scale of the lines.
+pub(crate) fn scale(text: &str) -> Result<LineScale, String> {
+    text.parse()
+}

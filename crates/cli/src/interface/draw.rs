@@ -1,0 +1,265 @@
+//! The screen: a line about the source, the panes, a line of keys or a message.
+
+mod bars;
+mod canvas;
+mod chart;
+mod legend;
+mod overlay;
+mod table;
+
+use super::keys::Action;
+use super::layout::{Kind, Pane};
+use super::model::{Hits, Mode, Model, Target};
+use super::theme::Theme;
+use crate::text::escape::{Escaped, clip, width};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
+use ratatui_core::terminal::Frame;
+use std::fmt::Write as _;
+
+/// Draws the model, and answers where what can be clicked is.
+pub(crate) fn draw(model: &Model, theme: Theme, frame: &mut Frame<'_>) -> Hits {
+    let area = frame.area();
+    let mut hits = Hits::new();
+    let mut screen = Screen { buffer: frame.buffer_mut(), theme, hits: &mut hits };
+    screen.whole(model, area);
+    hits
+}
+
+/// What is drawn on.
+pub(super) struct Screen<'a> {
+    buffer: &'a mut Buffer,
+    theme: Theme,
+    hits: &'a mut Hits,
+}
+
+/// The narrowest and the lowest pane that is drawn.
+const LEAST_WIDTH: u16 = 12;
+const LEAST_HEIGHT: u16 = 3;
+
+impl Screen<'_> {
+    fn whole(&mut self, model: &Model, area: Rect) {
+        if area.width < LEAST_WIDTH || area.height < LEAST_HEIGHT + 2 {
+            self.text(area, 0, "too small", Style::new());
+            return;
+        }
+        self.head(model, row(area, 0));
+        let middle = Rect { y: area.y + 1, height: area.height - 2, ..area };
+        self.panes(model, middle);
+        self.foot(model, row(area, area.height - 1));
+        match &model.mode {
+            Mode::Normal | Mode::Prompt(_) => {}
+            Mode::Help(above) => self.help(*above, middle),
+            Mode::Text(title, lines, above) => self.lines(title, lines, *above, middle),
+            Mode::Confirm { question, .. } => {
+                let lines =
+                    [question.clone(), String::new(), "y adds it, any other key does not".into()];
+                self.lines("Add a costly object?", &lines, 0, middle);
+            }
+            Mode::Choose(chooser) => self.chooser(model, chooser, middle),
+        }
+    }
+
+    fn head(&mut self, model: &Model, area: Rect) {
+        let mut left = String::from("perfhive ");
+        let machine = model.latest.values.first().map_or("", |value| &*value.what.machine);
+        let _ =
+            write!(left, "{}", Escaped(if machine.is_empty() { &model.source } else { machine }));
+        if !model.view.name.is_empty() {
+            let _ = write!(left, "  {}", Escaped(&model.view.name));
+        }
+        if !model.is_live {
+            let _ = write!(left, "  {}", Escaped(&model.source));
+        }
+        let mut right = String::new();
+        if let Some(file) = &model.recording {
+            let _ = write!(right, "recording {}  ", Escaped(file));
+        }
+        if model.every > 1 {
+            let _ = write!(right, "every {}th sample  ", model.every);
+        }
+        right.push_str(match (model.frozen.is_some(), model.is_loading, model.end) {
+            (true, ..) => "frozen  ",
+            (_, true, _) => "reading  ",
+            (_, _, Some(_)) if model.is_live => "scrolled  ",
+            _ => "",
+        });
+        if model.is_live && !model.took.is_zero() {
+            let _ = write!(right, "sample {:.1} ms  ", model.took.as_secs_f64() * 1e3);
+        }
+        if model.latest.time.0 != 0 {
+            right.push_str(&model.formatted(model.shown().time, "%F %T"));
+        }
+        // What goes on is more important than the name of a long file.
+        let (left, _) =
+            clip(&left, usize::from(area.width).saturating_sub(width(&right) + 2).max(20));
+        let end = self.text(area, 0, left, self.theme.title()) + 2;
+        let (right, _) = clip(&right, usize::from(area.width.saturating_sub(end)));
+        self.text_to(area, area.width, right, self.theme.faint());
+    }
+
+    fn foot(&mut self, model: &Model, area: Rect) {
+        if let Mode::Prompt(prompt) = &model.mode {
+            let sign = if prompt.is_filter { "/" } else { ":" };
+            let text = format!("{sign}{}", Escaped(&prompt.text));
+            let end = self.text(area, 0, &text, Style::new());
+            self.text(area, end, " ", self.theme.selected());
+            let more: Vec<&str> = prompt.candidates.iter().map(String::as_str).collect();
+            let names: Vec<&str> = more
+                .iter()
+                .map(|one| one.rsplit_once(' ').map_or(*one, |(_, word)| word))
+                .collect();
+            self.text(area, end + 2, &names.join("  "), self.theme.faint());
+            return;
+        }
+        if !model.message.is_empty() {
+            self.text(area, 0, &model.message, self.theme.attention());
+            return;
+        }
+        let is_table =
+            model.view.panes.get(model.focus).is_some_and(|pane| pane.kind == Kind::Table);
+        let keys: &[(&str, &str, Action)] = if is_table {
+            &[
+                ("?", "keys", Action::Help),
+                ("a", "add", Action::Add),
+                ("e", "explain", Action::Explain),
+                ("/", "filter", Action::Filter),
+                ("s", "sort", Action::Sort),
+                ("t", "tree", Action::Tree),
+                ("l", "chart", Action::Chart),
+                ("Enter", "full", Action::Full),
+                ("Space", "freeze", Action::Freeze),
+                (":", "command", Action::Command),
+                ("q", "quit", Action::Quit),
+            ]
+        } else {
+            &[
+                ("?", "keys", Action::Help),
+                ("a", "add", Action::Add),
+                ("e", "explain", Action::Explain),
+                ("c", "kind", Action::Kind),
+                ("h", "highlight", Action::Highlight),
+                ("Space", "freeze", Action::Freeze),
+                ("+-", "zoom", Action::ZoomIn),
+                ("Enter", "full", Action::Full),
+                (":", "command", Action::Command),
+                ("q", "quit", Action::Quit),
+            ]
+        };
+        let mut at = 0;
+        for (key, does, action) in keys {
+            let length = (width(key) + width(does) + 1) as u16;
+            if at + length > area.width {
+                break;
+            }
+            let end = self.text(area, at, key, self.theme.title());
+            self.text(area, end + 1, does, self.theme.faint());
+            self.hits
+                .push((Rect { x: area.x + at, width: length, ..area }, Target::Action(*action)));
+            at += length + 2;
+        }
+    }
+
+    /// Charts stand two in a row where there is room, tables have rows of their own.
+    fn panes(&mut self, model: &Model, area: Rect) {
+        let panes = &model.view.panes;
+        if model.is_full || panes.len() <= 1 {
+            self.pane(model, model.focus, area);
+            return;
+        }
+        let is_table = |place: usize| panes.get(place).is_some_and(|pane| pane.kind == Kind::Table);
+        let charts: Vec<usize> = (0..panes.len()).filter(|place| !is_table(*place)).collect();
+        let tables: Vec<usize> = (0..panes.len()).filter(|place| is_table(*place)).collect();
+        let per_row = if charts.len() > 1 && area.width >= 60 { 2 } else { 1 };
+        let mut rows: Vec<&[usize]> = charts.chunks(per_row).collect();
+        // Where tables are few, each is as wide as the screen.
+        let beside = if tables.len() > 2 && area.width >= 120 { 2 } else { 1 };
+        rows.extend(tables.chunks(beside));
+        // Where not all have room, those around the focus are drawn.
+        let fit = usize::from(area.height / LEAST_HEIGHT).max(1);
+        let focused = rows.iter().position(|row| row.contains(&model.focus)).unwrap_or(0);
+        let first = (focused + 1).saturating_sub(fit);
+        let shown: Vec<&[usize]> = rows.into_iter().skip(first).take(fit).collect();
+        let count = shown.len() as u16;
+        for (number, places) in shown.iter().enumerate() {
+            let number = number as u16;
+            let top = area.height * number / count;
+            let height = area.height * (number + 1) / count - top;
+            let columns = places.len() as u16;
+            for (column, place) in places.iter().enumerate() {
+                let column = column as u16;
+                let left = area.width * column / columns;
+                let width = area.width * (column + 1) / columns - left;
+                self.pane(model, *place, Rect { x: area.x + left, y: area.y + top, width, height });
+            }
+        }
+    }
+
+    fn pane(&mut self, model: &Model, place: usize, area: Rect) {
+        let Some(pane) = model.view.panes.get(place) else { return };
+        if area.width < LEAST_WIDTH || area.height < 2 {
+            return;
+        }
+        self.hits.push((area, Target::Pane(place)));
+        self.pane_title(model, place, pane, row(area, 0));
+        let inside = Rect { y: area.y + 1, height: area.height - 1, ..area };
+        if pane.counters.is_empty() {
+            self.text(row(inside, 0), 1, "no counters yet: a adds some", self.theme.faint());
+            return;
+        }
+        match pane.kind {
+            Kind::Chart => self.chart(model, place, inside),
+            Kind::Histogram => self.histogram(model, place, inside),
+            Kind::Report => self.report(model, place, inside),
+            Kind::Table => self.table(model, place, inside),
+        }
+    }
+
+    fn pane_title(&mut self, model: &Model, place: usize, pane: &Pane, area: Rect) {
+        let is_focused = place == model.focus && model.view.panes.len() > 1;
+        let rule = if is_focused { "━" } else { "─" };
+        let style = if is_focused { Style::new() } else { self.theme.faint() };
+        for x in 0..area.width {
+            self.text(area, x, rule, style);
+        }
+        let mut title = match pane.title.as_str() {
+            "" => model.entries(place).first().and_then(|entry| entry.line).map_or_else(
+                || "counters".to_string(),
+                |line| Escaped(&line.what.object).to_string(),
+            ),
+            title => Escaped(title).to_string(),
+        };
+        if let Some(state) = model.states.get(place).filter(|state| !state.filter.is_empty()) {
+            let _ = write!(title, "  /{}", Escaped(&state.filter));
+        }
+        let (text, _) = clip(&title, usize::from(area.width.saturating_sub(4)));
+        let style = if is_focused { self.theme.title() } else { Style::new() };
+        self.text(area, 1, &format!(" {text} "), style);
+    }
+
+    /// Writes a text into a line, as far as it fits; the column behind it.
+    fn text(&mut self, line: Rect, at: u16, text: &str, style: Style) -> u16 {
+        if at >= line.width || line.height == 0 {
+            return at;
+        }
+        let room = usize::from(line.width - at);
+        let (end, _) = self.buffer.set_stringn(line.x + at, line.y, text, room, style);
+        end.saturating_sub(line.x)
+    }
+
+    /// Writes a text into a line so that it ends at a column.
+    fn text_to(&mut self, line: Rect, end: u16, text: &str, style: Style) {
+        let wide = width(text) as u16;
+        if let Some(start) = end.checked_sub(wide) {
+            self.text(line, start, text, style);
+        } else {
+            self.text(Rect { width: end.min(line.width), ..line }, 0, text, style);
+        }
+    }
+}
+
+/// One line of an area.
+fn row(area: Rect, line: u16) -> Rect {
+    Rect { y: area.y + line.min(area.height), height: u16::from(line < area.height), ..area }
+}

@@ -1,0 +1,123 @@
+//! The histogram, with a bar for each line, and the report, with a number for each.
+
+use super::{Screen, row};
+use crate::interface::model::{Model, Target};
+use crate::text::escape::{Escaped, clip, width};
+use perfhive_view::chart::shown;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Modifier, Style};
+
+/// Parts of a cell, for the end of a bar.
+const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
+/// A bar of so many cells, as far as `part` of them.
+pub(super) fn bar(cells: u16, part: f64) -> String {
+    let eighths = (part.clamp(0.0, 1.0) * f64::from(cells) * 8.0).round() as usize;
+    let mut text = "█".repeat(eighths / 8);
+    text.push_str(PARTS.get(eighths % 8).copied().unwrap_or_default());
+    text
+}
+
+impl Screen<'_> {
+    pub(super) fn histogram(&mut self, model: &Model, place: usize, area: Rect) {
+        let entries = model.entries(place);
+        let Some(window) = model.window() else {
+            self.text(row(area, 0), 1, "waiting for the first sample", self.theme.faint());
+            return;
+        };
+        let (axis, _) = model.axis(place, &entries, window);
+        let at = model.cursor.or(model.end).and_then(|time| model.past.nearest(time));
+        let at = at.or(model.past.times().len().checked_sub(1));
+        let names = entries.iter().map(|entry| width(&entry.name)).max().unwrap_or(0) as u16;
+        let names = names.min(area.width / 3);
+        let state = model.states.get(place).cloned().unwrap_or_default();
+        let lines = usize::from(area.height);
+        let first = (state.selected + 1).saturating_sub(lines);
+        let mut on_axis = 0;
+        for (number, entry) in entries.iter().enumerate() {
+            let Some(line) = entry.line else { continue };
+            let place_on_axis = on_axis;
+            on_axis += 1;
+            if number < first || number - first >= lines {
+                continue;
+            }
+            let screen = row(area, (number - first) as u16);
+            self.hits.push((screen, Target::Entry(place, number)));
+            let is_selected = number == state.selected && place == model.focus;
+            let style =
+                if is_selected { Style::new().add_modifier(Modifier::BOLD) } else { Style::new() };
+            let (name, _) = clip(&entry.name, usize::from(names));
+            self.text(screen, 1, name, style);
+            if !entry.is_visible {
+                continue;
+            }
+            let value = at.map(|at| model.past.value_at(line, at));
+            match value {
+                Some(Ok(value)) => {
+                    let text = shown(&line.what.quantity, value);
+                    let text_room = 12.min(screen.width / 3);
+                    let cells = screen.width.saturating_sub(names + 4 + text_room);
+                    let bar = bar(cells, axis.place(place_on_axis, value));
+                    self.text(screen, names + 2, &bar, self.theme.line(entry.colour));
+                    self.text_to(screen, screen.width.saturating_sub(1), &text, style);
+                }
+                Some(Err(why)) => {
+                    self.text(screen, names + 2, &Escaped(&why).to_string(), self.theme.faint());
+                }
+                None => {}
+            }
+        }
+    }
+
+    pub(super) fn report(&mut self, model: &Model, place: usize, area: Rect) {
+        let entries = model.entries(place);
+        let at = model.cursor.or(model.end).and_then(|time| model.past.nearest(time));
+        let at = at.or(model.past.times().len().checked_sub(1));
+        let state = model.states.get(place).cloned().unwrap_or_default();
+        let lines = usize::from(area.height);
+        let first = (state.selected + 1).saturating_sub(lines);
+        for (number, entry) in entries.iter().enumerate().skip(first).take(lines) {
+            let screen = row(area, (number - first) as u16);
+            self.hits.push((screen, Target::Entry(place, number)));
+            let is_selected = number == state.selected && place == model.focus;
+            let style =
+                if is_selected { Style::new().add_modifier(Modifier::BOLD) } else { Style::new() };
+            let counter =
+                model.view.panes.get(place).and_then(|pane| pane.counters.get(entry.counter));
+            let (value, style_of_value) = match (entry.line, at) {
+                (Some(line), Some(at)) => match model.past.value_at(line, at) {
+                    Ok(value) => {
+                        let is_above = counter
+                            .and_then(|counter| counter.threshold)
+                            .is_some_and(|threshold| value > threshold);
+                        let style = if is_above { self.theme.attention() } else { style };
+                        (shown(&line.what.quantity, value), style)
+                    }
+                    Err(why) => (Escaped(&why).to_string(), self.theme.faint()),
+                },
+                _ => {
+                    let problem = counter.and_then(|counter| model.problems.get(&counter.path));
+                    let text = problem.map_or("no value yet".into(), |p| Escaped(p).to_string());
+                    (text, self.theme.faint())
+                }
+            };
+            let room = usize::from(screen.width.saturating_sub(3));
+            let (value, _) = clip(&value, room.saturating_sub(width(&entry.name)).max(room / 2));
+            let (name, _) = clip(&entry.name, room.saturating_sub(width(value) + 1));
+            self.text(screen, 1, name, style);
+            self.text_to(screen, screen.width.saturating_sub(1), value, style_of_value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bar;
+
+    #[test]
+    fn bars_end_in_parts_of_a_cell() {
+        assert_eq!(bar(4, 0.5), "██");
+        assert_eq!(bar(1, 0.125), "▏");
+        assert_eq!([bar(2, 7.0), bar(2, -1.0)], ["██", ""]);
+    }
+}

@@ -1,0 +1,489 @@
+//! What a view consists of: panes with counters. It is what a settings file holds.
+
+use perfhive_view::axis::LineScale;
+use perfhive_view::palette::{COLOURS, colour, colour_named, marker};
+use serde::{Deserialize, Serialize};
+
+/// How a pane shows its counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// Lines over time.
+    #[default]
+    Chart,
+    /// A bar for each counter.
+    Histogram,
+    /// A number for each counter.
+    Report,
+    /// A row for each instance, a column for each counter.
+    Table,
+}
+
+impl Kind {
+    pub(crate) const ALL: [(Self, &'static str); 4] = [
+        (Self::Chart, "chart"),
+        (Self::Histogram, "histogram"),
+        (Self::Report, "report"),
+        (Self::Table, "table"),
+    ];
+
+    /// The kind of a name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
+    }
+
+    /// The kind behind this one.
+    pub(crate) fn next(self) -> Self {
+        let place = Self::ALL.iter().position(|(kind, _)| *kind == self).unwrap_or(0);
+        Self::ALL.get((place + 1) % Self::ALL.len()).map_or(self, |(kind, _)| *kind)
+    }
+}
+
+/// A counter of a pane, and how its lines look.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Counter {
+    /// The path; with wildcards it has several lines, whose colours follow the first one's.
+    pub(crate) path: String,
+    /// The place of the first line's colour, and of its marker.
+    pub(crate) colour: u8,
+    pub(crate) marker: char,
+    pub(crate) scale: LineScale,
+    pub(crate) is_visible: bool,
+    /// Values above it stand out.
+    pub(crate) threshold: Option<f64>,
+}
+
+impl Counter {
+    /// A counter that looks as the one at this place does by default.
+    pub(crate) fn new(path: &str, place: usize) -> Self {
+        let place = (place % COLOURS.len()) as u8;
+        Self {
+            path: path.to_string(),
+            colour: place,
+            marker: marker(place),
+            scale: LineScale::Automatic,
+            is_visible: true,
+            threshold: None,
+        }
+    }
+}
+
+/// A part of the screen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Pane {
+    pub(crate) title: String,
+    pub(crate) kind: Kind,
+    pub(crate) counters: Vec<Counter>,
+    /// The place of the column that a table is ordered by; `None` for the source's order.
+    pub(crate) sort: Option<usize>,
+    /// Whether the smallest value or the first name comes first.
+    pub(crate) is_reversed: bool,
+    /// The most rows of a table.
+    pub(crate) top: Option<usize>,
+    /// Whether processes stand below their parents.
+    pub(crate) is_tree: bool,
+}
+
+/// Panes, and how often and for how long counters are seen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct View {
+    pub(crate) name: String,
+    /// The seconds that charts show; `None` shows a whole recording.
+    pub(crate) seconds: Option<f64>,
+    pub(crate) panes: Vec<Pane>,
+    /// Whether counters that a source lacks are left out without a word.
+    pub(crate) is_built_in: bool,
+}
+
+/// The seconds that charts show without a word: perfmon's hundred points, and some more.
+pub(crate) const SECONDS: f64 = 120.0;
+/// The panes that a view has at most.
+pub(crate) const MOST_PANES: usize = 12;
+/// The counters that a pane has at most.
+pub(crate) const MOST_COUNTERS: usize = 64;
+
+fn pane(title: &str, kind: Kind, paths: &[&str]) -> Pane {
+    let counters = paths.iter().enumerate().map(|(place, path)| Counter::new(path, place));
+    Pane { title: title.to_string(), kind, counters: counters.collect(), ..Pane::default() }
+}
+
+/// The names of the built-in views, in the order of their keys.
+pub(crate) const BUILT_IN: [&str; 7] =
+    ["overview", "processor", "memory", "disk", "network", "processes", "containers"];
+
+impl View {
+    /// A view of these paths: one chart.
+    pub(crate) fn of_paths(paths: &[String]) -> Self {
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        Self {
+            name: "counters".to_string(),
+            seconds: Some(SECONDS),
+            panes: vec![pane("", Kind::Chart, &paths)],
+            is_built_in: false,
+        }
+    }
+
+    /// Adds a chart of these paths.
+    pub(crate) fn add_pane(&mut self, paths: &[String]) {
+        self.panes.truncate(MOST_PANES - 1);
+        self.panes.extend(Self::of_paths(paths).panes);
+        self.is_built_in = false;
+    }
+
+    /// A built-in view by its name.
+    pub(crate) fn built_in(name: &str) -> Option<Self> {
+        use Kind::{Chart, Histogram, Report, Table};
+        let processes = |title: &str| Pane {
+            sort: Some(0),
+            ..pane(
+                title,
+                Table,
+                &[
+                    r"\Process(*)\% Processor Time",
+                    r"\Process(*)\Working Set",
+                    r"\Process(*)\Thread Count",
+                    r"\Process(*)\IO Data Bytes/sec",
+                    r"\Process(*)\Creating Process ID",
+                ],
+            )
+        };
+        let cpu = [
+            r"\Processor(_Total)\% Processor Time",
+            r"\Processor(_Total)\% User Time",
+            r"\Processor(_Total)\% Privileged Time",
+        ];
+        let panes = match name {
+            "overview" => vec![
+                pane("Processor", Chart, &cpu),
+                pane("Memory", Chart, &[r"\Memory\Available Bytes", r"\Memory\Committed Bytes"]),
+                pane(
+                    "Disk",
+                    Chart,
+                    &[
+                        r"\PhysicalDisk(_Total)\Disk Read Bytes/sec",
+                        r"\PhysicalDisk(_Total)\Disk Write Bytes/sec",
+                    ],
+                ),
+                pane(
+                    "Network",
+                    Chart,
+                    &[
+                        r"\Network Interface(*)\Bytes Received/sec",
+                        r"\Network Interface(*)\Bytes Sent/sec",
+                    ],
+                ),
+                processes("Processes"),
+            ],
+            "processor" => vec![
+                pane("All processors", Chart, &cpu),
+                pane("Each processor", Histogram, &[r"\Processor(*)\% Processor Time"]),
+                pane("Each processor", Chart, &[r"\Processor(*)\% Processor Time"]),
+                pane(
+                    "System",
+                    Report,
+                    &[
+                        r"\System\Processor Queue Length",
+                        r"\System\Context Switches/sec",
+                        r"\System\Processes",
+                        r"\System\Threads",
+                        r"\System\Load Average 1 min",
+                        r"\System\Load Average 5 min",
+                        r"\System\Load Average 15 min",
+                        r"\System\System Up Time",
+                    ],
+                ),
+            ],
+            "memory" => vec![
+                pane(
+                    "Memory",
+                    Chart,
+                    &[
+                        r"\Memory\Available Bytes",
+                        r"\Memory\Committed Bytes",
+                        r"\Memory\Cache Bytes",
+                    ],
+                ),
+                pane(
+                    "Paging",
+                    Chart,
+                    &[r"\Memory\Page Faults/sec", r"\Memory\Page Reads/sec", r"\Memory\Pages/sec"],
+                ),
+                Pane {
+                    sort: Some(0),
+                    ..pane(
+                        "Processes",
+                        Table,
+                        &[
+                            r"\Process(*)\Working Set",
+                            r"\Process(*)\Private Bytes",
+                            r"\Process(*)\Virtual Bytes",
+                            r"\Process(*)\Page Faults/sec",
+                        ],
+                    )
+                },
+            ],
+            "disk" => vec![
+                pane(
+                    "Transferred",
+                    Chart,
+                    &[
+                        r"\PhysicalDisk(*)\Disk Read Bytes/sec",
+                        r"\PhysicalDisk(*)\Disk Write Bytes/sec",
+                    ],
+                ),
+                pane(
+                    "Time of a transfer",
+                    Chart,
+                    &[
+                        r"\PhysicalDisk(*)\Avg. Disk sec/Read",
+                        r"\PhysicalDisk(*)\Avg. Disk sec/Write",
+                    ],
+                ),
+                pane(
+                    "Disks",
+                    Table,
+                    &[
+                        r"\PhysicalDisk(*)\% Disk Time",
+                        r"\PhysicalDisk(*)\Disk Reads/sec",
+                        r"\PhysicalDisk(*)\Disk Writes/sec",
+                        r"\PhysicalDisk(*)\Current Disk Queue Length",
+                    ],
+                ),
+                pane(
+                    "Volumes",
+                    Table,
+                    &[r"\LogicalDisk(*)\% Free Space", r"\LogicalDisk(*)\Free Megabytes"],
+                ),
+            ],
+            "network" => vec![
+                pane("Received", Chart, &[r"\Network Interface(*)\Bytes Received/sec"]),
+                pane("Sent", Chart, &[r"\Network Interface(*)\Bytes Sent/sec"]),
+                pane(
+                    "Interfaces",
+                    Table,
+                    &[
+                        r"\Network Interface(*)\Bytes Received/sec",
+                        r"\Network Interface(*)\Bytes Sent/sec",
+                        r"\Network Interface(*)\Packets Received/sec",
+                        r"\Network Interface(*)\Packets Sent/sec",
+                        r"\Network Interface(*)\Packets Received Errors",
+                    ],
+                ),
+                pane(
+                    "TCP",
+                    Report,
+                    &[
+                        r"\TCPv4\Connections Established",
+                        r"\TCPv4\Segments Received/sec",
+                        r"\TCPv4\Segments Sent/sec",
+                        r"\TCPv4\Segments Retransmitted/sec",
+                        r"\TCPv4\Connection Failures",
+                    ],
+                ),
+            ],
+            "processes" => vec![processes("Processes")],
+            // These objects are costly: opening the view asks for them.
+            "containers" => vec![
+                Pane {
+                    sort: Some(0),
+                    ..pane(
+                        "Containers",
+                        Table,
+                        &[
+                            r"\Container(*)\% Processor Time",
+                            r"\Container(*)\Memory Bytes",
+                            r"\Container(*)\Tasks",
+                            r"\Container(*)\Storage Read Bytes/sec",
+                        ],
+                    )
+                },
+                Pane {
+                    sort: Some(0),
+                    ..pane(
+                        "Control groups",
+                        Table,
+                        &[
+                            r"\Cgroup(*)\% Processor Time",
+                            r"\Cgroup(*)\Tasks",
+                            r"\Cgroup(*)\% CPU Throttled Time",
+                        ],
+                    )
+                },
+                Pane {
+                    sort: Some(0),
+                    ..pane(
+                        "Job objects",
+                        Table,
+                        &[r"\Job Object(*)\Current % Processor Time", r"\Job Object(*)\Pages/Sec"],
+                    )
+                },
+            ],
+            _ => return None,
+        };
+        Some(Self { name: name.to_string(), seconds: Some(SECONDS), panes, is_built_in: true })
+    }
+
+    /// The paths of all panes, each once.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let mut paths: Vec<String> = Vec::new();
+        for counter in self.panes.iter().flat_map(|pane| &pane.counters) {
+            if !paths.contains(&counter.path) {
+                paths.push(counter.path.clone());
+            }
+        }
+        paths
+    }
+}
+
+/// A settings file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: Option<String>,
+    seconds: Option<f64>,
+    #[serde(default, rename = "pane")]
+    panes: Vec<FilePane>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FilePane {
+    title: Option<String>,
+    #[serde(default)]
+    kind: Kind,
+    sort: Option<usize>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    reversed: bool,
+    top: Option<usize>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    tree: bool,
+    #[serde(default, rename = "counter")]
+    counters: Vec<FileCounter>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileCounter {
+    path: String,
+    colour: Option<String>,
+    marker: Option<char>,
+    scale: Option<String>,
+    hidden: Option<bool>,
+    threshold: Option<f64>,
+}
+
+impl View {
+    /// The view of a settings file.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+        let mut panes = Vec::new();
+        if file.panes.is_empty() {
+            return Err("a view has at least one [[pane]]".to_string());
+        }
+        if file.panes.len() > MOST_PANES {
+            return Err(format!("a view has at most {MOST_PANES} panes"));
+        }
+        for one in file.panes {
+            if one.counters.len() > MOST_COUNTERS {
+                return Err(format!("a pane has at most {MOST_COUNTERS} counters"));
+            }
+            let mut counters = Vec::new();
+            for (place, one) in one.counters.into_iter().enumerate() {
+                let path = perfhive_view::typed_path(&one.path).into_owned();
+                path.parse::<perfhive::CounterPath>()
+                    .map_err(|error| format!("{:?}: {error}", one.path))?;
+                let mut counter = Counter::new(&path, place);
+                if let Some(name) = &one.colour {
+                    counter.colour = colour_named(name).ok_or_else(|| {
+                        let known: Vec<&str> = COLOURS.iter().map(|(name, _)| *name).collect();
+                        format!("no colour {name:?}; there are {}", known.join(", "))
+                    })?;
+                }
+                counter.marker = one.marker.filter(|c| !c.is_control()).unwrap_or(counter.marker);
+                if let Some(scale) = &one.scale {
+                    counter.scale = scale.parse()?;
+                }
+                counter.is_visible = one.hidden != Some(true);
+                counter.threshold = one.threshold.filter(|threshold| threshold.is_finite());
+                counters.push(counter);
+            }
+            panes.push(Pane {
+                title: one.title.unwrap_or_default(),
+                kind: one.kind,
+                counters,
+                sort: one.sort.and_then(|sort| sort.checked_sub(1)),
+                is_reversed: one.reversed,
+                top: one.top,
+                is_tree: one.tree,
+            });
+        }
+        let seconds = file.seconds.filter(|seconds| (1.0..=1e8).contains(seconds));
+        let name = file.name.unwrap_or_else(|| "counters".to_string());
+        Ok(Self { name, seconds, panes, is_built_in: false })
+    }
+
+    /// The settings file of the view.
+    pub(crate) fn to_toml(&self) -> String {
+        let counter = |(place, counter): (usize, &Counter)| {
+            let usual = Counter::new(&counter.path, place);
+            FileCounter {
+                path: counter.path.clone(),
+                colour: (counter.colour != usual.colour)
+                    .then(|| colour(counter.colour).0.to_string()),
+                marker: (counter.marker != usual.marker).then_some(counter.marker),
+                scale: (counter.scale != usual.scale).then(|| counter.scale.to_string()),
+                hidden: (!counter.is_visible).then_some(true),
+                threshold: counter.threshold,
+            }
+        };
+        let pane = |pane: &Pane| FilePane {
+            title: (!pane.title.is_empty()).then(|| pane.title.clone()),
+            kind: pane.kind,
+            // Columns are counted from 1 for people.
+            sort: pane.sort.map(|sort| sort + 1),
+            reversed: pane.is_reversed,
+            top: pane.top,
+            tree: pane.is_tree,
+            counters: pane.counters.iter().enumerate().map(counter).collect(),
+        };
+        let file = File {
+            name: Some(self.name.clone()),
+            seconds: self.seconds,
+            panes: self.panes.iter().map(pane).collect(),
+        };
+        toml::to_string(&file).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_come_back_from_their_settings() {
+        for name in BUILT_IN {
+            let mut view = View::built_in(name).unwrap();
+            view.is_built_in = false;
+            let counter = &mut view.panes[0].counters[0];
+            (counter.scale, counter.threshold, counter.colour) =
+                (LineScale::Power(-3), Some(80.0), 5);
+            let text = view.to_toml();
+            assert_eq!(View::parse(&text), Ok(view), "{text}");
+        }
+    }
+
+    #[test]
+    fn settings_that_are_wrong_name_the_place() {
+        for (text, part) in [
+            ("", "at least one [[pane]]"),
+            ("[[pane]]\nkind = \"pie\"", "line 2"),
+            ("[[pane]]\n[[pane.counter]]\npath = 'x'\ncolour = 'mauve'", "\"x\""),
+            ("[[pane]]\n[[pane.counter]]\npath = 'cpu'\ncolour = 'mauve'", "there are blue"),
+            ("[[pane]]\n[[pane.counter]]\npath = 'cpu'\nscale = '12'", "from -9 to 8"),
+            ("[[pane]]\n[[pane.counter]]\npth = 'cpu'", "pth"),
+        ] {
+            let error = View::parse(text).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

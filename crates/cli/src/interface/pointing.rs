@@ -1,0 +1,109 @@
+//! The mouse.
+
+use super::model::{Effect, Mode, Model, Target};
+use ratatui_core::layout::Position;
+use ratatui_crossterm::crossterm::event::{
+    KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
+
+impl Model {
+    pub(super) fn mouse(&mut self, mouse: MouseEvent, effects: &mut Vec<Effect>) {
+        let at = Position::new(mouse.column, mouse.row);
+        let mut hits = self.hits.iter().rev().filter(|(area, _)| area.contains(at));
+        let hit = hits.next().map(|(area, target)| (*area, target.clone()));
+        let time = |model: &Self| {
+            let (area, Target::Plot(_)) = hit.as_ref()? else { return None };
+            let part = f64::from(mouse.column - area.x) / f64::from(area.width.max(2) - 1);
+            Some(model.window()?.at(part))
+        };
+        match mouse.kind {
+            MouseEventKind::Down(MouseButton::Left) => match &self.mode {
+                Mode::Normal => {
+                    self.drag = time(self);
+                    self.cursor = self.drag.or(self.cursor);
+                    if let Some((_, target)) = hit {
+                        self.click(target, effects);
+                    }
+                }
+                Mode::Choose(_) => {
+                    if let Some((_, Target::Choice(place))) = hit
+                        && let Mode::Choose(chooser) = &mut self.mode
+                    {
+                        let again = chooser.selected == place;
+                        chooser.selected = place;
+                        if again {
+                            self.choose_key(KeyEvent::from(KeyCode::Enter), effects);
+                        }
+                    }
+                }
+                Mode::Help(_) | Mode::Text(..) => self.mode = Mode::Normal,
+                _ => {}
+            },
+            MouseEventKind::Drag(MouseButton::Left) => {
+                self.cursor = time(self).filter(|_| self.drag.is_some()).or(self.cursor);
+            }
+            MouseEventKind::Up(MouseButton::Left) => {
+                if let (Some(from), Some(to)) = (self.drag.take(), time(self))
+                    && from != to
+                {
+                    self.set_span(from, to);
+                }
+            }
+            MouseEventKind::ScrollUp | MouseEventKind::ScrollDown => {
+                let up = mouse.kind == MouseEventKind::ScrollUp;
+                match (&self.mode, hit) {
+                    (Mode::Normal, Some((_, Target::Plot(pane)))) => {
+                        self.focus = pane;
+                        if mouse.modifiers.contains(KeyModifiers::CONTROL) {
+                            self.zoom(if up { 0.5 } else { 2.0 });
+                        } else {
+                            let step = self.window().map_or(0, |window| window.width() / 8);
+                            self.scroll(if up { -step } else { step });
+                        }
+                    }
+                    (Mode::Normal, Some((_, Target::Row(pane, _) | Target::Pane(pane)))) => {
+                        self.focus = pane.min(self.view.panes.len().saturating_sub(1));
+                        self.select(if up { -1 } else { 1 });
+                    }
+                    (Mode::Normal, _) => {}
+                    _ => {
+                        let code = if up { KeyCode::Up } else { KeyCode::Down };
+                        self.key(KeyEvent::from(code), effects);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn click(&mut self, target: Target, effects: &mut Vec<Effect>) {
+        self.message.clear();
+        match target {
+            Target::Pane(pane) | Target::Plot(pane) => self.focus = pane,
+            Target::Entry(pane, place) => {
+                self.focus = pane;
+                if let Some(state) = self.states.get_mut(pane) {
+                    state.is_highlighted = state.selected != place || !state.is_highlighted;
+                    state.selected = place;
+                }
+            }
+            Target::Column(pane, column) => {
+                self.focus = pane;
+                if let Some(pane) = self.view.panes.get_mut(pane) {
+                    pane.is_reversed = pane.sort == column && !pane.is_reversed;
+                    pane.sort = column;
+                }
+            }
+            Target::Row(pane, place) => {
+                self.focus = pane;
+                let picked = self.rows(pane).get(place).and_then(|row| row.identity.cloned());
+                if let Some(state) = self.states.get_mut(pane) {
+                    (state.selected, state.picked) = (place, picked);
+                }
+            }
+            Target::Choice(_) => {}
+            Target::Action(action) => self.act(action, effects),
+        }
+        self.fit_states();
+    }
+}

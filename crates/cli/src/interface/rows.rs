@@ -1,0 +1,133 @@
+//! The rows of a table: one for each instance, ordered, filtered, as a list or a tree.
+
+use super::layout::Pane;
+use super::model::{Model, Row};
+use crate::text::escape::Escaped;
+use perfhive::{Identity, InstanceRole};
+use perfhive_view::Value;
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+
+/// `Creating Process ID` of Process.
+const PARENT: u32 = 1410;
+
+pub(super) fn rows(model: &Model, place: usize) -> Vec<Row<'_>> {
+    let (Some(pane), Some(state)) = (model.view.panes.get(place), model.states.get(place)) else {
+        return Vec::new();
+    };
+    let mut rows = unordered(model, pane);
+    let filter = state.filter.to_lowercase();
+    if !filter.is_empty() {
+        let number = |row: &Row<'_>| row.process.map(|id| id.to_string());
+        rows.retain(|row| {
+            row.name.to_lowercase().contains(&filter) || number(row).is_some_and(|id| id == filter)
+        });
+    }
+    sort(pane, &mut rows);
+    if pane.is_tree {
+        rows = below_parents(rows);
+    }
+    rows.truncate(pane.top.unwrap_or(usize::MAX));
+    rows
+}
+
+fn unordered<'a>(model: &'a Model, pane: &Pane) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row<'a>> = Vec::new();
+    let mut places: HashMap<(&str, Option<&Identity>), usize> = HashMap::new();
+    let columns = pane.counters.len();
+    let mut column = 0;
+    for value in &model.shown().values {
+        let path = &*value.path;
+        if pane.counters.get(column).is_none_or(|counter| counter.path != path) {
+            match pane.counters.iter().position(|counter| counter.path == path) {
+                Some(found) => column = found,
+                None => continue,
+            }
+        }
+        // What is gone has no row, and neither has an object that is missing.
+        let is_gone = matches!(value.value, Err(perfhive::NoValue::Vanished));
+        if is_gone || value.instance.is_none() && value.value.is_err() {
+            continue;
+        }
+        let key = (value.what.object.as_str(), value.identity.as_ref());
+        let place = *places.entry(key).or_insert_with(|| {
+            let name = match &value.instance {
+                Some(label) => Escaped(&label.plain()).to_string(),
+                None => Escaped(&value.what.object).to_string(),
+            };
+            rows.push(Row {
+                name,
+                identity: value.identity.as_ref(),
+                cells: vec![None; columns],
+                process: value.process,
+                depth: 0,
+                is_sum: value.role != InstanceRole::Single,
+            });
+            rows.len() - 1
+        });
+        if let Some(cell) = rows.get_mut(place).and_then(|row| row.cells.get_mut(column)) {
+            *cell = Some(value);
+        }
+    }
+    rows
+}
+
+fn sort(pane: &Pane, rows: &mut [Row<'_>]) {
+    let number = |row: &Row<'_>, column: usize| {
+        row.cells.get(column).copied().flatten().and_then(Value::number)
+    };
+    let reversed =
+        |ordering: Ordering| if pane.is_reversed { ordering.reverse() } else { ordering };
+    rows.sort_by(|a, b| {
+        let by = match pane.sort {
+            None if pane.is_reversed => b.name.to_lowercase().cmp(&a.name.to_lowercase()),
+            None => Ordering::Equal,
+            Some(column) => match (number(a, column), number(b, column)) {
+                (Some(a), Some(b)) => reversed(b.total_cmp(&a)),
+                // What has no value stands behind, in either order.
+                (a, b) => b.is_some().cmp(&a.is_some()),
+            },
+        };
+        a.is_sum.cmp(&b.is_sum).then(by)
+    });
+}
+
+/// The rows with children below their parents, in the order that they have among their siblings. A
+/// process whose parent is not there, or that is among its own ancestors, begins a tree of its own.
+fn below_parents(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
+    let parent = |row: &Row<'_>| {
+        let cell = row.cells.iter().flatten().find(|value| value.what.index.0 == PARENT)?;
+        cell.number().map(|number| number as u32)
+    };
+    let places: HashMap<u32, usize> =
+        rows.iter().enumerate().filter_map(|(place, row)| Some((row.process?, place))).collect();
+    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut roots = Vec::new();
+    for (place, row) in rows.iter().enumerate() {
+        match parent(row).and_then(|id| places.get(&id).copied()).filter(|above| *above != place) {
+            Some(above) => children.entry(above).or_default().push(place),
+            None => roots.push(place),
+        }
+    }
+    let mut order: Vec<(usize, usize)> = Vec::with_capacity(rows.len());
+    let mut seen: HashSet<usize> = HashSet::new();
+    let all = 0..rows.len();
+    // Those in a circle have no root; they follow.
+    for root in roots.into_iter().chain(all) {
+        let mut stack = vec![(root, 0)];
+        while let Some((place, depth)) = stack.pop() {
+            if !seen.insert(place) {
+                continue;
+            }
+            order.push((place, depth));
+            let below = children.get(&place).into_iter().flatten().rev();
+            stack.extend(below.map(|child| (*child, depth + 1)));
+        }
+    }
+    let mut rows: Vec<Option<Row<'_>>> = rows.into_iter().map(Some).collect();
+    let placed = order.into_iter().filter_map(|(place, depth)| {
+        let row = rows.get_mut(place)?.take()?;
+        Some(Row { depth, ..row })
+    });
+    placed.collect()
+}

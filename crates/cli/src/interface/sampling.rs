@@ -1,0 +1,396 @@
+//! Reading the source, on a thread of its own: what is slow here delays no key.
+
+use super::model::Event;
+use super::steered::Steered;
+use super::tree::{Tree, TreeCounter, TreeObject};
+use crate::command::following;
+use crate::session::{Faults, Session};
+use perfhive::{
+    Ask, Cost, CounterPath, LanguageId, Query, QueryError, Recording as _, Snapshot, Source as _,
+    SourceError, SourceSet, TitleIndex, TitleSet,
+};
+use perfhive_view::{Names, Sample, Sampler};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use std::time::{Duration, Instant};
+
+/// What the thread is told to do.
+#[derive(Debug)]
+pub(super) enum Order {
+    Paths(Vec<String>),
+    Try(String),
+    Interval(Duration),
+    Browse,
+    Instances(usize, String),
+    Record(Option<String>),
+}
+
+/// The samples of a recording that are read at most; of more, every so-many-th is.
+const MOST_READ: u64 = 20_000;
+/// The readings in one message, which bounds what waits to be seen.
+const MOST_VALUES: usize = 20_000;
+/// The pause before the sample behind the first one, which gives the first rates.
+const SOON: Duration = Duration::from_millis(300);
+
+/// Where events go. The receiver is gone when the interface ends.
+pub(super) type Events = SyncSender<super::terminal::Message>;
+
+/// Whether the interface has ended.
+struct Ended;
+
+pub(super) struct Reader {
+    steered: Steered,
+    query: Query,
+    sampler: Sampler,
+    language: LanguageId,
+    faults: Faults,
+    paths: Vec<String>,
+    /// Paths whose objects cannot be read at the moment: each sample tries them again.
+    absent: Vec<String>,
+    interval: Duration,
+    events: Events,
+}
+
+impl Reader {
+    /// A reader of the session's source.
+    pub(super) fn new(
+        session: Session,
+        interval: Duration,
+        events: Events,
+    ) -> Result<Self, QueryError> {
+        let (language, faults) = (session.language, session.faults.clone());
+        let steered = Steered::new(session.source);
+        let query = Query::over(SourceSet::new(steered.clone()), language)?;
+        Ok(Self {
+            steered,
+            query,
+            sampler: Sampler::default(),
+            language,
+            faults,
+            paths: Vec::new(),
+            absent: Vec::new(),
+            interval,
+            events,
+        })
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.steered.is_live()
+    }
+
+    /// Reads until the interface ends; a recording under way is complete then.
+    pub(super) fn run(mut self, orders: &Receiver<Order>) {
+        let _ = match self.is_live() {
+            true => self.live(orders),
+            false => self.recorded(orders),
+        };
+        let _ = self.steered.record(None);
+    }
+
+    fn send(&self, event: Event) -> Result<(), Ended> {
+        self.events.send(super::terminal::Message::Event(event)).map_err(|_| Ended)
+    }
+
+    fn live(&mut self, orders: &Receiver<Order>) -> Result<(), Ended> {
+        let mut next = Instant::now();
+        let mut is_fresh = true;
+        loop {
+            let left = next.saturating_duration_since(Instant::now());
+            match orders.recv_timeout(left) {
+                Ok(order) => {
+                    let is_paths = matches!(order, Order::Paths(_));
+                    let interval = self.interval;
+                    self.follow(order)?;
+                    if is_paths {
+                        (next, is_fresh) = (Instant::now(), true);
+                    } else if self.interval != interval {
+                        next = next.min(Instant::now() + self.interval);
+                    }
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(Ended),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if !self.paths.is_empty() {
+                self.sample()?;
+            }
+            let now = Instant::now();
+            next = match std::mem::take(&mut is_fresh) {
+                true => now + SOON.min(self.interval),
+                false => following(next, self.interval, now),
+            };
+        }
+    }
+
+    fn sample(&mut self) -> Result<(), Ended> {
+        let absent = std::mem::take(&mut self.absent);
+        for path in absent {
+            self.add(path)?;
+        }
+        let start = Instant::now();
+        match self.query.collect() {
+            Ok(()) => {
+                let sample = self.sampler.sample(&self.query);
+                self.send(Event::Samples(vec![sample], start.elapsed()))?;
+            }
+            Err(error) => self.send(Event::Note(error.to_string()))?,
+        }
+        self.tell_faults()
+    }
+
+    fn tell_faults(&mut self) -> Result<(), Ended> {
+        if let Some(error) = self.steered.take_failure() {
+            self.send(Event::Recording(None))?;
+            self.send(Event::Note(error.to_string()))?;
+        }
+        for fault in self.faults.take() {
+            self.send(Event::Note(fault.text))?;
+        }
+        Ok(())
+    }
+
+    /// A recording is read as a whole, again each time that other counters are wanted.
+    fn recorded(&mut self, orders: &Receiver<Order>) -> Result<(), Ended> {
+        loop {
+            let order = orders.recv().map_err(|_| Ended)?;
+            let mut is_stale = matches!(order, Order::Paths(_));
+            self.follow(order)?;
+            while std::mem::take(&mut is_stale) {
+                match self.read_all(orders)? {
+                    Ok(again) => is_stale = again,
+                    Err(error) => self.send(Event::Note(error.to_string()))?,
+                }
+                self.tell_faults()?;
+            }
+        }
+    }
+
+    /// Reads the recording; `true` if other counters are wanted meanwhile.
+    fn read_all(&mut self, orders: &Receiver<Order>) -> Result<Result<bool, SourceError>, Ended> {
+        self.send(Event::Rewound)?;
+        let begun = self.steered.span().and_then(|span| {
+            self.steered.seek(None)?;
+            Ok(span)
+        });
+        let every = match begun {
+            Ok(span) => span.samples.div_ceil(MOST_READ).max(1),
+            Err(error) => return Ok(Err(error)),
+        };
+        let mut skipped = Snapshot::new();
+        let mut samples: Vec<Sample> = Vec::new();
+        let mut values = 0;
+        let mut is_first = true;
+        let mut flushed = Instant::now();
+        let outcome = loop {
+            match orders.try_recv() {
+                Ok(order) => {
+                    let is_stale = matches!(order, Order::Paths(_));
+                    self.follow(order)?;
+                    if is_stale {
+                        return Ok(Ok(true));
+                    }
+                }
+                Err(TryRecvError::Disconnected) => return Err(Ended),
+                Err(TryRecvError::Empty) => {}
+            }
+            if !std::mem::take(&mut is_first)
+                && let Err(error) = (1..every)
+                    .try_for_each(|_| self.steered.collect(&Ask::everything(), &mut skipped))
+            {
+                break error;
+            }
+            match self.query.collect() {
+                Ok(()) => {}
+                Err(QueryError::Source(error)) => break error,
+                Err(error) => {
+                    self.send(Event::Note(error.to_string()))?;
+                    continue;
+                }
+            }
+            let sample = self.sampler.sample(&self.query);
+            values += sample.values.len();
+            samples.push(sample);
+            if values >= MOST_VALUES || flushed.elapsed() > Duration::from_millis(100) {
+                self.send(Event::Samples(std::mem::take(&mut samples), Duration::ZERO))?;
+                (values, flushed) = (0, Instant::now());
+            }
+        };
+        if !samples.is_empty() {
+            self.send(Event::Samples(samples, Duration::ZERO))?;
+        }
+        self.send(Event::Loaded { every })?;
+        Ok(if outcome.is_end_of_data() { Ok(false) } else { Err(outcome) })
+    }
+
+    fn follow(&mut self, order: Order) -> Result<(), Ended> {
+        match order {
+            Order::Paths(paths) => self.set_paths(paths),
+            Order::Try(path) => self.probe(path),
+            Order::Interval(interval) => {
+                self.interval = interval;
+                Ok(())
+            }
+            Order::Browse => match self.tree() {
+                Ok(tree) => self.send(Event::Tree(Arc::new(tree))),
+                Err(error) => self.send(Event::Note(error.to_string())),
+            },
+            Order::Instances(place, object) => match self.query.items(None, &object) {
+                Ok(items) => {
+                    let names = items.instances.iter().map(ToString::to_string).collect();
+                    self.send(Event::Instances(place, names))
+                }
+                Err(error) => self.send(Event::Note(error.to_string())),
+            },
+            Order::Record(file) => match self.steered.record(file.as_deref()) {
+                Ok(()) => self.send(Event::Recording(file)),
+                Err(error) => self.send(Event::Note(error.to_string())),
+            },
+        }
+    }
+
+    fn set_paths(&mut self, paths: Vec<String>) -> Result<(), Ended> {
+        // A recording begins anew, and the values before with it.
+        let is_live = self.is_live();
+        let gone: Vec<String> = self
+            .sampler
+            .paths()
+            .filter(|known| !is_live || !paths.iter().any(|path| path == known))
+            .map(str::to_string)
+            .collect();
+        for path in gone {
+            if let Some(id) = self.sampler.remove(&path) {
+                self.query.remove(id);
+            }
+        }
+        self.absent.clear();
+        self.paths = paths;
+        let known: Vec<String> = self.sampler.paths().map(str::to_string).collect();
+        for path in self.paths.clone() {
+            if !known.contains(&path) {
+                self.add(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: String) -> Result<(), Ended> {
+        match self.query.add(&path) {
+            Ok(id) => {
+                self.sampler.add(&self.query, id, &path);
+                Ok(())
+            }
+            Err(QueryError::Source(error)) if error.is_transient() => {
+                self.absent.push(path.clone());
+                self.send(Event::Problem { path, why: error.to_string() })
+            }
+            Err(error) => self.send(Event::Problem { path, why: error.to_string() }),
+        }
+    }
+
+    /// Finds out whether a path can be read; takes one sample of a costly object to tell its cost.
+    fn probe(&mut self, path: String) -> Result<(), Ended> {
+        let why = match self.query.add(&path) {
+            Ok(id) => {
+                self.query.remove(id);
+                None
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(why) = why {
+            return self.send(Event::Problem { path, why });
+        }
+        let Some(object) = self.costly_object(&path) else {
+            return self.send(Event::Ready(path));
+        };
+        match self.cost(&path) {
+            Ok((took, values)) => self.send(Event::Costly { path, object, took, values }),
+            Err(error) => self.send(Event::Problem { path, why: error.to_string() }),
+        }
+    }
+
+    /// The costly object of a live source that a path leads to.
+    fn costly_object(&mut self, path: &str) -> Option<String> {
+        let pattern = path.parse::<CounterPath>().ok().filter(|_| self.is_live())?.object;
+        let find = |query: &Query, cost: Cost| {
+            let (catalogue, titles) = (query.catalogue(0)?, query.titles(0)?);
+            let is_it = |index: TitleIndex| titles.names(index).any(|name| pattern.matches(name));
+            let mut found = catalogue.objects.iter().filter(|object| object.cost == cost);
+            found.find(|object| is_it(object.name)).map(|object| titles.name_or_index(object.name))
+        };
+        if find(&self.query, Cost::Unknown).is_some() {
+            // The cost is known once everything is listed.
+            let _ = self.query.objects(None);
+        }
+        find(&self.query, Cost::Costly)
+    }
+
+    fn cost(&self, path: &str) -> Result<(Duration, usize), QueryError> {
+        let source = SourceSet::new(self.steered.unrecorded());
+        let mut query = Query::over(source, self.language)?;
+        query.add(path)?;
+        let start = Instant::now();
+        query.collect()?;
+        Ok((start.elapsed(), query.readings().len()))
+    }
+
+    fn tree(&mut self) -> Result<Tree, SourceError> {
+        let mut source = self.steered.unrecorded();
+        let mut names = Names::load(&mut source, self.language)?;
+        names.find_out(&mut source, &perfhive::NamePattern::with_wildcards("*"));
+        names.list_costly(&mut source);
+        // A language that cannot be read finds nothing; the others do.
+        let languages = names.catalogue.languages.clone();
+        let every = TitleSet::load(languages, |one| source.titles(one, &Ask::nothing()))?;
+        let search = |index| {
+            let all: Vec<&str> = every.names(index).chain(names.titles().names(index)).collect();
+            all.join("\n").to_lowercase()
+        };
+        let help = |index| names.titles().help(index).unwrap_or_default().to_string();
+        let mut objects: Vec<TreeObject> = names
+            .catalogue
+            .objects
+            .iter()
+            .map(|object| TreeObject {
+                name: names.name(object.name).into_owned(),
+                search: search(object.name),
+                help: help(object.help),
+                is_costly: object.cost == Cost::Costly,
+                has_instances: object.has_instances,
+                counters: object
+                    .counters
+                    .iter()
+                    .map(|counter| TreeCounter {
+                        name: names.name(counter.name).into_owned(),
+                        search: search(counter.name),
+                        help: help(counter.help),
+                        facts: facts(&names, object.name, counter),
+                        on_request: counter.on_request,
+                    })
+                    .collect(),
+            })
+            .collect();
+        objects.sort_by_key(|object| object.name.to_lowercase());
+        Ok(Tree { objects })
+    }
+}
+
+/// Type, formula and unit of a counter, a line each.
+fn facts(
+    names: &Names,
+    object: perfhive::TitleIndex,
+    counter: &perfhive::CatalogueCounter,
+) -> Vec<String> {
+    let mut facts = vec![format!("Type     {}", counter.counter_type)];
+    if let Some(info) = counter.counter_type.info() {
+        facts.push(format!("         {}", info.meaning));
+        if !info.formula.is_empty() {
+            facts.push(format!("Formula  {}", info.formula));
+        }
+    }
+    let unit = names.unit(object, counter);
+    facts.push(format!("Unit     {}", if unit.is_empty() { "none, a plain number" } else { unit }));
+    if counter.scale != 0 {
+        facts.push(format!("Scale    times 10^{} in a chart", counter.scale));
+    }
+    facts
+}

@@ -1,0 +1,145 @@
+//! One source for several queries, which can be recorded on the way.
+
+use crate::session::Observed;
+use perfhive::recording::{RecordingOptions, RecordingWriter};
+use perfhive::{
+    Ask, Catalogue, FileTime, LanguageId, ProviderStatus, Recording, Snapshot, Source, SourceError,
+    SourceErrorKind, Span, TitleDatabase,
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A handle of a source that others have handles of, too. All are used by one thread.
+#[derive(Clone)]
+pub(super) struct Steered {
+    shared: Arc<Mutex<Shared>>,
+    name: Arc<str>,
+    is_recording: bool,
+    /// Whether what this handle collects is written to the file.
+    is_recorded: bool,
+}
+
+struct Shared {
+    source: Observed,
+    recorder: Option<Recorder>,
+    /// Why recording ended.
+    failure: Option<SourceError>,
+}
+
+struct Recorder {
+    writer: RecordingWriter,
+    generation: Option<u64>,
+    titles: Vec<Arc<TitleDatabase>>,
+}
+
+impl Steered {
+    pub(super) fn new(mut source: Observed) -> Self {
+        let is_recording = source.recording().is_some();
+        let name = source.name().into();
+        let shared = Shared { source, recorder: None, failure: None };
+        Self { shared: Arc::new(Mutex::new(shared)), name, is_recording, is_recorded: true }
+    }
+
+    /// A handle whose collections are not recorded.
+    pub(super) fn unrecorded(&self) -> Self {
+        Self { is_recorded: false, ..self.clone() }
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        !self.is_recording
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what is collected to a file from now on, or no longer.
+    pub(super) fn record(&self, file: Option<&str>) -> Result<(), SourceError> {
+        let mut shared = self.lock();
+        if let Some(recorder) = shared.recorder.take() {
+            recorder.writer.finish()?;
+        }
+        if let Some(file) = file {
+            let writer = RecordingWriter::open(file, &self.name, &RecordingOptions::new())?;
+            shared.recorder = Some(Recorder { writer, generation: None, titles: Vec::new() });
+        }
+        Ok(())
+    }
+
+    /// Why recording ended by itself, once.
+    pub(super) fn take_failure(&self) -> Option<SourceError> {
+        self.lock().failure.take()
+    }
+}
+
+impl Shared {
+    fn note(&mut self, snapshot: &Snapshot) {
+        let Some(mut recorder) = self.recorder.take() else { return };
+        match recorder.add(&mut self.source, snapshot) {
+            Ok(()) => self.recorder = Some(recorder),
+            Err(error) => self.failure = Some(error),
+        }
+    }
+}
+
+impl Recorder {
+    fn add(&mut self, source: &mut Observed, snapshot: &Snapshot) -> Result<(), SourceError> {
+        let catalogue = source.catalogue(&Ask::nothing())?;
+        if self.generation != Some(catalogue.generation) {
+            let load = |language: &_| source.titles(*language, &Ask::nothing()).ok();
+            self.titles = catalogue.languages.iter().filter_map(load).collect();
+            self.generation = Some(catalogue.generation);
+        }
+        self.writer.add(snapshot, &self.titles)
+    }
+}
+
+impl Source for Steered {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
+        let mut shared = self.lock();
+        shared.source.collect(ask, out)?;
+        if self.is_recorded {
+            shared.note(out);
+        }
+        Ok(())
+    }
+
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.lock().source.catalogue(ask)
+    }
+
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.lock().source.titles(language, ask)
+    }
+
+    fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
+        self.lock().source.providers(ask)
+    }
+
+    fn recording(&mut self) -> Option<&mut dyn Recording> {
+        if self.is_recording { Some(self) } else { None }
+    }
+}
+
+impl Recording for Steered {
+    fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
+        let mut shared = self.lock();
+        shared.source.recording().ok_or_else(|| is_none(&self.name))?.seek(to)
+    }
+
+    fn span(&mut self) -> Result<Span, SourceError> {
+        let mut shared = self.lock();
+        shared.source.recording().ok_or_else(|| is_none(&self.name))?.span()
+    }
+}
+
+fn is_none(name: &str) -> SourceError {
+    SourceError::new(SourceErrorKind::Mismatch, name, "is no recording")
+}

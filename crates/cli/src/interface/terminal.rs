@@ -1,0 +1,453 @@
+//! The terminal: its modes, which are put back however the program ends, and the loop.
+
+use super::draw::draw;
+use super::layout::View;
+use super::model::{Effect, Event, Model};
+use super::sampling::{Order, Reader};
+use super::theme::Theme;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::session::Session;
+use crate::signals::{self, Signals, end_by};
+use perfhive_view::drawing::{Drawing, GLYPH, Shape};
+use perfhive_view::palette::Rgb;
+use ratatui_core::backend::TestBackend;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Modifier};
+use ratatui_core::terminal::Terminal;
+use ratatui_crossterm::CrosstermBackend;
+use ratatui_crossterm::crossterm::{cursor, event, execute, terminal};
+use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::time::{Duration, Instant};
+use unicode_width::UnicodeWidthStr as _;
+
+/// With what the interface begins.
+pub(crate) struct Start {
+    pub(crate) session: Session,
+    pub(crate) view: View,
+    pub(crate) interval: Duration,
+    pub(crate) theme: Theme,
+    pub(crate) source: String,
+}
+
+/// What reaches the loop.
+pub(super) enum Message {
+    Event(Event),
+    Signal(signals::Event),
+    /// The thread that reads the source has ended by mistake.
+    Broken,
+    /// The terminal is gone.
+    Gone,
+}
+
+/// Messages that wait at most.
+const WAITING: usize = 32;
+/// How long a request to end waits for the loop to put the terminal back.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The shortest time between two screens.
+const PAUSE: Duration = Duration::from_millis(30);
+
+/// Whether the terminal has the modes of the interface.
+static IS_CHANGED: AtomicBool = AtomicBool::new(false);
+
+fn enter() -> io::Result<()> {
+    terminal::enable_raw_mode()?;
+    IS_CHANGED.store(true, Ordering::SeqCst);
+    execute!(
+        io::stdout(),
+        terminal::EnterAlternateScreen,
+        event::EnableMouseCapture,
+        event::EnableBracketedPaste,
+        cursor::Hide
+    )
+}
+
+/// Puts the terminal back; again and again does no harm.
+fn leave() {
+    if IS_CHANGED.swap(false, Ordering::SeqCst) {
+        let _ = execute!(
+            io::stdout(),
+            event::DisableBracketedPaste,
+            event::DisableMouseCapture,
+            terminal::LeaveAlternateScreen,
+            cursor::Show
+        );
+        let _ = terminal::disable_raw_mode();
+    }
+}
+
+/// Puts the terminal back when it goes.
+struct Modes;
+
+impl Drop for Modes {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+/// Whether there is a terminal that the interface can use.
+pub(crate) fn is_possible() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
+}
+
+/// Shows the interface until it ends.
+pub(crate) fn run(start: Start) -> Outcome {
+    if !is_possible() {
+        let what = "view needs a terminal that can move its cursor; perfhive watch prints tables";
+        return Err(Failure::Usage(what.to_string()));
+    }
+    let Start { session, view, interval, theme, source } = start;
+    let (events, messages) = sync_channel(WAITING);
+    let reader = Reader::new(session, interval, events.clone())?;
+    let mut model = Model::new(view, &source, reader.is_live(), interval);
+    let (orders, ordered) = channel();
+    let (ended, reading) = channel::<()>();
+    let broken = events.clone();
+    std::thread::spawn(move || {
+        let read = std::panic::AssertUnwindSafe(|| reader.run(&ordered));
+        if std::panic::catch_unwind(read).is_err() {
+            let _ = broken.send(Message::Broken);
+        }
+        drop(ended);
+    });
+    let signals = Signals::listen_with(PATIENCE);
+    let heard = events.clone();
+    std::thread::spawn(move || {
+        loop {
+            let event = signals.wait_until(Instant::now() + Duration::from_secs(3600));
+            let is_news = event != signals::Event::Timeout;
+            if is_news && heard.send(Message::Signal(event)).is_err() {
+                return;
+            }
+        }
+    });
+    // A panic is told on the terminal as it was.
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        leave();
+        before(panic);
+    }));
+    let modes = Modes;
+    enter()?;
+    std::thread::spawn(move || keys(&events));
+    let outcome = Loop::new(&mut model, theme, orders)?.run(&messages);
+    drop(modes);
+    // A recording under way is completed; a source that hangs is not waited for.
+    drop(messages);
+    let _ = reading.recv_timeout(PATIENCE);
+    match outcome? {
+        Some(signal) => end_by(signal),
+        None => Ok(Exit::Done),
+    }
+}
+
+/// Hands on what is typed and clicked.
+fn keys(events: &super::sampling::Events) {
+    loop {
+        let message = match event::read() {
+            Ok(event::Event::Key(key)) => Message::Event(Event::Key(key)),
+            Ok(event::Event::Mouse(mouse)) => Message::Event(Event::Mouse(mouse)),
+            Ok(event::Event::Paste(text)) => Message::Event(Event::Paste(text)),
+            Ok(event::Event::Resize(width, height)) => Message::Event(Event::Resize(width, height)),
+            Ok(_) => continue,
+            Err(_) => Message::Gone,
+        };
+        let is_end = matches!(message, Message::Gone);
+        if events.send(message).is_err() || is_end {
+            return;
+        }
+    }
+}
+
+/// The loop, which is the only one to change the model and the terminal.
+struct Loop<'a> {
+    model: &'a mut Model,
+    theme: Theme,
+    orders: Sender<Order>,
+    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+}
+
+/// Why the loop ends.
+enum End {
+    Quit,
+    Signal(i32),
+    Broken,
+}
+
+impl<'a> Loop<'a> {
+    fn new(model: &'a mut Model, theme: Theme, orders: Sender<Order>) -> io::Result<Self> {
+        let out = BufWriter::with_capacity(1 << 16, io::stdout());
+        let terminal = Terminal::new(CrosstermBackend::new(out))?;
+        let mut this = Self { model, theme, orders, terminal };
+        this.draw_anew()?;
+        Ok(this)
+    }
+
+    /// Has the next screen drawn as a whole. (`Terminal::clear` would ask the terminal where its cursor
+    /// is, and the thread that reads keys would take the answer.)
+    fn draw_anew(&mut self) -> io::Result<()> {
+        let size = self.terminal.size()?;
+        self.model.size = (size.width, size.height);
+        self.terminal.resize(Rect::new(0, 0, size.width, size.height))
+    }
+
+    /// Runs to the end: the signal that ended it, if one did.
+    fn run(&mut self, messages: &Receiver<Message>) -> Result<Option<i32>, Failure> {
+        self.order(Order::Paths(self.model.view.paths()));
+        self.draw()?;
+        let mut drawn = Instant::now();
+        let mut is_stale = false;
+        loop {
+            let left = PAUSE.saturating_sub(drawn.elapsed());
+            let message = match is_stale {
+                true => messages.recv_timeout(left),
+                false => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match message {
+                Ok(message) => {
+                    is_stale = true;
+                    match self.take(message)? {
+                        None => {}
+                        Some(End::Quit) => return Ok(None),
+                        Some(End::Signal(signal)) => return Ok(Some(signal)),
+                        // The panic was told already.
+                        Some(End::Broken) => return Err(Failure::Said(Exit::Source)),
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if drawn.elapsed() >= PAUSE {
+                self.draw()?;
+                (drawn, is_stale) = (Instant::now(), false);
+            }
+        }
+    }
+
+    fn order(&self, order: Order) {
+        // A thread that has ended says so itself.
+        let _ = self.orders.send(order);
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        let (model, theme) = (&*self.model, self.theme);
+        let mut hits = Vec::new();
+        self.terminal.draw(|frame| hits = draw(model, theme, frame))?;
+        self.model.hits = hits;
+        Ok(())
+    }
+
+    fn take(&mut self, message: Message) -> io::Result<Option<End>> {
+        let event = match message {
+            Message::Event(event) => event,
+            Message::Signal(signals::Event::End(signal)) => return Ok(Some(End::Signal(signal))),
+            Message::Signal(signals::Event::Continued) => {
+                // Stopped from outside: the shell has set its own modes.
+                leave();
+                enter()?;
+                self.draw_anew()?;
+                return Ok(None);
+            }
+            Message::Signal(_) => return Ok(None),
+            Message::Broken => return Ok(Some(End::Broken)),
+            Message::Gone => return Ok(Some(End::Quit)),
+        };
+        for effect in self.model.update(event) {
+            if self.effect(effect)? {
+                return Ok(Some(End::Quit));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Does what the model asks for; `true` ends the loop.
+    fn effect(&mut self, effect: Effect) -> io::Result<bool> {
+        match effect {
+            Effect::Quit => return Ok(true),
+            Effect::Suspend => self.suspend()?,
+            Effect::Redraw => self.draw_anew()?,
+            Effect::Paths(paths) => self.order(Order::Paths(paths)),
+            Effect::Try(path) => self.order(Order::Try(path)),
+            Effect::Interval(interval) => self.order(Order::Interval(interval)),
+            Effect::Browse => self.order(Order::Browse),
+            Effect::Instances(place, object) => self.order(Order::Instances(place, object)),
+            Effect::Record(file) => self.order(Order::Record(file)),
+            Effect::Write { file, text, replaces } => {
+                let note = written(&file, &text, replaces);
+                self.model.update(Event::Note(note));
+            }
+            Effect::Screenshot(file) => {
+                let (width, height) = self.model.size;
+                let buffer = screen(self.model, self.theme, width, height);
+                let note = written(&file, &picture(&buffer).svg(), false);
+                self.model.update(Event::Note(note));
+            }
+            Effect::Open(file) => {
+                let view = std::fs::read_to_string(&file).map_err(|error| error.to_string());
+                match view.and_then(|text| View::parse(&text)) {
+                    Ok(view) => {
+                        self.model.show(view);
+                        self.order(Order::Paths(self.model.view.paths()));
+                    }
+                    Err(why) => drop(self.model.update(Event::Note(format!("{file}: {why}")))),
+                }
+            }
+            Effect::Copy(text) => {
+                let mut out = io::stdout().lock();
+                // The terminal keeps it, also from another machine.
+                write!(out, "\x1b]52;c;{}\x07", base64(text.as_bytes()))?;
+                out.flush()?;
+            }
+        }
+        Ok(false)
+    }
+
+    #[cfg(unix)]
+    fn suspend(&mut self) -> io::Result<()> {
+        leave();
+        let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP);
+        enter()?;
+        self.draw_anew()
+    }
+
+    #[cfg(not(unix))]
+    fn suspend(&mut self) -> io::Result<()> {
+        self.model.update(Event::Note("this system does not suspend programs".to_string()));
+        Ok(())
+    }
+}
+
+/// Writes a file, and says so.
+fn written(file: &str, text: &str, replaces: bool) -> String {
+    let mut options = std::fs::OpenOptions::new();
+    let options = match replaces {
+        true => options.write(true).create(true).truncate(true),
+        false => options.write(true).create_new(true),
+    };
+    match options.open(file).and_then(|mut out| out.write_all(text.as_bytes())) {
+        Ok(()) => format!("saved {file}"),
+        Err(error) => format!("{file}: {error}"),
+    }
+}
+
+/// The screen as it would be drawn on a terminal of this size.
+pub(super) fn screen(model: &Model, theme: Theme, width: u16, height: u16) -> Buffer {
+    let Ok(mut terminal) = Terminal::new(TestBackend::new(width, height));
+    let Ok(_) = terminal.draw(|frame| drop(draw(model, theme, frame)));
+    terminal.backend().buffer().clone()
+}
+
+const GROUND: Rgb = (24, 26, 31);
+const LETTER: Rgb = (220, 223, 228);
+
+/// A picture of a screen: a text for each piece of one colour.
+pub(super) fn picture(buffer: &Buffer) -> Drawing {
+    let area = buffer.area;
+    let (wide, high) = (GLYPH.0, GLYPH.1);
+    let (width, height) =
+        (f32::from(area.width) * wide + 16.0, f32::from(area.height) * high + 16.0);
+    let mut shapes = vec![Shape::Rectangle { x: 0.0, y: 0.0, width, height, colour: GROUND }];
+    for y in 0..area.height {
+        let top = 8.0 + f32::from(y) * high;
+        let mut piece: Option<(u16, Rgb, String)> = None;
+        let mut grounds = Vec::new();
+        let mut texts = Vec::new();
+        let mut x = 0;
+        while x < area.width {
+            let Some(cell) = buffer.cell((x, y)) else { break };
+            let columns = cell.symbol().width().max(1) as u16;
+            let (mut letter, mut ground) = (rgb(cell.fg, LETTER), rgb(cell.bg, GROUND));
+            if cell.modifier.contains(Modifier::REVERSED) {
+                (letter, ground) = (ground, letter);
+            }
+            let left = |x: u16| 8.0 + f32::from(x) * wide;
+            if ground != GROUND {
+                grounds.push(Shape::Rectangle {
+                    x: left(x),
+                    y: top,
+                    width: f32::from(columns) * wide,
+                    height: high,
+                    colour: ground,
+                });
+            }
+            let is_blank = cell.symbol().trim().is_empty();
+            let goes_on = piece.as_ref().is_some_and(|(_, known, _)| *known == letter);
+            if is_blank || !goes_on {
+                texts.extend(piece.take());
+            }
+            if !is_blank {
+                piece.get_or_insert((x, letter, String::new())).2.push_str(cell.symbol());
+            }
+            x += columns;
+        }
+        texts.extend(piece);
+        shapes.extend(grounds);
+        shapes.extend(texts.into_iter().map(|(x, colour, text)| Shape::Text {
+            x: 8.0 + f32::from(x) * wide,
+            y: top + 12.5,
+            text,
+            end: false,
+            colour,
+        }));
+    }
+    Drawing { width, height, shapes }
+}
+
+/// A colour of the terminal as most terminals show it.
+fn rgb(colour: Color, usual: Rgb) -> Rgb {
+    match colour {
+        Color::Rgb(red, green, blue) => (red, green, blue),
+        Color::Indexed(index @ 16..=231) => {
+            let level = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
+            let index = index - 16;
+            (level(index / 36), level(index / 6 % 6), level(index % 6))
+        }
+        Color::Indexed(index @ 232..) => {
+            let grey = 8 + 10 * (index - 232);
+            (grey, grey, grey)
+        }
+        Color::DarkGray => (118, 118, 118),
+        Color::Gray | Color::White => (204, 204, 204),
+        Color::Black => (12, 12, 12),
+        Color::Red | Color::LightRed => (197, 15, 31),
+        Color::Green | Color::LightGreen => (19, 161, 14),
+        Color::Yellow => (193, 156, 0),
+        Color::LightYellow => (249, 241, 165),
+        Color::Blue => (0, 55, 218),
+        Color::LightBlue => (59, 120, 255),
+        Color::Magenta | Color::LightMagenta => (136, 23, 152),
+        Color::Cyan | Color::LightCyan => (58, 150, 221),
+        Color::Reset | Color::Indexed(_) => usual,
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for three in bytes.chunks(3) {
+        let at = |place: usize| u32::from(three.get(place).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for letter in 0..4 {
+            let index = bits >> (18 - 6 * letter) & 63;
+            match letter <= three.len() {
+                true => out.push(LETTERS.get(index as usize).copied().unwrap_or(b'=').into()),
+                false => out.push('='),
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base64;
+
+    #[test]
+    fn bytes_become_base64() {
+        let all = ["", "f", "fo", "foo", "foob"].map(|text| base64(text.as_bytes()));
+        assert_eq!(all, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="]);
+    }
+}

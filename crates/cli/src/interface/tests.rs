@@ -1,0 +1,787 @@
+//! The interface without a terminal: whole screens, every key in every state, recordings against live
+//! sources.
+
+use super::keys::BINDINGS;
+use super::layout::{BUILT_IN, Counter, Kind, Pane, View};
+use super::model::{Effect, Event, Mode, Model};
+use super::sampling::{Order, Reader};
+use super::terminal::{Message, picture, screen};
+use super::theme::Theme;
+use super::tree::{Tree, TreeCounter, TreeObject};
+use crate::session::Session;
+use jiff::tz::TimeZone;
+use perfhive::{
+    Ask, Catalogue, CookedValue, CounterType, FileTime, Identity, InstanceLabel, InstanceRole,
+    LanguageId, NoValue, Snapshot, Source, SourceError, TitleDatabase, TitleIndex,
+};
+use perfhive_view::axis::LineScale;
+use perfhive_view::{Quantity, Sample, Value, What};
+use ratatui_crossterm::crossterm::event::{
+    KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{channel, sync_channel};
+use std::time::Duration;
+
+#[track_caller]
+fn compare(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/golden/view").join(name);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).expect("the golden file");
+        return;
+    }
+    let expected = std::fs::read_to_string(&path).expect("the golden file");
+    assert_eq!(text, expected, "{} (UPDATE=1 writes it anew)", path.display());
+}
+
+/// The letters of a screen.
+fn letters(model: &Model, theme: Theme, width: u16, height: u16) -> String {
+    let buffer = screen(model, theme, width, height);
+    let mut text = String::new();
+    for y in 0..height {
+        let mut line = String::new();
+        let mut x = 0;
+        while x < width {
+            let symbol = buffer.cell((x, y)).map_or(" ", |cell| cell.symbol());
+            line.push_str(symbol);
+            x += crate::text::escape::width(symbol).max(1) as u16;
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// 2026-11-24 12:00:00 UTC.
+const NOON: i64 = 134_399_952_000_000_000;
+
+/// A machine whose values are written here.
+struct Script {
+    whats: Vec<(String, Arc<What>)>,
+}
+
+impl Script {
+    fn new() -> Self {
+        Self { whats: Vec::new() }
+    }
+
+    fn what(&mut self, path: &str, index: u32, unit: &'static str) -> Arc<What> {
+        if let Some((_, what)) = self.whats.iter().find(|(known, _)| known == path) {
+            return Arc::clone(what);
+        }
+        let parsed: perfhive::CounterPath = path.parse().unwrap();
+        let counter_type = match unit {
+            "B" => CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
+            "%" => CounterType::PERF_100NSEC_TIMER,
+            _ => CounterType::PERF_COUNTER_RAWCOUNT,
+        };
+        let what = Arc::new(What {
+            machine: "HOST".into(),
+            object: parsed.object.to_string(),
+            counter: parsed.counter.to_string(),
+            index: TitleIndex(index),
+            quantity: Quantity { counter_type: Some(counter_type), unit, is_identifier: false },
+            scale: 0,
+        });
+        self.whats.push((path.to_string(), Arc::clone(&what)));
+        what
+    }
+
+    fn value(
+        &mut self,
+        (path, index, unit): (&str, u32, &'static str),
+        instance: Option<(&str, u64)>,
+        number: Option<f64>,
+    ) -> Value {
+        let label =
+            instance.map(|(name, _)| InstanceLabel { parent: None, name: name.into(), order: 0 });
+        let identity = match instance {
+            Some((_, id)) => Identity::Process { id, start: id },
+            None => Identity::Single,
+        };
+        Value {
+            path: path.into(),
+            what: self.what(path, index, unit),
+            is_wild: path.contains('*'),
+            process: instance.map(|(_, id)| id as u32),
+            instance: label,
+            identity: Some(identity),
+            role: InstanceRole::Single,
+            text: None,
+            value: number.map(CookedValue::Float).ok_or(NoValue::NeedsTwoSamples),
+        }
+    }
+
+    /// The sample of a second: two totals and four processes, of which one ends and comes back.
+    fn sample(&mut self, second: i64) -> Sample {
+        let wave = |period: f64| (second as f64 / period * std::f64::consts::TAU).sin();
+        let first = second > 0;
+        let time = |number: f64| first.then_some(number);
+        let cpu = (r"\Processor(_Total)\% Processor Time", 6, "%");
+        let memory = (r"\Memory\Available Bytes", 24, "B");
+        let mut values = vec![
+            self.value(cpu, None, time(50.0 + 40.0 * wave(30.0))),
+            self.value(memory, None, Some((6.0 + 2.0 * wave(50.0)) * 1e9)),
+        ];
+        let mut processes = vec![
+            ("init", 1, 0, 0.5),
+            ("bash", 20, 1, 5.0 + wave(20.0)),
+            ("日本語ブラウザ", 31, 20, 64.25),
+            ("esc\u{1b}[2J", 32, 20, 12.0),
+        ];
+        if !(20..30).contains(&second) {
+            processes.push((
+                "java",
+                if second < 20 { 40 } else { 50 },
+                1,
+                30.0 + 10.0 * wave(15.0),
+            ));
+        }
+        for (path, index, unit) in [
+            (r"\Process(*)\% Processor Time", 6, "%"),
+            (r"\Process(*)\Working Set", 180, "B"),
+            (r"\Process(*)\Creating Process ID", 1410, ""),
+        ] {
+            for (name, id, parent, busy) in &processes {
+                let number = match index {
+                    6 => time(*busy),
+                    180 => Some(*id as f64 * 1e6),
+                    _ => Some(f64::from(*parent)),
+                };
+                values.push(self.value((path, index, unit), Some((*name, *id)), number));
+            }
+        }
+        Sample { time: FileTime(NOON + second * FileTime::PER_SECOND), values }
+    }
+}
+
+fn pane(title: &str, kind: Kind, paths: &[&str]) -> Pane {
+    let counters = paths.iter().enumerate().map(|(place, path)| Counter::new(path, place));
+    Pane { title: title.into(), kind, counters: counters.collect(), ..Pane::default() }
+}
+
+const CPU: &str = r"\Processor(_Total)\% Processor Time";
+const MEMORY: &str = r"\Memory\Available Bytes";
+const PROCESSES: [&str; 3] = [
+    r"\Process(*)\% Processor Time",
+    r"\Process(*)\Working Set",
+    r"\Process(*)\Creating Process ID",
+];
+
+fn view() -> View {
+    View {
+        name: "mine".into(),
+        seconds: Some(60.0),
+        panes: vec![
+            pane("Processor", Kind::Chart, &[CPU]),
+            pane("Memory", Kind::Chart, &[MEMORY]),
+            Pane { sort: Some(0), ..pane("Processes", Kind::Table, &PROCESSES) },
+        ],
+        is_built_in: false,
+    }
+}
+
+/// A model that saw so many seconds of the script.
+fn model(view: View, seconds: i64) -> Model {
+    let mut model = Model::new(view, "local:", true, Duration::from_secs(1));
+    model.zone = TimeZone::UTC;
+    let mut script = Script::new();
+    for second in 0..seconds {
+        model.update(Event::Samples(vec![script.sample(second)], Duration::from_micros(1500)));
+    }
+    model
+}
+
+fn press(model: &mut Model, code: KeyCode) -> Vec<Effect> {
+    model.update(Event::Key(KeyEvent::from(code)))
+}
+
+fn types(model: &mut Model, text: &str) -> Vec<Effect> {
+    text.chars().flat_map(|c| press(model, KeyCode::Char(c))).collect()
+}
+
+fn command(model: &mut Model, text: &str) -> Vec<Effect> {
+    types(model, &format!(":{text}"));
+    press(model, KeyCode::Enter)
+}
+
+fn tree() -> Arc<Tree> {
+    let counter = |name: &str, search: &str, help: &str| TreeCounter {
+        name: name.into(),
+        search: search.into(),
+        help: help.into(),
+        facts: vec!["Unit     %".into()],
+        on_request: false,
+    };
+    let object = |name: &str, has_instances, is_costly, counters| TreeObject {
+        name: name.into(),
+        search: name.to_lowercase(),
+        help: format!("The object {name}."),
+        is_costly,
+        has_instances,
+        counters,
+    };
+    Arc::new(Tree {
+        objects: vec![
+            object(
+                "Memory",
+                false,
+                false,
+                vec![counter(
+                    "Available Bytes",
+                    "available bytes\nverfügbare bytes",
+                    "Memory that programs can have without swapping.",
+                )],
+            ),
+            object(
+                "Process",
+                true,
+                false,
+                vec![counter(
+                    "% Processor Time",
+                    "% processor time\nprozessorzeit",
+                    "Processor time of all threads of the process.",
+                )],
+            ),
+            object(
+                "Process Address Space",
+                true,
+                true,
+                vec![counter("Bytes Image Free", "bytes image free", "")],
+            ),
+        ],
+    })
+}
+
+#[test]
+fn charts_and_tables_share_the_screen() {
+    let mut model = model(view(), 61);
+    compare("three-panes-80x24.txt", &letters(&model, Theme::True, 80, 24));
+    compare("three-panes-120x40.txt", &letters(&model, Theme::True, 120, 40));
+    compare("three-panes-40x12.txt", &letters(&model, Theme::Sixteen, 40, 12));
+    compare("three-panes-plain.txt", &letters(&model, Theme::Plain, 80, 24));
+    press(&mut model, KeyCode::Enter);
+    press(&mut model, KeyCode::Left);
+    for _ in 0..20 {
+        press(&mut model, KeyCode::Left);
+    }
+    compare("full-with-cursor.txt", &letters(&model, Theme::True, 80, 24));
+}
+
+#[test]
+fn a_process_that_comes_back_goes_on_in_its_line() {
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &PROCESSES[..1])];
+    let mut model = model(view, 61);
+    let entries = model.entries(0);
+    let java: Vec<_> = entries.iter().filter(|entry| entry.name == "java").collect();
+    assert_eq!(java.len(), 1);
+    compare("comes-back.txt", &letters(&model, Theme::True, 80, 24));
+    // While it is away, the reason stands in the place of its value.
+    model.cursor = Some(FileTime(NOON + 25 * FileTime::PER_SECOND));
+    for _ in 0..4 {
+        press(&mut model, KeyCode::Down);
+    }
+    let screen = letters(&model, Theme::True, 80, 24);
+    let line = screen.lines().find(|line| line.contains("java")).unwrap();
+    assert!(line.ends_with("gone"), "{screen}");
+}
+
+#[test]
+fn a_table_is_sorted_filtered_and_shown_as_a_tree() {
+    let mut view = view();
+    view.panes = vec![Pane { sort: Some(0), ..pane("Processes", Kind::Table, &PROCESSES) }];
+    let mut model = model(view, 31);
+    model.view.panes[0].counters[0].threshold = Some(50.0);
+    compare("table.txt", &letters(&model, Theme::True, 80, 12));
+    let names = |model: &Model| -> Vec<String> {
+        model.rows(0).iter().map(|row| format!("{}{}", "  ".repeat(row.depth), row.name)).collect()
+    };
+    press(&mut model, KeyCode::Char('R'));
+    assert_eq!(names(&model)[0], "init");
+    press(&mut model, KeyCode::Char('t'));
+    assert_eq!(
+        names(&model),
+        ["init", "  bash", "    esc\\x1b[2J", "    日本語ブラウザ", "  java",]
+    );
+    compare("tree.txt", &letters(&model, Theme::True, 80, 12));
+    types(&mut model, "/ja");
+    assert_eq!(names(&model), ["java"]);
+    press(&mut model, KeyCode::Enter);
+    assert!(matches!(model.mode, Mode::Normal));
+    press(&mut model, KeyCode::Esc);
+    command(&mut model, "top 2");
+    assert_eq!(names(&model).len(), 2);
+    command(&mut model, "top x");
+    assert!(model.message.contains("1 at least"), "{}", model.message);
+    // A chart of a row has the path of its instance.
+    press(&mut model, KeyCode::Char('g'));
+    let effects = press(&mut model, KeyCode::Char('l'));
+    let paths = effects.into_iter().find_map(|effect| match effect {
+        Effect::Paths(paths) => Some(paths),
+        _ => None,
+    });
+    assert_eq!(paths.unwrap().last().unwrap(), r"\Process(init)\% Processor Time");
+    assert_eq!(model.view.panes[1].title, "Chosen");
+}
+
+#[test]
+fn histogram_report_and_overlays() {
+    let mut view = view();
+    view.panes = vec![
+        pane("Bars", Kind::Histogram, &PROCESSES[..1]),
+        pane("Numbers", Kind::Report, &[CPU, MEMORY, r"\No\Such"]),
+    ];
+    let mut model = model(view, 31);
+    model.update(Event::Problem { path: r"\No\Such".into(), why: "no object \"No\"".into() });
+    press(&mut model, KeyCode::Tab);
+    compare("histogram-report.txt", &letters(&model, Theme::True, 80, 24));
+    press(&mut model, KeyCode::Char('?'));
+    compare("keys.txt", &letters(&model, Theme::True, 80, 24));
+    press(&mut model, KeyCode::Esc);
+    assert_eq!(press(&mut model, KeyCode::Char('a')), [Effect::Browse]);
+    model.update(Event::Tree(tree()));
+    compare("choose.txt", &letters(&model, Theme::True, 80, 12));
+    types(&mut model, "prozessorzeit");
+    compare("choose-found.txt", &letters(&model, Theme::True, 80, 12));
+    assert_eq!(press(&mut model, KeyCode::Enter), [Effect::Instances(1, "Process".into())]);
+    model.update(Event::Instances(1, vec!["bash".into(), "java#1".into()]));
+    compare("choose-instance.txt", &letters(&model, Theme::True, 80, 12));
+    press(&mut model, KeyCode::End);
+    let effects = press(&mut model, KeyCode::Enter);
+    assert_eq!(effects, [Effect::Try(r"\Process(java#1)\% Processor Time".into())]);
+    // A costly path is added only when its cost was seen.
+    model.update(Event::Costly {
+        path: r"\Costly\X".into(),
+        object: "Costly".into(),
+        took: Duration::from_millis(50),
+        values: 1234,
+    });
+    compare("costly.txt", &letters(&model, Theme::True, 80, 12));
+    press(&mut model, KeyCode::Char('n'));
+    assert!(!model.view.paths().contains(&r"\Costly\X".to_string()));
+    model.update(Event::Ready(r"\Costly\X".into()));
+    assert!(model.view.paths().contains(&r"\Costly\X".to_string()));
+}
+
+#[test]
+fn the_selected_counter_is_explained() {
+    let mut model = model(view(), 3);
+    press(&mut model, KeyCode::Tab);
+    assert_eq!(press(&mut model, KeyCode::Char('e')), [Effect::Browse]);
+    model.update(Event::Tree(tree()));
+    let Mode::Text(title, lines, _) = &model.mode else { panic!("{:?}", model.mode) };
+    assert_eq!(title, r"Memory\Available Bytes");
+    assert_eq!(lines[0], "Memory that programs can have without swapping.");
+}
+
+#[test]
+fn time_is_zoomed_scrolled_frozen_and_marked() {
+    let mut model = model(view(), 301);
+    let window = |model: &Model| {
+        let window = model.window().unwrap();
+        let seconds = |time: FileTime| (time.0 - NOON) / FileTime::PER_SECOND;
+        (seconds(window.from), seconds(window.to))
+    };
+    assert_eq!(window(&model), (240, 300));
+    press(&mut model, KeyCode::PageUp);
+    assert_eq!(window(&model), (210, 270));
+    press(&mut model, KeyCode::Char('-'));
+    assert_eq!(window(&model), (150, 270));
+    press(&mut model, KeyCode::Home);
+    assert_eq!(window(&model), (0, 120));
+    press(&mut model, KeyCode::PageUp);
+    assert_eq!(window(&model), (0, 120));
+    command(&mut model, "jump 12:04:00");
+    assert_eq!((window(&model), model.message.as_str()), ((180, 300), ""));
+    command(&mut model, "jump 11:00");
+    assert!(model.message.contains("seen were 2026-11-24 12:00:00"), "{}", model.message);
+    press(&mut model, KeyCode::End);
+    press(&mut model, KeyCode::Char(' '));
+    let mut script = Script::new();
+    model.update(Event::Samples(vec![script.sample(400)], Duration::ZERO));
+    assert_eq!(window(&model), (180, 300));
+    assert_eq!(model.shown().time, FileTime(NOON + 300 * FileTime::PER_SECOND));
+    press(&mut model, KeyCode::Char(' '));
+    assert_eq!(window(&model).1, 400);
+    // Two spans are marked with the cursor, and compared.
+    press(&mut model, KeyCode::Esc);
+    for (from, to) in [(10, 20), (40, 70)] {
+        for second in [from, to] {
+            model.cursor = Some(FileTime(NOON + second * FileTime::PER_SECOND));
+            press(&mut model, KeyCode::Char('m'));
+        }
+    }
+    press(&mut model, KeyCode::Char('='));
+    compare("compared.txt", &letters(&model, Theme::True, 100, 16));
+}
+
+#[test]
+fn a_counter_has_colour_marker_scale_and_visibility() {
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &[CPU, MEMORY])];
+    let mut model = model(view, 31);
+    let screen_of = |model: &Model| letters(model, Theme::True, 80, 24);
+    assert!(screen_of(&model).contains("×10^-8"), "{}", screen_of(&model));
+    press(&mut model, KeyCode::Down);
+    press(&mut model, KeyCode::Char('<'));
+    assert_eq!(model.view.panes[0].counters[1].scale, LineScale::Power(-9));
+    assert!(screen_of(&model).contains("×10^-9"));
+    command(&mut model, "colour green");
+    command(&mut model, "marker @");
+    press(&mut model, KeyCode::Char('v'));
+    let counter = model.view.panes[0].counters[1].clone();
+    assert_eq!((counter.colour, counter.marker, counter.is_visible), (2, '@', false));
+    command(&mut model, "colour mauve");
+    assert!(model.message.contains("orange"), "{}", model.message);
+    press(&mut model, KeyCode::Char('h'));
+    assert!(model.states[0].is_highlighted);
+    // What was set is saved, and comes back.
+    let effects = command(&mut model, "save x.toml");
+    let [Effect::Write { text, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(View::parse(text).unwrap().panes[0].counters[1], counter);
+    press(&mut model, KeyCode::Delete);
+    assert_eq!(model.view.paths(), [CPU]);
+}
+
+#[test]
+fn counters_are_copied_pasted_and_saved_as_csv() {
+    let mut model = model(view(), 5);
+    assert_eq!(press(&mut model, KeyCode::Char('y')), [Effect::Copy(CPU.into())]);
+    let effects = model.update(Event::Paste("\"\\A\\B\"\r\n# not this\ncpu\n".into()));
+    assert_eq!(effects, [Effect::Try(r"\A\B".into()), Effect::Try(CPU.into())]);
+    let effects = command(&mut model, "csv out.csv");
+    let [Effect::Write { text, replaces: false, .. }] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[..2], [r#"time,"Processor\% Processor Time""#, "2026-11-24T12:00:00.000Z,",]);
+    assert_eq!(lines.len(), 6);
+}
+
+#[test]
+fn commands_are_completed_and_mistakes_are_told() {
+    let mut model = model(view(), 3);
+    types(&mut model, ":vi");
+    press(&mut model, KeyCode::Tab);
+    types(&mut model, "ew d");
+    // The first that fits: view, then disk.
+    press(&mut model, KeyCode::Esc);
+    types(&mut model, ":view d");
+    press(&mut model, KeyCode::Tab);
+    press(&mut model, KeyCode::Enter);
+    assert_eq!(model.view.name, "disk");
+    command(&mut model, "vew");
+    assert!(model.message.contains("did you mean \"view\""), "{}", model.message);
+    command(&mut model, "interval 1000h");
+    assert!(model.message.contains("at most"), "{}", model.message);
+    assert_eq!(
+        command(&mut model, "interval 250ms"),
+        [Effect::Interval(Duration::from_millis(250))]
+    );
+}
+
+#[test]
+fn a_built_in_view_leaves_out_what_the_source_lacks() {
+    for name in BUILT_IN {
+        let view = View::built_in(name).unwrap();
+        for path in view.paths() {
+            assert!(path.parse::<perfhive::CounterPath>().is_ok(), "{path}");
+        }
+        let mut model = model(view.clone(), 1);
+        let all = view.paths();
+        for path in &all[1..] {
+            model.update(Event::Problem { path: path.clone(), why: "no".into() });
+        }
+        assert_eq!(model.view.paths(), all[..1]);
+        letters(&model, Theme::True, 80, 24);
+        model.update(Event::Problem { path: all[0].clone(), why: "no".into() });
+        assert!(model.message.contains("none of the counters"), "{}", model.message);
+        letters(&model, Theme::True, 80, 24);
+    }
+}
+
+#[test]
+fn the_mouse_selects_sorts_marks_and_scrolls() {
+    let mut model = model(view(), 301);
+    let draw = |model: &mut Model| {
+        use ratatui_core::{backend::TestBackend, terminal::Terminal};
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+        let mut hits = Vec::new();
+        terminal.draw(|frame| hits = super::draw::draw(model, Theme::True, frame)).unwrap();
+        model.hits = hits;
+    };
+    let mouse = |model: &mut Model, kind, column, row| {
+        draw(model);
+        let modifiers = KeyModifiers::NONE;
+        model.update(Event::Mouse(MouseEvent { kind, column, row, modifiers }))
+    };
+    let click = MouseEventKind::Down(MouseButton::Left);
+    // A drag in the first chart marks a span.
+    mouse(&mut model, click, 15, 3);
+    assert!(model.cursor.is_some());
+    mouse(&mut model, MouseEventKind::Drag(MouseButton::Left), 25, 3);
+    mouse(&mut model, MouseEventKind::Up(MouseButton::Left), 25, 3);
+    assert!(model.spans[0].is_some());
+    mouse(&mut model, MouseEventKind::ScrollUp, 15, 3);
+    assert!(model.end.is_some());
+    // The title of a column sorts the table, a row is selected, a key at the bottom is pressed.
+    let screen = letters(&model, Theme::True, 80, 24);
+    let (line, text) =
+        screen.lines().enumerate().find(|(_, line)| line.contains("Working Set")).unwrap();
+    let column = crate::text::escape::width(&text[..text.find("Working Set").unwrap()]) as u16;
+    mouse(&mut model, click, column, line as u16);
+    assert_eq!((model.focus, model.view.panes[2].sort), (2, Some(1)));
+    mouse(&mut model, click, 10, line as u16 + 2);
+    assert_eq!(model.states[2].selected, 1);
+    mouse(&mut model, click, 0, 23);
+    assert!(matches!(model.mode, Mode::Help(_)));
+}
+
+#[test]
+fn a_screenshot_has_the_words_of_the_screen() {
+    let model = model(view(), 31);
+    let svg = picture(&screen(&model, Theme::Indexed, 80, 24)).svg();
+    for word in ["perfhive", "Processor", "日本語ブラウザ", "12:00:30"] {
+        assert!(svg.contains(word), "{word}");
+    }
+    assert!(!svg.contains('\u{1b}'));
+}
+
+/// A small generator of random numbers (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % below
+    }
+}
+
+/// A hundred thousand keys, clicks, samples and answers, in every state. No panic, and Escape and q
+/// always end it.
+#[test]
+fn random_events_never_panic_and_never_get_stuck() {
+    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(19);
+    println!("SEED={seed}");
+    let mut random = Random(seed);
+    let mut script = Script::new();
+    let mut model = model(view(), 10);
+    let mut second = 10;
+    let (mut width, mut height) = (80, 24);
+    let words = [
+        "cpu",
+        "jump 12:00",
+        "view disk",
+        "span 2m",
+        "scale 3",
+        "top 3",
+        "kind table",
+        "split chart",
+        "colour red",
+        "threshold 5",
+        "zzz",
+        "interval 2",
+        "marker x",
+        "add memory",
+    ];
+    for number in 0..100_000 {
+        let event = match random.next(101) {
+            0..50 => {
+                let binding = &BINDINGS[random.next(BINDINGS.len() as u64) as usize];
+                let modifiers =
+                    if binding.is_control { KeyModifiers::CONTROL } else { KeyModifiers::NONE };
+                Event::Key(KeyEvent::new(binding.key, modifiers))
+            }
+            50..65 => {
+                let codes = [
+                    KeyCode::Enter,
+                    KeyCode::Esc,
+                    KeyCode::Backspace,
+                    KeyCode::Tab,
+                    KeyCode::Right,
+                    KeyCode::F(1),
+                    KeyCode::Char('y'),
+                    KeyCode::Char('ü'),
+                ];
+                Event::Key(KeyEvent::from(codes[random.next(codes.len() as u64) as usize]))
+            }
+            65..75 => {
+                let kinds = [
+                    MouseEventKind::Down(MouseButton::Left),
+                    MouseEventKind::Drag(MouseButton::Left),
+                    MouseEventKind::Up(MouseButton::Left),
+                    MouseEventKind::ScrollUp,
+                    MouseEventKind::ScrollDown,
+                ];
+                Event::Mouse(MouseEvent {
+                    kind: kinds[random.next(5) as usize],
+                    column: random.next(130) as u16,
+                    row: random.next(50) as u16,
+                    modifiers: if random.next(3) == 0 {
+                        KeyModifiers::CONTROL
+                    } else {
+                        KeyModifiers::NONE
+                    },
+                })
+            }
+            75..83 => {
+                second += 1 + random.next(3) as i64;
+                Event::Samples(vec![script.sample(second)], Duration::from_millis(2))
+            }
+            83..86 => Event::Paste(words[random.next(words.len() as u64) as usize].into()),
+            86..92 => {
+                command(&mut model, words[random.next(words.len() as u64) as usize]);
+                continue;
+            }
+            92 => {
+                (width, height) = (random.next(140) as u16 + 1, random.next(50) as u16 + 1);
+                Event::Resize(width, height)
+            }
+            93 => Event::Tree(tree()),
+            94 => Event::Instances(1, vec!["bash".into()]),
+            95 => Event::Ready(format!(r"\Process(*)\{}", random.next(9))),
+            96 => Event::Problem { path: CPU.into(), why: "no".into() },
+            97 => Event::Costly {
+                path: r"\Costly\X".into(),
+                object: "Costly".into(),
+                took: Duration::from_millis(9),
+                values: 3,
+            },
+            98 => Event::Rewound,
+            99 => Event::Key(KeyEvent::new(KeyCode::Char('a'), KeyModifiers::ALT)),
+            _ => Event::Loaded { every: random.next(3) },
+        };
+        for effect in model.update(event) {
+            // The world answers some of what is asked.
+            if let Effect::Try(path) = effect {
+                model.update(Event::Ready(path));
+            }
+        }
+        if number % 100 == 0 {
+            let theme = [Theme::Plain, Theme::Sixteen, Theme::True][number / 100 % 3];
+            use ratatui_core::{backend::TestBackend, terminal::Terminal};
+            let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+            let mut hits = Vec::new();
+            terminal.draw(|frame| hits = super::draw::draw(&model, theme, frame)).unwrap();
+            model.hits = hits;
+        }
+        if number % 500 == 0 {
+            for _ in 0..4 {
+                press(&mut model, KeyCode::Esc);
+            }
+            let effects = press(&mut model, KeyCode::Char('q'));
+            assert_eq!(effects, [Effect::Quit], "{:?}", model.mode);
+        }
+        if random.next(400) == 0 {
+            model.show(view());
+        }
+    }
+}
+
+/// A source that hides that it is a recording.
+struct Live(Box<dyn Source>);
+
+impl Source for Live {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.0.collect(ask, out)
+    }
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.0.catalogue(ask)
+    }
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.0.titles(language, ask)
+    }
+}
+
+/// What a model shows after the samples of a source.
+fn read(source: Box<dyn Source>, samples: usize) -> Model {
+    let path = r"\System\Context Switches/sec".to_string();
+    let (events, messages) = sync_channel(32);
+    let session = Session::of(source);
+    let reader = Reader::new(session, Duration::from_millis(1), events).unwrap();
+    let view = View::of_paths(std::slice::from_ref(&path));
+    let mut model = Model::new(view, "x", true, Duration::from_secs(1));
+    let (orders, ordered) = channel();
+    let thread = std::thread::spawn(move || reader.run(&ordered));
+    orders.send(Order::Paths(vec![path])).unwrap();
+    while model.past.times().len() < samples || model.is_loading {
+        if let Ok(Message::Event(event)) = messages.recv_timeout(Duration::from_secs(20)) {
+            model.update(event);
+        } else {
+            panic!("the reader says nothing more");
+        }
+    }
+    drop((orders, messages));
+    thread.join().unwrap();
+    model.zone = TimeZone::UTC;
+    model
+}
+
+#[test]
+fn a_recording_looks_as_it_did_live() {
+    let recording = || Box::new(perfhive_testkit::script::recording());
+    let live = read(Box::new(Live(recording())), 2);
+    let mut recorded = read(recording(), 2);
+    recorded.took = live.took;
+    assert_eq!(live.past.lines().len(), 1);
+    assert_eq!(live.past.lines()[0].last(), Some(25.0));
+    let screen_of = |model: &Model| letters(model, Theme::True, 80, 24);
+    assert_eq!(screen_of(&live), screen_of(&recorded));
+}
+
+/// Every one of 20 lines of 600 points is seen. `cargo xtask bench view` has this drawn more often
+/// (`FRAMES`) and prints what a frame costs.
+#[test]
+fn twenty_lines_are_drawn() {
+    use ratatui_core::{backend::TestBackend, terminal::Terminal};
+    const LINES: u64 = 20;
+    let frames = std::env::var("FRAMES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let path = r"\Process(*)\% Processor Time";
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &[path])];
+    view.seconds = Some(600.0);
+    let mut model = Model::new(view, "local:", true, Duration::from_secs(1));
+    let mut script = Script::new();
+    let mut terminal = Terminal::new(TestBackend::new(200, 60)).unwrap();
+    let mut times = Vec::new();
+    for second in 0..600 + frames {
+        let values = (0..LINES).map(|id| {
+            let name = format!("process {id}");
+            let wave = 2.0 * ((second as f64 + 17.0 * id as f64) / 30.0).sin();
+            let number = Some(2.5 + 5.0 * id as f64 + wave);
+            script.value((path, 6, "%"), Some((&name, id + 1)), number)
+        });
+        let values = values.collect();
+        let time = FileTime(NOON + second * FileTime::PER_SECOND);
+        model.update(Event::Samples(vec![Sample { time, values }], Duration::ZERO));
+        if second >= 600 {
+            let start = std::time::Instant::now();
+            terminal.draw(|frame| drop(super::draw::draw(&model, Theme::True, frame))).unwrap();
+            times.push(start.elapsed());
+        }
+    }
+    // Lines of one path take the colours in turn, and these stand far apart.
+    let buffer = terminal.backend().buffer();
+    let is_dots = |symbol: &str| symbol.starts_with(|c| ('\u{2801}'..='\u{28ff}').contains(&c));
+    let column = (0..60).filter_map(|y| buffer.cell((100, y)));
+    let dots = column.filter(|cell| is_dots(cell.symbol())).count();
+    assert!(dots >= 20, "{dots}");
+    times.sort();
+    println!(
+        "a frame of {LINES} lines of 600 points on 200 x 60 cells: median {:.2} ms, 95 of 100 within {:.2} ms",
+        times[times.len() / 2].as_secs_f64() * 1e3,
+        times[times.len() * 95 / 100].as_secs_f64() * 1e3
+    );
+}

@@ -1,0 +1,165 @@
+//! The time that is seen: cursor, scrolling, zoom, marked spans.
+
+use super::commands::seconds_of;
+use super::model::{Mode, Model};
+use perfhive::FileTime;
+use perfhive_view::past::Window;
+
+/// The shortest and the longest time that charts show, in seconds.
+pub(super) const SHORTEST: f64 = 1.0;
+pub(super) const LONGEST: f64 = 1e8;
+
+impl Model {
+    pub(super) fn move_cursor(&mut self, forward: bool) {
+        let Some(window) = self.window() else { return };
+        let now = self.cursor.unwrap_or(window.to);
+        let Some(place) = self.past.nearest(now) else { return };
+        let next = match (self.cursor, forward) {
+            (None, _) => place,
+            (_, true) => place + 1,
+            (_, false) => place.saturating_sub(1),
+        };
+        let Some(time) = self.past.times().get(next).copied() else { return };
+        self.cursor = Some(time);
+        // The window follows the cursor.
+        if time < window.from {
+            self.end = Some(FileTime(time.0 + window.width()));
+        } else if time > window.to {
+            self.end = Some(time);
+        }
+    }
+
+    pub(super) fn scroll(&mut self, by: i64) {
+        let (Some(window), Some(span)) = (self.window(), self.past.span()) else { return };
+        let end = window.to.0.saturating_add(by);
+        if end >= span.to.0 {
+            self.end = self.frozen.as_ref().map(|_| span.to);
+        } else {
+            // The window does not leave what was seen.
+            let earliest = (span.from.0 + window.width()).min(span.to.0);
+            self.end = Some(FileTime(end.max(earliest)));
+        }
+    }
+
+    /// Changes the time that charts show, around the cursor if there is one.
+    pub(super) fn zoom(&mut self, factor: f64) {
+        let Some(window) = self.window() else { return };
+        let seconds = (window.seconds() * factor).clamp(SHORTEST, LONGEST);
+        if let Some(cursor) = self.cursor.filter(|at| window.from <= *at && *at <= window.to) {
+            let part = (cursor.0 - window.from.0) as f64 / window.width() as f64;
+            let after = (seconds * (1.0 - part) * FileTime::PER_SECOND as f64) as i64;
+            let newest = self.past.times().back().copied().unwrap_or(cursor);
+            self.end = Some(FileTime(cursor.0.saturating_add(after).min(newest.0)));
+        }
+        self.seconds = Some(seconds);
+    }
+
+    /// Begins a span at the cursor, or at the newest sample that is seen, or ends it there.
+    pub(super) fn set_mark(&mut self) {
+        let Some(window) = self.window() else { return };
+        let at = self.cursor.unwrap_or(window.to);
+        match self.mark.take() {
+            None => {
+                self.mark = Some(at);
+                self.message = "a span begins here; m ends it".to_string();
+            }
+            Some(from) => self.set_span(from, at),
+        }
+    }
+
+    pub(super) fn set_span(&mut self, from: FileTime, to: FileTime) {
+        let (from, to) = (from.min(to), from.max(to));
+        if from == to {
+            self.message = "a span has a beginning and an end".to_string();
+            return;
+        }
+        let span = Some(Window { from, to });
+        match &mut self.spans {
+            [one @ None, _] => *one = span,
+            [_, other @ None] => *other = span,
+            both => *both = [span, None],
+        }
+        self.message = match self.spans {
+            [_, Some(_)] => "two spans are marked; = compares them".to_string(),
+            _ => "a span is marked; = compares it with what is seen".to_string(),
+        };
+    }
+
+    /// Shows the averages of both spans, or of one and the window, beside each other.
+    pub(super) fn compare(&mut self) {
+        let (Some(window), [Some(one), other]) = (self.window(), self.spans) else {
+            self.message = "nothing is marked: m begins a span at the cursor, m ends it".into();
+            return;
+        };
+        let other = other.unwrap_or(window);
+        let clock = |span: Window| {
+            format!("{} to {}", self.clock(span.from, window), self.clock(span.to, window))
+        };
+        let mut lines = vec![
+            format!("A  {}", clock(one)),
+            format!("B  {}", clock(other)),
+            String::new(),
+            format!(
+                "{:>12} {:>12} {:>9} {:>12} {:>12}  counter",
+                "average A", "average B", "B to A", "maximum A", "maximum B"
+            ),
+        ];
+        for entry in self.entries(self.focus) {
+            let Some(line) = entry.line else { continue };
+            let (a, b) = (self.past.summary(line, one), self.past.summary(line, other));
+            let shown = |value: Option<f64>| {
+                value.map_or("-".to_string(), |value| {
+                    perfhive_view::chart::shown(&line.what.quantity, value)
+                })
+            };
+            let change = match (a, b) {
+                (Some(a), Some(b)) if a.average != 0.0 => {
+                    format!("{:+.1} %", (b.average / a.average - 1.0) * 100.0)
+                }
+                _ => "-".to_string(),
+            };
+            lines.push(format!(
+                "{:>12} {:>12} {change:>9} {:>12} {:>12}  {}",
+                shown(a.map(|a| a.average)),
+                shown(b.map(|b| b.average)),
+                shown(a.map(|a| a.maximum)),
+                shown(b.map(|b| b.maximum)),
+                entry.name
+            ));
+        }
+        self.mode = Mode::Text("Two spans".to_string(), lines, 0);
+    }
+
+    /// Shows the window that ends at a time.
+    pub(super) fn jump(&mut self, text: &str) -> Result<(), String> {
+        let expected = || "jump takes 14:05, 14:05:30, 2026-11-23 14:05, or -10m".to_string();
+        let span = self.past.span().ok_or("nothing was seen yet")?;
+        let to = match text.strip_prefix('-') {
+            Some(ago) => {
+                let steps = seconds_of(ago)? * FileTime::PER_SECOND as f64;
+                FileTime(span.to.0.saturating_sub(steps as i64))
+            }
+            None => {
+                let day = self.formatted(span.to, "%F");
+                let text =
+                    if text.contains('-') { text.to_string() } else { format!("{day} {text}") };
+                let time: jiff::civil::DateTime = ["%F %T", "%F %H:%M", "%FT%T"]
+                    .iter()
+                    .find_map(|format| jiff::civil::DateTime::strptime(format, &text).ok())
+                    .ok_or_else(expected)?;
+                let zoned = time.to_zoned(self.zone.clone()).map_err(|_| expected())?;
+                FileTime::from_unix_nanos(zoned.timestamp().as_nanosecond())
+            }
+        };
+        if to < span.from || to > span.to {
+            let clock = |time| self.formatted(time, "%F %T");
+            return Err(format!("seen were {} to {}", clock(span.from), clock(span.to)));
+        }
+        // The time stands in the middle, where there is room on both sides.
+        let width = self.window().map_or(0, |window| window.width());
+        let latest = span.to.0.min(to.0 + width / 2);
+        self.end = Some(FileTime(latest.max((span.from.0 + width).min(span.to.0))));
+        self.cursor = Some(to);
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! Everything that a source has, and the list in which counters are chosen.
+
+use std::collections::HashSet;
+
+/// The objects of a source with their counters.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    pub(crate) objects: Vec<TreeObject>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct TreeObject {
+    /// The name in the shown language.
+    pub(crate) name: String,
+    /// The names in every language of the source, in small letters.
+    pub(crate) search: String,
+    pub(crate) help: String,
+    pub(crate) is_costly: bool,
+    pub(crate) has_instances: bool,
+    pub(crate) counters: Vec<TreeCounter>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct TreeCounter {
+    pub(crate) name: String,
+    pub(crate) search: String,
+    pub(crate) help: String,
+    /// Type, unit and formula.
+    pub(crate) facts: Vec<String>,
+    /// Whether it is filled only on request.
+    pub(crate) on_request: bool,
+}
+
+impl Tree {
+    /// The lines that explain an object or a counter of it, by names in the shown language.
+    pub(crate) fn explain(&self, object: &str, counter: Option<&str>) -> Option<Vec<String>> {
+        let object = self.objects.iter().find(|known| known.name == object)?;
+        let counter = match counter {
+            Some(name) => Some(object.counters.iter().find(|known| known.name == name)?),
+            None => None,
+        };
+        let help = counter.map_or(&object.help, |counter| &counter.help);
+        let none = "The source has no help text for it.";
+        let mut lines = vec![if help.is_empty() { none.to_string() } else { help.clone() }];
+        lines.push(String::new());
+        lines.extend(counter.iter().flat_map(|counter| counter.facts.clone()));
+        if counter.is_some_and(|counter| counter.on_request) {
+            lines.push("Collected on request, because it costs extra".to_string());
+        }
+        if object.is_costly {
+            lines.push(format!("{} is a costly object: collected only on request", object.name));
+        }
+        Some(lines)
+    }
+}
+
+/// The list in which a counter is chosen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chooser {
+    pub(crate) search: String,
+    pub(crate) selected: usize,
+    /// The objects that are open, by their places.
+    pub(crate) open: HashSet<usize>,
+    /// The counter whose instance is chosen: object and counter by their places, and the
+    /// instances, once they are known.
+    pub(crate) instances: Option<(usize, usize, Option<Vec<String>>)>,
+}
+
+/// A line of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Object(usize),
+    Counter(usize, usize),
+    /// An instance, by its place; `None` is all of them.
+    Instance(Option<usize>),
+}
+
+/// Lines of the list that are shown at most for a search: who sees so many types more.
+const MOST_FOUND: usize = 500;
+
+impl Chooser {
+    /// The lines. While something is typed, they are the counters whose object and name contain
+    /// every word of it, in any language.
+    pub(crate) fn choices(&self, tree: &Tree) -> Vec<Choice> {
+        let search = self.search.to_lowercase();
+        let words: Vec<&str> = search.split_whitespace().collect();
+        let mut choices = Vec::new();
+        if let Some((_, _, instances)) = &self.instances {
+            choices.push(Choice::Instance(None));
+            let all = instances.iter().flatten().enumerate();
+            let found = all.filter(|(_, name)| {
+                let name = name.to_lowercase();
+                words.iter().all(|word| name.contains(word))
+            });
+            choices.extend(found.map(|(place, _)| Choice::Instance(Some(place))));
+            return choices;
+        }
+        for (place, object) in tree.objects.iter().enumerate() {
+            if words.is_empty() {
+                choices.push(Choice::Object(place));
+                if self.open.contains(&place) {
+                    let counters = 0..object.counters.len();
+                    choices.extend(counters.map(|counter| Choice::Counter(place, counter)));
+                }
+                continue;
+            }
+            if words.iter().all(|word| object.search.contains(word)) {
+                choices.push(Choice::Object(place));
+            }
+            for (number, counter) in object.counters.iter().enumerate() {
+                let is_found =
+                    |word: &&str| counter.search.contains(*word) || object.search.contains(*word);
+                // A word that only the object has does not find all of its counters.
+                let own = words.iter().any(|word| counter.search.contains(word));
+                if (own || self.open.contains(&place)) && words.iter().all(is_found) {
+                    choices.push(Choice::Counter(place, number));
+                }
+            }
+            if choices.len() >= MOST_FOUND {
+                break;
+            }
+        }
+        choices
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree() -> Tree {
+        let counter = |name: &str, search: &str| TreeCounter {
+            name: name.into(),
+            search: search.into(),
+            ..TreeCounter::default()
+        };
+        let object = |name: &str, search: &str, counters| TreeObject {
+            name: name.into(),
+            search: search.into(),
+            counters,
+            ..TreeObject::default()
+        };
+        Tree {
+            objects: vec![
+                object(
+                    "Memory",
+                    "memory speicher",
+                    vec![counter("Pages/sec", "pages/sec seiten/s")],
+                ),
+                object(
+                    "Process",
+                    "process prozess",
+                    vec![
+                        counter("Working Set", "working set arbeitsseiten"),
+                        counter("% User Time", "% user time benutzerzeit"),
+                    ],
+                ),
+            ],
+        }
+    }
+
+    #[test]
+    fn words_of_any_language_find_counters_by_object_and_name() {
+        let found =
+            |search: &str| Chooser { search: search.into(), ..Chooser::default() }.choices(&tree());
+        assert_eq!(found(""), [Choice::Object(0), Choice::Object(1)]);
+        assert_eq!(found("proc work"), [Choice::Counter(1, 0)]);
+        assert_eq!(found("Arbeitsseiten"), [Choice::Counter(1, 0)]);
+        assert_eq!(found("speicher"), [Choice::Object(0)]);
+        assert_eq!(found("xyzzy"), []);
+        let open = Chooser { open: [1].into(), ..Chooser::default() };
+        assert_eq!(open.choices(&tree()).len(), 4);
+    }
+}

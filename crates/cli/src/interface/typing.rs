@@ -1,0 +1,238 @@
+//! Keys: actions, typed lines, the list of counters.
+
+use super::keys::action_of;
+use super::layout::MOST_COUNTERS;
+use super::model::{Effect, Mode, Model};
+use super::tree::{Choice, Chooser};
+use perfhive::{CounterPath, InstancePattern};
+use perfhive_view::typed_path;
+use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// The characters that a typed line has at most.
+const MOST_TYPED: usize = 1000;
+
+impl Model {
+    pub(super) fn key(&mut self, key: KeyEvent, effects: &mut Vec<Effect>) {
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+            effects.push(Effect::Quit);
+            return;
+        }
+        if key.modifiers.contains(KeyModifiers::ALT) {
+            // Escape with a key right behind it looks so.
+            self.key(KeyEvent::from(KeyCode::Esc), effects);
+            let modifiers = key.modifiers - KeyModifiers::ALT;
+            return self.key(KeyEvent { modifiers, ..key }, effects);
+        }
+        match &mut self.mode {
+            Mode::Normal => {
+                if let Some(action) = action_of(key) {
+                    self.act(action, effects);
+                }
+            }
+            Mode::Help(above) | Mode::Text(_, _, above) => match key.code {
+                KeyCode::Up | KeyCode::Char('k') => *above = above.saturating_sub(1),
+                KeyCode::Down | KeyCode::Char('j') => *above += 1,
+                KeyCode::PageUp => *above = above.saturating_sub(10),
+                KeyCode::PageDown | KeyCode::Char(' ') => *above += 10,
+                KeyCode::Home => *above = 0,
+                _ => self.mode = Mode::Normal,
+            },
+            Mode::Confirm { path, .. } => match key.code {
+                KeyCode::Char('y') | KeyCode::Enter => {
+                    let path = path.clone();
+                    self.mode = Mode::Normal;
+                    self.add(&path, effects);
+                }
+                _ => self.mode = Mode::Normal,
+            },
+            Mode::Prompt(_) => self.prompt_key(key, effects),
+            Mode::Choose(_) => self.choose_key(key, effects),
+        }
+    }
+
+    pub(super) fn prompt_key(&mut self, key: KeyEvent, effects: &mut Vec<Effect>) {
+        let Mode::Prompt(prompt) = &mut self.mode else { return };
+        match key.code {
+            KeyCode::Esc => {
+                if prompt.is_filter {
+                    self.set_filter(String::new());
+                }
+                self.mode = Mode::Normal;
+                return;
+            }
+            KeyCode::Enter => {
+                let prompt = std::mem::take(prompt);
+                self.mode = Mode::Normal;
+                if !prompt.is_filter {
+                    self.command(&prompt.text, effects);
+                }
+                return;
+            }
+            KeyCode::Backspace if prompt.text.is_empty() => {
+                self.mode = Mode::Normal;
+                return;
+            }
+            KeyCode::Backspace => drop(prompt.text.pop()),
+            KeyCode::Tab => {
+                if let [first, ..] = prompt.candidates.as_slice() {
+                    prompt.text.clone_from(first);
+                }
+            }
+            KeyCode::Char(c) if !is_modified(key) && prompt.text.len() < MOST_TYPED => {
+                prompt.text.push(c);
+            }
+            _ => return,
+        }
+        let (is_filter, text) = (prompt.is_filter, prompt.text.clone());
+        if is_filter {
+            self.set_filter(text);
+        } else {
+            let candidates = self.completions(&text);
+            if let Mode::Prompt(prompt) = &mut self.mode {
+                prompt.candidates = candidates;
+            }
+        }
+    }
+
+    pub(super) fn set_filter(&mut self, filter: String) {
+        if let Some(state) = self.states.get_mut(self.focus) {
+            state.filter = filter;
+            (state.selected, state.picked) = (0, None);
+        }
+    }
+
+    pub(super) fn choose_key(&mut self, key: KeyEvent, effects: &mut Vec<Effect>) {
+        let Some(tree) = self.tree.clone() else {
+            self.mode = Mode::Normal;
+            return;
+        };
+        let Mode::Choose(chooser) = &mut self.mode else { return };
+        let choices = chooser.choices(&tree);
+        let last = choices.len().saturating_sub(1);
+        chooser.selected = chooser.selected.min(last);
+        let choice = choices.get(chooser.selected).copied();
+        match key.code {
+            KeyCode::Esc if chooser.instances.take().is_some() => chooser.restart(),
+            KeyCode::Esc if !chooser.search.is_empty() => chooser.restart(),
+            KeyCode::Esc => self.mode = Mode::Normal,
+            KeyCode::Up => chooser.selected = chooser.selected.saturating_sub(1),
+            KeyCode::Down => chooser.selected = (chooser.selected + 1).min(last),
+            KeyCode::PageUp => chooser.selected = chooser.selected.saturating_sub(10),
+            KeyCode::PageDown => chooser.selected = (chooser.selected + 10).min(last),
+            KeyCode::Home => chooser.selected = 0,
+            KeyCode::End => chooser.selected = last,
+            KeyCode::Backspace => {
+                chooser.search.pop();
+                chooser.selected = 0;
+            }
+            KeyCode::Right | KeyCode::Left => {
+                if let Some(Choice::Object(place)) = choice {
+                    match key.code {
+                        KeyCode::Right => chooser.open.insert(place),
+                        _ => chooser.open.remove(&place),
+                    };
+                }
+            }
+            KeyCode::F(1) | KeyCode::Tab => {
+                let found = match choice {
+                    Some(Choice::Object(place)) => {
+                        tree.objects.get(place).map(|object| (object.name.clone(), None))
+                    }
+                    Some(Choice::Counter(place, number)) => tree.objects.get(place).map(|object| {
+                        let counter = object.counters.get(number);
+                        (object.name.clone(), counter.map(|counter| counter.name.clone()))
+                    }),
+                    _ => None,
+                };
+                if let Some((object, counter)) = found {
+                    self.explain(&object, counter.as_deref(), effects);
+                }
+            }
+            KeyCode::Enter => self.choose(choice, effects),
+            KeyCode::Char(c) if !is_modified(key) && chooser.search.len() < MOST_TYPED => {
+                chooser.search.push(c);
+                chooser.selected = 0;
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes a line of the list of counters.
+    pub(super) fn choose(&mut self, choice: Option<Choice>, effects: &mut Vec<Effect>) {
+        let (Some(tree), Mode::Choose(chooser)) = (self.tree.clone(), &mut self.mode) else {
+            return;
+        };
+        match choice {
+            Some(Choice::Object(place)) => {
+                let is_open = chooser.open.remove(&place);
+                let opened = (!is_open).then_some(place);
+                chooser.open.extend(opened);
+            }
+            Some(Choice::Counter(place, number)) => {
+                let Some(object) = tree.objects.get(place) else { return };
+                if object.has_instances {
+                    chooser.instances = Some((place, number, None));
+                    chooser.restart();
+                    effects.push(Effect::Instances(place, object.name.clone()));
+                } else if let Some(counter) = object.counters.get(number) {
+                    let path = CounterPath::new(&object.name, None, &counter.name);
+                    effects.push(Effect::Try(path.to_string()));
+                    self.mode = Mode::Normal;
+                }
+            }
+            Some(Choice::Instance(chosen)) => {
+                let Some((place, number, names)) = chooser.instances.take() else { return };
+                let counter = tree
+                    .objects
+                    .get(place)
+                    .and_then(|object| Some((&object.name, &object.counters.get(number)?.name)));
+                let Some((object, counter)) = counter else { return };
+                let named = |chosen: usize| names.as_ref()?.get(chosen).cloned();
+                let instance = match chosen.map(named) {
+                    None => "*".to_string(),
+                    Some(Some(name)) => name,
+                    Some(None) => return,
+                };
+                // The name of an instance is written as in a path already.
+                let path = CounterPath::new(object, Some(InstancePattern::any()), counter);
+                let path = path.to_string().replacen("(*)", &format!("({instance})"), 1);
+                effects.push(Effect::Try(path));
+                self.mode = Mode::Normal;
+            }
+            None => {}
+        }
+    }
+
+    pub(super) fn paste(&mut self, text: &str, effects: &mut Vec<Effect>) {
+        match &mut self.mode {
+            Mode::Prompt(_) | Mode::Choose(_) => {
+                let line = text.lines().next().unwrap_or_default();
+                for c in line.chars().filter(|c| !c.is_control()).take(MOST_TYPED) {
+                    self.key(KeyEvent::from(KeyCode::Char(c)), effects);
+                }
+            }
+            Mode::Normal => {
+                // As a file of typeperf has them: a path a line, some of them in quotes.
+                let lines = text.lines().map(|line| line.trim().trim_matches('"'));
+                let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+                for line in lines.take(MOST_COUNTERS) {
+                    effects.push(Effect::Try(typed_path(line).into_owned()));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Chooser {
+    /// Begins a new search.
+    fn restart(&mut self) {
+        self.search.clear();
+        self.selected = 0;
+    }
+}
+
+/// Whether a character comes with a modifier that makes a command of it.
+fn is_modified(key: KeyEvent) -> bool {
+    key.modifiers.contains(KeyModifiers::CONTROL)
+}

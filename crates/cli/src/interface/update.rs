@@ -1,0 +1,526 @@
+//! What events do to the model.
+
+use super::keys::Action;
+use super::layout::{BUILT_IN, Counter, Kind, MOST_COUNTERS, MOST_PANES, Pane, View};
+use super::model::{Effect, Event, Mode, Model, Prompt};
+use super::tree::Chooser;
+use crate::text::escape::Escaped;
+use perfhive::{CounterPath, FileTime};
+use perfhive_view::axis::LineScale;
+use perfhive_view::number;
+use ratatui_crossterm::crossterm::event::KeyEventKind;
+use std::time::Duration;
+
+impl Model {
+    /// Takes an event, and says what it asks of the world.
+    pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key, &mut effects),
+            Event::Key(_) => {}
+            Event::Mouse(mouse) => self.mouse(mouse, &mut effects),
+            Event::Paste(text) => self.paste(&text, &mut effects),
+            Event::Resize(width, height) => {
+                self.size = (width, height);
+                effects.push(Effect::Redraw);
+            }
+            Event::Samples(samples, took) => {
+                self.took = took;
+                self.note(samples);
+            }
+            Event::Rewound => {
+                self.past = perfhive_view::past::Past::default();
+                self.is_loading = true;
+            }
+            Event::Loaded { every } => {
+                self.every = every;
+                self.is_loading = false;
+            }
+            Event::Problem { path, why } => self.problem(path, why),
+            Event::Ready(path) => self.add(&path, &mut effects),
+            Event::Costly { path, object, took, values } => {
+                let milliseconds = took.as_secs_f64() * 1e3;
+                let share = took.as_secs_f64() / self.interval.as_secs_f64() * 100.0;
+                let mut count = String::new();
+                number::push_grouped(&mut count, values as u64);
+                let question = format!(
+                    "{} is costly: one sample of it took {milliseconds:.1} ms for {count} values. \
+                     At one in {} s that is {share:.1} % of a processor.",
+                    Escaped(&object),
+                    self.interval.as_secs_f64()
+                );
+                self.mode = Mode::Confirm { path, question };
+            }
+            Event::Tree(tree) => {
+                self.tree = Some(tree);
+                if let Some((object, counter)) = self.to_explain.take() {
+                    self.explain(&object, Some(&counter), &mut effects);
+                }
+            }
+            Event::Instances(object, names) => {
+                if let Mode::Choose(Chooser { instances: Some((known, _, list)), .. }) =
+                    &mut self.mode
+                    && *known == object
+                {
+                    *list = Some(names);
+                }
+            }
+            Event::Note(text) => self.message = Escaped(&text).to_string(),
+            Event::Recording(file) => {
+                self.message = match (&file, &self.recording) {
+                    (Some(file), _) => format!("recording to {}", Escaped(file)),
+                    (None, Some(file)) => format!("recorded: perfhive view {}", Escaped(file)),
+                    (None, None) => String::new(),
+                };
+                self.recording = file;
+            }
+        }
+        effects
+    }
+
+    fn note(&mut self, samples: Vec<perfhive_view::Sample>) {
+        let view = &self.view;
+        for sample in samples {
+            self.past.note(&sample, |path| super::model::is_drawn(view, path));
+            self.latest = sample;
+        }
+        // What is shown must still be there when the ring has gone round.
+        if let (Some(end), Some(oldest)) = (self.end, self.past.times().front().copied())
+            && end < oldest
+        {
+            self.end = Some(oldest);
+        }
+    }
+
+    fn problem(&mut self, path: String, why: String) {
+        if self.view.is_built_in {
+            // A system without a counter of a built-in view is no mistake of the user.
+            for pane in &mut self.view.panes {
+                let sorted =
+                    pane.sort.and_then(|sort| pane.counters.get(sort)?.path.clone().into());
+                pane.counters.retain(|counter| counter.path != path);
+                pane.sort = pane.sort.map(|_| {
+                    let place =
+                        pane.counters.iter().position(|one| Some(&one.path) == sorted.as_ref());
+                    place.unwrap_or(0)
+                });
+            }
+            if self.view.panes.iter().any(|pane| !pane.counters.is_empty()) {
+                self.view.panes.retain(|pane| !pane.counters.is_empty());
+                self.states.clear();
+                self.fit_states();
+            } else {
+                self.message = format!("the source has none of the counters of {}", self.view.name);
+            }
+            return;
+        }
+        self.message = Escaped(&why).to_string();
+        let is_shown = self.view.panes.iter().flat_map(|pane| &pane.counters);
+        if is_shown.into_iter().any(|counter| counter.path == path) {
+            self.problems.insert(path, why);
+        }
+    }
+
+    /// Shows the text that explains an object or counter.
+    pub(super) fn explain(
+        &mut self,
+        object: &str,
+        counter: Option<&str>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(tree) = &self.tree else {
+            self.to_explain = counter.map(|counter| (object.to_string(), counter.to_string()));
+            self.message = "asking the source for its help texts".to_string();
+            effects.push(Effect::Browse);
+            return;
+        };
+        let title = counter.map_or(object.to_string(), |counter| format!("{object}\\{counter}"));
+        match tree.explain(object, counter) {
+            Some(lines) => {
+                let lines = lines.iter().map(|line| Escaped(line).to_string()).collect();
+                self.mode = Mode::Text(Escaped(&title).to_string(), lines, 0);
+            }
+            None => self.message = format!("the source does not list {}", Escaped(&title)),
+        }
+    }
+
+    /// Adds a counter to the pane with the focus.
+    pub(super) fn add(&mut self, path: &str, effects: &mut Vec<Effect>) {
+        if self.view.panes.is_empty() {
+            self.view.panes.push(Pane::default());
+            self.fit_states();
+        }
+        let Some(pane) = self.view.panes.get_mut(self.focus) else { return };
+        if pane.counters.iter().any(|counter| counter.path == path) {
+            self.message = format!("{} is in this pane already", Escaped(path));
+            return;
+        }
+        if pane.counters.len() >= MOST_COUNTERS {
+            self.message = format!("a pane has at most {MOST_COUNTERS} counters");
+            return;
+        }
+        pane.counters.push(Counter::new(path, pane.counters.len()));
+        self.message = format!("added {}", Escaped(path));
+        self.changed(effects);
+    }
+
+    /// What follows from a change of the counters: a view that was changed is the user's own.
+    pub(super) fn changed(&mut self, effects: &mut Vec<Effect>) {
+        self.view.is_built_in = false;
+        self.problems.retain(|path, _| {
+            self.view
+                .panes
+                .iter()
+                .any(|pane| pane.counters.iter().any(|counter| counter.path == *path))
+        });
+        self.drop_lines();
+        effects.push(Effect::Paths(self.view.paths()));
+    }
+
+    /// Does what a key asks for.
+    pub(crate) fn act(&mut self, action: Action, effects: &mut Vec<Effect>) {
+        self.message.clear();
+        let panes = self.view.panes.len().max(1);
+        match action {
+            Action::Quit => effects.push(Effect::Quit),
+            Action::Suspend => effects.push(Effect::Suspend),
+            Action::Redraw => effects.push(Effect::Redraw),
+            Action::Help => self.mode = Mode::Help(0),
+            Action::Command => {
+                let candidates = self.completions("");
+                self.mode = Mode::Prompt(Prompt { candidates, ..Prompt::default() });
+            }
+            Action::Next => self.focus = (self.focus + 1) % panes,
+            Action::Previous => self.focus = (self.focus + panes - 1) % panes,
+            Action::Full => self.is_full = !self.is_full,
+            Action::Add => {
+                self.mode = Mode::Choose(Chooser::default());
+                if self.tree.is_none() {
+                    effects.push(Effect::Browse);
+                }
+            }
+            Action::Remove => self.remove(effects),
+            Action::Explain => self.explain_selected(effects),
+            Action::Kind => {
+                if let Some(pane) = self.view.panes.get_mut(self.focus) {
+                    pane.kind = pane.kind.next();
+                    self.view.is_built_in = false;
+                    self.drop_lines();
+                }
+            }
+            Action::Up => self.select(-1),
+            Action::Down => self.select(1),
+            Action::Top => self.select(isize::MIN),
+            Action::Left | Action::Right => self.move_cursor(action == Action::Right),
+            Action::Uncursor => {
+                (self.cursor, self.mark, self.spans) = (None, None, [None; 2]);
+                self.set_filter(String::new());
+            }
+            Action::Older | Action::Newer => {
+                let half = self.window().map_or(0, |window| window.width() / 2);
+                self.scroll(if action == Action::Newer { half } else { -half });
+            }
+            Action::Oldest => {
+                if let (Some(window), Some(span)) = (self.window(), self.past.span()) {
+                    self.end = Some(FileTime((span.from.0 + window.width()).min(span.to.0)));
+                }
+            }
+            Action::Newest => (self.end, self.frozen) = (None, None),
+            Action::ZoomIn | Action::ZoomOut => {
+                self.zoom(if action == Action::ZoomIn { 0.5 } else { 2.0 });
+            }
+            Action::Whole => (self.seconds, self.end) = (None, None),
+            Action::Freeze => match self.frozen.take() {
+                Some(_) => self.end = None,
+                None => {
+                    self.frozen = Some(self.latest.clone());
+                    self.end = self.end.or(self.past.times().back().copied());
+                }
+            },
+            Action::Clear => {
+                self.past.clear();
+                (self.end, self.cursor, self.mark, self.spans) = (None, None, None, [None; 2]);
+            }
+            Action::Mark => self.set_mark(),
+            Action::Compare => self.compare(),
+            Action::Highlight => {
+                if let Some(state) = self.states.get_mut(self.focus) {
+                    state.is_highlighted = !state.is_highlighted;
+                }
+            }
+            Action::Visible => {
+                if let Some(counter) = self.selected_counter() {
+                    counter.is_visible = !counter.is_visible;
+                }
+            }
+            Action::ScaleUp | Action::ScaleDown => {
+                let power = self.selected_power();
+                if let Some(counter) = self.selected_counter() {
+                    counter.scale = LineScale::stepped(power, action == Action::ScaleUp);
+                }
+            }
+            Action::ScaleAutomatic => {
+                if let Some(counter) = self.selected_counter() {
+                    counter.scale = LineScale::Automatic;
+                }
+            }
+            Action::Colour => {
+                if let Some(counter) = self.selected_counter() {
+                    counter.colour =
+                        (counter.colour + 1) % perfhive_view::palette::COLOURS.len() as u8;
+                }
+            }
+            Action::Marker => {
+                if let Some(counter) = self.selected_counter() {
+                    let all = perfhive_view::palette::MARKERS;
+                    let place = all.iter().position(|one| *one == counter.marker);
+                    let next = place.map_or(0, |place| (place + 1) % all.len());
+                    counter.marker = all.get(next).copied().unwrap_or('*');
+                }
+            }
+            Action::Filter => {
+                if let (Some(pane), Some(state)) =
+                    (self.view.panes.get(self.focus), self.states.get(self.focus))
+                {
+                    if pane.kind == Kind::Table {
+                        let text = state.filter.clone();
+                        self.mode =
+                            Mode::Prompt(Prompt { is_filter: true, text, ..Prompt::default() });
+                    } else {
+                        self.message = "only a table has rows to filter; c changes the pane".into();
+                    }
+                }
+            }
+            Action::Sort => {
+                if let Some(pane) = self.view.panes.get_mut(self.focus) {
+                    pane.sort = match pane.sort {
+                        None if pane.counters.is_empty() => None,
+                        None => Some(0),
+                        Some(last) if last + 1 >= pane.counters.len() => None,
+                        Some(place) => Some(place + 1),
+                    };
+                }
+            }
+            Action::Reverse => {
+                if let Some(pane) = self.view.panes.get_mut(self.focus) {
+                    pane.is_reversed = !pane.is_reversed;
+                }
+            }
+            Action::Tree => {
+                if let Some(pane) = self.view.panes.get_mut(self.focus) {
+                    pane.is_tree = !pane.is_tree;
+                    let knows = |counter: &Counter| counter.path.ends_with(r"\Creating Process ID");
+                    if pane.is_tree && !pane.counters.iter().any(knows) {
+                        self.message =
+                            r"the tree needs the column \Process(*)\Creating Process ID".into();
+                    }
+                }
+            }
+            Action::Chart => self.chart_of_row(effects),
+            Action::Record => {
+                let file = match self.recording {
+                    Some(_) => None,
+                    None => Some(format!("perfhive-{}.phr", self.stamp())),
+                };
+                effects.push(Effect::Record(file));
+            }
+            Action::Save => self.save(&format!("{}.toml", self.view.name), effects),
+            Action::Csv => {
+                let file = format!("perfhive-{}.csv", self.stamp());
+                self.save_csv(&file, effects);
+            }
+            Action::Screenshot => {
+                effects.push(Effect::Screenshot(format!("perfhive-{}.svg", self.stamp())));
+            }
+            Action::Copy => {
+                let paths = self.view.panes.get(self.focus).map(|pane| &pane.counters);
+                let paths: Vec<&str> =
+                    paths.into_iter().flatten().map(|counter| counter.path.as_str()).collect();
+                self.message = format!("copied {} counters", paths.len());
+                effects.push(Effect::Copy(paths.join("\n")));
+            }
+            Action::Built(place) => {
+                let name = BUILT_IN.get(usize::from(place)).copied().unwrap_or_default();
+                self.show_built_in(name, effects);
+            }
+        }
+    }
+
+    pub(super) fn show_built_in(&mut self, name: &str, effects: &mut Vec<Effect>) {
+        if let Some(view) = View::built_in(name) {
+            self.show(view);
+            effects.push(Effect::Paths(self.view.paths()));
+        }
+    }
+
+    /// The time of the newest sample, for the names of files.
+    fn stamp(&self) -> String {
+        self.formatted(self.latest.time, "%Y%m%d-%H%M%S")
+    }
+
+    pub(super) fn save(&mut self, file: &str, effects: &mut Vec<Effect>) {
+        self.view.seconds = self.seconds;
+        effects.push(Effect::Write {
+            file: file.to_string(),
+            text: self.view.to_toml(),
+            replaces: true,
+        });
+    }
+
+    pub(super) fn save_csv(&mut self, file: &str, effects: &mut Vec<Effect>) {
+        let Some(window) = self.window() else {
+            self.message = "nothing was seen yet".to_string();
+            return;
+        };
+        let Some(pane) = self.view.panes.get(self.focus) else { return };
+        let text = if pane.kind == Kind::Table {
+            self.table_csv()
+        } else {
+            let entries = self.entries(self.focus);
+            let lines: Vec<_> = entries.iter().filter_map(|entry| entry.line).collect();
+            self.past.csv(&lines, window)
+        };
+        effects.push(Effect::Write { file: file.to_string(), text, replaces: false });
+    }
+
+    /// The rows of the table with the focus, as they are ordered and filtered.
+    fn table_csv(&self) -> String {
+        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        let Some(pane) = self.view.panes.get(self.focus) else { return String::new() };
+        let mut out = String::from("instance");
+        for counter in &pane.counters {
+            out.push(',');
+            out.push_str(&quoted(&counter.path));
+        }
+        out.push('\n');
+        for row in self.rows(self.focus) {
+            out.push_str(&quoted(&row.name));
+            for cell in &row.cells {
+                out.push(',');
+                if let Some(number) = cell.and_then(perfhive_view::Value::number) {
+                    out.push_str(&number.to_string());
+                }
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    /// The counter of the selected line of the legend, or the column that a table is sorted by.
+    fn selected_place(&self) -> Option<usize> {
+        let (pane, state) = (self.view.panes.get(self.focus)?, self.states.get(self.focus)?);
+        if pane.kind == Kind::Table {
+            return Some(pane.sort.unwrap_or(0)).filter(|place| *place < pane.counters.len());
+        }
+        self.entries(self.focus).get(state.selected).map(|entry| entry.counter)
+    }
+
+    pub(super) fn selected_counter(&mut self) -> Option<&mut Counter> {
+        let place = self.selected_place()?;
+        self.view.panes.get_mut(self.focus)?.counters.get_mut(place)
+    }
+
+    /// The power of ten by which the selected line is multiplied now.
+    fn selected_power(&self) -> i8 {
+        let (Some(window), Some(state)) = (self.window(), self.states.get(self.focus)) else {
+            return 0;
+        };
+        let entries = self.entries(self.focus);
+        let (axis, _) = self.axis(self.focus, &entries, window);
+        let before = entries.iter().take(state.selected).filter(|entry| entry.line.is_some());
+        axis.powers.get(before.count()).copied().unwrap_or(0)
+    }
+
+    fn explain_selected(&mut self, effects: &mut Vec<Effect>) {
+        let Some(place) = self.selected_place() else { return };
+        let path = self.view.panes.get(self.focus).and_then(|pane| pane.counters.get(place));
+        let Some(path) = path.map(|counter| counter.path.clone()) else { return };
+        let by_line = self.past.lines().iter().find(|line| *line.path == *path);
+        let by_value = self.latest.values.iter().find(|value| *value.path == *path);
+        let what = by_line.map(|line| &line.what).or(by_value.map(|value| &value.what)).cloned();
+        match what {
+            Some(what) => self.explain(&what.object, Some(&what.counter), effects),
+            None => self.message = format!("{} has no sample yet", Escaped(&path)),
+        }
+    }
+
+    fn remove(&mut self, effects: &mut Vec<Effect>) {
+        let Some(place) = self.selected_place() else { return };
+        let Some(pane) = self.view.panes.get_mut(self.focus) else { return };
+        if place < pane.counters.len() {
+            pane.counters.remove(place);
+        }
+        pane.sort = pane.sort.filter(|sort| *sort < pane.counters.len());
+        if pane.counters.is_empty() && self.view.panes.len() > 1 {
+            self.view.panes.remove(self.focus);
+            self.states.remove(self.focus);
+            self.fit_states();
+        }
+        self.select(0);
+        self.changed(effects);
+    }
+
+    /// Moves the selection of the pane with the focus.
+    pub(super) fn select(&mut self, by: isize) {
+        let is_table = self.view.panes.get(self.focus).is_some_and(|one| one.kind == Kind::Table);
+        let (count, now, identities) = if is_table {
+            let rows = self.rows(self.focus);
+            let picked = self.states.get(self.focus).and_then(|state| state.picked.clone());
+            let place =
+                rows.iter().position(|row| picked.is_some() && row.identity == picked.as_ref());
+            let identities: Vec<_> = rows.iter().map(|row| row.identity.cloned()).collect();
+            (rows.len(), place, identities)
+        } else {
+            (self.entries(self.focus).len(), None, Vec::new())
+        };
+        let Some(state) = self.states.get_mut(self.focus) else { return };
+        let now = now.unwrap_or(state.selected).min(count.saturating_sub(1));
+        state.selected = now.saturating_add_signed(by).min(count.saturating_sub(1));
+        state.picked = identities.get(state.selected).cloned().flatten();
+    }
+
+    /// Adds a chart of the sorted counter of the selected row.
+    fn chart_of_row(&mut self, effects: &mut Vec<Effect>) {
+        let Some(place) = self.selected_place() else { return };
+        let is_table = self.view.panes.get(self.focus).is_some_and(|one| one.kind == Kind::Table);
+        let rows = self.rows(self.focus);
+        let Some(state) = self.states.get(self.focus).filter(|_| is_table) else {
+            self.message = "l makes a chart of a row of a table".to_string();
+            return;
+        };
+        let picked = |row: &&super::model::Row<'_>| row.identity == state.picked.as_ref();
+        let row = rows.iter().find(|row| state.picked.is_some() && picked(row));
+        let row = row.or(rows.get(state.selected));
+        let Some(value) = row.and_then(|row| row.cells.get(place).copied().flatten()) else {
+            self.message = "this row has no value of the column".to_string();
+            return;
+        };
+        let pattern = value.instance.as_ref().map(perfhive::InstanceLabel::pattern);
+        let path = CounterPath::new(&value.what.object, pattern, &value.what.counter).to_string();
+        let free = self.view.panes.iter().position(|pane| {
+            pane.kind == Kind::Chart
+                && pane.title == "Chosen"
+                && pane.counters.len() < MOST_COUNTERS
+        });
+        match free {
+            Some(place) => self.focus = place,
+            None if self.view.panes.len() >= MOST_PANES => {
+                self.message = format!("a view has at most {MOST_PANES} panes");
+                return;
+            }
+            None => {
+                self.view.panes.push(Pane { title: "Chosen".to_string(), ..Pane::default() });
+                self.focus = self.view.panes.len() - 1;
+                self.fit_states();
+            }
+        }
+        self.is_full = false;
+        self.add(&path, effects);
+    }
+
+    /// The interval between samples, from now on.
+    pub(super) fn set_interval(&mut self, interval: Duration, effects: &mut Vec<Effect>) {
+        self.interval = interval;
+        effects.push(Effect::Interval(interval));
+    }
+}

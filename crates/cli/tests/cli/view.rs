@@ -1,0 +1,142 @@
+//! `perfhive view` on a real terminal, `plot`, and `get --spark`.
+
+use crate::run::{Folder, perfhive};
+
+/// The blocks of a recording of this crate's tests.
+fn recording(folder: &Folder) -> Vec<String> {
+    crate::blocks::recording(folder)
+}
+
+#[test]
+fn plot_draws_a_recording_as_svg_and_png() {
+    let folder = Folder::new();
+    for (name, begins) in [("a.svg", &b"<svg "[..]), ("a.PNG", &b"\x89PNG"[..])] {
+        let file = folder.path().join(name).display().to_string();
+        let mut args = recording(&folder);
+        let paths = [r"\System\Context Switches/sec", r"\Process(*)\Working Set"];
+        args.extend(["plot", "-o", &file, "--title", "A <title>"].map(String::from));
+        args.extend(paths.map(String::from));
+        assert_eq!(perfhive(&args).ok(), "");
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(bytes.starts_with(begins), "{name}");
+        if name == "a.svg" {
+            let text = String::from_utf8(bytes).unwrap();
+            for part in ["A &lt;title&gt;", "Context Switches/sec", "average ", "polyline"] {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn plot_refuses_what_it_cannot_draw() {
+    let folder = Folder::new();
+    let file = folder.path().join("a.gif").display().to_string();
+    let line = perfhive(["plot", "cpu", "-o", &file]).fails(2);
+    assert!(line.contains(".svg or .png"), "{line}");
+    let line = perfhive(["plot", "cpu", "-o", "a.svg", "--size", "9x9"]).fails(2);
+    assert!(line.contains("200x120"), "{line}");
+    let file = folder.path().join("a.svg").display().to_string();
+    let mut args = recording(&folder);
+    args.extend(["plot", r"\Process(nobody)\Working Set", "-o", &file].map(String::from));
+    let run = perfhive(&args);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(!std::path::Path::new(&file).exists());
+}
+
+#[test]
+fn get_draws_a_curve_behind_each_value() {
+    let folder = Folder::new();
+    let mut args = recording(&folder);
+    args.extend(["get", "--spark=5", r"\Memory\Available Bytes"].map(String::from));
+    let text = perfhive(&args).ok();
+    let has_curve = text.chars().any(|c| ('▁'..='█').contains(&c));
+    assert!(has_curve, "{text}");
+}
+
+#[test]
+fn view_without_a_terminal_says_what_to_use() {
+    let line = perfhive(["view"]).fails(2);
+    assert!(line.contains("perfhive watch"), "{line}");
+    let line = perfhive(["view", "--view", "/no/such/file"]).fails(2);
+    assert!(line.contains("overview, processor"), "{line}");
+}
+
+#[cfg(target_os = "linux")]
+mod on_a_terminal {
+    use super::recording;
+    use crate::run::Folder;
+    use crate::tmux::Terminal;
+
+    /// A terminal in which a shell runs a command and then says how it ended.
+    fn shell(columns: u32, lines: u32, command: &str) -> Option<Terminal> {
+        Terminal::new(columns, lines, &format!("sh -c '{command}; echo ended $?; exec sh'"))
+    }
+
+    #[test]
+    fn the_overview_opens_without_arguments_and_keys_work() {
+        let Some(terminal) = shell(100, 30, "perfhive") else { return };
+        terminal
+            .wait_for(|screen| screen.contains("overview") && screen.contains("% Processor Time▾"));
+        terminal.press("6");
+        terminal.wait_for(|screen| screen.contains("  processes  "));
+        terminal.write("?");
+        terminal.wait_for(|screen| screen.contains("this list"));
+        terminal.press("Escape");
+        terminal.wait_for(|screen| !screen.contains("this list"));
+        terminal.write("a");
+        terminal.wait_for(|screen| screen.contains("▸ Network Interface"));
+        terminal.write("handle count");
+        terminal.wait_for(|screen| screen.contains(r"Process\Handle Count"));
+        terminal.press("Escape");
+        terminal.wait_for(|screen| screen.contains("▸ Network Interface"));
+        terminal.press("Escape");
+        terminal.wait_for(|screen| !screen.contains("Add a counter"));
+        terminal.write("q");
+        let screen = terminal.wait_for(|screen| screen.contains("ended 0"));
+        // The screen of before is back.
+        assert!(!screen.contains("% Processor Time"), "{screen}");
+    }
+
+    #[test]
+    fn a_signal_and_a_suspension_give_the_terminal_back() {
+        let folder = Folder::new();
+        let file = folder.path().join("pid").display().to_string();
+        let command = format!(
+            "stty -a > {file}.before; perfhive view cpu & echo $! > {file}; fg; stty -a > {file}.behind"
+        );
+        let Some(terminal) =
+            Terminal::new(80, 24, &format!("bash -ic 'set -m; {command}; echo ended; exec sh'"))
+        else {
+            return;
+        };
+        terminal.wait_for(|screen| screen.contains("% Processor Time"));
+        let pid = std::fs::read_to_string(&file).unwrap();
+        let signalled =
+            std::process::Command::new("kill").args(["-TERM", pid.trim()]).status().unwrap();
+        assert!(signalled.success());
+        let screen = terminal.wait_for(|screen| screen.contains("ended"));
+        assert!(!screen.contains("% Processor Time"), "{screen}");
+        let modes = |end| std::fs::read_to_string(format!("{file}.{end}")).unwrap();
+        assert_eq!(modes("before"), modes("behind"));
+    }
+
+    #[test]
+    fn a_log_is_seen_with_the_same_keys_and_a_click() {
+        let folder = Folder::new();
+        let source = recording(&folder).join("\" \"");
+        let command = format!(r#"perfhive "{source}" view "\\Memory\\Available Bytes""#);
+        let Some(terminal) = shell(80, 24, &command) else { return };
+        terminal
+            .wait_for(|screen| screen.contains("Available Bytes") && screen.contains(" 8.0 GiB"));
+        terminal.press("Left");
+        terminal.press("Space");
+        terminal.wait_for(|screen| screen.contains("frozen"));
+        // A click on the word of a key, as terminals report it.
+        terminal.write("\x1b[<0;1;24M\x1b[<0;1;24m");
+        terminal.wait_for(|screen| screen.contains("this list"));
+        // Escape and a key at once are two keys.
+        terminal.write("\x1bq");
+        terminal.wait_for(|screen| screen.contains("ended 0"));
+    }
+}

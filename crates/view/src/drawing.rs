@@ -1,0 +1,162 @@
+//! Drawings of few shapes, and SVG.
+
+use crate::palette::Rgb;
+use std::fmt::Write as _;
+
+/// A drawing in pixels; the origin is the upper left corner.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Drawing {
+    /// Its width.
+    pub width: f32,
+    /// Its height.
+    pub height: f32,
+    /// The shapes, the lowest first.
+    pub shapes: Vec<Shape>,
+}
+
+/// A shape of one colour.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shape {
+    /// A filled rectangle.
+    Rectangle {
+        /// Left.
+        x: f32,
+        /// Top.
+        y: f32,
+        /// Width.
+        width: f32,
+        /// Height.
+        height: f32,
+        /// Its colour.
+        colour: Rgb,
+    },
+    /// A line through points.
+    Lines {
+        /// The points.
+        points: Vec<(f32, f32)>,
+        /// How thick it is.
+        thickness: f32,
+        /// Its colour.
+        colour: Rgb,
+    },
+    /// A text on one line, [`GLYPH`] pixels to a character.
+    Text {
+        /// Where it begins; where it ends, if `end` holds.
+        x: f32,
+        /// The baseline.
+        y: f32,
+        /// The text.
+        text: String,
+        /// Whether the text ends at `x`.
+        end: bool,
+        /// Its colour.
+        colour: Rgb,
+    },
+}
+
+/// The width of a character in pixels, and the height of its line.
+pub const GLYPH: (f32, f32) = (8.0, 16.0);
+
+impl Drawing {
+    /// The drawing as SVG, in ASCII apart from its texts.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        let (width, height) = (self.width, self.height);
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\">\n<g font-family=\"ui-monospace,Menlo,Consolas,\
+             'DejaVu Sans Mono',monospace\" font-size=\"13\">\n"
+        );
+        for shape in &self.shapes {
+            match shape {
+                Shape::Rectangle { x, y, width, height, colour } => {
+                    let _ = writeln!(
+                        out,
+                        "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" \
+                         fill=\"{}\"/>",
+                        hex(*colour)
+                    );
+                }
+                Shape::Lines { points, thickness, colour } => {
+                    out.push_str("<polyline points=\"");
+                    for (place, (x, y)) in points.iter().enumerate() {
+                        let gap = if place > 0 { " " } else { "" };
+                        let _ = write!(out, "{gap}{:.1},{:.1}", x, y);
+                    }
+                    let _ = writeln!(
+                        out,
+                        "\" fill=\"none\" stroke=\"{}\" stroke-width=\"{thickness}\" \
+                         stroke-linejoin=\"round\" stroke-linecap=\"round\"/>",
+                        hex(*colour)
+                    );
+                }
+                Shape::Text { x, y, text, end, colour } => {
+                    let anchor = if *end { " text-anchor=\"end\"" } else { "" };
+                    // Whatever font there is, the letters have their places; wide ones do not
+                    // say how wide they are.
+                    let is_narrow = text
+                        .chars()
+                        .all(|c| c < '\u{1100}' || ('\u{2000}'..'\u{2a00}').contains(&c));
+                    let length = match is_narrow {
+                        true => {
+                            format!(" textLength=\"{}\"", text.chars().count() as f32 * GLYPH.0)
+                        }
+                        false => String::new(),
+                    };
+                    let _ = writeln!(
+                        out,
+                        "<text x=\"{x}\" y=\"{y}\"{anchor}{length} fill=\"{}\" xml:space=\"preserve\">{}</text>",
+                        hex(*colour),
+                        escaped(text)
+                    );
+                }
+            }
+        }
+        out.push_str("</g>\n</svg>\n");
+        out
+    }
+}
+
+fn hex((red, green, blue): Rgb) -> String {
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+/// A text as XML has it; characters that XML does not allow are shown as `?`.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\u{fffe}' | '\u{ffff}' => out.push('?'),
+            c if c.is_control() => out.push('?'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_escaped() {
+        let text = Shape::Text {
+            x: 1.0,
+            y: 2.0,
+            text: "<a & \"b\"\u{1b}".into(),
+            end: true,
+            colour: (1, 2, 255),
+        };
+        let svg = Drawing { width: 10.0, height: 20.0, shapes: vec![text] }.svg();
+        assert!(
+            svg.contains(
+                "fill=\"#0102ff\" xml:space=\"preserve\">&lt;a &amp; &quot;b&quot;?</text>"
+            )
+        );
+        assert!(svg.contains("text-anchor=\"end\""));
+    }
+}

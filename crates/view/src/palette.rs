@@ -1,0 +1,53 @@
+//! Colours and markers of lines.
+
+/// Red, green and blue.
+pub type Rgb = (u8, u8, u8);
+
+/// Colours that people with any kind of colour vision tell apart, on dark and on light ground: those of
+/// Okabe and Ito (<https://jfly.uni-koeln.de/color/>), the black one replaced by grey.
+pub const COLOURS: [(&str, Rgb); 8] = [
+    ("blue", (86, 180, 233)),
+    ("orange", (230, 159, 0)),
+    ("green", (0, 158, 115)),
+    ("pink", (204, 121, 167)),
+    ("yellow", (240, 228, 66)),
+    ("red", (213, 94, 0)),
+    ("navy", (0, 114, 178)),
+    ("grey", (153, 153, 153)),
+];
+
+/// Markers, which tell lines apart without colour.
+pub const MARKERS: [char; 8] = ['*', '+', 'o', 'x', '#', '%', '@', '='];
+
+/// The place of a colour's name.
+#[must_use]
+pub fn colour_named(name: &str) -> Option<u8> {
+    let place = COLOURS.iter().position(|(known, _)| known.eq_ignore_ascii_case(name))?;
+    u8::try_from(place).ok()
+}
+
+/// The name and the value of a colour; the places beyond the last begin anew.
+#[must_use]
+pub fn colour(place: u8) -> (&'static str, Rgb) {
+    let all = COLOURS.len();
+    COLOURS.get(usize::from(place) % all).copied().unwrap_or(("grey", (153, 153, 153)))
+}
+
+/// The marker of a place; the places beyond the last begin anew.
+#[must_use]
+pub fn marker(place: u8) -> char {
+    MARKERS.get(usize::from(place) % MARKERS.len()).copied().unwrap_or('*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_have_names_and_begin_anew() {
+        assert_eq!(colour_named("Green"), Some(2));
+        assert_eq!(colour_named("mauve"), None);
+        assert_eq!(colour(9).0, "orange");
+        assert_eq!(marker(8), '*');
+    }
+}

@@ -1,0 +1,504 @@
+//! What was seen: samples in a ring of bounded size, and the lines through them.
+//!
+//! A line belongs to an identity, not to a name: `java#1` that becomes `java` stays in its line. A
+//! process that comes back under its name goes on in the line of the one that is gone, with a gap
+//! between them.
+
+use crate::sample::{Sample, Value, What};
+use perfhive_engine::Identity;
+use perfhive_format::FileTime;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// The bytes that the values of a [`Past`] take at most: a day of 24 counters at one sample a
+/// second, two hours of 256.
+pub const MOST_BYTES: usize = 16 << 20;
+/// The lines that a past has at most. Further instances are counted, not kept.
+pub const MOST_LINES: usize = 256;
+/// The samples that a past has at most: a day at one a second.
+pub const MOST_SAMPLES: usize = 86_400;
+/// The changes of the reason for a missing value that a line remembers.
+const MOST_REASONS: usize = 1024;
+
+/// The numbers of one counter of one instance, over time.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// The path that it is of, as it was added.
+    pub path: Arc<str>,
+    /// Object, counter and unit.
+    pub what: Arc<What>,
+    /// The instance, for people.
+    pub instance: Option<String>,
+    /// A number that no other line of this past has or had.
+    pub number: u64,
+    identity: Option<Identity>,
+    /// One for each sample; NaN where there is none.
+    values: VecDeque<f64>,
+    /// From which sample on values are missing for which reason.
+    reasons: VecDeque<(u64, Arc<str>)>,
+    /// The samples from which on the line is of another instance.
+    breaks: VecDeque<u64>,
+    /// Whether the newest sample has its instance.
+    is_there: bool,
+}
+
+/// A part of the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its beginning.
+    pub from: FileTime,
+    /// Its end; later than the beginning.
+    pub to: FileTime,
+}
+
+/// A point of a line, or a gap in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Where in the window: 0 is its beginning, 1 its end. Neighbours of the window lie outside.
+    pub x: f64,
+    /// The value; `None` ends a piece of the line.
+    pub value: Option<f64>,
+}
+
+/// The statistics of a line in a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// The newest value.
+    pub last: f64,
+    /// The mean of the values.
+    pub average: f64,
+    /// The smallest value.
+    pub minimum: f64,
+    /// The largest value.
+    pub maximum: f64,
+    /// How many values there are.
+    pub count: usize,
+}
+
+/// Samples and lines.
+#[derive(Clone, Debug)]
+pub struct Past {
+    times: VecDeque<FileTime>,
+    /// The number of the oldest sample.
+    first: u64,
+    lines: Vec<Line>,
+    places: HashMap<Key, usize>,
+    next_line: u64,
+    most_bytes: usize,
+    /// Instances for which there was no line left.
+    left_out: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    path: Arc<str>,
+    /// The address of the names that the readings share.
+    what: usize,
+    identity: Option<Identity>,
+}
+
+impl Default for Past {
+    fn default() -> Self {
+        Self::new(MOST_BYTES)
+    }
+}
+
+impl Past {
+    /// An empty past that keeps so many bytes of values, and 600 samples at least.
+    #[must_use]
+    pub fn new(most_bytes: usize) -> Self {
+        Self {
+            times: VecDeque::new(),
+            first: 0,
+            lines: Vec::new(),
+            places: HashMap::new(),
+            next_line: 0,
+            most_bytes,
+            left_out: 0,
+        }
+    }
+
+    /// Adds a sample; of its readings those that `keeps` chooses by their paths. Time never goes
+    /// back: a sample that claims to be older than the newest counts as just behind it.
+    pub fn note(&mut self, sample: &Sample, mut keeps: impl FnMut(&str) -> bool) {
+        let newest = self.times.back().map_or(i64::MIN, |time| time.0.saturating_add(1));
+        self.times.push_back(FileTime(sample.time.0.max(newest)));
+        let number = self.first + self.times.len() as u64 - 1;
+        self.left_out = 0;
+        for line in &mut self.lines {
+            line.is_there = false;
+        }
+        let mut last: Option<(Arc<str>, bool)> = None;
+        for value in &sample.values {
+            let keep = match &last {
+                Some((path, keep)) if Arc::ptr_eq(path, &value.path) => *keep,
+                _ => keeps(&value.path),
+            };
+            last = Some((Arc::clone(&value.path), keep));
+            if keep {
+                self.add(value, number);
+            }
+        }
+        let length = self.times.len();
+        for line in &mut self.lines {
+            if line.values.len() < length {
+                line.values.push_back(f64::NAN);
+                line.note_reason(number, "gone");
+            }
+        }
+        self.shrink();
+    }
+
+    fn add(&mut self, value: &Value, number: u64) {
+        let Some(place) = self.place_of(value) else {
+            self.left_out += 1;
+            return;
+        };
+        let length = self.times.len();
+        let Some(line) = self.lines.get_mut(place).filter(|line| line.values.len() < length) else {
+            // Two readings of one identity: the first counts.
+            return;
+        };
+        if line.identity != value.identity && value.identity.is_some() {
+            if line.identity.is_some() {
+                line.breaks.push_back(number);
+            }
+            line.identity.clone_from(&value.identity);
+        }
+        line.is_there = value.value.is_ok();
+        match (value.number(), &value.value) {
+            (Some(value), _) => line.values.push_back(value),
+            (None, why) => {
+                line.values.push_back(f64::NAN);
+                match why {
+                    Err(why) => line.note_reason(number, &why.to_string()),
+                    Ok(_) => line.note_reason(number, "not a finite number"),
+                }
+            }
+        }
+    }
+
+    /// The line of a value: that of its identity, else one of its name whose instance is gone,
+    /// else a new one.
+    fn place_of(&mut self, value: &Value) -> Option<usize> {
+        let key = Key {
+            path: Arc::clone(&value.path),
+            what: Arc::as_ptr(&value.what) as usize,
+            identity: if value.is_wild { value.identity.clone() } else { None },
+        };
+        if let Some(place) = self.places.get(&key) {
+            return Some(*place);
+        }
+        let name = value.instance.as_ref().map(|label| label.plain());
+        let returns = |line: &Line| {
+            line.path == value.path
+                && Arc::ptr_eq(&line.what, &value.what)
+                && line.instance == name
+                && !line.is_there
+        };
+        let place = self.lines.iter().position(|line| value.is_wild && returns(line));
+        let place = match place {
+            Some(place) => {
+                self.places.retain(|_, known| *known != place);
+                place
+            }
+            None if self.lines.len() < MOST_LINES => {
+                let mut values = VecDeque::new();
+                values.resize(self.times.len().saturating_sub(1), f64::NAN);
+                self.lines.push(Line {
+                    path: Arc::clone(&value.path),
+                    what: Arc::clone(&value.what),
+                    instance: name,
+                    number: self.next_line,
+                    identity: None,
+                    values,
+                    reasons: VecDeque::new(),
+                    breaks: VecDeque::new(),
+                    is_there: false,
+                });
+                self.next_line += 1;
+                self.lines.len() - 1
+            }
+            None => return None,
+        };
+        self.places.insert(key, place);
+        Some(place)
+    }
+
+    /// Drops the oldest samples until the rest fits.
+    fn shrink(&mut self) {
+        let most = (self.most_bytes / 8 / (self.lines.len() + 1)).clamp(600, MOST_SAMPLES);
+        while self.times.len() > most {
+            self.times.pop_front();
+            self.first += 1;
+            for line in &mut self.lines {
+                line.values.pop_front();
+            }
+        }
+        let first = self.first;
+        for line in &mut self.lines {
+            while line.breaks.front().is_some_and(|number| *number < first) {
+                line.breaks.pop_front();
+            }
+        }
+        // A line whose values are all gone makes room for others.
+        if self.lines.len() == MOST_LINES {
+            let is_empty = |line: &Line| !line.is_there && line.values.iter().all(|v| v.is_nan());
+            if self.lines.iter().any(is_empty) {
+                self.keep(|line| !is_empty(line));
+            }
+        }
+    }
+
+    /// Drops the lines for which `wanted` does not hold.
+    pub fn keep(&mut self, wanted: impl Fn(&Line) -> bool) {
+        let mut moved: Vec<Option<usize>> = Vec::new();
+        let mut kept = 0;
+        for line in &self.lines {
+            let stays = wanted(line);
+            moved.push(stays.then_some(kept));
+            kept += usize::from(stays);
+        }
+        self.lines.retain(|line| wanted(line));
+        self.places.retain(|_, place| match moved.get(*place).copied().flatten() {
+            Some(now) => {
+                *place = now;
+                true
+            }
+            None => false,
+        });
+    }
+
+    /// Forgets all samples; the lines stay.
+    pub fn clear(&mut self) {
+        self.first += self.times.len() as u64;
+        self.times.clear();
+        for line in &mut self.lines {
+            line.values.clear();
+            line.reasons.clear();
+            line.breaks.clear();
+        }
+    }
+
+    /// The lines, in the order in which they came.
+    #[must_use]
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// The times of the samples, the oldest first.
+    #[must_use]
+    pub fn times(&self) -> &VecDeque<FileTime> {
+        &self.times
+    }
+
+    /// Instances of the newest sample for which there was no line left.
+    #[must_use]
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// The whole time; `None` before there are two samples.
+    #[must_use]
+    pub fn span(&self) -> Option<Window> {
+        let (from, to) = (*self.times.front()?, *self.times.back()?);
+        (to > from).then_some(Window { from, to })
+    }
+
+    /// The samples in a window, as places.
+    fn places(&self, window: Window) -> std::ops::Range<usize> {
+        let begin = self.times.partition_point(|time| *time < window.from);
+        let end = self.times.partition_point(|time| *time <= window.to);
+        begin..end.max(begin)
+    }
+
+    /// The points of a line in a window with their neighbours on both sides, so that the line
+    /// reaches the edges. Of more than `most` samples each part of the window is given by its
+    /// smallest and largest value, in the order in which they occurred.
+    #[must_use]
+    pub fn points(&self, line: &Line, window: Window, most: usize) -> Vec<Point> {
+        let inside = self.places(window);
+        let begin = inside.start.saturating_sub(1);
+        let end = (inside.end + 1).min(self.times.len());
+        let width = window.width() as f64;
+        let x = |time: FileTime| (time.0 - window.from.0) as f64 / width;
+        let count = end - begin;
+        let parts = (most / 2).max(1);
+        if count <= most {
+            let mut points = Vec::with_capacity(count + 2);
+            for place in begin..end {
+                let (Some(time), Some(value)) = (self.times.get(place), line.values.get(place))
+                else {
+                    continue;
+                };
+                if line.breaks.contains(&(self.first + place as u64)) {
+                    points.push(Point { x: x(*time), value: None });
+                }
+                points.push(Point { x: x(*time), value: (!value.is_nan()).then_some(*value) });
+            }
+            return points;
+        }
+        let mut points = Vec::with_capacity(2 * parts + 2);
+        for part in 0..parts {
+            let range = begin + part * count / parts..begin + (part + 1) * count / parts;
+            let mut low: Option<(usize, f64)> = None;
+            let mut high: Option<(usize, f64)> = None;
+            let mut is_broken = false;
+            for place in range.clone() {
+                let Some(value) = line.values.get(place).copied() else { continue };
+                is_broken |= value.is_nan() || line.breaks.contains(&(self.first + place as u64));
+                if value.is_nan() {
+                    continue;
+                }
+                if low.is_none_or(|(_, known)| value < known) {
+                    low = Some((place, value));
+                }
+                if high.is_none_or(|(_, known)| value > known) {
+                    high = Some((place, value));
+                }
+            }
+            let time = |place: usize| self.times.get(place).map_or(0.0, |time| x(*time));
+            if is_broken {
+                points.push(Point { x: time(range.start), value: None });
+            }
+            if let (Some(low), Some(high)) = (low, high) {
+                let (first, second) = if low.0 <= high.0 { (low, high) } else { (high, low) };
+                points.push(Point { x: time(first.0), value: Some(first.1) });
+                if second.0 != first.0 {
+                    points.push(Point { x: time(second.0), value: Some(second.1) });
+                }
+            }
+        }
+        points
+    }
+
+    /// The statistics of a line in a window; `None` where it has no value.
+    #[must_use]
+    pub fn summary(&self, line: &Line, window: Window) -> Option<Summary> {
+        let values = self.places(window).filter_map(|place| line.values.get(place).copied());
+        let mut summary: Option<Summary> = None;
+        let mut sum = 0.0;
+        for value in values.filter(|value| !value.is_nan()) {
+            let known = summary.get_or_insert(Summary {
+                last: value,
+                average: 0.0,
+                minimum: value,
+                maximum: value,
+                count: 0,
+            });
+            known.last = value;
+            known.minimum = known.minimum.min(value);
+            known.maximum = known.maximum.max(value);
+            known.count += 1;
+            sum += value;
+        }
+        let mut summary = summary?;
+        summary.average = sum / summary.count as f64;
+        Some(summary)
+    }
+
+    /// The place of the sample that is nearest to a time.
+    #[must_use]
+    pub fn nearest(&self, time: FileTime) -> Option<usize> {
+        let after = self.times.partition_point(|known| *known < time);
+        let away = |place: usize| Some(self.times.get(place)?.0.abs_diff(time.0));
+        let before = after.checked_sub(1);
+        match (before.and_then(away), away(after)) {
+            (Some(one), Some(other)) if one <= other => before,
+            (_, Some(_)) => Some(after),
+            _ => before,
+        }
+    }
+
+    /// The value of a line at the place of a sample, or why there is none.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn value_at(&self, line: &Line, place: usize) -> Result<f64, Arc<str>> {
+        match line.values.get(place) {
+            Some(value) if !value.is_nan() => Ok(*value),
+            _ => Err(line.reason(self.first + place as u64)),
+        }
+    }
+
+    /// Every value of the lines in a window as CSV: times in UTC, a column for each line, an empty
+    /// field where there is no value.
+    #[must_use]
+    pub fn csv(&self, lines: &[&Line], window: Window) -> String {
+        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        let mut out = String::from("time");
+        for line in lines {
+            out.push(',');
+            out.push_str(&quoted(&line.full_name()));
+        }
+        out.push('\n');
+        for place in self.places(window) {
+            let Some(time) = self.times.get(place) else { continue };
+            out.push_str(&time.to_string());
+            for line in lines {
+                out.push(',');
+                if let Some(value) = line.values.get(place).filter(|value| !value.is_nan()) {
+                    out.push_str(&value.to_string());
+                }
+            }
+            out.push('\n');
+        }
+        out
+    }
+}
+
+impl Line {
+    /// `Object(Instance)\Counter`, for people.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        let instance = self.instance.as_ref().map(|name| format!("({name})")).unwrap_or_default();
+        format!("{}{instance}\\{}", self.what.object, self.what.counter)
+    }
+
+    /// The newest value.
+    #[must_use]
+    pub fn last(&self) -> Option<f64> {
+        self.values.back().copied().filter(|value| !value.is_nan())
+    }
+
+    /// Notes why the value of a sample is missing. A value between two missing ones needs no note:
+    /// the reason is asked for only where there is no value.
+    fn note_reason(&mut self, number: u64, why: &str) {
+        if self.reasons.back().is_some_and(|(_, known)| &**known == why) {
+            return;
+        }
+        if self.reasons.len() == MOST_REASONS {
+            self.reasons.pop_front();
+        }
+        self.reasons.push_back((number, why.into()));
+    }
+
+    fn reason(&self, number: u64) -> Arc<str> {
+        let after = self.reasons.partition_point(|(from, _)| *from <= number);
+        let known = after.checked_sub(1).and_then(|place| self.reasons.get(place));
+        known.map_or_else(|| "not seen yet".into(), |(_, why)| Arc::clone(why))
+    }
+}
+
+impl Window {
+    /// Its length in steps of 100 ns, one at least.
+    #[must_use]
+    pub fn width(self) -> i64 {
+        self.to.0.saturating_sub(self.from.0).max(1)
+    }
+
+    /// Its length in seconds.
+    #[must_use]
+    pub fn seconds(self) -> f64 {
+        self.width() as f64 / FileTime::PER_SECOND as f64
+    }
+
+    /// The time at a part of it: 0 is the beginning, 1 the end.
+    #[must_use]
+    pub fn at(self, part: f64) -> FileTime {
+        FileTime(self.from.0.saturating_add((self.width() as f64 * part).round() as i64))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+use super::*;
+use crate::scale::Quantity;
+use perfhive_engine::{InstanceLabel, InstanceRole, NoValue};
+use perfhive_format::CookedValue;
+
+fn what() -> Arc<What> {
+    Arc::new(What {
+        machine: String::new(),
+        object: "Process".into(),
+        counter: "Working Set".into(),
+        index: perfhive_format::TitleIndex(180),
+        quantity: Quantity { counter_type: None, unit: "B", is_identifier: false },
+        scale: 0,
+    })
+}
+
+fn value(what: &Arc<What>, is_wild: bool, name: &str, order: u32, id: u64, value: f64) -> Value {
+    Value {
+        path: r"\Process(*)\Working Set".into(),
+        what: Arc::clone(what),
+        is_wild,
+        instance: Some(InstanceLabel { parent: None, name: name.into(), order }),
+        identity: Some(Identity::Process { id, start: id }),
+        role: InstanceRole::Single,
+        process: Some(id as u32),
+        text: None,
+        value: if value.is_nan() { Err(NoValue::Vanished) } else { Ok(CookedValue::Float(value)) },
+    }
+}
+
+fn note(past: &mut Past, second: i64, values: Vec<Value>) {
+    past.note(&Sample { time: FileTime(second * FileTime::PER_SECOND), values }, |_| true);
+}
+
+fn all(past: &Past, line: usize) -> Vec<Option<f64>> {
+    let line = &past.lines()[line];
+    let points = past.points(line, past.span().unwrap(), 1000);
+    points.into_iter().map(|point| point.value).collect()
+}
+
+#[test]
+fn a_process_that_gets_another_number_stays_in_its_line() {
+    let (mut past, what) = (Past::default(), what());
+    let v = |name, order, id, number| value(&what, true, name, order, id, number);
+    note(&mut past, 1, vec![v("java", 0, 7, 1.0), v("java", 1, 8, 2.0)]);
+    note(&mut past, 2, vec![v("java", 0, 8, 3.0), v("java", 0, 7, f64::NAN)]);
+    note(&mut past, 3, vec![v("java", 0, 8, 4.0)]);
+    assert_eq!(past.lines().len(), 2);
+    assert_eq!(all(&past, 0), [Some(1.0), None, None]);
+    assert_eq!(all(&past, 1), [Some(2.0), Some(3.0), Some(4.0)]);
+    let why = |place| past.value_at(&past.lines()[0], place).unwrap_err().to_string();
+    assert_eq!([why(1), why(2)], ["gone since the last sample", "gone"]);
+}
+
+#[test]
+fn a_process_that_comes_back_goes_on_in_its_line_with_a_gap() {
+    for is_wild in [true, false] {
+        let (mut past, what) = (Past::default(), what());
+        let v = |id, number| value(&what, is_wild, "java", 0, id, number);
+        note(&mut past, 1, vec![v(7, 1.0)]);
+        note(&mut past, 2, vec![v(7, f64::NAN)]);
+        note(&mut past, 3, vec![v(9, 5.0)]);
+        assert_eq!(past.lines().len(), 1, "{is_wild}");
+        // The break and the value that follows it.
+        assert_eq!(all(&past, 0), [Some(1.0), None, None, Some(5.0)]);
+    }
+    // Between two samples: the line of a path without wildcards has a gap, too.
+    let (mut past, what) = (Past::default(), what());
+    note(&mut past, 1, vec![value(&what, false, "java", 0, 7, 1.0)]);
+    note(&mut past, 2, vec![value(&what, false, "java", 0, 9, 5.0)]);
+    assert_eq!(all(&past, 0), [Some(1.0), None, Some(5.0)]);
+}
+
+#[test]
+fn memory_is_bounded_and_lines_that_are_over_make_room() {
+    let (mut past, what) = (Past::new(1), what());
+    for second in 0..2000 {
+        let id = second as u64 / 2;
+        let name = format!("p{id}");
+        note(&mut past, second, vec![value(&what, true, &name, 0, id, 1.0)]);
+    }
+    assert_eq!(past.times().len(), 600);
+    assert!(past.lines().len() <= MOST_LINES, "{}", past.lines().len());
+    let newest = past.lines().iter().any(|line| line.instance.as_deref() == Some("p999"));
+    // 300 processes lived in the last 600 samples, and there are 256 lines.
+    assert!(newest || past.left_out() == 1);
+}
+
+#[test]
+fn many_samples_are_thinned_to_extremes_and_few_are_not() {
+    let (mut past, what) = (Past::default(), what());
+    for second in 0..1000 {
+        let number = if second == 500 { 99.0 } else { 1.0 };
+        note(&mut past, second, vec![value(&what, true, "a", 0, 1, number)]);
+    }
+    let line = &past.lines()[0];
+    let points = past.points(line, past.span().unwrap(), 100);
+    assert!(points.len() <= 102, "{}", points.len());
+    assert!(points.iter().any(|point| point.value == Some(99.0)));
+    let summary = past.summary(line, past.span().unwrap()).unwrap();
+    assert_eq!((summary.maximum, summary.minimum, summary.count), (99.0, 1.0, 1000));
+    let window = Window { from: FileTime(0), to: FileTime(10 * FileTime::PER_SECOND) };
+    assert_eq!(past.points(line, window, 100).len(), 12);
+    assert_eq!(past.nearest(FileTime(3 * FileTime::PER_SECOND + 1)), Some(3));
+    assert_eq!(past.nearest(FileTime(i64::MAX)), Some(999));
+}
