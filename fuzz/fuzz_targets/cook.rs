@@ -57,8 +57,9 @@ fuzz_target!(|input: Input| {
             ..old
         };
     }
-    let options =
-        CookOptions::default().with_same_instance(input.same_instance).with_cap_percent(input.cap_percent);
+    let options = CookOptions::default()
+        .with_same_instance(input.same_instance)
+        .with_cap_percent(input.cap_percent);
 
     let cooked = cook_with(kind, options, older.as_ref(), &newer);
     if options == CookOptions::default() {

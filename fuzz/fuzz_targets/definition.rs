@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use perfhive_contract::{Definition, Functions};
-use perfhive_libraries::definition::{DefinitionError, Read, parse_ini, parse_manifest};
+use perfhive_contract::{Functions, ProviderDefinition};
+use perfhive_libraries::definition::{DefinitionError, parse_ini, parse_manifest};
 use perfhive_libraries::hive::{Hive, Scope};
 use std::path::Path;
 
@@ -14,18 +14,19 @@ fuzz_target!(|data: &[u8]| {
     let (ini, header) = data.split_at(place);
     let header = header.get(3..).unwrap_or_default();
     let read = parse_ini(Path::new("x.ini"), ini, None, |_| Ok(("x.h".into(), header.to_vec())));
-    check(read.map(|Read { value, warnings }| Read { value: vec![value], warnings }));
-    check(parse_manifest(Path::new("x.man"), data, None));
+    check(read.map(|read| (vec![read.value], read.warnings.len())));
+    let read = parse_manifest(Path::new("x.man"), data, None);
+    check(read.map(|read| (read.value, read.warnings.len())));
 });
 
-fn check(read: Result<Read<Vec<Definition>>, DefinitionError>) {
-    let read = match read {
+fn check(read: Result<(Vec<ProviderDefinition>, usize), DefinitionError>) {
+    let (definitions, warnings) = match read {
         Ok(read) => read,
         Err(error) => return assert!(!error.message().is_empty()),
     };
-    assert!(!read.value.is_empty() && read.warnings.len() <= 202);
+    assert!(!definitions.is_empty() && warnings <= 202);
     let functions = Functions { library: Some("/x.so".into()), ..Functions::default() };
-    for definition in read.value {
+    for definition in definitions {
         for texts in &definition.titles {
             for list in [&texts.names, &texts.help] {
                 assert!(list.is_sorted_by(|(a, _), (b, _)| a < b), "each offset once, in order");

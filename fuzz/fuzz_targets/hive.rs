@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use perfhive_contract::{Definition, Functions, Texts};
+use perfhive_contract::{Functions, ProviderDefinition, Texts};
 use perfhive_format::LanguageId;
 use perfhive_libraries::hive::{Hive, Scope};
 
@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
     }
     assert_written(&hive);
 
-    let mut definition = Definition::new("Fuzzed");
+    let mut definition = ProviderDefinition::new("Fuzzed");
     definition.titles = vec![Texts {
         language: LanguageId::ENGLISH,
         names: vec![(0, "Object".into()), (2, "Counter".into())],

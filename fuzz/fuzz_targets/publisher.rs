@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 use perfhive_engine::{Ask, Broker, ObjectQuery, Snapshot, Source};
 use perfhive_format::{CounterPlan, CounterType, DataBlock, LanguageId};
 use perfhive_fuzz::walk_block;
-use perfhive_shm::{Category, CounterDefinition, PublishedCounters};
+use perfhive_shm::{CounterDeclaration, PublishedCategory, PublishedCounters};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -216,7 +216,7 @@ fn encode(hostile: &Hostile) -> Option<(Vec<u8>, Areas)> {
 /// A folder in which a sound program publishes.
 struct Neighbour {
     folder: PathBuf,
-    _categories: [Category; 2],
+    _categories: [PublishedCategory; 2],
 }
 
 fn neighbour() -> &'static Neighbour {
@@ -227,10 +227,10 @@ fn neighbour() -> &'static Neighbour {
         let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/target/publisher"));
         let _ = std::fs::remove_dir_all(&folder);
         let category = |name: &str| {
-            let category = Category::builder(name)
+            let category = PublishedCategory::builder(name)
                 .instances(2)
-                .counter(CounterDefinition::new("Orders", SHARED[0].0))
-                .counter(CounterDefinition::new("Avg. Bytes/Order", SHARED[1].0))
+                .counter(CounterDeclaration::new("Orders", SHARED[0].0))
+                .counter(CounterDeclaration::new("Avg. Bytes/Order", SHARED[1].0))
                 .folder(&folder)
                 .publish()
                 .expect("published");
