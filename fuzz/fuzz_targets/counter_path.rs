@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use perfhive_engine::{CounterPath, InstanceLabel};
+use perfhive_engine::{CounterPath, Identity, InstanceLabel};
 
 fuzz_target!(|text: &str| {
     match text.parse::<CounterPath>() {
@@ -19,8 +19,13 @@ fuzz_target!(|text: &str| {
                     order,
                 };
                 let labels = [label(Some("parent"), 1), label(None, 0)];
-                let spelling = instance.spelling(&labels);
-                let _ = labels.iter().filter(|label| instance.matches(spelling, label)).count();
+                let identities = [
+                    Identity::Thread { process: 4, id: 8, start: 0 },
+                    Identity::Process { id: 4, start: 0 },
+                ];
+                let spelling = instance.spelling(&labels, &identities);
+                let all = labels.iter().zip(&identities);
+                let _ = all.filter(|(label, one)| instance.matches(spelling, label, one)).count();
             }
         }
         Err(error) => {
