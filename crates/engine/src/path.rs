@@ -7,8 +7,10 @@
 //!
 //! Names are compared without regard to case, but where an instance has exactly the name that is
 //! written, it alone is meant. Where none matches, a name that really ends in `#n` does, and then
-//! the spelling of PDH, which prints `[R]` for `(R)`, and last `pid:1234`, the process with that ID
-//! (`\Process(pid:1234)\...`, and its threads as `\Thread(pid:1234/*)\...`).
+//! the spelling of PDH, which prints `[R]` for `(R)`.
+//!
+//! `\Process(pid:1234)\...` is the process with that ID, and `\Thread(pid:1234/*)\...` are its threads,
+//! whatever other processes are called. With a number, as in `pid:1234#0`, it is a name.
 //!
 //! PDH cannot write every name. Here a caret takes the meaning from the
 //! character behind it: `^\`, `^(`, `^)`, `^/`, `^#`, `^*`, `^^`. It is seldom
@@ -70,14 +72,14 @@ pub enum Spelling {
     WithNumber,
     /// As PDH prints names that its paths cannot hold: `(R)` is `[R]`.
     Pdh,
-    /// `pid:1234` is the process with this ID.
+    /// `pid:1234` is the process with this ID. Where instances are processes or threads, it is never
+    /// a name.
     ProcessId,
 }
 
 impl Spelling {
-    /// All of them, the one that wins first.
-    pub const ALL: [Self; 5] =
-        [Self::Exact, Self::AnyCase, Self::WithNumber, Self::Pdh, Self::ProcessId];
+    /// Those of names, the one that wins first.
+    pub const OF_NAMES: [Self; 4] = [Self::Exact, Self::AnyCase, Self::WithNumber, Self::Pdh];
 }
 
 impl InstancePattern {
@@ -93,20 +95,22 @@ impl InstancePattern {
         Self {
             parent: parent.map(NamePattern::literal),
             name: NamePattern::literal(name),
-            // An empty name can be written only with its number.
+            // An empty name can be written only with its number, and `pid:4` is a name only with it.
             order: match order {
-                0 if !name.is_empty() => OrderNumber::Default,
+                0 if !name.is_empty() && id_in(parent.unwrap_or(name)).is_none() => {
+                    OrderNumber::Default
+                }
                 order => OrderNumber::Nth(order),
             },
         }
     }
 
-    /// The process ID in `pid:1234` and `pid:1234/thread`.
+    /// The process ID in `pid:1234` and `pid:1234/thread`; `None` with an order number, which makes it
+    /// a name.
     #[must_use]
     pub fn process_id(&self) -> Option<u64> {
         let text = self.parent.as_ref().unwrap_or(&self.name).as_literal()?;
-        let digits = text.strip_prefix("pid:").or_else(|| text.strip_prefix("PID:"))?;
-        digits.parse().ok()
+        id_in(text).filter(|_| self.order == OrderNumber::Default)
     }
 
     /// Whether more than one name may match.
@@ -114,6 +118,11 @@ impl InstancePattern {
     pub fn is_wild(&self) -> bool {
         self.name.is_wild() || self.parent.as_ref().is_some_and(NamePattern::is_wild)
     }
+}
+
+/// The number in `pid:1234`.
+fn id_in(text: &str) -> Option<u64> {
+    text.strip_prefix("pid:").or_else(|| text.strip_prefix("PID:"))?.parse().ok()
 }
 
 impl CounterPath {

@@ -231,7 +231,7 @@ proptest! {
 }
 
 #[test]
-fn pid_selects_process_and_threads_unless_an_instance_has_that_name() {
+fn pid_selects_process_and_threads_and_with_a_number_a_name() {
     let labels = [label(None, "java", 0), label(None, "java", 1), label(None, "pid:7", 0)];
     let process = |id| Identity::Process { id, start: 1 };
     let identities = [process(12), process(7), process(9)];
@@ -243,7 +243,10 @@ fn pid_selects_process_and_threads_unless_an_instance_has_that_name() {
         found.map(|(label, _)| label.plain()).collect::<Vec<_>>()
     };
     assert_eq!(meant("pid:12"), ["java"]);
-    assert_eq!(meant("pid:7"), ["pid:7"]);
+    // Another process is called so.
+    assert_eq!(meant("pid:7"), ["java#1"]);
+    assert_eq!(meant("pid:7#0"), ["pid:7"]);
+    assert_eq!(labels[2].to_string(), "pid:7#0");
     assert_eq!(meant("pid:1"), [""; 0]);
     let threads = path(r"\T(pid:12/*)\c").instance.unwrap();
     let thread = |process, id| Identity::Thread { process, id, start: 1 };

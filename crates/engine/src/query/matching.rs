@@ -16,15 +16,21 @@ fn pdh_spelling(name: &str) -> String {
 }
 
 impl InstancePattern {
-    /// The spelling by which the pattern means any of the instances of one sample: the first of
-    /// [`Spelling::ALL`] by which one of them matches.
+    /// The spelling by which the pattern means any of the instances of one sample: the process ID where
+    /// it has one and instances are processes or threads, else the first of [`Spelling::OF_NAMES`] by
+    /// which one of them matches.
     #[must_use]
     pub fn spelling(&self, labels: &[InstanceLabel], identities: &[Identity]) -> Spelling {
+        let is_process =
+            |one: &Identity| matches!(one, Identity::Process { .. } | Identity::Thread { .. });
+        if self.process_id().is_some() && identities.iter().any(is_process) {
+            return Spelling::ProcessId;
+        }
         let means = |way: &Spelling| {
             let mut instances = labels.iter().zip(identities);
             instances.any(|(label, identity)| self.matches(*way, label, identity))
         };
-        Spelling::ALL.into_iter().find(means).unwrap_or(Spelling::AnyCase)
+        Spelling::OF_NAMES.into_iter().find(means).unwrap_or(Spelling::AnyCase)
     }
 
     /// Whether an instance is meant, if names are compared in one way.
@@ -72,10 +78,16 @@ impl InstancePattern {
     /// `pid:1234` for a process, `pid:1234/5` for the thread with ID 5 of it; for others the label.
     pub(crate) fn of_process(identity: Option<&Identity>, label: &InstanceLabel) -> Self {
         match identity {
-            Some(Identity::Process { id, .. }) => Self::literal(None, &format!("pid:{id}"), 0),
-            Some(Identity::Thread { process, id, .. }) => {
-                Self::literal(Some(&format!("pid:{process}")), &id.to_string(), 0)
-            }
+            Some(Identity::Process { id, .. }) => Self {
+                parent: None,
+                name: NamePattern::literal(&format!("pid:{id}")),
+                order: OrderNumber::Default,
+            },
+            Some(Identity::Thread { process, id, .. }) => Self {
+                parent: Some(NamePattern::literal(&format!("pid:{process}"))),
+                name: NamePattern::literal(&id.to_string()),
+                order: OrderNumber::Default,
+            },
             _ => label.pattern(),
         }
     }

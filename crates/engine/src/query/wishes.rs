@@ -103,13 +103,8 @@ fn wishes(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<Instance
         let (_, number) = process.as_literal()?.rsplit_once(':')?;
         return Some(vec![InstanceWish::Process(number.parse().ok()?)]);
     }
-    // A name may really be `pid:1234`.
     if let Some(number) = instance.process_id() {
-        let number = u32::try_from(number).ok()?;
-        return Some(vec![
-            InstanceWish::Process(number),
-            InstanceWish::Named(Arc::new(process.clone())),
-        ]);
+        return Some(vec![InstanceWish::Process(u32::try_from(number).ok()?)]);
     }
     // Idle and `_Total` are of all processes; names with brackets may stand for other characters.
     let is_special = ["_Total", "Idle"].iter().any(|name| process.matches(name));
@@ -150,8 +145,8 @@ mod tests {
             (r"\Process(_total)\x", PROCESS, None),
             (r"\Process(I*)\x", PROCESS, None),
             (r"\Process([R])\x", PROCESS, None),
-            (r"\Process(pid:12)\x", PROCESS, Some("12 pid:12")),
-            (r"\Thread(pid:12/*)\x", THREAD, Some("12 pid:12")),
+            (r"\Process(pid:12)\x", PROCESS, Some("12")),
+            (r"\Thread(pid:12/*)\x", THREAD, Some("12")),
             (r"\Thread(java/0)\x", THREAD, Some("java")),
             (r"\Thread(java/*)\x", THREAD, Some("java")),
             (r"\Thread(*)\x", THREAD, None),
@@ -162,7 +157,7 @@ mod tests {
             (r"\Thread V2(java:123/124)\x", THREAD_V2, Some("123")),
             (r"\Image(java/libc.so)\x", IMAGE, Some("java")),
             (r"\Image(*/libc.so)\x", IMAGE, None),
-            (r"\Process Address Space(pid:12)\x", ADDRESS_SPACE, Some("12 pid:12")),
+            (r"\Process Address Space(pid:12)\x", ADDRESS_SPACE, Some("12")),
             (r"\Memory Node(0)\x", 86, Some("0")),
             (r"\Memory Node(pid:0)\x", 86, None),
             (r"\Memory Node(a/0)\x", 86, None),
