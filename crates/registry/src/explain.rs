@@ -312,7 +312,7 @@ mod tests {
             (6, Kind::Unavailable, "the connection to BOX broke"),
             (13, Kind::Malformed, "run as administrator there"),
             (24, Kind::Malformed, "longer than the buffer"),
-            (50, Kind::Unavailable, "no Windows"),
+            (50, Kind::Unavailable, "is not Windows"),
             (51, Kind::Unavailable, "the host is unknown"),
             (53, Kind::Unavailable, "the host is unknown"),
             (59, Kind::Unavailable, "the next request makes a new one"),

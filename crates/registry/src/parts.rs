@@ -275,7 +275,7 @@ impl<'a> Search<'a> {
         }
         let what = match query {
             ObjectQuery::Indexes(_) => "the object is".to_string(),
-            _ => format!("{count} objects that no registration claims are"),
+            _ => format!("objects under {count} names that no registration claims are"),
         };
         let message = format!(
             "{what} left out: {FAILURES} requests for unclaimed objects failed before; the next try is within \
@@ -507,7 +507,7 @@ mod tests {
         assert_eq!(asked, FAILURES);
         let last = split.faults.last().unwrap();
         let told = split.faults.iter().filter(|fault| fault.object.is_some()).count();
-        let left_out = format!("one of {} names", 20 * 128 - told);
+        let left_out = format!("objects under {} names", 20 * 128 - told);
         assert!(last.message.contains(&left_out), "{last}");
         // A query for a list has a fault for each index.
         let mut ask = |_: &ValueName| Err(Failed::Read(ReadError::TooLarge));

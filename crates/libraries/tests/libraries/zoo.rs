@@ -69,8 +69,8 @@ const BAD: &[Row] = &[
     ("grows the memory", Some(2), "", Open),
     ("answers an error", None, "Collect answered with error 1234", Quarantined),
     ("says why", None, "the pump is dry", Quarantined),
-    ("never has enough", None, "bytes are not enough", Quarantined),
-    ("wants more and moves", None, "bytes are not enough", Quarantined),
+    ("never has enough", None, "the library asks for more than", Quarantined),
+    ("wants more and moves", None, "the library asks for more than", Quarantined),
     ("has nothing", None, "the provider gave no data for this object", Open),
     (
         "takes another object",
