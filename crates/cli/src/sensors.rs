@@ -181,7 +181,7 @@ fn explain(error: MeasureError, global: &Global) -> Failure {
 }
 
 /// Why there is no such sensor: this machine lacks the counter, or its object is
-/// damaged. `None` if neither is so.
+/// damaged. `None` for any other reason.
 pub(crate) fn missing(global: &Global, name: &SensorName) -> Option<Failure> {
     let reason = absent::reason(global, name.group(), name.sensor()).map(Failure::Usage);
     reason.or_else(|| damaged_object(global, name.group()))

@@ -135,7 +135,7 @@ mod windows {
         let manifest = std::fs::read_to_string(folder.join("manifest.jsonl")).unwrap();
         let head: Value = serde_json::from_str(manifest.lines().next().unwrap()).unwrap();
         assert!(head["system"].as_str().unwrap().starts_with("windows "), "{head}");
-        // Wine's registry has none of Windows' objects, and it is told so still.
+        // Wine's registry has none of Windows' objects; the capture says so, too.
         let explained = said(&["explain", "Process", "-s", &source]);
         assert!(explained.contains("by Windows' native functions, as captured"), "{explained}");
         let block = folder.join("000001_1.bin");

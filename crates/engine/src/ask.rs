@@ -147,7 +147,7 @@ pub struct Ask {
     /// collection that begins after the call; `None` means the cache's own limit. Only
     /// caches look at this.
     pub max_age: Option<Duration>,
-    /// The deadline: after it, an answer is of no use to the caller. `None` for none.
+    /// The deadline: after it, an answer is of no use to the caller.
     pub until: Option<Instant>,
 }
 
@@ -222,7 +222,7 @@ impl Ask {
         self
     }
 
-    /// The same ask with a deadline; `None` for none.
+    /// The same ask with a deadline; `None` removes it.
     #[must_use]
     pub fn until(mut self, deadline: impl Into<Option<Instant>>) -> Self {
         self.until = deadline.into();

@@ -211,7 +211,7 @@ pub enum FaultKind {
     /// An object of a block is damaged; the others were kept.
     DamagedObject(ParseError),
     /// The name of an instance lies outside its definition, so the instance is known by its
-    /// number only. Of several in one object, the first is told.
+    /// number only. Of several in one object, this is the first.
     DamagedName(ParseError),
     /// A part of an object could not be read: an instance, or some counters.
     Partial,

@@ -342,7 +342,7 @@ impl fmt::Display for InstancePattern {
             write_escaped(f, &self.name, special)?;
         }
         match self.order {
-            // Nothing between the parentheses would be no path.
+            // A path with nothing between the parentheses would not parse.
             OrderNumber::Default if self.name.as_literal() == Some("") => f.write_str("#0"),
             OrderNumber::Default => Ok(()),
             OrderNumber::Nth(order) => write!(f, "#{order}"),

@@ -208,7 +208,7 @@ pub struct CatalogueCounter {
     pub counter_type: CounterType,
     /// Power of ten by which a chart should scale the value.
     pub scale: i32,
-    /// The audience that the counter is meant for.
+    /// The level of detail.
     pub detail: DetailLevel,
     /// Whether it is filled only on request
     /// ([`Ask::extra_counters`]).

@@ -188,8 +188,7 @@ impl Counter {
         absent(self.index, self.name, self.kind, reason)
     }
 
-    /// With 8 bytes of data whatever the type says: Windows' own average timers
-    /// are so.
+    /// The counter with 8 bytes of data whatever the type says, as Windows' own average timers have.
     #[must_use]
     pub const fn wide(mut self) -> Self {
         self.wide = true;
@@ -361,7 +360,7 @@ pub enum Availability {
         /// What is different here; empty where nothing is.
         difference: &'static str,
     },
-    /// There is no honest equivalent.
+    /// No value here has the counter's meaning.
     Absent {
         /// Why.
         reason: &'static str,

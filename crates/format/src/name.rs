@@ -104,7 +104,7 @@ impl<'a> InstanceName<'a> {
     }
 }
 
-/// Reads UTF-16; what is none becomes U+FFFD.
+/// Reads UTF-16; a unit that is not valid becomes U+FFFD.
 fn decode(units: &[[u8; 2]]) -> impl Iterator<Item = char> + use<'_> {
     let units = units.iter().map(|unit| u16::from_le_bytes(*unit));
     char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))

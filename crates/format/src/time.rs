@@ -149,7 +149,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn dates_come_back_and_dates_that_are_none_are_refused() {
+    fn dates_convert_both_ways_and_impossible_dates_are_refused() {
         for days in (0..400_000).step_by(97) {
             let time = FileTime(days * 86_400 * FileTime::PER_SECOND + 12_345_670_000);
             assert_eq!(time.to_system_time().to_file_time(), Some(time));

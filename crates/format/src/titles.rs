@@ -244,7 +244,7 @@ impl TitleList {
         list
     }
 
-    /// Pairs strings up; answers how many there were.
+    /// Pairs strings up; returns how many there were.
     fn pair(&mut self, strings: impl Iterator<Item = String>) -> usize {
         let mut pending = None;
         let mut count = 0;

@@ -175,7 +175,7 @@ impl BlockWriter {
         Ok(ObjectWriting { writer: self, template, start, instances: 0, state })
     }
 
-    /// Appends whole objects as they stand, after validating them. Answers how
+    /// Appends whole objects as they stand, after validating them. Returns how
     /// many there were.
     ///
     /// # Errors

@@ -379,7 +379,7 @@ fn edge_case_09_totals_are_the_providers() {
 }
 
 #[test]
-fn edge_case_10_a_first_sample_is_no_zero() {
+fn edge_case_10_a_first_sample_gives_an_error_and_not_zero() {
     for info in CounterType::named() {
         let kind = info.counter_type;
         let cooked = cook(kind, None, &RawSample::new(5, CLOCKS).with_base(6));
@@ -429,7 +429,7 @@ fn edge_case_11_the_objects_clock_and_the_systems() {
 }
 
 #[test]
-fn edge_case_12_what_is_no_number_keeps_type_and_bytes() {
+fn edge_case_12_data_that_is_not_a_number_keeps_type_and_bytes() {
     let kinds = [
         (T::PERF_COUNTER_TEXT, 12, Err(CookError::IsText)),
         (CounterType(0x0001_0B00), 4, Err(CookError::IsText)),
@@ -464,7 +464,7 @@ fn edge_case_12_what_is_no_number_keeps_type_and_bytes() {
     assert_eq!(CounterType(0x0001_0B00).kind(), CounterKind::Text(TextEncoding::Ascii));
 }
 
-/// The names as they are; whose instance it is, is the engine's question.
+/// Names are read as they were written; the engine decides which instance a name means.
 #[test]
 fn edge_case_13_instance_names() {
     let names = ["svchost", "svchost", "a\\b*(c)/d#1", "_Total", "", "Ω≈ç√ 漢字 🦀", "0 C: D:"];
@@ -507,7 +507,7 @@ fn edge_case_13_instance_names() {
     let mut stale = bytes.clone();
     stale[first + 24 + 4..first + 24 + 6].fill(0);
     assert_eq!(only(&stale).instances().next().unwrap().name().to_text(), "sv");
-    // Half a unit at the end is none.
+    // Half a unit at the end is left out.
     let mut odd = bytes.clone();
     put(&mut odd, first + 20, 5);
     assert_eq!(only(&odd).instances().next().unwrap().name().to_text(), "sv");
@@ -964,7 +964,7 @@ fn columns_and_definitions_agree_at_the_edges() {
 /// Of case 5: the item count behind a multi timer's value is there only where
 /// no other counter has its data.
 #[test]
-fn edge_case_05_the_count_behind_the_value_is_no_other_counter() {
+fn edge_case_05_the_count_behind_the_value_is_not_another_counter() {
     let multi = CounterSpec::new(TitleIndex(2), CounterType::PERF_100NSEC_MULTI_TIMER);
     let other = CounterSpec::new(TitleIndex(4), CounterType::PERF_COUNTER_RAWCOUNT);
     let base_of = |counters: &[CounterSpec]| {

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_is_no_library_is_an_error() {
+    fn file_that_is_not_a_library_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("x.so");
         for (content, needle) in [("", "is not a library"), ("#!/bin/sh", "is not a library")] {

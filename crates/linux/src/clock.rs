@@ -66,8 +66,8 @@ impl TimeBase {
             let [btime] = keyed(proc.text(), [b"btime"]);
             Some(calendar(i64::try_from(btime?).ok()?.checked_mul(NANOS)?))
         });
-        // A start of 0 is none, and a time of 0 lies before every start: without `uptime` there
-        // are no elapsed times.
+        // A start of 0 means that it is not known, and a time of 0 lies before every start: without
+        // `uptime` there are no elapsed times.
         let has_uptime = uptime(&mut proc).is_some();
         let boot = if has_uptime { started.unwrap_or(calendar(0)) } else { FileTime(0) };
         Self { boot, copy: Some(Arc::new(Mutex::new(proc))) }

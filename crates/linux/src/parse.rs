@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_stat_is_no_smaller_stat() {
+    fn damaged_stat_is_refused_whole() {
         let text = format!("12 (cat){TAIL}\n");
         // A text cut off behind the last needed field is valid.
         let needed = text.find(" 77 ").unwrap() + 1;

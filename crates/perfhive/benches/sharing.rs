@@ -49,7 +49,7 @@ mod linux {
         of_rank(values, 0.5)
     }
 
-    /// Calls `work` at regular times until the end, and answers how long each
+    /// Calls `work` at regular times until the end, and returns how long each
     /// call took. Times that were missed are left out, not caught up.
     fn at_times(
         first: Instant,

@@ -38,7 +38,7 @@ fn source(things: &[&str], parts: &[(u32, &str)]) -> SharedSource {
     SharedSource::new(source.with_titles(LanguageId::GERMAN, &german))
 }
 
-/// Checks that every listed name finds its own row, in each of the ways.
+/// Checks that every listed name finds its own row, whichever way it is looked up.
 fn check_that_each_name_finds_its_row(
     source: &SharedSource,
     category: &str,

@@ -36,7 +36,7 @@
 //! | `open.rs` | [`open`]: files or a capture folder become a [`ReplaySource`] |
 //! | `capture.rs` | [`Capture`]: writes a source's answers to a folder |
 //! | `manifest.rs` | `manifest.jsonl` of a capture, written and read |
-//! | `pseudonyms.rs` | hashed names, for captures that leave the house |
+//! | `pseudonyms.rs` | hashed names, for captures that are given to others |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

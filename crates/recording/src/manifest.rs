@@ -84,7 +84,7 @@ pub(crate) struct Contents {
 }
 
 /// Reads the manifest of a folder, as hostile input: the result names no file outside of the
-/// folder, and none twice.
+/// folder, and no file twice.
 pub(crate) fn read(folder: &Path) -> Result<Contents, SourceError> {
     let path = folder.join(NAME);
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! Hashes in place of the names of machines and instances, for captures that leave the house.
+//! Hashes in place of the names of machines and instances, for captures that are given to others.
 
 use perfhive_engine::Frame;
 use perfhive_format::winperf::{PERF_DATA_BLOCK, PERF_INSTANCE_DEFINITION};

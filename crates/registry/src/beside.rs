@@ -83,7 +83,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         }
     }
 
-    /// Divides a list of objects by source; answers whether there is anything for each. Allocates
+    /// Divides a list of objects by source; returns whether there is anything for each. Allocates
     /// nothing once the lists are large enough.
     fn divide(&mut self, ask: &Ask, wanted: &[TitleIndex]) -> [bool; 2] {
         let is_second = |name: &TitleIndex| name.0 >= CHOSEN_INDEXES;

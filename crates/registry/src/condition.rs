@@ -33,7 +33,7 @@
 //! | resting | a call timed out | hanging | |
 //! | any | a registration changed | answering, no pause | ask for everything again |
 //!
-//! The pause is none after the first hang, and doubles with each further one from 5 seconds to five
+//! There is no pause after the first hang. It doubles with each further one from 5 seconds to five
 //! minutes; a long time without a hang begins anew.
 //!
 //! # A query (`KnownQuery` in `source.rs`)

@@ -152,7 +152,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         (first, second)
     }
 
-    /// Asks the first source; answers whether that changed the decision, so that the ask must be divided
+    /// Asks the first source; returns whether that changed the decision, so that the ask must be divided
     /// anew.
     fn collect_first(
         &mut self,

@@ -84,7 +84,7 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    /// Notes a part that could not be read. A part that does not exist is none.
+    /// Notes a part that could not be read. A part that does not exist is not noted.
     pub fn note(&mut self, key: RegistryPart, code: u32) {
         let is_known = self.known.iter().any(|(known, _)| *known == key);
         if code != NOT_FOUND && !is_lost(code) && !is_known {

@@ -164,7 +164,7 @@ impl RegistrySource {
         SourceError::new(kind, &self.name, message)
     }
 
-    /// Notes the objects of a reply; answers whether any is new or newly defined.
+    /// Notes the objects of a reply; returns whether any is new or newly defined.
     ///
     /// A new object or definition outdates the catalogue and the titles; an object that is defined
     /// anew without end does so only now and then. While the catalogue has only the objects that were

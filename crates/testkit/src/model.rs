@@ -267,7 +267,7 @@ impl CounterModel {
     }
 
     /// The bytes of this counter in a counter block, from its length field on;
-    /// `None` where it does not hold them.
+    /// `None` where the block is too short for them.
     fn data_in(self, block: &[u8]) -> Option<&[u8]> {
         match self.size {
             0 => Some(&[]),

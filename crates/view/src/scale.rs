@@ -25,7 +25,7 @@ pub enum Detail {
     Raw,
 }
 
-/// What a number is of: it decides how the number is written.
+/// What a number measures, which decides how it is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity<'a> {
     /// The counter type; `None` if it is not known.

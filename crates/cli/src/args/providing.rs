@@ -84,7 +84,7 @@ pub(crate) struct Register {
     ///
     /// Its process may then read nothing else, apart from the library's own folder and those of
     /// the system's libraries. Without it, a library of a reader that is root runs as the user
-    /// nobody. An empty text removes the limit.
+    /// `nobody`. An empty text removes the limit.
     #[arg(long, value_name = "PATH", hide = cfg!(windows))]
     pub(crate) reads: Vec<PathBuf>,
 

@@ -12,7 +12,7 @@ use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
 use perfhive_view::time::rfc3339;
 
-/// A pause that is so many times the usual one is a gap.
+/// A pause of this many times the usual one is a gap.
 const GAP: i64 = 3;
 
 /// The most gaps that are listed for people.

@@ -134,7 +134,7 @@ fn is_idle(name: &str, pid: Option<u64>) -> bool {
     pid.unwrap_or(0) == 0 && name == "Idle"
 }
 
-/// That the source lacks the counter of a column.
+/// The failure where the source lacks the counter of a column.
 fn no_counter(global: &Global, column: &Column) -> Failure {
     let reason = crate::absent::reason(global, "Process", &column.english);
     Failure::Usage(reason.unwrap_or_else(|| {

@@ -139,7 +139,7 @@ fn is_same(a: &str, b: &str) -> bool {
 fn look(opened: &mut Opened, sensors: &[Sensor]) -> Result<(), Failure> {
     let any = sensors.first().map_or(SensorId(0), |sensor| sensor.id);
     match opened.source.instances(any) {
-        // Where that is damaged itself, or all are, it is among what is told.
+        // Where that object, or every object, is damaged, the faults of the sample say so.
         Ok(_) | Err(MeasureError::NotDelivered { .. } | MeasureError::UnknownSensor { .. }) => {
             Ok(())
         }
@@ -163,8 +163,8 @@ fn matching<'a>(sensors: &'a [Sensor], text: &str) -> (Vec<&'a Sensor>, Option<N
     }
 }
 
-/// Whether a pattern means a sensor: by its name as it is printed or as it is,
-/// with or without the source, or by one part.
+/// Whether a pattern means a sensor: by its name, encoded as printed or not, with or without the
+/// source, or by one part.
 fn is_meant(pattern: &NamePattern, name: &SensorName) -> bool {
     let (source, group, sensor) = (name.source(), name.group(), name.sensor());
     let printed = name.to_string();

@@ -31,7 +31,7 @@ pub(crate) fn shell_path(text: &str) -> String {
     }
 }
 
-/// A name as the shells of Windows take it, wherever that is said.
+/// A name as the shells of Windows take it, on every system.
 pub(crate) fn windows_word(name: &str) -> String {
     word_for(name, true)
 }

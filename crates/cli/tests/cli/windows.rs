@@ -519,7 +519,7 @@ fn a_reader_of_one_object_asks_no_other_provider() {
     assert_ne!(local(["sensors"]).code, Some(0));
 }
 
-/// Windows asks on the caller's thread, and waits for ever.
+/// Windows calls the provider on the caller's thread, without a timeout.
 #[test]
 fn a_provider_that_hangs_costs_itself_only_and_is_named() {
     let Some(_shop) = Shop::open() else { return };

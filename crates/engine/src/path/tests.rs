@@ -103,7 +103,7 @@ fn faults_are_named_with_their_place() {
 }
 
 #[test]
-fn instances_match_as_pdh_has_it() {
+fn names_orders_and_wildcards_match_as_in_pdh() {
     let only = |text: &str| path(&format!(r"\P({text})\c")).instance.unwrap();
     assert!(means(&only("java"), None, "JAVA", 0));
     assert!(!means(&only("java"), None, "java", 1));

@@ -58,7 +58,9 @@ pub fn parse_manifest(
     }
     if let Some(at) = crowded_tag(&text) {
         let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
-        let message = format!("an element has more than {MAX_ATTRIBUTES} attributes; none has");
+        let message = format!(
+            "an element has more than {MAX_ATTRIBUTES} attributes; no element of a manifest has so many"
+        );
         return Err(DefinitionError::new(file, u32::try_from(line).ok(), message));
     }
     let options =

@@ -40,7 +40,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<u8>, DefinitionError> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileEncoding(&'static Encoding);
 
-/// The error for a name of no encoding.
+/// The error for a name that no encoding has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownEncoding(String);
 

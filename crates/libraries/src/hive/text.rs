@@ -281,7 +281,7 @@ impl Reader {
     fn finish(mut self, last: u32) -> (Hive, Vec<HiveFault>) {
         if !self.ended {
             let message = match self.faults.len() {
-                MAX_FAULTS.. => "there are too many faults; nothing behind is read".to_string(),
+                MAX_FAULTS.. => "there are too many faults; the rest is not read".to_string(),
                 _ => format!("the last line, {LAST}, is missing: the end of the file is lost"),
             };
             self.fault(last, message);

@@ -111,7 +111,7 @@ impl Hierarchy {
 
 /// Reads the files of groups.
 pub(super) struct GroupReader {
-    /// One, or those of version 1, in which a group has the same path.
+    /// The hierarchy of version 2, or those of version 1, in which a group has the same path.
     pub(super) hierarchies: Vec<Hierarchy>,
     path: Vec<u8>,
     pub(super) faults: Faults,

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn virtual_devices_are_no_disks() {
+    fn virtual_devices_are_not_disks() {
         for name in [
             "loop0",
             "ram15",

@@ -339,7 +339,7 @@ mod tests {
         ] {
             assert_eq!(damage(text), Damage::Of(b"sda"), "{text:?}");
         }
-        // Cut in the last number, which then is none.
+        // Cut off in the last number.
         assert_eq!(damage("8 0 sda 1 2 3 4 5 6 7 8 9 1 1"), Damage::Of(b"sda"));
         let text = "8 0 sda 99999999999999999999999 2 3 4\n";
         assert_eq!(line(text).fields[READS], u64::MAX);

@@ -162,8 +162,8 @@ fn device_of_pool(volume: &Volume, devices: &Devices, sys: Option<&Sys>) -> Opti
         }
         None => devices.by_name(path)?.name.clone(),
     };
-    // The system says how many devices a btrfs has; several devices of bcachefs
-    // stand in its source, which is none's name then.
+    // The system says how many devices a btrfs has. A bcachefs with several devices has all of them
+    // in its source, which then is not the name of a device.
     match pool.is_btrfs {
         true => (sys?.devices_of_btrfs(&name) == Some(1)).then_some(name),
         false => Some(name),

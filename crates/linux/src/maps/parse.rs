@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_lines_are_none() {
+    fn damaged_lines_give_no_mapping() {
         // A name that was cut off can only be told from a shorter one by the missing line end.
         for end in 0..LINE.len() {
             assert_eq!(mapping(&LINE[..end]), None, "{end}");

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn mappings_of_a_file_become_one_wherever_they_are() {
+    fn all_mappings_of_a_file_are_summed() {
         let mut sums = Tally::default();
         tally(
             &mut sums,

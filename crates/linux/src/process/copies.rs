@@ -413,7 +413,7 @@ mod tests {
         let mut total = Sum::default();
         copies.end(&mut total);
         assert_eq!(told(total)[0], u64::MAX);
-        // The one that stays is told as it is.
+        // The sum has the values of the remaining process.
         copies.begin(2, ProcessColumns::default());
         sample.begin([5, 5, 5], [1, 0], [0; 2], 5, 1);
         copies.put(0, &sample, object.position(), &object);

@@ -162,13 +162,13 @@ pub(super) struct Resting {
     /// The processes that are alive and the same as in the collection before, by ascending
     /// number.
     alive: Vec<u32>,
-    /// The parent that was found among them last.
+    /// The parent that was found last among those processes.
     parent: Option<u32>,
     /// Parents with a higher number than a child, by ascending number.
     elders: Vec<Elder>,
     /// Whether `io` of a resting process was read in this collection.
     io_permitted: bool,
-    /// The last collection in which `io` was refused that had been permitted before.
+    /// The last collection in which an `io` was refused after it had been permitted.
     io_refused: u64,
 }
 

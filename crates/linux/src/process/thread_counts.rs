@@ -173,7 +173,7 @@ impl Buffers {
         Ok(summed)
     }
 
-    /// Reads a file of each thread into `counts`. Answers whether all files were understood; a
+    /// Reads a file of each thread into `counts`. Returns whether all files were understood; a
     /// thread that is gone is left out.
     fn read(
         &mut self,

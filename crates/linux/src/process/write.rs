@@ -39,7 +39,7 @@ impl Writing<'_, '_, '_> {
     ) -> Result<(), ProviderError> {
         for (batch, known) in tracked.chunks_mut(BATCH).enumerate() {
             if self.reader.files.reader.is_late() {
-                // Without a number, which would be another one each time.
+                // Without a number of processes, which would differ each time.
                 let message = "the deadline passed: some processes were not read";
                 self.reader.files.faults.object(message);
                 self.complete = false;

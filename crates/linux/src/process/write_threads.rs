@@ -148,7 +148,7 @@ struct Writing<'w, 't> {
 
 impl Writing<'_, '_> {
     /// Reads a thread by its number and file, and writes it with `place`: the instance of its
-    /// process and its number there. Answers whether the thread is there, read or not.
+    /// process and its number there. Returns whether the thread is there, read or not.
     fn thread(
         &mut self,
         reader: &mut ProcFiles,

@@ -241,7 +241,7 @@ fn compare(proc: &mut Machine, bpf: &mut Machine) -> Judge {
 }
 
 /// Compares until everything was right once: a level of a process that is at
-/// work may change and change back between two readings. Answers how many
+/// work may change and change back between two readings. Returns how many
 /// values were compared.
 fn agree(proc: &mut Machine, bpf: &mut Machine) -> usize {
     let mut first = compare(proc, bpf);

@@ -216,7 +216,7 @@ fn busy_child(version: &Version) {
 }
 
 #[test]
-fn groups_that_vanish_while_read_are_no_fault() {
+fn groups_that_vanish_while_read_give_no_fault() {
     Version::all().iter().for_each(vanishing_groups);
 }
 

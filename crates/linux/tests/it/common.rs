@@ -297,7 +297,7 @@ impl Look {
     }
 }
 
-/// Waits until something is so, for a minute: others may need the machine.
+/// Waits until `is_so` answers true, for a minute at most: other programs may need the machine.
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {

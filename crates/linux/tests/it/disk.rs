@@ -446,7 +446,7 @@ fn a_replaced_volume_begins_where_the_old_one_ended() {
 }
 
 #[test]
-fn empty_and_stacked_devices_are_no_disks() {
+fn empty_and_stacked_devices_are_not_disks() {
     let tree = machine();
     let zero = "0 0 0 0 0 0 0 0 0 0 0";
     let text = |nbd: &str| {

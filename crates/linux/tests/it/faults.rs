@@ -201,8 +201,8 @@ fn a_file_that_is_cut_off_makes_no_other_numbers() {
             if !at_line || !["stat", "10/smaps", "interrupts"].contains(&file) {
                 none_is_another(&look, &whole, &format!("{file} cut at {end}"));
             }
-            // What is not there any more is said. A `status` without a field is that of
-            // a process that has ended.
+            // Each lost value has a fault. A `status` without a field is that of a process that has
+            // ended.
             let now = values(&look);
             let is_lost = whole.keys().any(|key| !now.contains_key(key));
             if is_lost && !at_line && !file.ends_with("/status") {

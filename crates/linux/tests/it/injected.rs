@@ -1,5 +1,4 @@
-//! What the kernel may answer at any moment and hardly ever does: `strace` has it
-//! answer so.
+//! Answers that the kernel may give at any moment and hardly ever gives: `strace` injects them.
 
 use crate::common::Machine;
 use crate::warm::Sleepers;

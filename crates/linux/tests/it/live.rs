@@ -193,7 +193,7 @@ fn a_busy_child_has_its_time_and_a_sleeping_one_none() {
 }
 
 #[test]
-fn everything_is_there_and_agrees_with_itself() {
+fn values_of_this_machine_agree_with_each_other() {
     let extra = [(230, 0), (232, 0), (238, 0)];
     let look = Look::at(&ProcRoot::default(), &ALL, &extra);
     let me = look.process(std::process::id()).unwrap();

@@ -98,7 +98,7 @@ fn images_by_protection() {
         assert_eq!(parents(&look, object), [Some((230, 2)); 3]);
         assert_eq!(look.value(object, &names[0], MEMORY[0]), None);
     }
-    // Not wanted, not written; and Process alone has none of it.
+    // Objects that are not wanted are not written; an ask for Process alone has no maps.
     assert!(!look.has(SPACE) && !look.has(DETAILS));
     let alone = Look::at(&tree.root(), &[230], &[]);
     assert!(!alone.has(IMAGE) && alone.has(230));
@@ -250,7 +250,7 @@ fn damaged_maps_cost_only_their_process() {
 }
 
 #[test]
-fn maps_that_are_no_files_are_faults_and_delay_nothing() {
+fn maps_that_are_not_files_are_faults_and_delay_nothing() {
     let tree = machine();
     tree.process(11, b"folder");
     tree.file("11/maps/x", "");

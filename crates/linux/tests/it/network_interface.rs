@@ -189,7 +189,7 @@ fn rate(before: &Look, after: &Look, counter: u32) -> Option<f64> {
 }
 
 #[test]
-fn an_interface_that_takes_over_a_name_has_no_rate_once() {
+fn an_interface_that_takes_over_a_name_has_no_rate_at_first() {
     let tree = network();
     let eth = |bytes: u64| {
         tree.file("net/dev", format!("{DEV}{LO}  eth0: {bytes} 7 0 0 0 0 0 0 1 9 0 0 0 0 0 0\n"));

@@ -182,8 +182,8 @@ fn a_proc_that_hides_others_shows_own_processes() {
 }
 
 #[test]
-fn a_proc_that_refuses_other_processes_is_no_fault() {
-    look_at_hidden("a_proc_that_refuses_other_processes_is_no_fault", "hidepid=1", true);
+fn a_proc_that_refuses_other_processes_gives_no_fault() {
+    look_at_hidden("a_proc_that_refuses_other_processes_gives_no_fault", "hidepid=1", true);
 }
 
 /// The BPF reader is refused where `/proc` hides processes, for every user.

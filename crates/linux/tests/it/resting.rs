@@ -372,8 +372,8 @@ fn a_parent_that_takes_long_to_end_is_noticed_at_once() {
 }
 
 #[test]
-fn another_process_with_the_number_of_an_ended_parent_is_no_parent() {
-    let test = "resting::another_process_with_the_number_of_an_ended_parent_is_no_parent";
+fn another_process_with_the_number_of_an_ended_parent_is_not_the_parent() {
+    let test = "resting::another_process_with_the_number_of_an_ended_parent_is_not_the_parent";
     within(test, &["unshare", "-pf", "--mount-proc"], "/", || {
         let mut machine = proc();
         // Their saved calls pay for looks in vain.

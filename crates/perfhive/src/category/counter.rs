@@ -264,7 +264,7 @@ impl PerformanceCounter {
             Ok(sampled) => sampled,
             Err(why) => {
                 let had = self.last.is_some();
-                // An instance that comes back under its name may be another one. A failure of
+                // A new instance may have the same name later. A failure of
                 // the source does not show that the instance is gone.
                 if !matches!(why, NoValue::SourceFailed(_)) {
                     self.last = None;

@@ -26,8 +26,9 @@ const VALID: [u32; 2] = [0, 1];
 /// The most definitions of an object: a mask of 64 bits says which have no value.
 const MOST: usize = 60;
 
-/// The most instances of an object in a sample, and of values without a valid status that are told.
+/// The most instances of an object in a sample.
 const MOST_ROWS: usize = 1 << 16;
+/// The most values without a valid status that become faults of a sample.
 const MOST_MISSING: usize = 64;
 
 /// The longest name of an instance, in UTF-16 units.
@@ -211,8 +212,7 @@ impl Counters {
         blocks
     }
 
-    /// Whether the blocks made last have local times, for want of anything that tells the
-    /// difference to UTC.
+    /// Whether the blocks made last have local times: the log does not tell the difference to UTC.
     pub(super) fn is_local(&self) -> bool {
         self.is_local
     }

@@ -66,7 +66,7 @@ pub(super) fn put_sample(snapshot: &Snapshot, image: &mut Image, out: &mut Vec<u
         put(out, kind as u64);
         put(out, fault.object.map_or(0, |object| u64::from(object.0) + 1));
         put_bytes(out, fault.provider.as_bytes());
-        // An empty text is none.
+        // An empty text stands for no instance.
         put_bytes(out, fault.instance.as_deref().unwrap_or_default().as_bytes());
         put_bytes(out, fault.message.as_bytes());
     }

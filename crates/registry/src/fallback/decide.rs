@@ -255,7 +255,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.catalogue = None;
     }
 
-    /// The names of objects, `None` of none.
+    /// The names of objects; `None` without objects.
     fn names(&mut self, objects: &[TitleIndex]) -> Option<String> {
         let titles = self.second.titles(LanguageId::ENGLISH, &Ask::nothing()).ok();
         let name = |index: &TitleIndex| {

@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_so_many_tries_and_no_more() {
+    fn tries_of_a_file_are_limited_and_further_pairs_stay_untried() {
         let (file, definition) = file(20_000, 1, |slot, _| slot % 2 == 0);
         let (seen, reads) = read(&file, &definition, usize::MAX);
         let count = |what| seen.iter().filter(|one| **one == what).count();

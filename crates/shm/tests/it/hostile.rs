@@ -42,7 +42,7 @@ fn every_truncation_is_refused() {
 }
 
 #[test]
-fn a_change_of_any_byte_is_no_panic() {
+fn a_change_of_any_byte_gives_contents_or_an_error() {
     let bytes = published(&Folder::new());
     let mut refused = 0;
     for at in 0..bytes.len() {

@@ -40,12 +40,12 @@ impl Width {
     pub(super) const NATIVE: Self =
         if size_of::<usize>() == 8 { Self::Bits64 } else { Self::Bits32 };
 
-    /// Size of a process without its threads.
+    /// Size in bytes of a process's structure, without those of its threads.
     pub(super) fn process(self) -> usize {
         self.of(184, 256)
     }
 
-    /// Size of a thread.
+    /// Size in bytes of a thread's structure.
     pub(super) fn thread(self) -> usize {
         self.of(64, 80)
     }

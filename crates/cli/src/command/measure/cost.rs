@@ -8,7 +8,7 @@ use perfhive::measure::{SampleRecord, TimeSource};
 use perfhive_view::number::{push_float, push_grouped};
 use std::time::Duration;
 
-/// Of so many samples, the newest, the median is told.
+/// The number of newest samples whose median is shown.
 const KEPT: usize = 100_000;
 
 /// Times of many samples, in ns.

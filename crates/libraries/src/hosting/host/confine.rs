@@ -83,8 +83,8 @@ pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     if is_supervised(request.processes) {
         supervise::split()?;
     }
-    // The kernel counts a user's threads in each namespace by themselves, and those of nobody
-    // are few. A namespace would take the capability away.
+    // The kernel counts a user's threads in each namespace by themselves, and those of the user
+    // `nobody` are few. A namespace would take the capability away.
     let is_counted = reads_all || own_user_namespace().is_ok() && counts_by_namespace();
     limit(Resource::As, request.memory_limit)?;
     // Limits files in memory, which the address space does not count. A library that writes
@@ -135,7 +135,7 @@ fn become_nobody(keeps: bool) -> Result<(), Errno> {
 fn unreadable(library: &Path) -> Option<String> {
     let error = File::open(library).err()?;
     Some(format!(
-        "it runs as the user nobody, without the right to read the library ({error}): let others read it and \
+        "it runs as the user `nobody`, without the right to read the library ({error}): let others read it and \
          its folders, or name what it reads with --reads PATH"
     ))
 }
@@ -174,8 +174,8 @@ fn keep_capabilities(kept: CapabilitySet) -> Result<(), Errno> {
     rustix::thread::set_capabilities(None, sets)
 }
 
-/// Refuses to write files other than devices without blocks; and to read others than the registered
-/// ones, where there are any. Kernels before 5.13 refuse neither.
+/// Forbids the process to write files other than devices without blocks, and to read files other
+/// than the registered ones, where there are any. Kernels before 5.13 forbid neither.
 fn restrict_files(request: &OpenRequest) -> Result<RulesetStatus, RulesetError> {
     let writes = AccessFs::from_write(ABI::V3);
     let reads = AccessFs::ReadFile | AccessFs::ReadDir;
@@ -195,7 +195,7 @@ fn restrict_files(request: &OpenRequest) -> Result<RulesetStatus, RulesetError> 
     Ok(rules.add_rules(path_beneath_rules(paths, reads))?.restrict_self()?.ruleset)
 }
 
-/// The devices without blocks in `/dev` and its folders: what may be written is theirs to say.
+/// The devices without blocks in `/dev` and its folders. Their own permissions say who may write.
 fn devices() -> Vec<PathBuf> {
     let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found = Vec::new();

@@ -151,7 +151,7 @@ impl HostProcess {
         self.close_and_wait();
     }
 
-    /// The same; whether Close came back.
+    /// Does the same and waits for it. Returns whether Close came back.
     pub(crate) fn close_and_wait(mut self) -> bool {
         let sent = self.send(&Request::Close).is_ok();
         let end = Instant::now() + Duration::from_millis(500);
@@ -275,7 +275,7 @@ impl Job {
         let class = JobObjectExtendedLimitInformation;
         let place = (&raw const limits).cast();
         // SAFETY: the job is open; the structure is the one of its class and has as
-        // many bytes as are told.
+        // many bytes as the call is told.
         match unsafe { SetInformationJobObject(self.0, class, place, size) } {
             0 => Err(io::Error::last_os_error()),
             _ => Ok(()),

@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         self.titles.name_or_index(TitleIndex(index)).into()
     }
 
-    /// One object within `limit`; answers how far it could be read.
+    /// One object within `limit`; returns how far it could be read.
     fn object(&mut self, at: usize, limit: usize, sink: Sink<'_>) -> usize {
         const NAME: &str = "PERF_OBJECT_TYPE";
         const SIZE: usize = PERF_OBJECT_TYPE::SIZE;
@@ -232,7 +232,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A counter block with its values; answers how far it could be read.
+    /// A counter block with its values; returns how far it could be read.
     fn counter_block(
         &mut self,
         at: usize,
