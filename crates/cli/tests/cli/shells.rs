@@ -6,7 +6,8 @@ use crate::tmux::Terminal;
 /// Types a text into a shell and presses Tab until the screen has another text.
 #[track_caller]
 fn completes(shell: &Terminal, typed: &str, completed: &str) {
-    shell.press("C-c");
+    // Not Ctrl-C: it discards what was typed behind it until the shell notices.
+    shell.press("C-u");
     shell.write("clear");
     shell.press("Enter");
     shell.wait_for(|screen| !screen.contains("clear"));
