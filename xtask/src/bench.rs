@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::java::Java;
 use crate::wine::{self, Wine};
 use crate::{command, tools, workspace};
 use statistics::Comparison;
@@ -33,6 +34,7 @@ Names (default: all):
   publish   Counting in published counters against crates that count
   one       A program that measures itself alone, against procfs
   peers     The same against sysinfo, procfs, PCP, psutil, ps and pidstat
+  java      What crosses to Java, and a snapshot of all processes from there
   wine      A query of Windows' registry against the bare call, under Wine
   view      A frame, and the processor's share of `perfhive view`, btop, bottom, htop and top
   ps        The whole process `perfhive ps` against `ps -e`
@@ -66,6 +68,8 @@ enum Kind {
     Program { manifest: &'static str },
     /// Programs that show processes on a terminal, which prints a table itself.
     Screens,
+    /// The Java side, which prints a table itself.
+    Java,
     /// Reading the registry under Wine, which prints a table itself.
     Wine,
     /// The program with these arguments, against a peer.
@@ -92,6 +96,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "publish", kind: Kind::Program { manifest: "benches/publish/Cargo.toml" } },
     Bench { name: "one", kind: Kind::One },
     Bench { name: "peers", kind: Kind::Peers },
+    Bench { name: "java", kind: Kind::Java },
     Bench { name: "wine", kind: Kind::Wine },
     Bench { name: "view", kind: Kind::Screens },
     Bench {
@@ -147,6 +152,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             Kind::Peers => peers::run()?,
             Kind::One => peers::one()?,
             Kind::Program { manifest } => program(manifest)?,
+            Kind::Java => Java::build(true)?.bench()?,
             Kind::Wine => under_wine()?,
             Kind::Screens => screens::run()?,
             Kind::Process { args, peer, goal } => {

@@ -15,6 +15,7 @@ macro_rules! say {
 mod bench;
 mod command;
 mod docs;
+mod java;
 mod picture;
 mod test;
 mod tidy;

@@ -98,7 +98,7 @@ const FLOORS: &[House] = &[
         ..house("perfhive-cli", "crates/cli", Floor::Number(5))
     },
     house("perfhive-serve", "crates/serve", Floor::Number(5)),
-    house("perfhive-jni", "crates/jni", Floor::Number(5)),
+    House { only: Some(&["perfhive"]), ..house("perfhive-jni", "crates/jni", Floor::Number(5)) },
     House {
         only: Some(&["perfhive-format", "perfhive-engine", "perfhive-recording"]),
         ..house("perfhive-testkit", "crates/testkit", Floor::Testkit)

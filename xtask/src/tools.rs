@@ -73,6 +73,12 @@ pub(crate) const BPF: &[SystemTool] = &[
     SystemTool { program: "/usr/include/zlib.h", package: "zlib1g-dev" },
 ];
 
+/// The JDK, and JUnit with what its console needs.
+pub(crate) const JAVA: &[SystemTool] = &[
+    SystemTool { program: "javac", package: "openjdk-17-jdk-headless" },
+    SystemTool { program: "/usr/share/java/junit-platform-console.jar", package: "junit5" },
+];
+
 /// What the values of this machine are compared with.
 pub(crate) const VALUES: &[SystemTool] = &[
     SystemTool { program: "free", package: "procps" },

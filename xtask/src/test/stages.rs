@@ -5,6 +5,7 @@ use anyhow::{Context, bail};
 use super::api::api;
 use super::fuzz::fuzz;
 use super::wine::wine;
+use crate::java::Java;
 use crate::{command, tidy, tools, workspace};
 
 /// Nothing to add, or a note for the summary; an error if the stage failed.
@@ -38,6 +39,7 @@ pub(super) const STAGES: &[Stage] = &[
     quick("test", "unit, integration and property tests", test),
     whole("bpf", "the same with the BPF reader of processes", bpf),
     quick("doctest", "the examples of the documentation run", doctest),
+    whole("java", "the Java side against the native library, checked by the JVM", java),
     whole("loom", "models of threads, in every interleaving", loom),
     whole("wine", "the Windows side, built for it and run under Wine", wine),
     whole("release", "the command builds with optimisation", release),
@@ -122,6 +124,17 @@ fn bpf() -> Result {
 /// nextest runs no doctests, so they are a stage of their own.
 fn doctest() -> Result {
     command::run(&mut command::cargo(&["test", "--doc", "--workspace", "--locked"]))?;
+    Ok(None)
+}
+
+/// The jar is what a user gets, with the library that cargo has just built.
+fn java() -> Result {
+    if !cfg!(target_os = "linux") {
+        return Ok(Some("Linux only".to_owned()));
+    }
+    let java = Java::build(false)?;
+    java.documents()?;
+    java.test()?;
     Ok(None)
 }
 

@@ -17,7 +17,7 @@ use crate::frame::Snapshot;
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
 use crate::path::NamePattern;
-use crate::query::sample::{ObjectSample, ObjectState};
+use crate::query::sample::{ObjectSample, ObjectState, SampledInstances};
 use crate::source::{CatalogueCounter, CatalogueObject, Source};
 use crate::suggest::nearest;
 use list::{PATIENCE, SensorList, counter_of, object_of, unknown_sensor};
@@ -41,6 +41,13 @@ struct ProbedCounter {
     one: Option<BoundInstance>,
     /// The slots made so far, by instance; a sensor without instances has one.
     slots: HashMap<Identity, LabelledSlot>,
+    shown: Option<ShownSlots>,
+}
+
+/// The slots of the instances of a sample, with their places in it.
+struct ShownSlots {
+    of: Arc<SampledInstances>,
+    slots: Vec<(usize, Arc<SensorSlot>)>,
 }
 
 /// A slot, and the label that its instance had when it was made.
@@ -192,6 +199,7 @@ impl<S: Source> CounterProbe<S> {
             name,
             one,
             slots: HashMap::new(),
+            shown: None,
         });
     }
 

@@ -3,7 +3,7 @@
 use super::error::MeasureError;
 use super::name::SensorName;
 use crate::query::NoValue;
-use perfhive_format::CookedValue;
+use perfhive_format::{CookedValue, CounterType, Formula};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +33,31 @@ pub enum ValueType {
     Int64,
     /// A floating-point number.
     Double,
+}
+
+impl SensorKind {
+    /// The kind of a counter's sensor.
+    #[must_use]
+    pub fn of(counter_type: CounterType) -> Self {
+        match counter_type.samples() {
+            2 => Self::Counter,
+            _ => Self::Gauge,
+        }
+    }
+}
+
+impl ValueType {
+    /// The type of a counter's values.
+    #[must_use]
+    pub fn of(counter_type: CounterType) -> Self {
+        match Formula::of(counter_type) {
+            Ok(Formula::Raw | Formula::Delta) => match counter_type.size_in_bytes() {
+                Some(4) => Self::Int32,
+                _ => Self::Int64,
+            },
+            _ => Self::Double,
+        }
+    }
 }
 
 impl fmt::Display for SensorKind {

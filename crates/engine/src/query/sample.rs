@@ -74,7 +74,7 @@ pub struct ObjectSample {
 }
 
 /// The instances of a sample, and where they are in its block.
-struct SampledInstances {
+pub(crate) struct SampledInstances {
     identities: IdentityMap,
     labels: Vec<InstanceLabel>,
     /// Start and end of each counter block in the object, so that an instance is found without
@@ -134,14 +134,21 @@ impl ObjectState {
         newer.value(previous.counter(place, counter).as_ref())
     }
 
-    /// The value as [`value`](Self::value) has it, and the raw value of the sample before.
+    /// The value as [`value`](Self::value) has it, and the raw value of the sample before. `place` is
+    /// that of the instance in the newest sample.
     pub(crate) fn value_and_before(
         &self,
         newer: &SampledCounter,
         counter: TitleIndex,
+        place: usize,
     ) -> (Result<CookedValue, NoValue>, Option<u64>) {
         let Some(previous) = self.previous() else { return (newer.value(None), None) };
-        let place = previous.identities().place(newer.identity());
+        let shared =
+            self.current().is_some_and(|now| Arc::ptr_eq(&now.instances, &previous.instances));
+        let place = match shared {
+            true => Some(place),
+            false => previous.identities().place(newer.identity()),
+        };
         let older = place.and_then(|place| previous.counter(place, counter));
         let before = older.as_ref().and_then(|older| older.raw().ok()).map(|raw| raw.value);
         let value = match newer.samples() {
@@ -234,6 +241,11 @@ impl ObjectSample {
     #[must_use]
     pub fn identities(&self) -> &IdentityMap {
         &self.instances.identities
+    }
+
+    /// The instances; the same `Arc` as in the sample before if they are the same at the same places.
+    pub(crate) fn instances(&self) -> &Arc<SampledInstances> {
+        &self.instances
     }
 
     /// The counters of the object in their order, without bases.

@@ -10,7 +10,7 @@ use crate::source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Source};
 use crate::suggest::fold;
 use crate::titles::TitleSet;
 use crate::unit::unit_of;
-use perfhive_format::{CounterType, Formula, LanguageId, TitleIndex};
+use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -151,8 +151,8 @@ fn sensor(
     Sensor {
         id,
         name,
-        kind: kind_of(counter.counter_type),
-        value_type: value_type_of(counter.counter_type),
+        kind: SensorKind::of(counter.counter_type),
+        value_type: ValueType::of(counter.counter_type),
         unit: unit_of(counter.counter_type, named(object.name), named(counter.name)).to_string(),
         help: titles.help(counter.help).unwrap_or_default().to_string(),
         has_instances: object.has_instances,
@@ -193,21 +193,4 @@ fn own_names<R: Ord>(
         }
     }
     names.into_iter().map(|(_, name)| name).collect()
-}
-
-fn kind_of(counter_type: CounterType) -> SensorKind {
-    match counter_type.samples() {
-        2 => SensorKind::Counter,
-        _ => SensorKind::Gauge,
-    }
-}
-
-fn value_type_of(counter_type: CounterType) -> ValueType {
-    match Formula::of(counter_type) {
-        Ok(Formula::Raw | Formula::Delta) => match counter_type.size_in_bytes() {
-            Some(4) => ValueType::Int32,
-            _ => ValueType::Int64,
-        },
-        _ => ValueType::Double,
-    }
 }

@@ -1,6 +1,6 @@
 //! Readings of a sample: values by instance, or the reasons why there are none.
 
-use super::{BoundInstance, LabelledSlot, ProbedCounter, ProbedObject, instance_name};
+use super::{BoundInstance, LabelledSlot, ProbedCounter, ProbedObject, ShownSlots, instance_name};
 use crate::error::{Fault, FaultKind, SourceError};
 use crate::identity::Identity;
 use crate::measure::{SensorReading, SensorSlot};
@@ -31,7 +31,7 @@ fn value(
     let clock = Formula::of(newer.counter_type()).ok().and_then(Formula::clock_of_value);
     let frequency = clock.and_then(|clock| clock.frequency(&clocks).ok());
     let per_second = frequency.and_then(|frequency| u64::try_from(frequency).ok());
-    let (value, before) = state.value_and_before(&newer, counter);
+    let (value, before) = state.value_and_before(&newer, counter, place);
     Ok(Measured { value, raw: Some(raw), before, per_second })
 }
 
@@ -153,6 +153,15 @@ impl ProbedCounter {
             push(&slot, alone.and_then(|place| value(state, sample, counter, place)));
             return;
         }
+        // Finding each slot by its identity costs more than its value.
+        let instances = sample.instances();
+        let same = self.shown.as_ref().filter(|shown| Arc::ptr_eq(&shown.of, instances));
+        if let Some(ShownSlots { slots, .. }) = same {
+            slots.iter().for_each(|(at, slot)| push(slot, value(state, sample, counter, *at)));
+            return;
+        }
+        let mut shown = self.shown.take().map(|shown| shown.slots).unwrap_or_default();
+        shown.clear();
         // The slots of instances that are gone are removed.
         self.slots.retain(|identity, _| sample.identities().place(identity).is_some());
         let identities = sample.identities().identities().iter().enumerate();
@@ -162,6 +171,8 @@ impl ProbedCounter {
         for (place, identity) in identities {
             let slot = slot_of(&mut self.slots, identity, Some((sample, place)));
             push(&slot, value(state, sample, counter, place));
+            shown.push((place, slot));
         }
+        self.shown = Some(ShownSlots { of: Arc::clone(instances), slots: shown });
     }
 }

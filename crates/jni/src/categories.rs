@@ -1,0 +1,182 @@
+//! Categories and counters, as .NET has them.
+
+use crate::failure::{Failure, reason};
+use crate::handles::{self, Object};
+use crate::wire::{Answer, Request};
+use perfhive::{
+    Category, CategoryData, CounterSample, CounterType, InstanceData, NoValue, PerformanceCounter,
+    SharedSource,
+};
+use std::sync::Mutex;
+
+pub(crate) type CategoryObject = Category;
+pub(crate) type CounterObject = PerformanceCounter;
+pub(crate) type DataObject = CategoryData;
+
+/// A category of a source, or all of them.
+pub(crate) fn open(
+    source: &SharedSource,
+    name: Option<&str>,
+    answer: &mut Answer,
+) -> Result<(), Failure> {
+    let found = match name {
+        Some(name) => vec![Category::new_in(source, name)?],
+        None => Category::all_in(source)?,
+    };
+    answer.count(found.len());
+    for category in found {
+        answer.text(&category.name()).index(category.index()).text(category.help().unwrap_or(""));
+        answer.bool(category.has_instances()).texts(category.counter_names().iter());
+        answer.i64(handles::insert(Object::Category(Mutex::new(category)))?);
+    }
+    Ok(())
+}
+
+/// Puts a counter into the table, and what Java shows of it into the answer.
+pub(crate) fn counter(counter: PerformanceCounter, answer: &mut Answer) -> Result<(), Failure> {
+    answer.text(&counter.category_name()).text(&counter.counter_name());
+    answer.text(counter.instance_name()).text(counter.counter_help().unwrap_or(""));
+    counter_type(counter.counter_type(), answer);
+    answer.i64(handles::insert(Object::Counter(Mutex::new(counter)))?);
+    Ok(())
+}
+
+fn counter_type(kind: CounterType, answer: &mut Answer) {
+    answer.i32(kind.0.cast_signed()).text(kind.dotnet_name().unwrap_or("")).text(kind.unit());
+}
+
+/// A value, or the reason why there is none.
+fn value<T>(value: Result<T, NoValue>, answer: &mut Answer, write: impl FnOnce(T, &mut Answer)) {
+    answer.bool(value.is_ok());
+    match value {
+        Ok(value) => write(value, answer),
+        Err(why) => {
+            let (code, message) = reason(&why);
+            answer.text(code).text(&message);
+        }
+    }
+}
+
+fn sample(sample: CounterSample, answer: &mut Answer) {
+    answer.bits(sample.raw_value()).bits(sample.base_value());
+    for number in [
+        sample.counter_frequency(),
+        sample.system_frequency(),
+        sample.time_stamp(),
+        sample.time_stamp_100nsec(),
+        sample.counter_time_stamp(),
+    ] {
+        answer.i64(number);
+    }
+    answer.i32(sample.counter_type().0.cast_signed());
+}
+
+fn read_sample(request: &mut Request<'_>) -> Result<CounterSample, Failure> {
+    let mut parts = [0; 7];
+    for part in &mut parts {
+        *part = request.i64()?;
+    }
+    let [raw, base, counter_frequency, system_frequency, time, time_100ns, counter_time] = parts;
+    let kind = CounterType(request.i32()?.cast_unsigned());
+    let (raw, base) = (raw.cast_unsigned(), base.cast_unsigned());
+    let frequencies = (counter_frequency, system_frequency);
+    let (counter, system) = frequencies;
+    Ok(CounterSample::new(raw, base, counter, system, time, time_100ns, kind)
+        .with_counter_time_stamp(counter_time))
+}
+
+/// The value of two samples, the older one first; of one alone if both are the same.
+pub(crate) fn calculate(request: &mut Request<'_>, answer: &mut Answer) -> Result<(), Failure> {
+    let older = match request.bool()? {
+        true => Some(read_sample(request)?),
+        false => None,
+    };
+    let newer = read_sample(request)?;
+    let result = match older {
+        Some(older) => CounterSample::calculate_between(older, newer),
+        None => CounterSample::calculate(newer),
+    };
+    value(result, answer, |value, answer| _ = answer.bits(value.to_bits()));
+    Ok(())
+}
+
+/// The next value, sample or text of a counter.
+pub(crate) fn next(
+    counter: &mut PerformanceCounter,
+    what: i32,
+    answer: &mut Answer,
+) -> Result<(), Failure> {
+    match what {
+        0 => value(counter.next_value(), answer, |v, answer| _ = answer.bits(v.to_bits())),
+        1 => value(counter.next_sample(), answer, sample),
+        2 => value(counter.next_text(), answer, |text, answer| _ = answer.text(&text)),
+        _ => counter.reset(),
+    }
+    Ok(())
+}
+
+/// Everything of a category in one sample.
+pub(crate) fn read(category: &mut Category, answer: &mut Answer) -> Result<(), Failure> {
+    let data = category.read()?;
+    let time = data.time();
+    for part in [time.year, time.month, time.day, time.hour, time.minute, time.second] {
+        answer.i32(i32::from(part));
+    }
+    answer.i32(i32::from(time.milliseconds));
+    let counters = data.by_counter();
+    answer.count(counters.len());
+    for counter in &counters {
+        answer.text(&counter.name());
+        let first = counter.iter().next();
+        counter_type(
+            first.map_or(CounterType::PERF_COUNTER_NODATA, |data| data.counter_type()),
+            answer,
+        );
+    }
+    let names: Vec<String> = data.by_instance().iter().map(|row| row.name()).collect();
+    answer.texts(names.iter());
+    answer.i64(handles::insert(Object::Data(data))?);
+    Ok(())
+}
+
+/// Places of an instance and a counter by their names in any language, or -1.
+pub(crate) fn places(data: &CategoryData, instance: &str, counter: &str, answer: &mut Answer) {
+    let at = |place: Option<usize>| place.map_or(-1, |place| i32::try_from(place).unwrap_or(-1));
+    // A row is found by name; its place is that of the row with the same name.
+    let row = data.by_instance().get(instance).map(|row| row.name());
+    let row = row.and_then(|name| data.by_instance().iter().position(|row| row.name() == name));
+    let column = data.by_counter().get(counter).map(|column| column.name());
+    let columns = data.by_counter();
+    let column = column.and_then(|name| columns.iter().position(|column| column.name() == name));
+    answer.i32(at(row)).i32(at(column));
+}
+
+/// All values, instance by instance: alone, since older data, or raw samples.
+pub(crate) fn values(
+    data: &CategoryData,
+    what: Values<'_>,
+    answer: &mut Answer,
+) -> Result<(), Failure> {
+    let number = |result: Result<f64, NoValue>, answer: &mut Answer| {
+        value(result, answer, |value, answer| _ = answer.bits(value.to_bits()));
+    };
+    let write = |one: InstanceData<'_>, answer: &mut Answer| match what {
+        Values::Alone => number(one.value(), answer),
+        Values::Since(older) => number(one.value_since(older), answer),
+        Values::Samples => value(one.sample(), answer, sample),
+        Values::Texts => _ = answer.optional_text(one.text().as_deref()),
+    };
+    for row in &data.by_instance() {
+        (&row).into_iter().for_each(|one| write(one, answer));
+    }
+    Ok(())
+}
+
+/// What is wanted of the data of a category.
+#[derive(Clone, Copy)]
+pub(crate) enum Values<'a> {
+    Alone,
+    Since(&'a CategoryData),
+    Samples,
+    Texts,
+}

@@ -1,0 +1,38 @@
+//! The clocks that Java reads around a sample.
+
+use perfhive::measure::{MonotonicTime, TimeSource, WallTime};
+use std::sync::LazyLock;
+
+/// The beginning of monotonic time, the same for all readers of the program.
+static MONOTONIC: LazyLock<MonotonicTime> = LazyLock::new(MonotonicTime::default);
+
+/// A clock by its number, which is its place in Java's `TimeSource.Clock`.
+fn clock<R>(number: i32, read: impl FnOnce(&mut dyn TimeSource) -> R) -> Option<R> {
+    #[cfg(any(target_os = "linux", windows))]
+    use perfhive::measure::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
+    Some(match number {
+        0 => read(&mut WallTime),
+        1 => read(&mut MONOTONIC.clone()),
+        #[cfg(any(target_os = "linux", windows))]
+        2 => read(&mut PerformanceCounterTime),
+        #[cfg(any(target_os = "linux", windows))]
+        3 => read(&mut ProcessCpuTime),
+        #[cfg(any(target_os = "linux", windows))]
+        4 => read(&mut ThreadCpuTime),
+        _ => return None,
+    })
+}
+
+/// The time of a clock that cannot be read.
+pub(crate) const UNREADABLE: i64 = i64::MIN;
+
+/// The time of a clock in nanoseconds, or [`UNREADABLE`].
+pub(crate) fn now(number: i32) -> i64 {
+    clock(number, |clock| clock.now()).flatten().unwrap_or(UNREADABLE)
+}
+
+/// The smallest step of a clock, and how long a reading of it takes, in nanoseconds.
+pub(crate) fn facts(number: i32) -> Option<(i64, i64)> {
+    let nanos = |time: std::time::Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    clock(number, |clock| (nanos(clock.resolution()), nanos(clock.cost())))
+}

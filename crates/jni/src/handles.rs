@@ -1,0 +1,203 @@
+//! Handles: the numbers by which Java knows native objects.
+//!
+//! A handle is the place of an object in a table and the generation of that place, never an
+//! address. A place that is used again has another generation, so that a handle of an object that
+//! is gone finds nothing. A number that was never a handle finds nothing either.
+//!
+//! An object that is closed while another thread works with it lives until that thread is done.
+
+use crate::categories::{CategoryObject, CounterObject, DataObject};
+use crate::failure::{Failure, Kind};
+use crate::probe::Probe;
+use crate::snapshot::CounterSnapshot;
+use crate::source::OpenSource;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+/// A native object. Its kind is checked at each use.
+pub(crate) enum Object {
+    Source(Mutex<OpenSource>),
+    Probe(Mutex<Probe>),
+    Snapshot(Mutex<CounterSnapshot>),
+    Category(Mutex<CategoryObject>),
+    Counter(Mutex<CounterObject>),
+    Data(DataObject),
+}
+
+impl Object {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Source(_) => "data source",
+            Self::Probe(_) => "probe context",
+            Self::Snapshot(_) => "snapshot",
+            Self::Category(_) => "category",
+            Self::Counter(_) => "counter",
+            Self::Data(_) => "category's data",
+        }
+    }
+}
+
+#[derive(Default)]
+struct Place {
+    generation: u32,
+    object: Option<Arc<Object>>,
+}
+
+struct Table {
+    places: Vec<Place>,
+    free: Vec<u32>,
+}
+
+static TABLE: RwLock<Table> = RwLock::new(Table { places: Vec::new(), free: Vec::new() });
+
+/// The last generation of a place: handles are positive numbers.
+const LAST_GENERATION: u32 = i32::MAX.cast_unsigned();
+
+impl Table {
+    fn insert(&mut self, object: Object) -> Result<i64, Failure> {
+        let full = || Failure::new(Kind::Internal, "there are too many native objects");
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                let index = u32::try_from(self.places.len()).map_err(|_| full())?;
+                self.places.push(Place::default());
+                index
+            }
+        };
+        let place = self.places.get_mut(index as usize).ok_or_else(full)?;
+        place.generation += 1;
+        place.object = Some(Arc::new(object));
+        Ok(i64::from(place.generation) << 32 | i64::from(index))
+    }
+
+    fn get(&self, handle: i64) -> Option<&Arc<Object>> {
+        let (generation, index) = parts(handle);
+        let place = self.places.get(index as usize)?;
+        place.object.as_ref().filter(|_| place.generation == generation)
+    }
+
+    fn remove(&mut self, handle: i64) -> Option<Arc<Object>> {
+        self.get(handle)?;
+        let (generation, index) = parts(handle);
+        // A place whose generations are used up is not used again.
+        if generation < LAST_GENERATION {
+            self.free.push(index);
+        }
+        self.places.get_mut(index as usize)?.object.take()
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "the two halves")]
+fn parts(handle: i64) -> (u32, u32) {
+    ((handle.cast_unsigned() >> 32) as u32, handle as u32)
+}
+
+/// Puts an object into the table and returns its handle, which is positive.
+pub(crate) fn insert(object: Object) -> Result<i64, Failure> {
+    TABLE.write().unwrap_or_else(PoisonError::into_inner).insert(object)
+}
+
+/// Takes an object out of the table.
+pub(crate) fn close(handle: i64) -> Result<(), Failure> {
+    let removed = TABLE.write().unwrap_or_else(PoisonError::into_inner).remove(handle);
+    // Dropped without the lock: closing a source may take time.
+    removed.map(drop).ok_or_else(|| unknown(handle))
+}
+
+/// The number of objects.
+pub(crate) fn count() -> usize {
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    table.places.len() - table.free.len()
+}
+
+fn unknown(handle: i64) -> Failure {
+    Failure::new(
+        Kind::Handle,
+        format!("{handle:#x} is the handle of no native object: it is closed, or never was one"),
+    )
+}
+
+fn get(handle: i64) -> Result<Arc<Object>, Failure> {
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    table.get(handle).cloned().ok_or_else(|| unknown(handle))
+}
+
+fn foreign(handle: i64, object: &Object, wanted: &str) -> Failure {
+    Failure::new(
+        Kind::Handle,
+        format!("{handle:#x} is the handle of a {}, and a {wanted} is wanted", object.kind()),
+    )
+}
+
+/// What a panic left behind is as usable as after an error.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Defines a function that works with one kind of objects.
+macro_rules! with {
+    ($($name:ident, $variant:ident, $object:ty, $wanted:literal;)*) => {
+        $(
+            /// Works with the object of a handle, while other threads wait for it.
+            ///
+            /// # Errors
+            /// A handle of no object, or of one of another kind; and as `work`.
+            pub(crate) fn $name<R>(
+                handle: i64,
+                work: impl FnOnce(&mut $object) -> Result<R, Failure>,
+            ) -> Result<R, Failure> {
+                match &*get(handle)? {
+                    Object::$variant(object) => work(&mut lock(object)),
+                    other => Err(foreign(handle, other, $wanted)),
+                }
+            }
+        )*
+    };
+}
+
+with! {
+    source, Source, OpenSource, "data source";
+    probe, Probe, Probe, "probe context";
+    snapshot, Snapshot, CounterSnapshot, "snapshot";
+    category, Category, CategoryObject, "category";
+    counter, Counter, CounterObject, "counter";
+}
+
+/// Works with the data of a category, which does not change.
+pub(crate) fn data<R>(
+    handle: i64,
+    work: impl FnOnce(&DataObject) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    match &*get(handle)? {
+        Object::Data(object) => work(object),
+        other => Err(foreign(handle, other, "category's data")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn object() -> Object {
+        Object::Source(Mutex::new(OpenSource::new("local:", &[]).unwrap()))
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_place_used_again_has_another_handle_and_a_used_up_place_is_left() {
+        let mut table = Table { places: Vec::new(), free: Vec::new() };
+        let first = table.insert(object()).unwrap();
+        assert!(table.get(first).is_some() && first > 0);
+        assert!(table.remove(first).is_some() && table.remove(first).is_none());
+        let second = table.insert(object()).unwrap();
+        assert_ne!(first, second);
+        assert!(table.get(first).is_none() && table.get(second).is_some());
+        for made_up in [0, -1, 1, i64::MAX, i64::MIN, second + 1, second + (1 << 32)] {
+            assert!(table.get(made_up).is_none(), "{made_up}");
+        }
+        table.places[0].generation = LAST_GENERATION;
+        let last = i64::from(LAST_GENERATION) << 32;
+        assert!(last > 0 && table.remove(last).is_some());
+        assert_eq!(parts(table.insert(object()).unwrap()), (1, 1));
+    }
+}

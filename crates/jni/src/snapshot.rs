@@ -1,0 +1,257 @@
+//! A snapshot: objects by their title indexes, sampled in three stages, as the routines of the
+//! thesis "Extending Java Performance Monitoring Framework" have it (tables 4.2 to 4.4).
+//!
+//! | in | may be done | leads to |
+//! |---|---|---|
+//! | Initialized | `prepare`; structure and items are readable | Prepared |
+//! | Prepared | `prepare`, `sample` | Prepared, Sampled |
+//! | Sampled | `prepare`, `decode` | Prepared, Initialized |
+//!
+//! A failure of `sample` leads back to Initialized.
+
+use crate::failure::{Failure, Kind};
+use crate::source::{self, OpenSource};
+use crate::wire::Answer;
+use perfhive::measure::{Operation, SensorKind, State, ValueType};
+use perfhive::{
+    Ask, Cached, CookedValue, NoValue, ObjectQuery, ObjectSample, Snapshot, Source, TitleIndex,
+};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// What a snapshot holds.
+pub(crate) enum Wanted {
+    Global,
+    Costly,
+    /// Objects with a counter each; counter 0 means all counters of the object.
+    Custom(Vec<(TitleIndex, TitleIndex)>),
+}
+
+/// `ValueType` in Java where an item has no value.
+const NO_VALUE: u8 = 3;
+
+/// The value of one counter of one instance.
+struct Item {
+    object: TitleIndex,
+    counter: TitleIndex,
+    instance: usize,
+    value_type: ValueType,
+    value: Result<CookedValue, NoValue>,
+}
+
+/// Objects of a source, sampled in three stages.
+pub(crate) struct CounterSnapshot {
+    source: Cached<Box<dyn Source>>,
+    wanted: Wanted,
+    request: Ask,
+    generation: u64,
+    state: State,
+    taken: Snapshot,
+    /// The snapshot that was decoded last, whose structure is shown.
+    shown: Snapshot,
+    samples: HashMap<TitleIndex, ObjectSample>,
+    items: Vec<Item>,
+}
+
+impl CounterSnapshot {
+    /// A snapshot with a first sample, so that the first cycle has rates.
+    pub(crate) fn new(opened: &mut OpenSource, wanted: Wanted) -> Result<Self, Failure> {
+        let mut source = opened.shared()?.source();
+        let objects = match &wanted {
+            Wanted::Global => ObjectQuery::Global,
+            Wanted::Costly => ObjectQuery::Costly,
+            Wanted::Custom(list) => {
+                let mut objects = ObjectQuery::Indexes(Vec::new());
+                list.iter().for_each(|(object, _)| objects.insert(*object));
+                objects
+            }
+        };
+        let mut request = Ask::new(objects).max_age(Duration::ZERO);
+        if !source.is_live() {
+            // A recording is read sample by sample, each as a whole.
+            request = Ask::new(ObjectQuery::Global).max_age(Duration::MAX);
+        }
+        let named = |(_, counter): &(_, TitleIndex)| counter.0 != 0;
+        if let Wanted::Custom(list) = &wanted {
+            request.extra_counters = list.iter().copied().filter(named).collect();
+        }
+        let generation = source.catalogue(&Ask::nothing())?.generation;
+        let mut snapshot = Self {
+            source,
+            wanted,
+            request,
+            generation,
+            state: State::Sampled,
+            taken: Snapshot::new(),
+            shown: Snapshot::new(),
+            samples: HashMap::new(),
+            items: Vec::new(),
+        };
+        snapshot.source.collect(&snapshot.request, &mut snapshot.taken)?;
+        snapshot.decode()?;
+        Ok(snapshot)
+    }
+
+    fn expect(&self, operation: Operation, possible: &[State]) -> Result<(), Failure> {
+        if possible.contains(&self.state) {
+            return Ok(());
+        }
+        let message = format!("{operation} is not possible in state {}", self.state);
+        Err(Failure::new(Kind::State, message))
+    }
+
+    pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
+        let possible = [State::Initialized, State::Prepared, State::Sampled];
+        self.expect(Operation::Prepare, &possible)?;
+        self.taken.clear();
+        self.state = State::Prepared;
+        Ok(())
+    }
+
+    /// Takes the data. Returns whether there was an anomaly: a buffer that grew, or a fault of a
+    /// part.
+    pub(crate) fn sample(&mut self) -> Result<bool, Failure> {
+        self.expect(Operation::Sample, &[State::Prepared])?;
+        self.state = State::Initialized;
+        self.source.collect(&self.request, &mut self.taken)?;
+        self.state = State::Sampled;
+        Ok(self.taken.has_grown() || !self.taken.faults().is_empty())
+    }
+
+    /// Makes values of the data. Returns whether there was an anomaly: instances that came or
+    /// went, other counters, or other title indexes than before.
+    pub(crate) fn decode(&mut self) -> Result<bool, Failure> {
+        self.expect(Operation::Decode, &[State::Sampled])?;
+        self.state = State::Initialized;
+        let generation = self.source.catalogue(&Ask::nothing())?.generation;
+        let mut changed = std::mem::replace(&mut self.generation, generation) != generation;
+        if changed {
+            // An index may belong to something else now.
+            self.samples.clear();
+        }
+        std::mem::swap(&mut self.taken, &mut self.shown);
+        self.items.clear();
+        let mut samples = HashMap::new();
+        for object in objects(&self.wanted, &self.shown) {
+            let Some(found) = self.shown.object(object) else { continue };
+            let sample = ObjectSample::of(found);
+            let before = self.samples.get(&object);
+            if let Some(before) = before {
+                let (old, new) = (before.identities(), sample.identities());
+                changed |= old.identities() != new.identities();
+                let counters = |sample: &ObjectSample| -> Vec<_> {
+                    sample.counters().map(|plan| (plan.name, plan.counter_type)).collect()
+                };
+                changed |= counters(before) != counters(&sample);
+            }
+            for plan in sample.counters().filter(|plan| is_wanted(&self.wanted, object, plan.name))
+            {
+                for (instance, identity) in sample.identities().identities().iter().enumerate() {
+                    let Some(newer) = sample.counter(instance, plan.name) else { continue };
+                    let older = before.and_then(|before| {
+                        let place = before.identities().place(identity)?;
+                        before.counter(place, plan.name)
+                    });
+                    self.items.push(Item {
+                        object,
+                        counter: plan.name,
+                        instance,
+                        value_type: ValueType::of(plan.counter_type),
+                        value: newer.value(older.as_ref()),
+                    });
+                }
+            }
+            samples.insert(object, sample);
+        }
+        self.samples = samples;
+        Ok(changed)
+    }
+
+    /// The title indexes of the objects.
+    pub(crate) fn objects(&self) -> Result<Vec<TitleIndex>, Failure> {
+        self.expect(Operation::Read, &[State::Initialized])?;
+        let mut list = objects(&self.wanted, &self.shown);
+        list.retain(|object| self.shown.object(*object).is_some());
+        Ok(list)
+    }
+
+    fn object(&self, object: TitleIndex) -> Result<perfhive::SnapshotObject<'_>, Failure> {
+        if !self.objects()?.contains(&object) {
+            let message = format!("the snapshot has no object {object}");
+            return Err(Failure::new(Kind::UnknownCategory, message));
+        }
+        let gone = || Failure::new(Kind::Internal, "the object is gone");
+        self.shown.object(object).ok_or_else(gone)
+    }
+
+    /// The counters of an object, without bases: the members of `COUNTER_RECORD`.
+    pub(crate) fn counters(&self, object: TitleIndex, answer: &mut Answer) -> Result<(), Failure> {
+        let counters = self.object(object)?.view().counters();
+        let counters = counters.filter(|counter| !counter.counter_type().is_base());
+        let counters: Vec<_> =
+            counters.filter(|one| is_wanted(&self.wanted, object, one.name_index())).collect();
+        answer.count(counters.len());
+        for counter in counters {
+            let kind = counter.counter_type();
+            answer.index(counter.help_index()).index(counter.name_index());
+            answer.i32(kind.0.cast_signed()).u8(source::kind(SensorKind::of(kind)));
+            answer.u8(source::value_type(ValueType::of(kind)));
+        }
+        Ok(())
+    }
+
+    /// The instances of an object: the title index of the parent's object, or 0, and the name as it
+    /// stands in the data block, which need not be unique.
+    pub(crate) fn instances(&self, object: TitleIndex, answer: &mut Answer) -> Result<(), Failure> {
+        let instances: Vec<_> = self.object(object)?.view().instances().collect();
+        answer.count(instances.len());
+        for instance in instances {
+            answer.i32(instance.parent().map_or(0, |(object, _)| object.0.cast_signed()));
+            // A zero ends a name in the caller's array.
+            answer.text(&instance.name().to_text().replace('\0', "\u{fffd}"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn item_count(&self) -> Result<usize, Failure> {
+        self.expect(Operation::Read, &[State::Initialized])?;
+        Ok(self.items.len())
+    }
+
+    /// All values in bulk.
+    pub(crate) fn items(&self, answer: &mut Answer) -> Result<(), Failure> {
+        answer.count(self.item_count()?);
+        for item in &self.items {
+            answer.index(item.object).index(item.counter).count(item.instance);
+            let (value_type, bits) = match (&item.value, item.value_type) {
+                (Ok(CookedValue::Integer(value)), ValueType::Int32 | ValueType::Int64) => {
+                    (source::value_type(item.value_type), *value)
+                }
+                (Ok(value), _) => (source::value_type(ValueType::Double), value.as_f64().to_bits()),
+                (Err(_), _) => (NO_VALUE, 0),
+            };
+            answer.u8(value_type).bits(bits);
+        }
+        Ok(())
+    }
+}
+
+/// The wanted objects. A source may answer with more.
+fn objects(wanted: &Wanted, shown: &Snapshot) -> Vec<TitleIndex> {
+    let mut list: Vec<TitleIndex> = match wanted {
+        Wanted::Custom(list) => list.iter().map(|(object, _)| *object).collect(),
+        _ => shown.objects().map(|object| object.view().name_index()).collect(),
+    };
+    list.sort_unstable();
+    list.dedup();
+    list
+}
+
+fn is_wanted(wanted: &Wanted, object: TitleIndex, counter: TitleIndex) -> bool {
+    match wanted {
+        Wanted::Custom(list) => {
+            list.contains(&(object, counter)) || list.contains(&(object, TitleIndex(0)))
+        }
+        _ => true,
+    }
+}

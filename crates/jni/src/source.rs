@@ -1,0 +1,138 @@
+//! An opened data source: its sensors, its titles, and what else reads it.
+
+use crate::failure::{Failure, Kind};
+use crate::probe::Probe;
+use crate::wire::Answer;
+use perfhive::measure::{
+    self, DataSource, DataSources, SelectedSensor, Sensor, SensorId, SensorInstances, SensorKind,
+    SensorName, SensorSelection, ValueType,
+};
+use perfhive::{Ask, LanguageId, OpenOptions, SharedSource, Source as _, TitleDatabase};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A data source of an address.
+pub(crate) struct OpenSource {
+    name: String,
+    address: String,
+    sensors: DataSources,
+    /// Opened when a category, a counter or a snapshot is first asked for.
+    shared: Option<SharedSource>,
+}
+
+impl OpenSource {
+    pub(crate) fn new(address: &str, titles: &[String]) -> Result<Self, Failure> {
+        let options = titles.iter().fold(OpenOptions::new(), OpenOptions::titles);
+        let source = measure::data_source(address, &options)?;
+        let name = source.name().to_string();
+        let mut sensors = DataSources::new();
+        sensors.add(source)?;
+        let shared = match titles {
+            [] => None,
+            _ => Some(SharedSource::new(options.open(address)?)),
+        };
+        Ok(Self { name, address: address.to_string(), sensors, shared })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The source that categories, counters and snapshots of this address share. Of `local:` it is
+    /// the same that the sensors have.
+    pub(crate) fn shared(&mut self) -> Result<SharedSource, Failure> {
+        if let Some(shared) = &self.shared {
+            return Ok(shared.clone());
+        }
+        Ok(self.shared.insert(SharedSource::open(&self.address)?).clone())
+    }
+
+    /// Moves a recording on, for all readers of this object.
+    pub(crate) fn advance(&mut self) -> Result<(), Failure> {
+        Ok(self.shared()?.advance()?)
+    }
+
+    fn source(&mut self) -> Result<&mut dyn DataSource, Failure> {
+        Ok(self.sensors.get(&self.name)?)
+    }
+
+    pub(crate) fn sensors(&mut self, answer: &mut Answer) -> Result<(), Failure> {
+        let sensors = self.source()?.sensors()?;
+        answer.count(sensors.len());
+        sensors.iter().for_each(|one| sensor(one, answer));
+        Ok(())
+    }
+
+    /// The sensor that a name means.
+    pub(crate) fn find(&mut self, name: &str, answer: &mut Answer) -> Result<(), Failure> {
+        let name: SensorName = name.parse().map_err(measure::MeasureError::from)?;
+        let found = self.sensors.find(&name)?.sensor;
+        let sensors = self.source()?.sensors_of(name.group())?;
+        match sensors.iter().find(|sensor| sensor.id == found) {
+            Some(found) => sensor(found, answer),
+            None => return Err(Failure::new(Kind::UnknownSensor, format!("no sensor {name}"))),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn instances(&mut self, sensor: i64) -> Result<Vec<String>, Failure> {
+        Ok(self.source()?.instances(SensorId(sensor.cast_unsigned()))?)
+    }
+
+    pub(crate) fn probe(
+        &mut self,
+        selected: Vec<(i64, Option<String>)>,
+        max_age: Duration,
+    ) -> Result<Probe, Failure> {
+        let selected = selected.into_iter().map(|(sensor, instance)| {
+            let instances = instance.map_or(SensorInstances::All, SensorInstances::One);
+            SelectedSensor::new(SensorId(sensor.cast_unsigned()), instances)
+        });
+        let selection = SensorSelection::Custom(selected.collect());
+        Ok(Probe::new(self.source()?.probe(&selection, max_age)?))
+    }
+
+    /// The titles of a language, or of the source's first one.
+    pub(crate) fn titles(
+        &mut self,
+        language: Option<LanguageId>,
+    ) -> Result<Arc<TitleDatabase>, Failure> {
+        let mut source = self.shared()?.source();
+        let ask = Ask::everything();
+        let language = match language {
+            Some(language) => language,
+            None => source.catalogue(&ask)?.preferred_language(source.is_live()),
+        };
+        Ok(source.titles(language, &ask)?)
+    }
+}
+
+fn sensor(sensor: &Sensor, answer: &mut Answer) {
+    answer.i64(sensor.id.0.cast_signed());
+    answer.text(sensor.name.group()).text(sensor.name.sensor());
+    answer.u8(kind(sensor.kind)).u8(value_type(sensor.value_type));
+    answer.text(&sensor.unit).text(&sensor.help);
+    answer.bool(sensor.has_instances).bool(sensor.is_costly);
+}
+
+/// No place in an enumeration: Java refuses the sensor.
+const UNKNOWN: u8 = u8::MAX;
+
+/// The place in Java's `SensorKind`.
+pub(crate) fn kind(kind: SensorKind) -> u8 {
+    match kind {
+        SensorKind::Counter => 0,
+        SensorKind::Gauge => 1,
+        _ => UNKNOWN,
+    }
+}
+
+/// The place in Java's `ValueType`.
+pub(crate) fn value_type(value_type: ValueType) -> u8 {
+    match value_type {
+        ValueType::Int32 => 0,
+        ValueType::Int64 => 1,
+        ValueType::Double => 2,
+        _ => UNKNOWN,
+    }
+}

@@ -1,0 +1,295 @@
+package org.perfhive;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.function.DoubleSupplier;
+
+/**
+ * What crosses from the native library, and a snapshot of all processes. As JMH does it: each way is
+ * warmed up until it is compiled, the ways take turns in rounds, each round repeats one for a fixed
+ * time, results go where the compiler cannot drop them, and figures are medians. Times are processor
+ * time of the measuring thread, so that other programs count for little.
+ */
+public final class Bench {
+    private static final int VALUES = 10_000;
+    private static final int WARM_UP = 10;
+    private static final int ROUNDS = 41;
+    private static final long ROUND_NANOS = 20_000_000;
+    private static final int PROCESSES = 591;
+    private static final com.sun.management.ThreadMXBean THREADS =
+            (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+    /** Where results go. */
+    private static volatile double sink;
+
+    private Bench() {}
+
+    /** One way, with its nanoseconds for each call in each round. */
+    private static final class Way {
+        final String name;
+        final int perCall;
+        final String goal;
+        final DoubleSupplier work;
+        final double[] nanos = new double[ROUNDS];
+        final int batch;
+
+        Way(String name, int perCall, String goal, DoubleSupplier work) {
+            this.name = name;
+            this.perCall = perCall;
+            this.goal = goal;
+            this.work = work;
+            this.batch = perCall == 1 ? 4096 : 16;
+        }
+
+        double round() {
+            long begun = THREADS.getCurrentThreadCpuTime();
+            long calls = 0;
+            double sum = 0;
+            long now;
+            do {
+                // Reading the clock costs more than a short call.
+                for (int call = 0; call < batch; call++) {
+                    sum += work.getAsDouble();
+                }
+                calls += batch;
+                now = THREADS.getCurrentThreadCpuTime();
+            } while (now - begun < ROUND_NANOS);
+            sink = sum;
+            return (now - begun) / (double) calls;
+        }
+
+        double median() {
+            double[] sorted = nanos.clone();
+            Arrays.sort(sorted);
+            return sorted[ROUNDS / 2];
+        }
+    }
+
+    private static void measure(List<Way> ways) {
+        for (int round = -WARM_UP; round < ROUNDS; round++) {
+            for (Way way : ways) {
+                double nanos = way.round();
+                if (round >= 0) {
+                    way.nanos[round] = nanos;
+                }
+            }
+        }
+    }
+
+    /** Runs the benchmark. */
+    public static void main(String[] args) throws Exception {
+        String load = load();
+        try (DataSources sources = DataSources.open("local:")) {
+            crossing(sources);
+            processes(sources);
+        }
+        System.out.println("\n" + Runtime.getRuntime().availableProcessors() + " processors; JDK "
+                + Runtime.version() + "; load average " + load + " before, " + load() + " after.");
+    }
+
+    private static String load() throws IOException {
+        String text = Files.readString(Path.of("/proc/loadavg"));
+        return String.join(" ", Arrays.copyOf(text.split(" "), 3));
+    }
+
+    private static void crossing(DataSources sources) {
+        String sensor = SensorName.of("linux.procfs", "Process", "Working Set") + "#*";
+        int instances;
+        try (MeasurementContext one = MeasurementContext.of(sources, sensor)) {
+            instances = one.values().size();
+        }
+        // As often as it takes to have that many values.
+        String[] names = new String[VALUES / instances + 1];
+        Arrays.fill(names, sensor);
+        String single = SensorName.of("linux.procfs", "Memory", "Available Bytes").toString();
+        try (MeasurementContext many = MeasurementContext.of(sources, names);
+                MeasurementContext one = MeasurementContext.of(sources, single)) {
+            Readings readings = many.cycle();
+            one.cycle();
+            int count = readings.size();
+            long handle = ((CounterProbeContext) many.part(0)).handle();
+            long small = ((CounterProbeContext) one.part(0)).handle();
+            long[] bits = new long[count];
+            long[] raw = new long[count];
+            long[] before = new long[count];
+            int[] facts = new int[5];
+            List<Way> ways = new ArrayList<>();
+            long[] source = new long[count];
+            ways.add(new Way("for comparison: `System.arraycopy`, and reading each", count, "", () -> {
+                System.arraycopy(source, 0, bits, 0, count);
+                long sum = 0;
+                for (int place = 0; place < count; place++) {
+                    sum += bits[place];
+                }
+                return sum;
+            }));
+            ways.add(new Way("values in bulk, and reading each", count, "<= 0.5", () -> {
+                Native.values(handle, bits);
+                long sum = 0;
+                for (int place = 0; place < count; place++) {
+                    sum += bits[place];
+                }
+                return sum;
+            }));
+            ways.add(new Way("the same with raw values, now and before", count, "", () -> {
+                Native.values(handle, bits);
+                Native.rawValues(handle, raw, before);
+                long sum = 0;
+                for (int place = 0; place < count; place++) {
+                    sum += bits[place] + raw[place] - before[place];
+                }
+                return sum;
+            }));
+            ways.add(new Way("reading each through `Readings`", count, "", () -> {
+                double sum = 0;
+                for (int place = 0; place < count; place++) {
+                    sum += readings.approximately(place);
+                }
+                return sum;
+            }));
+            ways.add(new Way("one call for each value", count, "", () -> {
+                long sum = 0;
+                for (int place = 0; place < count; place++) {
+                    sum += Native.value(handle, place);
+                }
+                return sum;
+            }));
+            ways.add(new Way("a call: facts of a context", 1, "<= 60", () -> {
+                Native.facts(small, facts);
+                return facts[0];
+            }));
+            ways.add(new Way("a call: all values of a context of one", 1, "<= 60", () -> {
+                Native.values(small, bits);
+                return bits[0];
+            }));
+            ways.add(new Way("a call: wall time", 1, "<= 60", () ->
+                    Native.now(TimeSource.Clock.WALL.ordinal())));
+            measure(ways);
+            System.out.println("\n" + count + " values; medians of " + ROUNDS
+                    + " interleaved rounds of 20 ms of processor time.\n");
+            System.out.println("| what crosses | ns a call | ns a value | goal | |");
+            System.out.println("|---|---:|---:|---|---|");
+            for (Way way : ways) {
+                double each = way.median() / way.perCall;
+                String reached = way.goal.isEmpty()
+                        ? ""
+                        : each <= Double.parseDouble(way.goal.substring(3)) ? "reached" : "MISSED";
+                System.out.println(String.format(Locale.ROOT, "| %s | %.1f | %s | %s | %s |",
+                        way.name, way.median(),
+                        way.perCall == 1 ? "" : String.format(Locale.ROOT, "%.3f", each),
+                        way.goal.isEmpty() ? "" : way.goal + " ns", reached));
+            }
+        }
+    }
+
+    private static void processes(DataSources sources) throws Exception {
+        String[] sensors = {
+            "% Processor Time", "Working Set", "Private Bytes", "Page Faults/sec", "Thread Count",
+            "IO Read Bytes/sec", "IO Write Bytes/sec", "IO Read Operations/sec", "IO Write Operations/sec"
+        };
+        String[] names = Arrays.stream(sensors)
+                .map(sensor -> SensorName.of("linux.procfs", "Process", sensor) + "#*")
+                .toArray(String[]::new);
+        List<Process> sleepers = new ArrayList<>();
+        try {
+            long running = ProcessHandle.allProcesses().count();
+            for (long process = running; process < PROCESSES; process++) {
+                sleepers.add(new ProcessBuilder("sleep", "600").start());
+            }
+            try (MeasurementContext context = MeasurementContext.of(sources, names)) {
+                int rounds = 201;
+                long[][] own = new long[3][rounds];
+                long[][] plain = new long[2][rounds];
+                double[] ratios = new double[rounds];
+                int values = 0;
+                for (int round = -50; round < rounds; round++) {
+                    long allocated = THREADS.getCurrentThreadAllocatedBytes();
+                    long begun = THREADS.getCurrentThreadCpuTime();
+                    context.prepare();
+                    long prepared = THREADS.getCurrentThreadCpuTime();
+                    context.sample();
+                    long sampled = THREADS.getCurrentThreadCpuTime();
+                    Readings readings = context.decode();
+                    double sum = 0;
+                    for (int place = 0; place < readings.size(); place++) {
+                        sum += readings.hasValue(place) ? readings.approximately(place) : 0;
+                    }
+                    long done = THREADS.getCurrentThreadCpuTime();
+                    long used = THREADS.getCurrentThreadAllocatedBytes() - allocated;
+                    long before = THREADS.getCurrentThreadAllocatedBytes();
+                    long beginning = THREADS.getCurrentThreadCpuTime();
+                    sink = sum + readPlainly();
+                    long end = THREADS.getCurrentThreadCpuTime() - beginning;
+                    if (round < 0) {
+                        continue;
+                    }
+                    own[0][round] = done - begun;
+                    own[1][round] = sampled - prepared;
+                    own[2][round] = used;
+                    plain[0][round] = end;
+                    plain[1][round] = THREADS.getCurrentThreadAllocatedBytes() - before;
+                    ratios[round] = (done - begun) / (double) end;
+                    values = readings.size();
+                }
+                Arrays.sort(ratios);
+                double time = median(own[0]) / 1e6;
+                double heap = median(own[2]) / 1024.0;
+                System.out.println("\n" + ProcessHandle.allProcesses().count()
+                        + " processes, " + values + " values; processor time, medians of " + rounds
+                        + " interleaved rounds.\n");
+                System.out.println("| all processes, from Java | time | goal | | Java heap | goal | |");
+                System.out.println("|---|---:|---|---|---:|---|---|");
+                System.out.println(String.format(Locale.ROOT,
+                        "| %d counters of each: prepare, sample, decode, read every value | %.2f ms"
+                                + " | <= 3 ms | %s | %.2f KiB | <= 64 KiB | %s |",
+                        sensors.length, time, time <= 3 ? "reached" : "MISSED",
+                        heap, heap <= 64 ? "reached" : "MISSED"));
+                System.out.println(String.format(Locale.ROOT,
+                        "| of it the sample | %.2f ms | | | | | |", median(own[1]) / 1e6));
+                System.out.println(String.format(Locale.ROOT,
+                        "| for comparison: reading `stat`, `statm` and `io` of each in Java, and no"
+                                + " more | %.2f ms | | | %.0f KiB | | |",
+                        median(plain[0]) / 1e6, median(plain[1]) / 1024.0));
+                System.out.println(String.format(Locale.ROOT,
+                        "\nRatio to the comparison: %.2f, the middle half %.2f to %.2f.",
+                        ratios[rounds / 2], ratios[rounds / 4], ratios[rounds * 3 / 4]));
+            }
+        } finally {
+            sleepers.forEach(Process::destroyForcibly);
+            for (Process sleeper : sleepers) {
+                sleeper.waitFor();
+            }
+        }
+    }
+
+    private static double median(long[] values) {
+        long[] sorted = values.clone();
+        Arrays.sort(sorted);
+        return sorted[sorted.length / 2];
+    }
+
+    /** The least that a reader in Java does: the files of each process, not even parsed. */
+    private static long readPlainly() {
+        long bytes = 0;
+        String[] names = new java.io.File("/proc").list();
+        for (String name : names == null ? new String[0] : names) {
+            if (!Character.isDigit(name.charAt(0))) {
+                continue;
+            }
+            for (String file : new String[] {"stat", "statm", "io"}) {
+                try {
+                    bytes += Files.readAllBytes(Path.of("/proc", name, file)).length;
+                } catch (IOException ended) {
+                    continue;
+                }
+            }
+        }
+        return bytes;
+    }
+}

@@ -1,0 +1,96 @@
+package org.perfhive;
+
+/**
+ * One calculated value of a {@link CounterSnapshot}. The caller makes these objects once, and
+ * {@link CounterSnapshot#getSnapshotItems} fills them.
+ */
+public final class CalcValue {
+    private long bits;
+    private ValueType valueType = ValueType.NONE;
+    private int perfObjectIndex;
+    private int counterIndex;
+    private int instanceIndex;
+
+    /** An item to be filled. */
+    public CalcValue() {}
+
+    void fill(Message from) {
+        perfObjectIndex = from.int32();
+        counterIndex = from.int32();
+        instanceIndex = from.int32();
+        valueType = ValueType.values()[from.int8()];
+        bits = from.int64();
+    }
+
+    /**
+     * The value of a counter of the type {@code DOUBLE}.
+     *
+     * @return the value; not a number for other types
+     */
+    public double doubleValue() {
+        return valueType == ValueType.DOUBLE ? Double.longBitsToDouble(bits) : Double.NaN;
+    }
+
+    /**
+     * The value of a counter of the type {@code INT32}.
+     *
+     * @return the bits of the unsigned value; 0 for other types
+     */
+    public int intValue() {
+        return valueType == ValueType.INT32 ? (int) bits : 0;
+    }
+
+    /**
+     * The value of a counter of the type {@code INT64}.
+     *
+     * @return the bits of the unsigned value; 0 for other types
+     */
+    public long longValue() {
+        return valueType == ValueType.INT64 ? bits : 0;
+    }
+
+    /**
+     * The type of the value.
+     *
+     * @return the type; {@code NONE} where there is no value
+     */
+    public ValueType valueType() {
+        return valueType;
+    }
+
+    /**
+     * The number of the type, as it crosses from the native library.
+     *
+     * @return the place in {@link ValueType}
+     */
+    public int valueTypeInt() {
+        return valueType.ordinal();
+    }
+
+    /**
+     * The title index of the object.
+     *
+     * @return the index
+     */
+    public int perfObjectIndex() {
+        return perfObjectIndex;
+    }
+
+    /**
+     * The title index of the counter.
+     *
+     * @return the index
+     */
+    public int counterIndex() {
+        return counterIndex;
+    }
+
+    /**
+     * The place of the instance among those of the object.
+     *
+     * @return the place, from 0; 0 for an object without instances
+     */
+    public int instanceIndex() {
+        return instanceIndex;
+    }
+}

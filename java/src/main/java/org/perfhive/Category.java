@@ -1,0 +1,208 @@
+package org.perfhive;
+
+import java.util.List;
+
+/** A category of counters, as .NET has it: an object of the performance data. */
+public final class Category implements AutoCloseable {
+    private final String name;
+    private final int index;
+    private final String help;
+    private final boolean hasInstances;
+    private final List<String> counterNames;
+    private final NativeObject object;
+
+    private Category(Message answer) {
+        name = answer.text();
+        index = answer.int32();
+        help = answer.text();
+        hasInstances = answer.bool();
+        counterNames = List.copyOf(answer.list(answer::text));
+        object = new NativeObject(this, answer.int64());
+    }
+
+    /**
+     * The categories of this machine.
+     *
+     * @return all categories
+     * @throws PerfhiveException if the source does not answer
+     */
+    public static List<Category> all() {
+        return all(CounterDataSource.local());
+    }
+
+    /**
+     * The categories of a source.
+     *
+     * @param source the source
+     * @return all categories
+     * @throws PerfhiveException if the source does not answer
+     */
+    public static List<Category> all(CounterDataSource source) {
+        Message answer = source.object().request().bool(false).send(Native.Op.CATEGORIES);
+        return List.copyOf(answer.list(() -> new Category(answer)));
+    }
+
+    /**
+     * A category of this machine.
+     *
+     * @param name the name in any language, or the title index as text
+     * @return the category
+     * @throws PerfhiveException if there is none, with the nearest names
+     */
+    public static Category of(String name) {
+        return of(CounterDataSource.local(), name);
+    }
+
+    /**
+     * A category of a source.
+     *
+     * @param source the source
+     * @param name the name in any language, or the title index as text
+     * @return the category
+     * @throws PerfhiveException if there is none, with the nearest names
+     */
+    public static Category of(CounterDataSource source, String name) {
+        Message answer =
+                source.object().request().bool(true).text(name).send(Native.Op.CATEGORIES);
+        return answer.list(() -> new Category(answer)).get(0);
+    }
+
+    /**
+     * Whether this machine has a category.
+     *
+     * @param name the name in any language
+     * @return whether there is one
+     */
+    public static boolean exists(String name) {
+        return exists(CounterDataSource.local(), name);
+    }
+
+    /**
+     * Whether a source has a category.
+     *
+     * @param source the source
+     * @param name the name in any language
+     * @return whether there is one
+     */
+    public static boolean exists(CounterDataSource source, String name) {
+        try {
+            of(source, name).close();
+            return true;
+        } catch (PerfhiveException error) {
+            if (error.kind() == PerfhiveException.Kind.UNKNOWN_CATEGORY) {
+                return false;
+            }
+            throw error;
+        }
+    }
+
+    /**
+     * The name.
+     *
+     * @return the name in the language that the source prefers
+     */
+    public String name() {
+        return name;
+    }
+
+    /**
+     * The title index of the name.
+     *
+     * @return the index
+     */
+    public int index() {
+        return index;
+    }
+
+    /**
+     * What the category is about.
+     *
+     * @return the help text; empty where the source has none
+     */
+    public String help() {
+        return help;
+    }
+
+    /**
+     * Whether the category can have instances.
+     *
+     * @return whether it can
+     */
+    public boolean hasInstances() {
+        return hasInstances;
+    }
+
+    /**
+     * The counters, without bases.
+     *
+     * @return their names, in the language that the source prefers
+     */
+    public List<String> counterNames() {
+        return counterNames;
+    }
+
+    /**
+     * The present instances, with {@code #n} behind the second and every further one of a name.
+     *
+     * @return their names; empty for a category without instances
+     * @throws PerfhiveException if the source fails
+     */
+    public List<String> instanceNames() {
+        Message answer = object.request().send(Native.Op.CATEGORY_INSTANCES);
+        return List.copyOf(answer.list(answer::text));
+    }
+
+    /**
+     * Whether an instance exists now.
+     *
+     * @param instance the name
+     * @return whether it exists
+     * @throws PerfhiveException if the source fails
+     */
+    public boolean hasInstance(String instance) {
+        return object.request().bool(false).text(instance).send(Native.Op.CATEGORY_HAS).bool();
+    }
+
+    /**
+     * Whether the category has a counter.
+     *
+     * @param counter the name in any language, or the title index as text
+     * @return whether it has one
+     */
+    public boolean hasCounter(String counter) {
+        return object.request().bool(true).text(counter).send(Native.Op.CATEGORY_HAS).bool();
+    }
+
+    /**
+     * The counters of an instance (.NET: {@code GetCounters}).
+     *
+     * @param instance the instance; empty for a category without instances
+     * @return the counters
+     * @throws PerfhiveException if an instance is missing where the category has some, or the other
+     *     way round
+     */
+    public List<PerformanceCounter> counters(String instance) {
+        Message answer = object.request().text(instance).send(Native.Op.CATEGORY_COUNTERS);
+        return List.copyOf(answer.list(() -> new PerformanceCounter(answer)));
+    }
+
+    /**
+     * All data of the category in one sample (.NET: {@code ReadCategory}).
+     *
+     * @return the data
+     * @throws PerfhiveException if the source fails, or has no data of the category
+     */
+    public CategoryData read() {
+        return new CategoryData(name, object.request().send(Native.Op.CATEGORY_READ));
+    }
+
+    @Override
+    public void close() {
+        object.close();
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+}

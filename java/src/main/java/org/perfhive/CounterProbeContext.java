@@ -1,0 +1,113 @@
+package org.perfhive;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+
+/** A probe context of the native library. */
+final class CounterProbeContext implements ProbeContext {
+    private final NativeObject object;
+    private final int[] facts = new int[5];
+
+    CounterProbeContext(long handle) {
+        this.object = new NativeObject(this, handle);
+    }
+
+    long handle() {
+        return object.handle();
+    }
+
+    @Override
+    public void baseline(ProbeReadings out) {
+        fill(out);
+    }
+
+    @Override
+    public void prepare() {
+        Native.prepare(object.handle());
+    }
+
+    @Override
+    public int sample(long patienceNanos) {
+        return Native.sample(object.handle(), patienceNanos);
+    }
+
+    @Override
+    public void decode(ProbeReadings out) {
+        Native.decode(object.handle());
+        fill(out);
+    }
+
+    /** The native library keeps the failure, and knows which instances are concerned. */
+    @Override
+    public void fail(PerfhiveException why, ProbeReadings out) {
+        try {
+            decode(out);
+        } catch (PerfhiveException again) {
+            ProbeContext.super.fail(why, out);
+        }
+    }
+
+    private synchronized void fill(ProbeReadings out) {
+        Native.facts(object.handle(), facts);
+        out.resize(facts[0]);
+        Native.values(object.handle(), out.bits);
+        if (facts[3] != out.codesVersion || facts[1] != out.version) {
+            Native.codes(object.handle(), out.codes);
+            out.codesVersion = facts[3];
+        }
+        Native.rawValues(object.handle(), out.raw, out.before);
+        if (facts[1] != out.version) {
+            structure(out);
+        }
+        if (facts[2] != out.reasonsVersion) {
+            Message answer = object.request().send(Native.Op.REASONS);
+            out.reasonsVersion = answer.int32();
+            out.reasons = answer.list(answer::noValue);
+        }
+    }
+
+    /** Names cross once for each instance: known slots are told by their places. */
+    private void structure(ProbeReadings out) {
+        Message answer = object.request().int32(out.version).send(Native.Op.STRUCTURE);
+        int version = answer.int32();
+        int count = answer.int32();
+        SensorSlot[] before = out.slots;
+        // Two arrays take turns.
+        SensorSlot[] slots = out.spare.length >= count ? out.spare : new SensorSlot[out.bits.length];
+        int place = 0;
+        while (place < count) {
+            int known = answer.int32();
+            if (known >= 0) {
+                int length = answer.int32();
+                System.arraycopy(before, known, slots, place, length);
+                place += length;
+            } else {
+                int asked = answer.int32();
+                slots[place++] = new SensorSlot(asked, out.sensor(asked), answer.optionalText());
+            }
+        }
+        // What is gone is let go.
+        Arrays.fill(slots, count, slots.length, null);
+        out.spare = before;
+        out.slots = slots;
+        out.version = version;
+    }
+
+    @Override
+    public List<Anomaly> anomalies() {
+        Message answer = object.request().send(Native.Op.ANOMALIES);
+        return answer.list(() -> {
+            Anomaly.Code code = Anomaly.Code.of(answer.text());
+            String subject = answer.text();
+            int count = answer.int32();
+            Duration age = Duration.ofNanos(answer.int64());
+            return new Anomaly(code, subject, count, age, answer.text());
+        });
+    }
+
+    @Override
+    public void close() {
+        object.close();
+    }
+}

@@ -1,0 +1,17 @@
+package org.perfhive;
+
+/**
+ * One counter of an object of a {@link CounterSnapshot}.
+ *
+ * @param counterDescription the title index of the description
+ * @param counterIndex the title index of the name
+ * @param counterType the raw type, as it stands in the data
+ * @param counterKind counter or gauge
+ * @param valueType the type of the values
+ */
+public record CounterRecord(
+        int counterDescription,
+        int counterIndex,
+        int counterType,
+        SensorKind counterKind,
+        ValueType valueType) {}

@@ -1,0 +1,119 @@
+package org.perfhive;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.ServiceLoader;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** Data sources by name. Closing them closes each. */
+public final class DataSources implements AutoCloseable {
+    private final List<DataSource> sources = new ArrayList<>();
+
+    /** No data sources. */
+    public DataSources() {}
+
+    /**
+     * Opens the data sources of addresses.
+     *
+     * @param addresses addresses such as {@code local:} or {@code file:a.bin,b.bin}
+     * @return the data sources
+     * @throws PerfhiveException if one cannot be read, or two have one name
+     */
+    public static DataSources open(String... addresses) {
+        DataSources opened = new DataSources();
+        try {
+            for (String address : addresses) {
+                CounterDataSource source = CounterDataSource.open(address);
+                try {
+                    opened.add(source);
+                } catch (PerfhiveException error) {
+                    source.close();
+                    throw error;
+                }
+            }
+            return opened;
+        } catch (PerfhiveException error) {
+            opened.close();
+            throw error;
+        }
+    }
+
+    /**
+     * All data sources that a {@link ServiceLoader} finds: the counters of this machine, and those
+     * that other jars provide.
+     *
+     * @return the data sources
+     * @throws java.util.ServiceConfigurationError if one cannot be made
+     */
+    public static DataSources load() {
+        DataSources loaded = new DataSources();
+        ServiceLoader.load(DataSource.class).forEach(loaded::add);
+        return loaded;
+    }
+
+    /**
+     * Adds a data source.
+     *
+     * @param source the data source
+     * @return this object
+     * @throws PerfhiveException if there is one of this name
+     */
+    public synchronized DataSources add(DataSource source) {
+        if (sources.stream().anyMatch(known -> known.name().equals(source.name()))) {
+            throw new PerfhiveException(
+                    PerfhiveException.Kind.SAME_NAME,
+                    "there is a data source \"" + source.name() + "\" already");
+        }
+        sources.add(source);
+        return this;
+    }
+
+    /**
+     * The data sources, in the order in which they were added.
+     *
+     * @return the data sources
+     */
+    public synchronized Stream<DataSource> stream() {
+        return List.copyOf(sources).stream();
+    }
+
+    /**
+     * The data source of a name. Case matters only where two names differ in nothing else.
+     *
+     * @param name the name; {@code win32.winperf} is another name of {@code windows.winperf}
+     * @return the data source
+     * @throws PerfhiveException if there is none
+     */
+    public synchronized DataSource get(String name) {
+        String meant = name.equalsIgnoreCase("win32.winperf") ? "windows.winperf" : name;
+        List<DataSource> folded =
+                sources.stream().filter(known -> known.name().equalsIgnoreCase(meant)).toList();
+        return folded.stream()
+                .filter(known -> known.name().equals(meant))
+                .findFirst()
+                .or(() -> folded.size() == 1 ? folded.stream().findFirst() : java.util.Optional.empty())
+                .orElseThrow(() -> new PerfhiveException(
+                        PerfhiveException.Kind.UNKNOWN_SOURCE,
+                        "no data source \"" + name + "\"; there are: "
+                                + sources.stream()
+                                        .map(DataSource::name)
+                                        .collect(Collectors.joining(", "))));
+    }
+
+    /**
+     * The sensor and instances that a name means.
+     *
+     * @param name the name
+     * @return the sensor and instance
+     * @throws PerfhiveException if there is no such sensor
+     */
+    public SelectedSensor find(SensorName name) {
+        return get(name.source()).find(name);
+    }
+
+    @Override
+    public synchronized void close() {
+        sources.forEach(DataSource::close);
+    }
+}

@@ -1,0 +1,391 @@
+package org.perfhive;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.EnumSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * Measures sensors of several data sources together, in three stages, so that the moment of the
+ * sample disturbs the program as little as possible: {@link #prepare} makes everything ready,
+ * {@link #sample} only takes the data and allocates nothing, {@link #decode} makes values of it.
+ *
+ * <p>Making a context takes a baseline, so that the first cycle has rates. A data source that fails
+ * loses its own sensors only; where all fail, the operation does.
+ *
+ * <table>
+ * <caption>States</caption>
+ * <tr><th>in</th><th>may be done</th><th>leads to</th><th>or, where it fails, to</th></tr>
+ * <tr><td>INITIALIZED</td><td>prepare; values are readable</td><td>PREPARED</td><td>INITIALIZED</td></tr>
+ * <tr><td>PREPARED</td><td>prepare</td><td>PREPARED</td><td>INITIALIZED</td></tr>
+ * <tr><td>PREPARED</td><td>sample</td><td>SAMPLED</td><td>INITIALIZED</td></tr>
+ * <tr><td>SAMPLED</td><td>prepare</td><td>PREPARED</td><td>INITIALIZED</td></tr>
+ * <tr><td>SAMPLED</td><td>decode</td><td>INITIALIZED</td><td>INITIALIZED</td></tr>
+ * </table>
+ *
+ * <p>Any other operation is a {@link PerfhiveException} of the kind {@code STATE} and changes
+ * nothing; so is one while another thread is at work.
+ */
+public final class MeasurementContext implements AutoCloseable {
+    private final AtomicReference<State> state = new AtomicReference<>(State.INITIALIZING);
+    private final Part[] parts;
+    private final TimeSource[] times;
+    private final long[] before;
+    private final long[] after;
+    private final long patience;
+    private final Readings readings;
+    private long duration;
+    private volatile boolean closed;
+
+    /** One probe of the context. */
+    private static final class Part {
+        final String source;
+        final ProbeContext context;
+        final ProbeReadings readings;
+        PerfhiveException failed;
+        int anomalies;
+
+        Part(String source, ProbeContext context, List<SelectedSensor> selection) {
+            this.source = source;
+            this.context = context;
+            this.readings = new ProbeReadings(selection);
+        }
+    }
+
+    private MeasurementContext(Part[] parts, int[][] asked, MeasurementOptions options) {
+        this.parts = parts;
+        this.times = options.times().toArray(new TimeSource[0]);
+        this.before = new long[times.length];
+        this.after = new long[times.length];
+        Arrays.fill(before, TimeSource.UNREADABLE);
+        Arrays.fill(after, TimeSource.UNREADABLE);
+        this.patience = options.patience().map(CounterDataSource::nanos).orElse(-1L);
+        ProbeReadings[] each =
+                Arrays.stream(parts).map(part -> part.readings).toArray(ProbeReadings[]::new);
+        this.readings = new Readings(each, asked);
+        for (Part part : parts) {
+            fill(part, part.context::baseline);
+        }
+        readings.arrange();
+        state.set(State.INITIALIZED);
+    }
+
+    /**
+     * A context for sensors by name, with the default options.
+     *
+     * @param sources the data sources
+     * @param names names such as {@code linux.procfs/Process/%25 Processor Time#4711}
+     * @return the context
+     * @throws PerfhiveException if a name means no sensor, or a source fails
+     */
+    public static MeasurementContext of(DataSources sources, String... names) {
+        List<SensorName> parsed = Arrays.stream(names).map(SensorName::parse).toList();
+        return of(sources, parsed, MeasurementOptions.DEFAULT);
+    }
+
+    /**
+     * A context for sensors by name.
+     *
+     * @param sources the data sources
+     * @param names the names
+     * @param options clocks, patience and age
+     * @return the context
+     * @throws PerfhiveException if a name means no sensor, or a source fails
+     */
+    public static MeasurementContext of(
+            DataSources sources, List<SensorName> names, MeasurementOptions options) {
+        record Key(DataSource source, Probe probe) {}
+        record Group(List<SelectedSensor> sensors, List<Integer> asked) {}
+        Map<Key, Group> groups = new LinkedHashMap<>();
+        for (int place = 0; place < names.size(); place++) {
+            DataSource source = sources.get(names.get(place).source());
+            SelectedSensor selected = source.find(names.get(place));
+            Key key = new Key(source, source.probe(selected.sensor()));
+            Group group =
+                    groups.computeIfAbsent(key, k -> new Group(new ArrayList<>(), new ArrayList<>()));
+            group.sensors.add(selected);
+            group.asked.add(place);
+        }
+        List<Part> parts = new ArrayList<>();
+        try {
+            groups.forEach((key, group) -> {
+                ProbeContext context = key.probe.open(group.sensors, options.maxAge());
+                parts.add(new Part(key.source.name(), context, group.sensors));
+            });
+            int[][] asked = groups.values().stream()
+                    .map(group -> group.asked.stream().mapToInt(Integer::intValue).toArray())
+                    .toArray(int[][]::new);
+            return new MeasurementContext(parts.toArray(Part[]::new), asked, options);
+        } catch (RuntimeException error) {
+            parts.forEach(part -> part.context.close());
+            throw error;
+        }
+    }
+
+    /**
+     * The state.
+     *
+     * @return the state at this moment
+     */
+    public State state() {
+        return state.get();
+    }
+
+    /** Checks that an operation is possible, and enters its state. */
+    private void enter(String operation, Set<State> possible, State working) {
+        if (closed) {
+            throw new PerfhiveException(
+                    PerfhiveException.Kind.HANDLE, "the measurement context is closed");
+        }
+        State now = state.get();
+        if (!possible.contains(now) || !state.compareAndSet(now, working)) {
+            throw notPossible(operation);
+        }
+    }
+
+    private PerfhiveException notPossible(String operation) {
+        return new PerfhiveException(
+                PerfhiveException.Kind.STATE,
+                operation + " is not possible in state " + state.get());
+    }
+
+    private static final Set<State> CAN_PREPARE =
+            EnumSet.of(State.INITIALIZED, State.PREPARED, State.SAMPLED);
+    private static final Set<State> CAN_SAMPLE = EnumSet.of(State.PREPARED);
+    private static final Set<State> CAN_DECODE = EnumSet.of(State.SAMPLED);
+
+    /**
+     * Makes everything ready for a sample.
+     *
+     * @throws PerfhiveException in another state; or where every data source fails
+     */
+    public void prepare() {
+        enter("prepare", CAN_PREPARE, State.PREPARING);
+        State next = State.INITIALIZED;
+        try {
+            boolean good = parts.length == 0;
+            for (Part part : parts) {
+                part.anomalies = 0;
+                part.failed = null;
+                try {
+                    part.context.prepare();
+                    good = true;
+                } catch (RuntimeException error) {
+                    part.failed = asFailure(error);
+                }
+            }
+            if (!good) {
+                throw firstFailure();
+            }
+            next = State.PREPARED;
+        } finally {
+            state.set(next);
+        }
+    }
+
+    /**
+     * Takes the data of all sensors. Where a data source is late or fails, only its own sensors
+     * have no values. Nothing is allocated where nothing fails.
+     *
+     * @return the number of anomalies, which {@link #record()} tells
+     * @throws PerfhiveException in another state; or where every data source fails
+     */
+    public int sample() {
+        enter("sample", CAN_SAMPLE, State.SAMPLING);
+        State next = State.INITIALIZED;
+        try {
+            boolean good = parts.length == 0;
+            int anomalies = 0;
+            for (int clock = 0; clock < times.length; clock++) {
+                after[clock] = TimeSource.UNREADABLE;
+                before[clock] = times[clock].now();
+            }
+            long begun = System.nanoTime();
+            for (Part part : parts) {
+                if (part.failed == null) {
+                    try {
+                        part.anomalies = part.context.sample(patience);
+                        anomalies += part.anomalies;
+                        good = true;
+                        continue;
+                    } catch (RuntimeException error) {
+                        part.failed = asFailure(error);
+                    }
+                }
+                anomalies++;
+            }
+            duration = System.nanoTime() - begun;
+            // In the opposite order, so that the first clock encloses the others.
+            for (int clock = times.length - 1; clock >= 0; clock--) {
+                after[clock] = times[clock].now();
+            }
+            if (!good) {
+                throw firstFailure();
+            }
+            next = State.SAMPLED;
+            return anomalies;
+        } finally {
+            state.set(next);
+        }
+    }
+
+    /**
+     * Makes values of the sample.
+     *
+     * @return the readings, which the next {@code decode} fills anew
+     * @throws PerfhiveException in another state
+     */
+    public Readings decode() {
+        enter("decode", CAN_DECODE, State.DECODING);
+        try {
+            for (Part part : parts) {
+                if (part.failed == null) {
+                    try {
+                        fill(part, part.context::decode);
+                        continue;
+                    } catch (RuntimeException error) {
+                        part.failed = asFailure(error);
+                    }
+                }
+                part.context.fail(part.failed, part.readings);
+            }
+            readings.arrange();
+            return readings;
+        } finally {
+            state.set(State.INITIALIZED);
+        }
+    }
+
+    private static void fill(Part part, java.util.function.Consumer<ProbeReadings> read) {
+        if (part.context instanceof CounterProbeContext) {
+            read.accept(part.readings);
+            return;
+        }
+        part.readings.clear();
+        read.accept(part.readings);
+        part.readings.end();
+    }
+
+    /**
+     * One cycle: prepare, sample and decode.
+     *
+     * @return the readings, which the next {@code decode} fills anew
+     * @throws PerfhiveException in state SAMPLED of another thread, or where all data sources fail
+     */
+    public Readings cycle() {
+        prepare();
+        sample();
+        return decode();
+    }
+
+    /**
+     * Measures a section of code: a sample before it, the section, a sample after it. The readings
+     * are those of the section; {@link SensorReading#difference()} is how much was counted.
+     *
+     * @param <T> what the section returns
+     * @param work the section
+     * @return what the section returns
+     * @throws Exception what the section throws, or a {@link PerfhiveException}
+     */
+    public <T> T section(Callable<T> work) throws Exception {
+        cycle();
+        for (Part part : parts) {
+            // Without a first sample, the one before that would be taken for the beginning.
+            if (part.failed != null) {
+                throw part.failed;
+            }
+        }
+        prepare();
+        T result = work.call();
+        sample();
+        decode();
+        return result;
+    }
+
+    /**
+     * The readings of the newest cycle, or of the baseline before the first one. Their slots are
+     * the structure.
+     *
+     * @return the readings
+     * @throws PerfhiveException in any state but INITIALIZED
+     */
+    public Readings values() {
+        if (state.get() != State.INITIALIZED) {
+            throw notPossible("reading values");
+        }
+        return readings;
+    }
+
+    /**
+     * The record of the newest sample.
+     *
+     * @return the record
+     * @throws PerfhiveException in any state but SAMPLED and INITIALIZED, or after closing
+     */
+    public SampleRecord record() {
+        State now = state.get();
+        if (now != State.INITIALIZED && now != State.SAMPLED) {
+            throw notPossible("reading the record");
+        }
+        List<SampleRecord.TimeReading> clocks = new ArrayList<>();
+        for (int clock = 0; clock < times.length; clock++) {
+            String label = times[clock].label();
+            clocks.add(new SampleRecord.TimeReading(
+                    label, optional(before[clock]), optional(after[clock])));
+        }
+        List<Anomaly> anomalies = new ArrayList<>();
+        for (Part part : parts) {
+            if (part.failed != null) {
+                anomalies.add(Anomaly.failed(part.source, part.failed));
+            }
+            anomalies.addAll(part.context.anomalies());
+        }
+        Duration age =
+                anomalies.stream().map(Anomaly::age).max(Comparator.naturalOrder()).orElse(Duration.ZERO);
+        return new SampleRecord(clocks, Duration.ofNanos(duration), age, anomalies);
+    }
+
+    private static OptionalLong optional(long time) {
+        return time == TimeSource.UNREADABLE ? OptionalLong.empty() : OptionalLong.of(time);
+    }
+
+    private static PerfhiveException asFailure(RuntimeException error) {
+        if (error instanceof PerfhiveException failure) {
+            return failure;
+        }
+        PerfhiveException failure =
+                new PerfhiveException(PerfhiveException.Kind.OTHER, String.valueOf(error));
+        failure.initCause(error);
+        return failure;
+    }
+
+    private PerfhiveException firstFailure() {
+        for (Part part : parts) {
+            if (part.failed != null) {
+                return part.failed;
+            }
+        }
+        return new PerfhiveException(PerfhiveException.Kind.OTHER, "no data source");
+    }
+
+    /** The probe contexts; for the benchmark. */
+    ProbeContext part(int place) {
+        return parts[place].context;
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        for (Part part : parts) {
+            part.context.close();
+        }
+    }
+}

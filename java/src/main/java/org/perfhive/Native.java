@@ -1,0 +1,52 @@
+package org.perfhive;
+
+/** The entries of the native library. Handles are numbers of its table, never addresses. */
+final class Native {
+    static {
+        NativeLibrary.load();
+    }
+
+    private Native() {}
+
+    /** What is asked by messages; the places are the numbers of {@code Op} in calls.rs. */
+    enum Op {
+        HANDLES, CLOCK_FACTS, PARSE_NAME,
+        OPEN, SENSORS, FIND, INSTANCES, ADVANCE, NAMES, PROBE,
+        STRUCTURE, REASONS, ANOMALIES,
+        SNAPSHOT, SNAPSHOT_PREPARE, SNAPSHOT_SAMPLE, SNAPSHOT_DECODE, SNAPSHOT_OBJECTS,
+        SNAPSHOT_COUNTERS, SNAPSHOT_INSTANCES, SNAPSHOT_ITEM_COUNT, SNAPSHOT_ITEMS,
+        CATEGORIES, CATEGORY_INSTANCES, CATEGORY_HAS, CATEGORY_COUNTERS, CATEGORY_READ, DATA_PLACES,
+        DATA_VALUES, COUNTER, COUNTER_NEXT, CALCULATE,
+        PANIC
+    }
+
+    /** The number of native objects that are open. */
+    static int handles() {
+        return new Message.Request().send(Op.HANDLES).int32();
+    }
+
+    static native byte[] call(int operation, byte[] request);
+
+    static native void close(long handle);
+
+    static native long now(int clock);
+
+    static native void prepare(long handle);
+
+    /** Returns the number of anomalies. A negative patience is none. */
+    static native int sample(long handle, long patienceNanos);
+
+    static native void decode(long handle);
+
+    /** Fills: number of readings, versions of structure, reasons and codes, number of anomalies. */
+    static native void facts(long handle, int[] out);
+
+    static native void values(long handle, long[] bits);
+
+    static native void codes(long handle, byte[] codes);
+
+    static native void rawValues(long handle, long[] raw, long[] before);
+
+    /** One value; for the benchmark only. */
+    static native long value(long handle, int place);
+}

@@ -1,0 +1,62 @@
+package org.perfhive;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Locale;
+
+/** Finds and loads the native library, once in a class loader. */
+final class NativeLibrary {
+    /** The system property with the path of the library, instead of the one in the jar. */
+    static final String PROPERTY = "org.perfhive.library";
+
+    private NativeLibrary() {}
+
+    static void load() {
+        String path = System.getProperty(PROPERTY);
+        if (path != null) {
+            System.load(Path.of(path).toAbsolutePath().toString());
+            return;
+        }
+        String file = System.mapLibraryName("perfhive_jni");
+        String resource = "/org/perfhive/native/" + platform() + "/" + file;
+        try (InputStream in = NativeLibrary.class.getResourceAsStream(resource)) {
+            if (in == null) {
+                throw new UnsatisfiedLinkError("this jar has no library for " + platform()
+                        + "; set -D" + PROPERTY + "=PATH to " + file + " built for it");
+            }
+            // A folder of its own, which no other user can write to.
+            Path folder = Files.createTempDirectory("perfhive");
+            Path library = folder.resolve(file);
+            try {
+                Files.copy(in, library, StandardCopyOption.REPLACE_EXISTING);
+                System.load(library.toString());
+            } finally {
+                remove(library);
+                remove(folder);
+            }
+        } catch (IOException error) {
+            throw new UnsatisfiedLinkError("cannot unpack the native library: " + error
+                    + "; set -D" + PROPERTY + "=PATH to load one as it lies there");
+        }
+    }
+
+    /** A loaded library can be removed on Linux; Windows lets it go when the program ends. */
+    private static void remove(Path path) {
+        try {
+            Files.deleteIfExists(path);
+        } catch (IOException error) {
+            path.toFile().deleteOnExit();
+        }
+    }
+
+    /** The system and the processor, as the folder in the jar is called: {@code linux-x86_64}. */
+    static String platform() {
+        String system = System.getProperty("os.name").toLowerCase(Locale.ROOT);
+        system = system.startsWith("windows") ? "windows" : system.replace(' ', '-');
+        String processor = System.getProperty("os.arch").toLowerCase(Locale.ROOT);
+        return system + "-" + (processor.equals("amd64") ? "x86_64" : processor);
+    }
+}

@@ -1,0 +1,163 @@
+package org.perfhive;
+
+import java.util.Optional;
+import java.util.OptionalDouble;
+import java.util.function.Function;
+
+/**
+ * One counter of one instance, read again and again (.NET: {@code PerformanceCounter}).
+ *
+ * <p>The instance is selected by name at each sample, and its identity is remembered: no value is
+ * calculated across two processes. {@link #whyNone()} tells why the last value, sample or text was
+ * missing.
+ */
+public final class PerformanceCounter implements AutoCloseable {
+    private final String category;
+    private final String name;
+    private final String instance;
+    private final String help;
+    private final CounterType type;
+    private final NativeObject object;
+    private Optional<NoValue> whyNone = Optional.empty();
+
+    PerformanceCounter(Message answer) {
+        category = answer.text();
+        name = answer.text();
+        instance = answer.text();
+        help = answer.text();
+        type = CounterType.of(answer);
+        object = new NativeObject(this, answer.int64());
+    }
+
+    /**
+     * A counter of this machine. Names are in any language, without regard to case, or title
+     * indexes as text. The instance may be missing now and come later.
+     *
+     * @param category the category
+     * @param counter the counter
+     * @param instance the instance; empty for a category without instances
+     * @throws PerfhiveException if there is no such category or counter, with the nearest names
+     */
+    public PerformanceCounter(String category, String counter, String instance) {
+        this(CounterDataSource.local(), category, counter, instance);
+    }
+
+    /**
+     * A counter of another source.
+     *
+     * @param source the source
+     * @param category the category
+     * @param counter the counter
+     * @param instance the instance; empty for a category without instances
+     * @throws PerfhiveException if there is no such category or counter, with the nearest names
+     */
+    public PerformanceCounter(
+            CounterDataSource source, String category, String counter, String instance) {
+        this(source.object().request().text(category).text(counter).text(instance)
+                .send(Native.Op.COUNTER));
+    }
+
+    /**
+     * The category's name.
+     *
+     * @return the name in the language that the source prefers
+     */
+    public String categoryName() {
+        return category;
+    }
+
+    /**
+     * The counter's name.
+     *
+     * @return the name in the language that the source prefers
+     */
+    public String counterName() {
+        return name;
+    }
+
+    /**
+     * The instance's name.
+     *
+     * @return the name as it was given; empty for a category without instances
+     */
+    public String instanceName() {
+        return instance;
+    }
+
+    /**
+     * What the counter counts.
+     *
+     * @return the help text; empty where the source has none
+     */
+    public String counterHelp() {
+        return help;
+    }
+
+    /**
+     * The type of the counter.
+     *
+     * @return the type
+     */
+    public CounterType counterType() {
+        return type;
+    }
+
+    private synchronized <T> Optional<T> next(int what, Function<Message, T> read) {
+        Message answer = object.request().int32(what).send(Native.Op.COUNTER_NEXT);
+        if (answer.bool()) {
+            whyNone = Optional.empty();
+            return Optional.of(read.apply(answer));
+        }
+        whyNone = Optional.of(answer.noValue());
+        return Optional.empty();
+    }
+
+    /**
+     * A new value. Where the type takes two samples, it is calculated against that of the call
+     * before; the first call has none. Whole numbers above 2<sup>53</sup> are rounded.
+     *
+     * @return the value; empty where there is none this time
+     */
+    public OptionalDouble nextValue() {
+        return next(0, answer -> Double.longBitsToDouble(answer.int64()))
+                .map(OptionalDouble::of)
+                .orElse(OptionalDouble.empty());
+    }
+
+    /**
+     * A new sample. It does not change the one that {@link #nextValue()} calculates against.
+     *
+     * @return the sample; empty where there is none this time
+     */
+    public Optional<CounterSample> nextSample() {
+        return next(1, CounterSample::of);
+    }
+
+    /**
+     * The new text of a text counter.
+     *
+     * @return the text; empty where there is none this time, or the counter is a number
+     */
+    public Optional<String> nextText() {
+        return next(2, Message::text);
+    }
+
+    /**
+     * The reason why the last value, sample or text was missing.
+     *
+     * @return the reason; empty where it was there
+     */
+    public synchronized Optional<NoValue> whyNone() {
+        return whyNone;
+    }
+
+    /** Forgets the last sample, so that the next value begins anew. */
+    public void reset() {
+        object.request().int32(3).send(Native.Op.COUNTER_NEXT);
+    }
+
+    @Override
+    public void close() {
+        object.close();
+    }
+}

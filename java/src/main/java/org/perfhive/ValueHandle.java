@@ -1,0 +1,48 @@
+package org.perfhive;
+
+/**
+ * A value of one of three types. A conversion that would lose something throws an
+ * {@link ArithmeticException}: 3.0 is an {@code int}, 2.5 and 2<sup>40</sup> are none.
+ */
+public sealed interface ValueHandle permits IntValueHandle, LongValueHandle, DoubleValueHandle {
+    /**
+     * The type of the value.
+     *
+     * @return the type
+     */
+    ValueType valueType();
+
+    /**
+     * The value as an {@code int}.
+     *
+     * @return the same number
+     * @throws ArithmeticException if it is not an {@code int}
+     */
+    default int intValue() {
+        return Math.toIntExact(longValue());
+    }
+
+    /**
+     * The value as a {@code long}.
+     *
+     * @return the same number
+     * @throws ArithmeticException if it is not a {@code long}
+     */
+    long longValue();
+
+    /**
+     * The value as a {@code double}.
+     *
+     * @return the same number
+     * @throws ArithmeticException if it is no {@code double}, as most whole numbers above
+     *     2<sup>53</sup>
+     */
+    double doubleValue();
+
+    /**
+     * The nearest {@code double}, for charts and sums. It never throws.
+     *
+     * @return the number, rounded where it has to be
+     */
+    double approximately();
+}

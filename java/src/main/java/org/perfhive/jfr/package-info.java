@@ -1,0 +1,2 @@
+/** Readings as events of Java Flight Recorder. */
+package org.perfhive.jfr;

@@ -1,0 +1,2 @@
+/** Readings as attributes of MBeans. */
+package org.perfhive.jmx;

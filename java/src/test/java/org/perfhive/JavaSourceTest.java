@@ -1,0 +1,189 @@
+package org.perfhive;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.perfhive.Machine.fails;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.perfhive.PerfhiveException.Kind;
+
+/** A data source written in Java, beside the native one. */
+class JavaSourceTest {
+    static final String NAME = "test.shop";
+
+    /** Orders of a shop, found by the service loader. */
+    public static final class Shop implements DataSource {
+        static boolean broken;
+        static final List<String> DESKS = Collections.synchronizedList(new ArrayList<>());
+        static long orders;
+
+        private final List<Sensor> sensors = List.of(
+                new SingleSensor(1, SensorName.of(NAME, "Orders", "Count"),
+                        new Sensor.Traits(SensorKind.GAUGE, ValueType.INT32, "", "all", false)),
+                new StaticSensor(2, SensorName.of(NAME, "Desk", "Length"),
+                        new Sensor.Traits(SensorKind.GAUGE, ValueType.DOUBLE, "m", "", false),
+                        () -> List.copyOf(DESKS)));
+        private final Probe probe = Context::new;
+
+        /** For the service loader. */
+        public Shop() {}
+
+        @Override
+        public String name() {
+            return NAME;
+        }
+
+        @Override
+        public List<Sensor> sensors() {
+            return sensors;
+        }
+
+        @Override
+        public Probe probe(Sensor sensor) {
+            return probe;
+        }
+
+        private static final class Context implements ProbeContext {
+            private final List<SelectedSensor> selection;
+            private long taken;
+            private List<String> desks = List.of();
+            private long before;
+
+            Context(List<SelectedSensor> selection, Duration maxAge) {
+                this.selection = selection;
+                sample(-1);
+            }
+
+            @Override
+            public void baseline(ProbeReadings out) {
+                decode(out);
+            }
+
+            @Override
+            public void prepare() {}
+
+            @Override
+            public int sample(long patienceNanos) {
+                if (broken) {
+                    throw new IllegalStateException("the shop is closed");
+                }
+                before = taken;
+                taken = orders;
+                desks = List.copyOf(DESKS);
+                return 0;
+            }
+
+            @Override
+            public void decode(ProbeReadings out) {
+                for (int asked = 0; asked < selection.size(); asked++) {
+                    if (!selection.get(asked).sensor().hasInstances()) {
+                        out.addLong(asked, Optional.empty(), taken);
+                        out.raw(taken);
+                        out.before(before);
+                        continue;
+                    }
+                    for (String desk : desks) {
+                        if (desk.isEmpty()) {
+                            out.addNone(asked, Optional.of(desk), new NoValue("no-data", "no name"));
+                        } else {
+                            out.addDouble(asked, Optional.of(desk), desk.length() + 0.5);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private static DataSources both() {
+        Shop.broken = false;
+        Shop.DESKS.clear();
+        Shop.DESKS.addAll(List.of("a", "bcd"));
+        Shop.orders = 7;
+        return DataSources.open("local:").add(new Shop());
+    }
+
+    private static final String[] NAMES = {
+        NAME + "/Orders/Count",
+        Machine.sensor("Process", "ID Process") + "#" + Machine.PID,
+        NAME + "/Desk/Length#*",
+        Machine.sensor("Memory", "Available Bytes"),
+    };
+
+    @Test
+    void readingsOfBothAreInTheOrderOfTheSensorsAskedFor() {
+        try (DataSources sources = both();
+                MeasurementContext context = MeasurementContext.of(sources, NAMES)) {
+            Shop.orders = 12;
+            Readings readings = context.cycle();
+            assertEquals(List.of(0, 1, 2, 2, 3),
+                    readings.stream().map(SensorReading::asked).toList());
+            assertEquals(12, readings.get(0).value().orElseThrow().intValue());
+            assertEquals(5, readings.get(0).difference().orElseThrow());
+            assertEquals(Machine.PID, readings.get(1).value().orElseThrow().longValue());
+            assertEquals(3.5, readings.get(3).value().orElseThrow().doubleValue());
+            assertEquals("test.shop/Desk/Length#bcd", readings.get(3).name().toString());
+            SensorSlot kept = readings.slot(3);
+            Shop.DESKS.add(0, "");
+            readings = context.cycle();
+            assertEquals(6, readings.size());
+            assertEquals("no-data", readings.get(2).noValue().orElseThrow().code());
+            Shop.DESKS.remove(0);
+            Shop.DESKS.remove(0);
+            readings = context.cycle();
+            assertEquals(List.of(0, 1, 2, 3),
+                    readings.stream().map(SensorReading::asked).toList());
+            assertEquals(kept.name(), readings.slot(2).name());
+            assertTrue(readings.approximately(3) > 0);
+        }
+    }
+
+    @Test
+    void aSourceThatFailsLosesItsOwnSensorsOnly() {
+        try (DataSources sources = both();
+                MeasurementContext context = MeasurementContext.of(sources, NAMES)) {
+            context.cycle();
+            Shop.broken = true;
+            Readings readings = context.cycle();
+            assertEquals(5, readings.size());
+            assertFalse(readings.hasValue(0));
+            NoValue why = readings.get(0).noValue().orElseThrow();
+            assertEquals("source-failed", why.code());
+            assertTrue(why.message().contains("the shop is closed"), why.message());
+            assertTrue(readings.hasValue(1) && readings.hasValue(4));
+            Anomaly failed = context.record().anomalies().get(0);
+            assertEquals(Anomaly.Code.FAILED, failed.code());
+            assertEquals(NAME, failed.subject());
+            Shop.broken = false;
+            assertTrue(context.cycle().hasValue(0));
+        }
+    }
+
+    @Test
+    void whereAllSourcesFailTheOperationDoes() {
+        try (DataSources sources = both();
+                MeasurementContext context = MeasurementContext.of(sources, NAMES[0])) {
+            Shop.broken = true;
+            context.prepare();
+            fails(Kind.OTHER, context::sample);
+            assertEquals(State.INITIALIZED, context.state());
+            Shop.broken = false;
+            assertTrue(context.cycle().hasValue(0));
+        }
+    }
+
+    @Test
+    void namesOfJavaSourcesAreChecked() {
+        try (DataSources sources = both()) {
+            fails(Kind.UNKNOWN_SENSOR, () -> MeasurementContext.of(sources, NAME + "/Orders/None"));
+            fails(Kind.INSTANCES, () -> MeasurementContext.of(sources, NAME + "/Orders/Count#1"));
+            fails(Kind.INSTANCES, () -> MeasurementContext.of(sources, NAME + "/Desk/Length"));
+            fails(Kind.SAME_NAME, () -> sources.add(new Shop()));
+        }
+    }
+}
