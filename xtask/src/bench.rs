@@ -154,7 +154,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             Kind::Program { manifest } => program(manifest)?,
             Kind::Java => Java::build(true)?.bench()?,
             Kind::Wine => under_wine()?,
-            Kind::Screens => screens::run()?,
+            Kind::Screens => screens::run(options.rounds)?,
             Kind::Process { args, peer, goal } => {
                 if names.is_empty() {
                     before = load_average();

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -21,6 +22,7 @@ const PROCESSES: usize = 500;
 /// How long a program may take to begin, and how long it is watched each time.
 const WARM_UP: Duration = Duration::from_secs(5);
 const WATCHED: Duration = Duration::from_secs(20);
+/// Rounds, unless the command line asks for fewer.
 const ROUNDS: usize = 3;
 /// What the interface may cost with so many processes at one sample a second.
 const GOAL: f64 = 1.5;
@@ -32,7 +34,8 @@ struct Screen {
     shares: Vec<f64>,
 }
 
-pub(super) fn run() -> Result<()> {
+pub(super) fn run(rounds: usize) -> Result<()> {
+    let rounds = rounds.min(ROUNDS);
     if !cfg!(target_os = "linux") {
         bail!("the benchmark `view` reads /proc: it takes Linux");
     }
@@ -76,9 +79,9 @@ pub(super) fn run() -> Result<()> {
     }
     let _sleepers = Sleepers::up_to(PROCESSES)?;
     let before = super::load_average();
-    for round in 0..ROUNDS {
+    for _ in 0..rounds {
         for screen in &mut screens {
-            let share = watch(&screen.command, round)
+            let share = watch(&screen.command)
                 .with_context(|| format!("cannot watch `{}`", screen.command))?;
             say!("{}: {share:.2} % of a processor", screen.name);
             screen.shares.push(share);
@@ -93,7 +96,7 @@ pub(super) fn run() -> Result<()> {
     }
     let reached = if own <= GOAL { "reached" } else { "MISSED" };
     say!(
-        "\nOne sample a second, 120 x 40 cells, {PROCESSES} processes, medians of {ROUNDS} rounds of {} s; \
+        "\nOne sample a second, 120 x 40 cells, {PROCESSES} processes, medians of {rounds} rounds of {} s; \
          goal {GOAL} %: {reached}; load average {before} before, {} after.",
         WATCHED.as_secs(),
         super::load_average()
@@ -120,8 +123,8 @@ fn bottom(folder: &Path) -> Result<PathBuf> {
 }
 
 /// The processor time of a program in a terminal, in percent of the time that it was watched.
-fn watch(command: &str, round: usize) -> Result<f64> {
-    let terminal = Tmux::start(command, round)?;
+fn watch(command: &str) -> Result<f64> {
+    let terminal = Tmux::start(command)?;
     std::thread::sleep(WARM_UP);
     let id = terminal.process()?;
     let (start, used) = (Instant::now(), processor_time(id)?);
@@ -152,9 +155,11 @@ fn median(values: &[f64]) -> f64 {
 struct Tmux(String);
 
 impl Tmux {
-    fn start(program: &str, round: usize) -> Result<Self> {
-        let name = format!("perfhive-bench-{}-{round}", std::process::id());
-        let this = Self(name);
+    fn start(program: &str) -> Result<Self> {
+        // A server of the name of one that is about to end would end with it.
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let this = Self(format!("perfhive-bench-{}-{number}", std::process::id()));
         let size = ["new-session", "-d", "-x", "120", "-y", "40"];
         let mut tmux = this.command(&["-f", "/dev/null"]);
         tmux.args(size).arg(format!("exec {program}")).env("LC_ALL", "C.UTF-8");

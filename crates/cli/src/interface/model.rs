@@ -33,6 +33,8 @@ pub(crate) enum Event {
     Loaded {
         every: u64,
     },
+    /// The sample of a recording that was asked for with [`Effect::Look`].
+    Looked(Sample),
     /// A path cannot be read, and why.
     Problem {
         path: String,
@@ -66,6 +68,11 @@ pub(crate) enum Effect {
     /// Find out whether a path can be read, and what it costs.
     Try(String),
     Interval(Duration),
+    /// Read the sample of a recording at a time again, for tables; rates begin at the sample `from`.
+    Look {
+        from: FileTime,
+        at: FileTime,
+    },
     /// Tell what there is to see.
     Browse,
     /// Tell the instances of an object, by its place in the tree and its name.
@@ -154,6 +161,8 @@ pub(crate) struct Model {
     /// The newest sample, and the one that tables show while the view is frozen.
     pub(crate) latest: Sample,
     pub(crate) frozen: Option<Sample>,
+    /// The sample of a recording at the cursor.
+    pub(crate) looked: Option<Sample>,
     /// The seconds that charts show; `None` shows everything.
     pub(crate) seconds: Option<f64>,
     /// Where charts end; `None` follows the newest sample.
@@ -208,6 +217,7 @@ impl Model {
             past: Past::default(),
             latest: Sample::default(),
             frozen: None,
+            looked: None,
             end: None,
             cursor: None,
             spans: [None; 2],
@@ -273,7 +283,7 @@ impl Model {
 
     /// The sample that tables show.
     pub(crate) fn shown(&self) -> &Sample {
-        self.frozen.as_ref().unwrap_or(&self.latest)
+        self.looked.as_ref().or(self.frozen.as_ref()).unwrap_or(&self.latest)
     }
 
     /// The lines of a pane's legend, in the order of its counters.

@@ -6,8 +6,8 @@ use super::tree::{Tree, TreeCounter, TreeObject};
 use crate::command::following;
 use crate::session::{Faults, Session};
 use perfhive::{
-    Ask, Cost, CounterPath, LanguageId, Query, QueryError, Recording as _, Snapshot, Source as _,
-    SourceError, SourceSet, TitleIndex, TitleSet,
+    Ask, Cost, CounterPath, FileTime, LanguageId, Query, QueryError, Recording as _, Snapshot,
+    Source as _, SourceError, SourceSet, TitleIndex, TitleSet,
 };
 use perfhive_view::{Names, Sample, Sampler};
 use std::sync::Arc;
@@ -20,6 +20,7 @@ pub(super) enum Order {
     Paths(Vec<String>),
     Try(String),
     Interval(Duration),
+    Look { from: FileTime, at: FileTime },
     Browse,
     Instances(usize, String),
     Record(Option<String>),
@@ -48,6 +49,8 @@ pub(super) struct Reader {
     /// Paths whose objects cannot be read at the moment: each sample tries them again.
     absent: Vec<String>,
     interval: Duration,
+    /// Of a recording, every so-many-th sample is read.
+    every: u64,
     events: Events,
 }
 
@@ -70,6 +73,7 @@ impl Reader {
             paths: Vec::new(),
             absent: Vec::new(),
             interval,
+            every: 1,
             events,
         })
     }
@@ -172,10 +176,11 @@ impl Reader {
             self.steered.seek(None)?;
             Ok(span)
         });
-        let every = match begun {
+        self.every = match begun {
             Ok(span) => span.samples.div_ceil(MOST_READ).max(1),
             Err(error) => return Ok(Err(error)),
         };
+        let every = self.every;
         let mut skipped = Snapshot::new();
         let mut samples: Vec<Sample> = Vec::new();
         let mut values = 0;
@@ -183,6 +188,8 @@ impl Reader {
         let mut flushed = Instant::now();
         let outcome = loop {
             match orders.try_recv() {
+                // The recording is elsewhere.
+                Ok(Order::Look { .. }) => continue,
                 Ok(order) => {
                     let is_stale = matches!(order, Order::Paths(_));
                     self.follow(order)?;
@@ -230,6 +237,11 @@ impl Reader {
                 self.interval = interval;
                 Ok(())
             }
+            Order::Look { from, at } if !self.is_live() => match self.look(from, at) {
+                Ok(sample) => self.send(Event::Looked(sample)),
+                Err(error) => self.send(Event::Note(error.to_string())),
+            },
+            Order::Look { .. } => Ok(()),
             Order::Browse => match self.tree() {
                 Ok(tree) => self.send(Event::Tree(Arc::new(tree))),
                 Err(error) => self.send(Event::Note(error.to_string())),
@@ -246,6 +258,29 @@ impl Reader {
                 Err(error) => self.send(Event::Note(error.to_string())),
             },
         }
+    }
+
+    /// The sample of a recording at a time, with the values that it has behind the sample `from`.
+    fn look(&mut self, from: FileTime, at: FileTime) -> Result<Sample, QueryError> {
+        // Added anew, the paths do not know the sample that was read last.
+        let paths: Vec<String> = self.sampler.paths().map(str::to_string).collect();
+        for path in paths {
+            if let Some(id) = self.sampler.remove(&path) {
+                self.query.remove(id);
+                let id = self.query.add(&path)?;
+                self.sampler.add(&self.query, id, &path);
+            }
+        }
+        self.steered.seek(Some(from))?;
+        self.query.collect()?;
+        if from < at {
+            let mut skipped = Snapshot::new();
+            for _ in 1..self.every {
+                self.steered.collect(&Ask::everything(), &mut skipped)?;
+            }
+            self.query.collect()?;
+        }
+        Ok(self.sampler.sample(&self.query))
     }
 
     fn set_paths(&mut self, paths: Vec<String>) -> Result<(), Ended> {

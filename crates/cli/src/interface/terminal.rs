@@ -272,6 +272,7 @@ impl<'a> Loop<'a> {
             Effect::Paths(paths) => self.order(Order::Paths(paths)),
             Effect::Try(path) => self.order(Order::Try(path)),
             Effect::Interval(interval) => self.order(Order::Interval(interval)),
+            Effect::Look { from, at } => self.order(Order::Look { from, at }),
             Effect::Browse => self.order(Order::Browse),
             Effect::Instances(place, object) => self.order(Order::Instances(place, object)),
             Effect::Record(file) => self.order(Order::Record(file)),

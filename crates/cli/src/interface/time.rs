@@ -1,7 +1,8 @@
 //! The time that is seen: cursor, scrolling, zoom, marked spans.
 
 use super::commands::seconds_of;
-use super::model::{Mode, Model};
+use super::layout::Kind;
+use super::model::{Effect, Mode, Model};
 use perfhive::FileTime;
 use perfhive_view::past::Window;
 
@@ -26,6 +27,18 @@ impl Model {
             self.end = Some(FileTime(time.0 + window.width()));
         } else if time > window.to {
             self.end = Some(time);
+        }
+    }
+
+    /// Has the tables show the sample of a recording at the cursor.
+    pub(super) fn look(&mut self, effects: &mut Vec<Effect>) {
+        self.looked = None;
+        let has_table = self.view.panes.iter().any(|pane| pane.kind == Kind::Table);
+        let place = self.cursor.and_then(|cursor| self.past.nearest(cursor));
+        let Some(place) = place.filter(|_| has_table && !self.is_loading) else { return };
+        let time = |place: usize| self.past.times().get(place).copied();
+        if let (Some(from), Some(at)) = (time(place.saturating_sub(1)), time(place)) {
+            effects.push(Effect::Look { from, at });
         }
     }
 

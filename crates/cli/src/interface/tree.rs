@@ -41,7 +41,8 @@ impl Tree {
         };
         let help = counter.map_or(&object.help, |counter| &counter.help);
         let none = "The source has no help text for it.";
-        let mut lines = vec![if help.is_empty() { none.to_string() } else { help.clone() }];
+        let help = if help.is_empty() { none } else { help };
+        let mut lines: Vec<String> = help.lines().map(str::to_string).collect();
         lines.push(String::new());
         lines.extend(counter.iter().flat_map(|counter| counter.facts.clone()));
         if counter.is_some_and(|counter| counter.on_request) {

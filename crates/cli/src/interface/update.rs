@@ -15,6 +15,7 @@ impl Model {
     /// Takes an event, and says what it asks of the world.
     pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
         let mut effects = Vec::new();
+        let cursor = self.cursor;
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key, &mut effects),
             Event::Key(_) => {}
@@ -30,12 +31,14 @@ impl Model {
             }
             Event::Rewound => {
                 self.past = perfhive_view::past::Past::default();
+                self.looked = None;
                 self.is_loading = true;
             }
             Event::Loaded { every } => {
                 self.every = every;
                 self.is_loading = false;
             }
+            Event::Looked(sample) => self.looked = self.cursor.map(|_| sample),
             Event::Problem { path, why } => self.problem(path, why),
             Event::Ready(path) => self.add(&path, &mut effects),
             Event::Costly { path, object, took, values } => {
@@ -74,6 +77,9 @@ impl Model {
                 };
                 self.recording = file;
             }
+        }
+        if self.cursor != cursor && !self.is_live {
+            self.look(&mut effects);
         }
         effects
     }
