@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::command::{self, nightly};
+use crate::workspace;
 
 /// How long another package manager may hold the lock before we give up.
 const LOCK_PATIENCE: Duration = Duration::from_secs(600);
@@ -150,6 +151,29 @@ pub(crate) fn unpack(packages: &[&str], folder: &Path) -> Result<()> {
         }
     }
     std::fs::write(&done, "").with_context(|| format!("cannot write {}", done.display()))
+}
+
+/// The Python of an environment of its own that has these packages, which pip installs once.
+pub(crate) fn python(packages: &[&str]) -> Result<PathBuf> {
+    system(&[PYTHON])?;
+    let folder = workspace::target_directory()?.join("python");
+    let bin = if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" };
+    let python = folder.join(bin);
+    let (name, place) = (python.to_string_lossy(), folder.to_string_lossy());
+    if !exists(&name)
+        && !command::succeeds(&mut command::program("python3", &["-m", "venv", &place]))
+    {
+        // Debian has this part of Python in a package of its own.
+        apt_get(&["install", "--yes", "--no-install-recommends"], &["python3-venv"])?;
+        command::run(&mut command::program("python3", &["-m", "venv", "--clear", &place]))?;
+    }
+    let import = format!("import {}", packages.join(", "));
+    if !command::succeeds(&mut command::program(&name, &["-c", &import])) {
+        say!("installing {} (pip)", packages.join(" "));
+        let install = [&["-m", "pip", "install", "--quiet"], packages].concat();
+        command::run(&mut command::program(&name, &install))?;
+    }
+    Ok(python)
 }
 
 /// Makes sure that `cargo SUBCOMMAND`, which a component of the toolchain

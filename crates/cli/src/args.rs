@@ -9,7 +9,7 @@ mod windows_tools;
 
 pub(crate) use choice::Choice;
 pub(crate) use providing::{Check, Providers, Register, RegistrationPlace, Unregister};
-pub(crate) use recordings::{Capture, Convert, Info, Record};
+pub(crate) use recordings::{Capture, Convert, Diff, FileSpan, Info, Record, Report};
 pub(crate) use windows_tools::{Relog, ToolForm, Typeperf};
 
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -230,6 +230,12 @@ pub(crate) enum Command {
     /// Show what a recording holds
     #[command(after_help = help::here(help::INFO))]
     Info(Info),
+    /// Say what happened in a recording: figures, processes, thresholds
+    #[command(after_help = help::here(help::REPORT))]
+    Report(Report),
+    /// Compare two recordings, or two parts of one
+    #[command(after_help = help::here(help::DIFF))]
+    Diff(Diff),
     /// Print counters as Windows' typeperf does, with its flags
     #[command(override_help = help::TYPEPERF)]
     Typeperf(Typeperf),
@@ -315,6 +321,10 @@ pub(crate) struct Watch {
     /// read without a pause unless this is given.
     #[arg(long, short, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) interval: Option<Duration>,
+
+    /// Replay a recording so many times as fast as it was recorded: 1, 10, 0.5
+    #[arg(long, value_name = "N", value_parser = value::speed, conflicts_with = "interval")]
+    pub(crate) speed: Option<f64>,
 
     /// End after this many tables
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = value::count)]

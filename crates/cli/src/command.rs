@@ -5,6 +5,7 @@ mod check;
 mod columns;
 mod completions;
 mod convert;
+mod diff;
 mod dump;
 mod enumerate;
 mod explain;
@@ -19,6 +20,7 @@ mod ps;
 mod record;
 mod register;
 mod relog;
+mod report;
 mod sensors;
 mod typeperf;
 mod view;
@@ -52,6 +54,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Command::Record(args) => record::run(global, args),
         Command::Convert(args) => convert::run(global, args),
         Command::Info(args) => info::run(global, args),
+        Command::Report(args) => report::run(global, args),
+        Command::Diff(args) => diff::run(global, args),
         Command::Typeperf(args) => typeperf::run(global, args),
         Command::Relog(args) => relog::run(global, args),
         Command::Dump(args) => dump::run(global, args),

@@ -79,8 +79,8 @@ pub use provider::{
 };
 pub use query::{
     Directory, FormattedValue, Lookup, NoFormat, NoValue, NumberFormat, ObjectItems, ObjectSample,
-    PathId, Query, QueryError, Reading, SampleRing, SampledCounter, SourceSet, Statistics,
-    ValueFormat, oldest_first,
+    PathId, Query, QueryError, Reading, RunningStatistics, SampleRing, SampledCounter, SourceSet,
+    Statistics, ValueFormat, oldest_first,
 };
 pub use shared_text::SharedText;
 pub use source::{Catalogue, CatalogueCounter, CatalogueObject, Cost, Recording, Source, Span};

@@ -28,7 +28,7 @@ pub use reading::{PathId, Reading};
 pub use sample::ObjectSample;
 pub use sampled::SampledCounter;
 pub use sources::SourceSet;
-pub use statistics::{SampleRing, Statistics, oldest_first};
+pub use statistics::{RunningStatistics, SampleRing, Statistics, oldest_first};
 
 use crate::ask::Ask;
 use crate::error::Fault;

@@ -97,8 +97,8 @@ pub use perfhive_engine::{
 pub use perfhive_engine::{
     CounterPath, FormattedValue, Identity, InstanceLabel, InstancePattern, InstanceRole,
     NamePattern, NoFormat, NoValue, NumberFormat, ObjectItems, ObjectSample, OrderNumber,
-    PathError, PathId, Query, QueryError, Reading, SampleRing, SampledCounter, SourceSet,
-    Statistics, ValueFormat, is_identifier, oldest_first, unit_of,
+    PathError, PathId, Query, QueryError, Reading, RunningStatistics, SampleRing, SampledCounter,
+    SourceSet, Statistics, ValueFormat, is_identifier, oldest_first, unit_of,
 };
 
 /// The binary format: views, writer, counter types, formulas.

@@ -3,6 +3,7 @@
 use crate::chain::Chain;
 use crate::files::{error, language_of_titles, read_block, read_titles};
 use crate::manifest::{self, ListedFile, is_capture};
+use crate::names::MadeUpNames;
 use crate::replay::{RecordedBlock, ReplaySource, Samples};
 use crate::text_log::{TextLog, is_text_log};
 use crate::{blg, phr};
@@ -38,13 +39,8 @@ pub fn open(
     {
         return open_capture(name, folder, titles);
     }
-    if let [file] = blocks
-        && is_text_log(file)
-    {
-        let log = TextLog::open(file)?;
-        let (names, faults) = (log.titles().clone(), log.faults.clone());
-        let source = ReplaySource::of(name, Box::new(log)).with_faults(faults);
-        return Ok(with_titles(source, titles)?.with_titles(LanguageId::ENGLISH, &names));
+    if blocks.first().is_some_and(|file| is_text_log(file)) {
+        return open_text_logs(name, blocks, titles);
     }
     let mut parts = Parts::default();
     for path in blocks {
@@ -55,9 +51,8 @@ pub fn open(
             parts.end_blocks(name)?;
             parts.samples.push((path.display().to_string(), Box::new(reader)));
         } else if is_text_log(path) {
-            // Its indexes are made up, so those of two logs mean different names.
-            let message = "is a text log, which is read alone; convert it and the others to .phr, \
-                           each, and name one";
+            // Its indexes are made up, and the others have Windows' own.
+            let message = "is a text log, which is read with other text logs only";
             return Err(error(path, SourceErrorKind::Mismatch, message));
         } else {
             parts.add(path)?;
@@ -77,6 +72,32 @@ pub fn open(
         source = with_titles_of_capture(source, &manifest::read(folder)?)?;
     }
     Ok(parts.titles.into_iter().fold(source, ReplaySource::with_database))
+}
+
+/// Opens text logs of one machine, in the order of time, as one recording.
+fn open_text_logs(
+    name: &str,
+    logs: &[PathBuf],
+    titles: &[PathBuf],
+) -> Result<ReplaySource, SourceError> {
+    let mut names = MadeUpNames::default();
+    let mut parts: Vec<(String, Box<dyn Samples>)> = Vec::new();
+    let mut faults = Vec::new();
+    for path in logs {
+        if !is_text_log(path) {
+            // The error of a file that cannot be read is the better one.
+            let _ = std::fs::File::open(path)
+                .map_err(|cause| error(path, SourceErrorKind::Unavailable, cause))?;
+            let message = "is not a text log, as the first file is: only such are read with it";
+            return Err(error(path, SourceErrorKind::Mismatch, message));
+        }
+        let log = TextLog::open(path, &mut names)?;
+        faults.extend_from_slice(&log.faults);
+        parts.push((path.display().to_string(), Box::new(log)));
+    }
+    let samples: Box<dyn Samples> = Box::new(Chain::new(parts)?);
+    let source = ReplaySource::of(name, samples).with_faults(faults);
+    Ok(with_titles(source, titles)?.with_titles(LanguageId::ENGLISH, &names.into_list()))
 }
 
 /// The files of a recording while they are opened.

@@ -195,11 +195,42 @@ fn every_cut_and_change_of_a_log_is_an_error_or_a_recording() {
     }
 }
 
+/// The log of the next minutes: the columns are in another order, and one is new.
+const NEXT: &str = concat!(
+    r#""(PDH-CSV 4.0) (Eastern Daylight Time)(240)","\\BOX\Memory\Available Bytes (x)","#,
+    r#""\\BOX\Memory\Pages/sec","\\BOX\Process(c)\Working Set""#,
+    "\r\n",
+    r#""08/14/2007 15:42:38.659","2.5","7","12288""#,
+    "\r\n",
+);
+
 #[test]
-fn two_text_logs_are_not_read_as_one() {
-    let (one, two) = (Scratch::new(LOG), Scratch::new(LOG));
-    let error = open("file:logs", &[one.0.clone(), two.0.clone()], &[]).err().unwrap();
+fn text_logs_of_one_machine_are_one_recording() {
+    let (one, two) = (Scratch::new(LOG), Scratch::new(NEXT));
+    let open = |logs: &[&Scratch]| {
+        let files: Vec<_> = logs.iter().map(|log| log.0.clone()).collect();
+        perfhive_recording::open("file:logs", &files, &[])
+    };
+    let paths = [r"\Process(c)\Working Set", r"\Memory\Available Bytes (x)", r"\Memory\Pages/sec"];
+    assert_eq!(
+        values(open(&[&one, &two]).unwrap(), &paths),
+        [
+            [Some(4096.0), Some(1.5), None],
+            [Some(8192.0), None, None],
+            [Some(12288.0), Some(2.5), Some(7.0)],
+        ]
+    );
+    let mut source = open(&[&one, &two]).unwrap();
+    assert_eq!(source.recording().unwrap().span().unwrap().samples, 3);
+    let foreign = Scratch::new(NEXT.replace("BOX", "OTHER"));
+    let error = open(&[&one, &foreign]).err().unwrap();
     assert_eq!(error.kind(), SourceErrorKind::Mismatch);
+    assert!(error.to_string().contains("samples must be of one machine"), "{error}");
+    // Other recordings have Windows' own indexes.
+    let block = Scratch::new([0; 200]);
+    for files in [[&one, &block], [&block, &one]] {
+        assert_eq!(open(&files).err().unwrap().kind(), SourceErrorKind::Mismatch);
+    }
 }
 
 #[test]

@@ -177,3 +177,12 @@ pub fn recording() -> ReplaySource {
     let recording = ReplaySource::new("recording", samples).expect("the blocks are whole");
     recording.with_titles(LanguageId::ENGLISH, &names)
 }
+
+/// A recording of these blocks, a sample each, with these names in English.
+#[cfg(feature = "recording")]
+#[must_use]
+pub fn replay(blocks: impl IntoIterator<Item = Vec<u8>>, names: &[(u32, &str)]) -> ReplaySource {
+    let blocks = blocks.into_iter().enumerate().map(|(number, block)| (number.to_string(), block));
+    let recording = ReplaySource::new("recording", blocks).expect("the blocks are whole");
+    recording.with_titles(LanguageId::ENGLISH, &titles(names))
+}

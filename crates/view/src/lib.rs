@@ -4,7 +4,8 @@
 //! named columns, labels of instances, scaled numbers with units, the past
 //! values of a counter ([`History`]), the busiest processes ([`Selection`]),
 //! names and the names nearest to an unknown one ([`Names`]).
-//! It also keeps what was seen ([`past`]) and draws charts of it ([`chart`]).
+//! It also keeps what was seen ([`past`]), draws charts of it ([`chart`]), and tells what happened in a
+//! recording ([`report`]).
 //! This crate makes them from a source's catalogue and a query's readings. It knows neither terminals
 //! nor HTML, and nothing of where a source came from.
 #![forbid(unsafe_code)]
@@ -21,6 +22,7 @@ mod names;
 pub mod number;
 pub mod palette;
 pub mod past;
+pub mod report;
 mod row;
 mod sample;
 mod scale;

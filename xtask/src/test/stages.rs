@@ -38,6 +38,7 @@ pub(super) const STAGES: &[Stage] = &[
     quick("docs", "the documentation builds without warnings", docs),
     quick("test", "unit, integration and property tests", test),
     whole("bpf", "the same with the BPF reader of processes", bpf),
+    whole("parquet", "the command writes Parquet that others read", parquet),
     quick("doctest", "the examples of the documentation run", doctest),
     whole("java", "the Java side against the native library, checked by the JVM", java),
     whole("loom", "models of threads, in every interleaving", loom),
@@ -119,6 +120,19 @@ fn bpf() -> Result {
     let how: &[&str] = if tools::has_nextest() { &["nextest", "run"] } else { &["test"] };
     command::run(command::cargo(how).args(crates).args(features))?;
     Ok(None)
+}
+
+/// A feature that is off by default, because it takes a minute more to build. Other programs read
+/// what it writes.
+fn parquet() -> Result {
+    let python = tools::python(&["duckdb", "pyarrow", "pytz"])?;
+    let features = ["-p", "perfhive-cli", "--features", "parquet", "--locked"];
+    let mut clippy = command::cargo(&["clippy", "--all-targets"]);
+    command::run(clippy.args(features).args(["--", "-D", "warnings"]))?;
+    let mut test = command::cargo(&["test"]);
+    test.args(features).args(["--test", "cli", "parquet::"]);
+    command::run(test.env("PERFHIVE_PARQUET_PYTHON", python))?;
+    Ok(workspace::real_data().is_none().then(|| "without real data".to_owned()))
 }
 
 /// nextest runs no doctests, so they are a stage of their own.

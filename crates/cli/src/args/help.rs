@@ -432,13 +432,32 @@ pub(super) const CONVERT: &str = r"Examples:
   perfhive convert log.blg -o log.csv -p '\Process(*)\Working Set'
   perfhive convert day1.phr day2.phr -o both.phr
   perfhive convert today.phr -o busy.csv --begin '2026-11-23 14:00' --end '2026-11-23 15:00'
-  perfhive convert today.phr -o small.phr --every 60";
+  perfhive convert today.phr -o small.phr --every 60
+  perfhive convert log.blg -o log.parquet       a file for each object";
 
 pub(super) const INFO: &str = r"Examples:
   perfhive info today.phr
   perfhive info log.blg --json
 
 A gap is a time without samples that is at least three times the usual one.";
+
+pub(super) const REPORT: &str = r"Examples:
+  perfhive report today.phr
+  perfhive report log.blg -o report.html        one page with charts
+  perfhive report log.blg --pal QuickSystemOverview.xml --answer PhysicalMemory=16
+  perfhive report log.blg --begin -1h --json
+  perfhive report log.blg -p '\Process(*)\Handle Count' --top 20
+
+Without --pal, a few thresholds of PAL's are built in. A threshold that cannot be
+evaluated is listed with the reason.";
+
+pub(super) const DIFF: &str = r"Examples:
+  perfhive diff before.blg after.blg
+  perfhive diff today.phr@..+10m today.phr@-10m..
+  perfhive diff monday.phr tuesday.phr -p '\Process(*)\Working Set' --top 50
+
+The largest changes come first, as a part of the larger mean. A change that may be
+chance (less than four standard errors of the means) is left out without --all.";
 
 pub(super) const DUMP: &str = r"Examples:
   perfhive dump block.bin
@@ -484,7 +503,9 @@ mod tests {
         assert!(for_windows("  perfhive get '\\A\\% B'").ends_with("twice: %% Processor Time."));
         for text in [ABOUT, EXAMPLES, MANUAL, LIST, EXPLAIN, GET, WATCH, UNREGISTER, CHECK, ENUM]
             .into_iter()
-            .chain([WORKSET, PS, SENSORS, MEASURE, CAPTURE, RECORD, CONVERT, INFO, DUMP])
+            .chain([
+                WORKSET, PS, SENSORS, MEASURE, CAPTURE, RECORD, CONVERT, INFO, REPORT, DIFF, DUMP,
+            ])
         {
             let text = for_windows(text);
             for word in ["perfhive get '", "perfhive list '", "sudo", "linux", "bash", ".so", "$("]

@@ -2,6 +2,7 @@
 
 use super::value;
 use clap::{ArgAction, Args};
+use perfhive::recording::TimeBound;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -93,7 +94,7 @@ pub(crate) struct Convert {
     ///
     /// What is read may be a recording, a binary or text log of perfmon, data blocks, or the folder
     /// of a capture. The ending of what is written says how: .csv and .tsv are text logs as Windows
-    /// writes them, .phr is a recording.
+    /// writes them, .phr is a recording, .parquet a folder of Parquet files (if perfhive was built with them).
     #[arg(value_name = "IN", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
 
@@ -104,6 +105,76 @@ pub(crate) struct Convert {
     /// Counter paths to write in a text log; all counters by default
     #[arg(long = "path", short = 'p', value_name = "PATH", action = ArgAction::Append, value_parser = value::path)]
     pub(crate) paths: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// A recording or log; without it, that of --source
+    pub(crate) file: Option<PathBuf>,
+
+    /// Write one HTML page with charts to this file
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Thresholds from a file of PAL, instead of those built in
+    ///
+    /// The files beside it that it inherits from are read too. May be given several times.
+    #[arg(long, value_name = "FILE", action = ArgAction::Append)]
+    pub(crate) pal: Vec<PathBuf>,
+
+    /// An answer to a question of PAL's thresholds, such as PhysicalMemory=16
+    #[arg(long = "answer", value_name = "NAME=VALUE", action = ArgAction::Append)]
+    pub(crate) answers: Vec<String>,
+
+    /// How many instances of an object and how many processes are listed
+    #[arg(long, value_name = "COUNT", default_value = "5")]
+    pub(crate) top: usize,
+
+    /// List every counter, not only those that matter most
+    #[arg(long, conflicts_with = "paths")]
+    pub(crate) all: bool,
+
+    /// Counter paths to list
+    #[arg(long = "path", short = 'p', value_name = "PATH", action = ArgAction::Append, value_parser = value::path)]
+    pub(crate) paths: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// A recording or log, or a part of it: FILE, or FILE@BEGIN..END
+    ///
+    /// BEGIN and END are given as for --begin and --end, and one of them may be left out:
+    /// `today.phr@..+10m` are the first ten minutes, `today.phr@-1h..` is the last hour.
+    #[arg(value_name = "FIRST", value_parser = value::file_span)]
+    pub(crate) first: FileSpan,
+
+    /// What is compared with it, given in the same way
+    #[arg(value_name = "SECOND", value_parser = value::file_span)]
+    pub(crate) second: FileSpan,
+
+    /// How many changes of each kind are listed
+    #[arg(long, value_name = "COUNT", default_value = "20")]
+    pub(crate) top: usize,
+
+    /// List differences that may be chance, too
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Compare every counter, not only those that matter most
+    #[arg(long, conflicts_with = "paths")]
+    pub(crate) all_counters: bool,
+
+    /// Counter paths to compare
+    #[arg(long = "path", short = 'p', value_name = "PATH", action = ArgAction::Append, value_parser = value::path)]
+    pub(crate) paths: Vec<String>,
+}
+
+/// A recording, or a part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileSpan {
+    pub(crate) file: String,
+    pub(crate) begin: Option<TimeBound>,
+    pub(crate) end: Option<TimeBound>,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! Values of options.
 
+use super::recordings::FileSpan;
 use perfhive::recording::TimeBound;
 use perfhive::{CalendarTime, FileTime, LanguageId, SourceAddress};
 use std::time::Duration;
@@ -92,6 +93,15 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
+/// How many times as fast as it was recorded.
+pub(super) fn speed(text: &str) -> Result<f64, String> {
+    let text = text.trim().trim_end_matches('x');
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let speed = text.parse::<f64>().ok().filter(|_| is_number);
+    let speed = speed.filter(|speed| (0.001..=1e6).contains(speed));
+    speed.ok_or_else(|| "expected a number from 0.001 to 1000000, such as 10 or 0.5".to_string())
+}
+
 /// A long time: also with h for hours and d for days.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
@@ -135,6 +145,25 @@ pub(super) fn bound(text: &str) -> Result<TimeBound, String> {
     }
     let expected = "expected a time in UTC, such as 2026-11-23 14:05:00, or +10m, or -30s";
     point(text).map(TimeBound::At).ok_or_else(|| expected.to_string())
+}
+
+/// A file, or a part of it: `FILE@BEGIN..END`.
+pub(super) fn file_span(text: &str) -> Result<FileSpan, String> {
+    let whole = FileSpan { file: text.to_string(), begin: None, end: None };
+    // A file may be called so.
+    if std::path::Path::new(text).exists() {
+        return Ok(whole);
+    }
+    let Some((file, (begin, end))) =
+        text.rsplit_once('@').and_then(|(file, span)| Some((file, span.split_once("..")?)))
+    else {
+        return Ok(whole);
+    };
+    let bound = |text: &str| match text.trim() {
+        "" => Ok(None),
+        text => bound(text).map(Some),
+    };
+    Ok(FileSpan { file: file.to_string(), begin: bound(begin)?, end: bound(end)? })
 }
 
 /// An interval as `[[hh:]mm:]ss`.

@@ -1,5 +1,8 @@
 //! `perfhive convert`: a recording in another form.
 
+#[cfg(feature = "parquet")]
+mod parquet;
+
 use super::columns::Columns;
 use crate::args::{Convert as Args, Global};
 use crate::failure::{Exit, Failure, Outcome, of_source};
@@ -19,6 +22,8 @@ use std::path::Path;
 enum Form {
     Text(TextForm),
     Recording,
+    #[cfg(feature = "parquet")]
+    Parquet,
 }
 
 impl Form {
@@ -28,9 +33,17 @@ impl Form {
             Some("csv") => Ok(Self::Text(TextForm::Csv)),
             Some("tsv") => Ok(Self::Text(TextForm::Tsv)),
             Some("phr") => Ok(Self::Recording),
+            #[cfg(feature = "parquet")]
+            Some("parquet") => Ok(Self::Parquet),
+            #[cfg(not(feature = "parquet"))]
+            Some("parquet") => Err(Failure::Usage(format!(
+                "{}: this perfhive was built without Parquet; cargo build -p perfhive-cli --features \
+                 parquet builds it with it",
+                path.display()
+            ))),
             _ => Err(Failure::Usage(format!(
                 "{}: the name's ending says what to write: .csv or .tsv for a text log as Windows \
-                 writes it, .phr for a recording",
+                 writes it, .phr for a recording, .parquet for a folder of Parquet files",
                 path.display()
             ))),
         }
@@ -52,6 +65,11 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     let (samples, bytes) = match form {
         Form::Recording => to_recording(&global, args)?,
+        #[cfg(feature = "parquet")]
+        Form::Parquet => {
+            refuse_existing(&args.output)?;
+            parquet::write(&global, args)?
+        }
         Form::Text(form) => {
             let selected = Selected { paths: &args.paths, output: &args.output };
             to_text(&global, &selected, form)?
@@ -61,14 +79,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
 }
 
 /// A line about the work, on a terminal.
-struct Progress(bool);
+pub(super) struct Progress(bool);
 
 impl Progress {
-    fn of(global: &Global) -> Self {
+    pub(super) fn of(global: &Global) -> Self {
         Self(!global.quiet && std::io::stderr().is_terminal())
     }
 
-    fn show(&self, what: &str, samples: u64) {
+    pub(super) fn show(&self, what: &str, samples: u64) {
         if self.0 && samples.is_multiple_of(100) {
             let _ = write!(std::io::stderr(), "\r\x1b[K{what} {samples} samples");
         }
@@ -202,19 +220,25 @@ fn for_each_sample(
 
 fn tell(global: &Global, args: &Args, samples: u64, bytes: u64) -> Outcome {
     let output = Output::new(global);
-    let file = args.output.display().to_string();
     let mut text = String::new();
-    if output.is_table() {
-        push_grouped(&mut text, samples);
-        text.push_str(if samples == 1 { " sample, " } else { " samples, " });
-        push_grouped(&mut text, bytes);
-        text.push_str(&format!(" bytes in {}\n", Escaped(&file)));
-    } else {
-        let mut records = output.records(["file", "samples", "bytes"], &mut text);
-        let fields = [Field::Text(&file), Field::Unsigned(samples), Field::Unsigned(bytes)];
-        records.row(&mut text, fields);
-        records.end(&mut text);
-    }
+    push_written(&mut text, &output, &args.output, (samples, bytes));
     output.write(&text)?;
     Ok(Exit::Done)
+}
+
+/// Says what was written to a file.
+pub(super) fn push_written(text: &mut String, output: &Output, file: &Path, sizes: (u64, u64)) {
+    let (samples, bytes) = sizes;
+    let file = file.display().to_string();
+    if output.is_table() {
+        push_grouped(text, samples);
+        text.push_str(if samples == 1 { " sample, " } else { " samples, " });
+        push_grouped(text, bytes);
+        text.push_str(&format!(" bytes in {}\n", Escaped(&file)));
+    } else {
+        let mut records = output.records(["file", "samples", "bytes"], text);
+        let fields = [Field::Text(&file), Field::Unsigned(samples), Field::Unsigned(bytes)];
+        records.row(text, fields);
+        records.end(text);
+    }
 }

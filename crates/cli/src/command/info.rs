@@ -1,5 +1,6 @@
 //! `perfhive info`: what a recording holds.
 
+use super::report::source_of;
 use crate::args::{Global, Info as Args};
 use crate::failure::{Exit, Failure, Outcome, of_source};
 use crate::output::Output;
@@ -10,10 +11,8 @@ use crate::text::time::local;
 use perfhive::{Ask, FileTime, Snapshot, Source as _, SourceAddress};
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
+use perfhive_view::report::{Gap, Timeline};
 use perfhive_view::time::rfc3339;
-
-/// A pause of this many times the usual one is a gap.
-const GAP: i64 = 3;
 
 /// The most gaps that are listed for people.
 const MOST_GAPS: usize = 10;
@@ -21,11 +20,7 @@ const MOST_GAPS: usize = 10;
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut global = global.clone();
     if let Some(file) = &args.file {
-        let name = file.display().to_string();
-        global.source = match name.parse::<SourceAddress>() {
-            Ok(address) => address.to_string(),
-            Err(_) => SourceAddress::file(&name).to_string(),
-        };
+        global.source = source_of(file);
     }
     let mut session = Session::open(&global)?;
     if session.source.is_live() {
@@ -50,7 +45,7 @@ struct Facts {
     source: String,
     machine: String,
     bytes: Option<u64>,
-    times: Vec<FileTime>,
+    timeline: Timeline,
     objects: usize,
     counters: usize,
     /// Values of the largest sample: counters of instances.
@@ -62,14 +57,16 @@ impl Facts {
     fn of(session: &mut Session, global: &Global) -> Result<Self, Failure> {
         let catalogue = session.source.catalogue(&Ask::everything())?;
         let mut snapshot = Snapshot::new();
-        let (mut times, mut values) = (Vec::new(), 0);
+        let (mut timeline, mut values) = (Timeline::default(), 0);
         loop {
             match session.source.collect(&Ask::everything(), &mut snapshot) {
                 Ok(()) => {}
                 Err(error) if error.is_end_of_data() => break,
                 Err(error) => return Err(error.into()),
             }
-            times.extend(snapshot.frames().first().map(|frame| frame.time()));
+            if let Some(frame) = snapshot.frames().first() {
+                timeline.push(frame.time());
+            }
             let of_object = |object: perfhive::SnapshotObject<'_>| {
                 let view = object.view();
                 let rows = if view.has_instances() { view.instance_count() } else { 1 };
@@ -87,31 +84,12 @@ impl Facts {
             source: global.source.clone(),
             machine: catalogue.machine.clone(),
             bytes: files.iter().map(size).sum(),
-            times,
+            timeline,
             objects: catalogue.objects.len(),
             counters: catalogue.objects.iter().map(|object| object.counters.len()).sum(),
             values,
             languages: catalogue.languages.iter().map(name).collect(),
         })
-    }
-
-    /// The usual time between two samples, in steps of 100 ns: the one in the middle.
-    fn interval(&self) -> Option<i64> {
-        let mut pauses = self.pauses();
-        pauses.sort_unstable();
-        pauses.get(pauses.len() / 2).copied()
-    }
-
-    fn pauses(&self) -> Vec<i64> {
-        self.times.iter().zip(self.times.iter().skip(1)).map(|(a, b)| b.0 - a.0).collect()
-    }
-
-    /// The beginning and length of each pause that is much longer than usual, or goes back in
-    /// time.
-    fn gaps(&self) -> Vec<(FileTime, i64)> {
-        let usual = self.interval().unwrap_or(0).max(1);
-        let pauses = self.times.iter().copied().zip(self.pauses());
-        pauses.filter(|(_, pause)| *pause < 0 || *pause >= usual.saturating_mul(GAP)).collect()
     }
 
     fn page(&self, text: &mut String, output: &Output) {
@@ -131,10 +109,10 @@ impl Facts {
         };
         row("source", self.source.clone());
         row("machine", self.machine.clone());
-        row("begin", time(self.times.first()));
-        row("end", time(self.times.last()));
-        row("samples", grouped(self.times.len() as u64));
-        if let Some(interval) = self.interval() {
+        row("begin", time(self.timeline.times().first()));
+        row("end", time(self.timeline.times().last()));
+        row("samples", grouped(self.timeline.times().len() as u64));
+        if let Some(interval) = self.timeline.interval() {
             row("interval", seconds(interval));
         }
         row("objects", grouped(self.objects as u64));
@@ -144,8 +122,8 @@ impl Facts {
         if let Some(bytes) = self.bytes {
             row("size", format!("{} bytes", grouped(bytes)));
         }
-        let gaps = self.gaps();
-        for (begin, pause) in gaps.iter().take(MOST_GAPS) {
+        let gaps = self.timeline.gaps();
+        for Gap { begin, pause } in gaps.iter().take(MOST_GAPS) {
             let what = if *pause < 0 { "the clock was set back by" } else { "no sample for" };
             let begin = time(Some(begin));
             row("gap", format!("{begin}: {what} {}", seconds(pause.abs())));
@@ -158,8 +136,9 @@ impl Facts {
 
     fn record(&self, text: &mut String, output: &Output) {
         let time = |time: Option<&FileTime>| time.and_then(|of| rfc3339(of.to_system_time()));
-        let (begin, end) = (time(self.times.first()), time(self.times.last()));
-        let interval = self.interval().map(|steps| steps as f64 / 1e7);
+        let (begin, end) =
+            (time(self.timeline.times().first()), time(self.timeline.times().last()));
+        let interval = self.timeline.interval().map(|steps| steps as f64 / 1e7);
         let keys = [
             "source", "machine", "begin", "end", "samples", "interval", "objects", "counters",
             "values", "bytes", "gaps",
@@ -172,13 +151,13 @@ impl Facts {
                 Field::Text(&self.machine),
                 Field::text(begin.as_deref()),
                 Field::text(end.as_deref()),
-                Field::Unsigned(self.times.len() as u64),
+                Field::Unsigned(self.timeline.times().len() as u64),
                 interval.map_or(Field::None, Field::Float),
                 Field::Unsigned(self.objects as u64),
                 Field::Unsigned(self.counters as u64),
                 Field::Unsigned(self.values),
                 Field::unsigned(self.bytes),
-                Field::Unsigned(self.gaps().len() as u64),
+                Field::Unsigned(self.timeline.gaps().len() as u64),
             ],
         );
         records.end(text);

@@ -124,6 +124,14 @@ impl serde_json::ser::Formatter for Guarded {
     }
 }
 
+/// Adds a value of JSON whose strings drive no terminal.
+pub(crate) fn push_value(out: &mut String, value: &impl Serialize) {
+    let mut text = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut text, Guarded);
+    let _ = value.serialize(&mut serializer);
+    out.push_str(&String::from_utf8_lossy(&text));
+}
+
 fn push_json<'a>(out: &mut String, keys: &[String], fields: impl IntoIterator<Item = Field<'a>>) {
     let mut text = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut text, Guarded);

@@ -8,11 +8,14 @@ mod formats;
 mod golden;
 mod live;
 mod measure;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod providers;
 mod published;
 mod recorded;
 mod recordings;
 mod register;
+mod reports;
 mod run;
 mod shells;
 mod terminal;

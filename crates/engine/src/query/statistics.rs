@@ -133,7 +133,55 @@ fn weight(
     }
 }
 
-#[derive(Default)]
+/// Statistics over the readings of one counter of one instance, one after the other: what
+/// [`Statistics::of`] gives for all of them at once, without keeping them.
+///
+/// ```
+/// # let recording = perfhive_testkit::script::recording();
+/// use perfhive_engine::{Query, RunningStatistics};
+/// let mut query = Query::new(recording)?;
+/// query.add(r"\System\Context Switches/sec")?;
+/// let mut statistics = RunningStatistics::default();
+/// while query.collect().is_ok() {
+///     query.readings().iter().for_each(|reading| statistics.push(reading));
+/// }
+/// assert_eq!(statistics.get().map(|s| (s.count, s.mean)), Some((1, 25.0)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct RunningStatistics {
+    sum: Sum,
+    older: Option<RawSample>,
+}
+
+impl RunningStatistics {
+    /// Adds a reading. One without a value does not count.
+    pub fn push(&mut self, reading: &Reading) {
+        let older = std::mem::replace(&mut self.older, reading.raw);
+        let (Ok(value), Some(raw)) = (&reading.value, &reading.raw) else { return };
+        let Ok(formula) = Formula::of(reading.counter_type) else { return };
+        let same_instance = reading.identity.as_ref().is_some_and(Identity::is_certain);
+        let options = CookOptions::default().with_same_instance(same_instance);
+        let weight = weight(formula, options, older.as_ref(), raw);
+        if value.as_f64().is_finite() {
+            self.sum.add(*value, weight);
+        }
+    }
+
+    /// The statistics so far; `None` before the first value.
+    #[must_use]
+    pub fn get(&self) -> Option<Statistics> {
+        self.sum.statistics()
+    }
+
+    /// How many values there were so far.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.sum.count
+    }
+}
+
+#[derive(Clone, Debug, Default)]
 struct Sum {
     count: usize,
     weighted: f64,
@@ -153,7 +201,7 @@ impl Sum {
         ));
     }
 
-    fn statistics(self) -> Option<Statistics> {
+    fn statistics(&self) -> Option<Statistics> {
         let (minimum, maximum) = self.extremes?;
         let mean = self.weighted / self.weights;
         mean.is_finite().then_some(Statistics { count: self.count, minimum, maximum, mean })

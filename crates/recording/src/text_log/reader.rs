@@ -7,7 +7,6 @@ use crate::replay::{Sample, Samples};
 use perfhive_engine::{
     CatalogueObject, Fault, FaultKind, Frame, SourceError, SourceErrorKind, Span,
 };
-use perfhive_format::titles::TitleList;
 use perfhive_format::{
     BlockHead, BlockWriter, CalendarTime, Clocks, CounterSpec, CounterType, FileTime, InstanceHead,
     NameRef, ObjectSpec, ObjectTemplate, TitleIndex,
@@ -106,7 +105,6 @@ pub(crate) struct TextLog {
     columns: Vec<Place>,
     /// The objects of each machine, the log's own first.
     machines: Vec<(String, Vec<Object>)>,
-    titles: TitleList,
     objects: Vec<CatalogueObject>,
     /// What is wrong with the log as a whole.
     pub(crate) faults: Vec<Fault>,
@@ -124,11 +122,12 @@ pub(crate) struct TextLog {
 }
 
 impl TextLog {
-    /// Opens a log and reads its first line.
+    /// Opens a log and reads its first line. Its names get indexes of `names`, which several logs that
+    /// are one recording share.
     ///
     /// # Errors
     /// Where the file cannot be read, or its first line is not that of a log.
-    pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
+    pub(crate) fn open(path: &Path, names: &mut MadeUpNames) -> Result<Self, SourceError> {
         let failed = |cause: std::io::Error| error(path, SourceErrorKind::Unavailable, cause);
         let malformed =
             |what: &dyn std::fmt::Display| error(path, SourceErrorKind::Malformed, what);
@@ -160,7 +159,6 @@ impl TextLog {
             bias: bias.unwrap_or(0) * 60 * FileTime::PER_SECOND,
             columns: Vec::new(),
             machines: Vec::new(),
-            titles: TitleList::default(),
             objects: Vec::new(),
             faults: Vec::new(),
             told: 0,
@@ -172,7 +170,7 @@ impl TextLog {
             span: None,
             found: None,
         };
-        log.columns(cells.collect()).map_err(|why| malformed(&why))?;
+        log.columns(cells.collect(), names).map_err(|why| malformed(&why))?;
         if bias.is_none() {
             log.warn("the banner has no time zone, so the log's local times are taken for UTC");
         }
@@ -185,8 +183,7 @@ impl TextLog {
     }
 
     /// Arranges the columns as objects with instances and counters.
-    fn columns(&mut self, paths: Vec<String>) -> Result<(), String> {
-        let mut titles = MadeUpNames::default();
+    fn columns(&mut self, paths: Vec<String>, titles: &mut MadeUpNames) -> Result<(), String> {
         let mut machines: Vec<(String, Vec<Draft>)> = Vec::new();
         let mut lookup = Lookup::default();
         for (number, path) in paths.iter().enumerate() {
@@ -231,13 +228,7 @@ impl TextLog {
             let objects = drafts.into_iter().map(Draft::build).collect::<Result<Vec<_>, _>>()?;
             self.machines.push((machine, objects));
         }
-        self.titles = titles.into_list();
         Ok(())
-    }
-
-    /// The names of objects and counters.
-    pub(crate) fn titles(&self) -> &TitleList {
-        &self.titles
     }
 
     /// Reads the next line with a time and fills the objects' values; `None` behind the last one.

@@ -1,0 +1,339 @@
+//! Parquet: a file for each object, a row for each instance of a sample, a column for each counter.
+
+use super::{Progress, for_each_sample};
+use crate::args::{Convert as Args, Global};
+use crate::failure::{Failure, of_source};
+use arrow_array::builder::{Float64Builder, StringDictionaryBuilder, UInt32Builder, UInt64Builder};
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, RecordBatch, TimestampMicrosecondArray};
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{KeyValue, SortingColumn};
+use parquet::file::properties::WriterProperties;
+use perfhive::{
+    CookedValue, CounterType, FileTime, Identity, NoValue, Query, Reading, TitleIndex, unit_of,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Values that wait for their row groups, of all objects together: some 50 MB.
+const MOST_VALUES: usize = 2 << 20;
+
+/// Types whose values are whole numbers.
+const WHOLE: [CounterType; 4] = [
+    CounterType::PERF_COUNTER_RAWCOUNT,
+    CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
+    CounterType::PERF_COUNTER_RAWCOUNT_HEX,
+    CounterType::PERF_COUNTER_LARGE_RAWCOUNT_HEX,
+];
+
+/// Writes a folder with a file for each object. Returns samples and bytes.
+pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
+    let failed =
+        |error: std::io::Error| Failure::Source(format!("{}: {error}", args.output.display()));
+    // The columns of a file are known once every sample was looked at.
+    let mut objects: BTreeMap<TitleIndex, Object> = BTreeMap::new();
+    let progress = Progress::of(global);
+    let mut samples = 0;
+    for_each_sample(global, &args.paths, true, |query, _| {
+        for reading in query.readings() {
+            let object =
+                objects.entry(reading.object).or_insert_with(|| Object::of(query, reading));
+            object.add_column(query, reading);
+        }
+        samples += 1;
+        progress.show("looked at", samples);
+        Ok(())
+    })?;
+    objects.retain(|_, object| !object.columns.is_empty());
+    if objects.is_empty() {
+        return Err(Failure::Usage(of_source(&global.source, "has no counters to write")));
+    }
+    std::fs::create_dir(&args.output).map_err(failed)?;
+    let mut files: HashMap<String, u32> = HashMap::new();
+    for object in objects.values_mut() {
+        object.create(&args.output, &mut files, &global.source)?;
+    }
+    let mut written = 0;
+    for_each_sample(global, &args.paths, false, |query, time| {
+        add(&mut objects, query, time)?;
+        while objects.values().map(Object::values).sum::<usize>() > MOST_VALUES {
+            match objects.values_mut().max_by_key(|object| object.values()) {
+                Some(largest) => largest.flush()?,
+                None => break,
+            }
+        }
+        written += 1;
+        progress.show("wrote", written);
+        Ok(())
+    })?;
+    let mut bytes = 0;
+    for object in objects.into_values() {
+        bytes += object.finish()?;
+    }
+    Ok((written, bytes))
+}
+
+/// Adds the rows of a sample.
+fn add(
+    objects: &mut BTreeMap<TitleIndex, Object>,
+    query: &Query,
+    time: FileTime,
+) -> Result<(), Failure> {
+    for object in objects.values_mut() {
+        object.of_sample.clear();
+    }
+    for reading in query.readings() {
+        let is_gone = matches!(reading.value, Err(NoValue::Vanished));
+        let Some(object) = objects.get_mut(&reading.object) else { continue };
+        if is_gone || reading.instance.is_some() != object.has_instances {
+            continue;
+        }
+        object.add(reading, time);
+    }
+    Ok(())
+}
+
+/// A column of a file.
+struct Column {
+    counter: TitleIndex,
+    name: String,
+    unit: &'static str,
+    counter_type: CounterType,
+}
+
+impl Column {
+    fn is_whole(&self) -> bool {
+        WHOLE.contains(&self.counter_type)
+    }
+}
+
+/// A row that waits.
+struct Row {
+    instance: String,
+    process: Option<u32>,
+    time: FileTime,
+    values: Vec<Option<CookedValue>>,
+}
+
+/// An object and its file.
+struct Object {
+    name: String,
+    machine: String,
+    index: TitleIndex,
+    has_instances: bool,
+    has_processes: bool,
+    columns: Vec<Column>,
+    places: HashMap<TitleIndex, usize>,
+    rows: Vec<Row>,
+    /// The rows of the sample that is being added.
+    of_sample: HashMap<Option<Identity>, usize>,
+    file: Option<(PathBuf, ArrowWriter<File>, Arc<Schema>)>,
+}
+
+impl Object {
+    fn of(query: &Query, reading: &Reading) -> Self {
+        let (name, _) = query.english_names_of(reading);
+        Self {
+            name,
+            machine: reading.machine.to_string(),
+            index: reading.object,
+            has_instances: false,
+            has_processes: false,
+            columns: Vec::new(),
+            places: HashMap::new(),
+            rows: Vec::new(),
+            of_sample: HashMap::new(),
+            file: None,
+        }
+    }
+
+    fn add_column(&mut self, query: &Query, reading: &Reading) {
+        self.has_instances |= reading.instance.is_some();
+        self.has_processes |= reading.process_id().is_some();
+        if reading.counter_type.samples() == 0 || self.places.contains_key(&reading.counter) {
+            return;
+        }
+        let (_, name) = query.english_names_of(reading);
+        self.places.insert(reading.counter, self.columns.len());
+        self.columns.push(Column {
+            counter: reading.counter,
+            unit: unit_of(reading.counter_type, &name),
+            name,
+            counter_type: reading.counter_type,
+        });
+    }
+
+    /// The values that wait.
+    fn values(&self) -> usize {
+        self.rows.len() * (self.columns.len() + 4)
+    }
+
+    fn add(&mut self, reading: &Reading, time: FileTime) {
+        let Some(place) = self.places.get(&reading.counter).copied() else { return };
+        let columns = self.columns.len();
+        let row = *self.of_sample.entry(reading.identity.clone()).or_insert_with(|| {
+            self.rows.push(Row {
+                instance: reading.instance.as_ref().map(|label| label.plain()).unwrap_or_default(),
+                process: reading.process_id(),
+                time,
+                values: vec![None; columns],
+            });
+            self.rows.len() - 1
+        });
+        let value = reading.value.as_ref().ok().copied();
+        if let Some(cell) = self.rows.get_mut(row).and_then(|row| row.values.get_mut(place)) {
+            *cell = value;
+        }
+    }
+
+    fn schema(&self, source: &str) -> Schema {
+        let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+        let mut fields = Vec::new();
+        if self.has_instances {
+            let text = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+            fields.push(Field::new("instance", text, false));
+        }
+        if self.has_processes {
+            fields.push(Field::new("pid", DataType::UInt32, true));
+        }
+        fields.push(Field::new("time", utc, false));
+        let mut names: HashMap<String, u32> =
+            fields.iter().map(|field| (field.name().clone(), 0)).collect();
+        for column in &self.columns {
+            let kind = if column.is_whole() { DataType::UInt64 } else { DataType::Float64 };
+            let about = [
+                ("unit", column.unit.to_string()),
+                ("counter_type", column.counter_type.to_string()),
+                ("index", column.counter.to_string()),
+            ];
+            let about: HashMap<_, _> =
+                about.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
+            let name = unique(&mut names, &column.name);
+            fields.push(Field::new(name, kind, true).with_metadata(about));
+        }
+        let about = [
+            ("machine", self.machine.clone()),
+            ("object", self.name.clone()),
+            ("index", self.index.to_string()),
+            ("source", source.to_string()),
+            ("perfhive", env!("CARGO_PKG_VERSION").to_string()),
+        ];
+        let about: HashMap<_, _> =
+            about.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
+        Schema::new_with_metadata(fields, about)
+    }
+
+    fn create(
+        &mut self,
+        folder: &Path,
+        files: &mut HashMap<String, u32>,
+        source: &str,
+    ) -> Result<(), Failure> {
+        let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '$');
+        let name: String = self.name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+        let name = unique(files, name.trim_start_matches('.'));
+        let path = folder.join(format!("{name}.parquet"));
+        let schema = Arc::new(self.schema(source));
+        // Rows of a group are in the order of the instance and, of each, of time.
+        let last = i32::from(self.has_instances) + i32::from(self.has_processes);
+        let sorted =
+            |column_idx| SortingColumn { column_idx, descending: false, nulls_first: true };
+        let about = schema.metadata().iter();
+        let about = about.map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_sorting_columns(Some((0..=last).map(sorted).collect()))
+            .set_key_value_metadata(Some(about))
+            .build();
+        let file = File::create_new(&path)
+            .map_err(|error| Failure::Source(format!("{}: {error}", path.display())))?;
+        let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties))
+            .map_err(|error| failed(&path, &error))?;
+        self.file = Some((path, writer, schema));
+        Ok(())
+    }
+
+    /// Writes the rows that wait as a row group.
+    fn flush(&mut self) -> Result<(), Failure> {
+        let Some((path, writer, schema)) = &mut self.file else { return Ok(()) };
+        let mut rows = std::mem::take(&mut self.rows);
+        self.of_sample.clear();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        rows.sort_by(|a, b| {
+            (&a.instance, a.process, a.time).cmp(&(&b.instance, b.process, b.time))
+        });
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len() + 3);
+        if self.has_instances {
+            let mut instances = StringDictionaryBuilder::<Int32Type>::new();
+            for row in &rows {
+                instances.append_value(&row.instance);
+            }
+            arrays.push(Arc::new(instances.finish()));
+        }
+        if self.has_processes {
+            let mut processes = UInt32Builder::with_capacity(rows.len());
+            rows.iter().for_each(|row| processes.append_option(row.process));
+            arrays.push(Arc::new(processes.finish()));
+        }
+        let times = rows.iter().map(|row| (row.time.0 - FileTime::UNIX_EPOCH.0).div_euclid(10));
+        let times = TimestampMicrosecondArray::from_iter_values(times);
+        arrays.push(Arc::new(times.with_timezone("UTC")));
+        for (place, column) in self.columns.iter().enumerate() {
+            let values = rows.iter().map(|row| row.values.get(place).copied().flatten());
+            arrays.push(array_of(column, values, rows.len()));
+        }
+        let batch = RecordBatch::try_new(Arc::clone(schema), arrays)
+            .map_err(|error| Failure::Source(format!("{}: {error}", path.display())))?;
+        writer.write(&batch).and_then(|()| writer.flush()).map_err(|error| failed(path, &error))
+    }
+
+    /// Ends the file. Returns its bytes.
+    fn finish(mut self) -> Result<u64, Failure> {
+        self.flush()?;
+        let Some((path, writer, _)) = self.file else { return Ok(0) };
+        writer.close().map_err(|error| failed(&path, &error))?;
+        let found = std::fs::metadata(&path);
+        Ok(found.map_or(0, |found| found.len()))
+    }
+}
+
+/// The values of a column.
+fn array_of(
+    column: &Column,
+    values: impl Iterator<Item = Option<CookedValue>>,
+    count: usize,
+) -> ArrayRef {
+    if column.is_whole() {
+        let mut array = UInt64Builder::with_capacity(count);
+        for value in values {
+            array.append_option(match value {
+                Some(CookedValue::Integer(value)) => Some(value),
+                _ => None,
+            });
+        }
+        return Arc::new(array.finish());
+    }
+    let mut array = Float64Builder::with_capacity(count);
+    values.for_each(|value| array.append_option(value.map(CookedValue::as_f64)));
+    Arc::new(array.finish())
+}
+
+/// A name that none before it had, without regard to case: with a number behind it where one had.
+fn unique(names: &mut HashMap<String, u32>, name: &str) -> String {
+    let count = names.entry(name.to_lowercase()).and_modify(|count| *count += 1).or_insert(0);
+    match *count {
+        0 => name.to_string(),
+        count => format!("{name} #{count}"),
+    }
+}
+
+fn failed(path: &Path, error: &ParquetError) -> Failure {
+    Failure::Source(format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,146 @@
+//! `perfhive report`: what happened in a recording, at a glance.
+
+mod html;
+pub(super) mod json;
+mod rules;
+pub(super) mod text;
+
+use super::convert::{Progress, push_written};
+use crate::args::{Global, Report as Args};
+use crate::failure::{Exit, Failure, Outcome, of_source};
+use crate::output::Output;
+use crate::session::Session;
+use perfhive::{
+    Ask, CounterPath, LanguageId, Query, Snapshot, Source as _, SourceAddress, TitleSet,
+};
+use perfhive_view::report::{Analysis, Choice, Prepared, Report, Scope, Threshold};
+use std::path::Path;
+
+pub(super) fn run(global: &Global, args: &Args) -> Outcome {
+    let rules = rules::read(args)?;
+    let mut global = global.clone();
+    if let Some(file) = &args.file {
+        global.source = source_of(file);
+    }
+    let wanted =
+        Wanted { choice: choice(args.all, &args.paths)?, rules: Some(&rules), top: args.top };
+    let report = of_recording(&global, &wanted)?;
+    let output = Output::new(&global);
+    let mut text = String::new();
+    if let Some(file) = &args.html {
+        let page = html::page(&report, &global.source, args.top);
+        let written = std::fs::write(file, &page);
+        written.map_err(|error| Failure::Source(format!("{}: {error}", file.display())))?;
+        let sizes = (report.timeline.times().len() as u64, page.len() as u64);
+        push_written(&mut text, &output, file, sizes);
+    } else if output.is_table() {
+        text::page(&mut text, &report, &global.source, &output, &wanted);
+    } else if global.format == crate::args::Format::Json {
+        json::push(&mut text, &report, &global.source);
+    } else {
+        json::push_rows(&mut text, &report, &output);
+    }
+    output.write(&text)?;
+    Ok(Exit::Done)
+}
+
+/// The address of a recording that is named as a file or as an address.
+pub(super) fn source_of(file: &Path) -> String {
+    let name = file.display().to_string();
+    match name.parse::<SourceAddress>() {
+        Ok(address) => address.to_string(),
+        Err(_) => SourceAddress::file(&name).to_string(),
+    }
+}
+
+/// The counters that the command line chooses.
+pub(super) fn choice(all: bool, paths: &[String]) -> Result<Choice, Failure> {
+    if all {
+        return Ok(Choice::All);
+    }
+    if paths.is_empty() {
+        return Ok(Choice::Usual);
+    }
+    let paths: Result<Vec<CounterPath>, _> = paths.iter().map(|path| path.parse()).collect();
+    paths.map(Choice::Paths).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// What is wanted of a recording.
+pub(super) struct Wanted<'a> {
+    pub(super) choice: Choice,
+    /// The thresholds; `None` for none.
+    pub(super) rules: Option<&'a rules::Rules>,
+    /// How many processes.
+    pub(super) top: usize,
+}
+
+/// Reads a recording.
+pub(super) fn of_recording(global: &Global, wanted: &Wanted<'_>) -> Result<Report, Failure> {
+    let mut session = Session::open(global)?;
+    if session.source.is_live() {
+        let what = "is not a recording; name a file, or --source file:NAME";
+        return Err(Failure::Usage(of_source(&global.source, what)));
+    }
+    let catalogue = session.source.catalogue(&Ask::everything())?;
+    let languages = [session.language, LanguageId::ENGLISH];
+    let titles = TitleSet::load(languages, |one| session.source.titles(one, &Ask::nothing()))?;
+    // The first sample tells how many instances there are.
+    let mut first = Snapshot::new();
+    match session.source.collect(&Ask::everything(), &mut first) {
+        Ok(()) => {}
+        Err(error) if error.is_end_of_data() => {
+            let what = match global.begin.or(global.end) {
+                Some(_) => {
+                    "has no sample in that part; perfhive info shows when it begins and ends"
+                }
+                None => "has no sample",
+            };
+            return Err(Failure::Missing(of_source(&global.source, what)));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    if let Some(recording) = session.source.recording() {
+        recording.seek(None)?;
+    }
+    let prepared = match wanted.rules {
+        None => Prepared::default(),
+        Some(rules) if rules.pal.count() > 0 => {
+            rules.pal.prepare(&catalogue, &titles, &first, &rules.answers)
+        }
+        Some(_) => Prepared { thresholds: Threshold::built_in(), ..Prepared::default() },
+    };
+    drop(first);
+    let scope = Scope::new(&catalogue, &titles, &wanted.choice, prepared.thresholds);
+    let faults = session.faults.clone();
+    let mut query: Query = session.query()?;
+    for path in scope.paths() {
+        query.add_path(path)?;
+    }
+    if scope.is_empty() {
+        let what = match wanted.choice {
+            Choice::Paths(_) => "has none of these counters; perfhive list shows what there is",
+            _ => "has no counters",
+        };
+        return Err(Failure::Missing(of_source(&global.source, what)));
+    }
+    let mut analysis = Analysis::new(scope);
+    let progress = Progress::of(global);
+    let mut samples = 0;
+    loop {
+        match query.collect() {
+            Ok(()) => {}
+            Err(error) if error.is_end_of_data() => break,
+            Err(error) => return Err(error.into()),
+        }
+        let time = faults.time().and_then(|time| time.to_file_time());
+        analysis.add(&query, time.unwrap_or_default());
+        samples += 1;
+        progress.show("read", samples);
+    }
+    drop(progress);
+    faults.report();
+    let mut report = analysis.finish(wanted.top);
+    report.unevaluated.extend(prepared.unevaluated);
+    report.without_counters += prepared.without_counters;
+    Ok(report)
+}

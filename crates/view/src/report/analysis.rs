@@ -1,0 +1,411 @@
+//! A recording is read once, sample by sample; what is kept does not grow with its length, but for
+//! the times of the samples.
+
+use super::chosen;
+use super::figures::{Curve, Figures, Summary, number};
+use super::processes::{ProcessFigures, changes_of, restarts_of};
+use super::scope::{Scope, ScopedCounter, ScopedObject};
+use super::threshold::{CounterSet, Crossing, Threshold};
+use super::timeline::Timeline;
+use super::{CounterReport, Finding, InstanceReport, ObjectReport, Report, Unevaluated};
+use perfhive_engine::{Identity, InstanceLabel, InstanceRole, NoValue, Query, Reading};
+use perfhive_format::{FileTime, TitleIndex};
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The most instances of an object over the whole recording, such as processes; more are counted.
+const MOST_ROWS: usize = 20_000;
+
+/// A recording being read.
+#[derive(Clone)]
+pub struct Analysis {
+    scope: Scope,
+    timeline: Timeline,
+    places: HashMap<(TitleIndex, TitleIndex), (usize, usize)>,
+    objects: Vec<Rows>,
+    uptime: Option<f64>,
+    boots: Vec<FileTime>,
+}
+
+/// The instances of an object.
+#[derive(Clone, Default)]
+struct Rows {
+    rows: Vec<Row>,
+    places: HashMap<Option<Identity>, usize>,
+    /// Instances beyond the most that are kept.
+    left_out: HashSet<Option<Identity>>,
+}
+
+#[derive(Clone)]
+pub(super) struct Row {
+    pub(super) label: Option<InstanceLabel>,
+    pub(super) role: InstanceRole,
+    pub(super) process: Option<u32>,
+    /// The numbers of the first and last sample that have it.
+    pub(super) seen: (u64, u64),
+    pub(super) figures: Vec<Figures>,
+    crossings: Vec<(usize, usize, Crossing)>,
+}
+
+impl Analysis {
+    /// Begins to read what a scope has.
+    #[must_use]
+    pub fn new(scope: Scope) -> Self {
+        let mut places = HashMap::new();
+        for (place, object) in scope.objects.iter().enumerate() {
+            for (at, counter) in object.counters.iter().enumerate() {
+                places.insert((object.index, counter.index), (place, at));
+            }
+        }
+        let objects = scope.objects.iter().map(|_| Rows::default()).collect();
+        let timeline = Timeline::default();
+        Self { scope, timeline, places, objects, uptime: None, boots: Vec::new() }
+    }
+
+    /// Adds the sample that a query collected last; `time` is that of the sample.
+    pub fn add(&mut self, query: &Query, time: FileTime) {
+        let sample = self.timeline.times().len() as u64;
+        self.timeline.push(time);
+        let mut last: Option<((TitleIndex, TitleIndex), (usize, usize))> = None;
+        for reading in query.readings() {
+            let key = (reading.object, reading.counter);
+            let place = match last {
+                Some((of, place)) if of == key => place,
+                _ => match self.places.get(&key) {
+                    Some(place) => *place,
+                    None => continue,
+                },
+            };
+            last = Some((key, place));
+            self.add_reading(reading, place, sample, time);
+        }
+    }
+
+    fn add_reading(
+        &mut self,
+        reading: &Reading,
+        (object, counter): (usize, usize),
+        sample: u64,
+        time: FileTime,
+    ) {
+        let (Some(scoped), Some(rows)) =
+            (self.scope.objects.get(object), self.objects.get_mut(object))
+        else {
+            return;
+        };
+        // The object or the instance is not in this sample.
+        let is_absent = scoped.has_instances && reading.instance.is_none();
+        if is_absent || matches!(reading.value, Err(NoValue::Vanished)) {
+            return;
+        }
+        let Some(definition) = scoped.counters.get(counter) else { return };
+        let Some(row) = rows.row(reading, scoped, sample) else { return };
+        let value = number(reading, definition.unit);
+        if let Some(figures) = row.figures.get_mut(counter) {
+            figures.add(reading, value, sample, time);
+        }
+        let Some(value) = value else { return };
+        if definition.is_uptime {
+            // Clocks that differ a little do not make a restart.
+            if self.uptime.is_some_and(|before| value + 1.0 < before) {
+                self.boots.push(time);
+            }
+            self.uptime = Some(value);
+        }
+        for number in &definition.thresholds {
+            let Some(threshold) = self.scope.thresholds.get(*number) else { continue };
+            if threshold.is_trend || !threshold.comparison.holds(value, threshold.limit) {
+                continue;
+            }
+            row.cross(*number, counter, threshold, value, time);
+        }
+    }
+
+    /// The report of the samples so far. `top` is how many processes it lists.
+    #[must_use]
+    pub fn finish(mut self, top: usize) -> Report {
+        self.add_trends();
+        let (held, mut unevaluated) = self.held();
+        let findings = self.findings(&held);
+        let samples = self.timeline.times().len() as u64;
+        let mut objects = Vec::new();
+        let (mut processes, mut changes, mut restarts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut by_name = Vec::new();
+        for (scoped, rows) in self.scope.objects.iter().zip(std::mem::take(&mut self.objects)) {
+            if scoped.is_of_processes {
+                let figures = ProcessFigures::of(scoped);
+                changes = changes_of(&rows.rows, &self.timeline);
+                restarts = restarts_of(&rows.rows, &self.timeline);
+                by_name = figures.by_name(&rows.rows, samples);
+                processes = figures.busiest(&rows.rows, &self.timeline, top);
+                if !rows.left_out.is_empty() {
+                    unevaluated.push(Unevaluated::instances(&scoped.name, rows.left_out.len()));
+                }
+            } else {
+                objects.extend(object_of(scoped, rows, samples, &self.timeline));
+            }
+        }
+        Report {
+            machine: self.scope.machine,
+            boots: self.boots,
+            timeline: self.timeline,
+            objects,
+            processes,
+            by_name,
+            changes,
+            restarts,
+            findings,
+            evaluated: held.len(),
+            unevaluated,
+            without_counters: self.scope.without_counters,
+        }
+    }
+
+    /// Compares the changes per hour.
+    fn add_trends(&mut self) {
+        let samples = self.timeline.times().len() as u64;
+        for (scoped, rows) in self.scope.objects.iter().zip(&mut self.objects) {
+            for (place, counter) in scoped.counters.iter().enumerate() {
+                for number in &counter.thresholds {
+                    let Some(threshold) = self.scope.thresholds.get(*number) else { continue };
+                    if !threshold.is_trend {
+                        continue;
+                    }
+                    for row in &mut rows.rows {
+                        let curve = row.figures.get(place).map(|figures| &figures.curve);
+                        let Some(trend) =
+                            curve.and_then(|one| Trend::of(one, samples, &self.timeline))
+                        else {
+                            continue;
+                        };
+                        if threshold.comparison.holds(trend.per_hour, threshold.limit) {
+                            row.cross(*number, place, threshold, trend.per_hour, trend.last);
+                            if let Some((_, _, crossing)) = row.crossings.last_mut() {
+                                crossing.first = trend.first;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The thresholds whose counted instances stayed as many as in the first sample; and the others.
+    fn held(&self) -> (Vec<usize>, Vec<Unevaluated>) {
+        let count = |set: &CounterSet| {
+            let mut count = 0;
+            for (scoped, rows) in self.scope.objects.iter().zip(&self.objects) {
+                let is_of_set = scoped.counters.iter().any(|one| set.is_about(scoped, one));
+                if is_of_set {
+                    let rows = rows.rows.iter();
+                    count += rows.filter(|row| set.has(row.label.as_ref())).count() as u64;
+                }
+            }
+            count
+        };
+        let (mut held, mut lost) = (Vec::new(), Vec::new());
+        for (number, threshold) in self.scope.thresholds.iter().enumerate() {
+            let changed = threshold.counted.iter().find(|(set, had)| count(set) != *had);
+            match changed {
+                None => held.push(number),
+                Some((set, _)) => lost.push(Unevaluated {
+                    title: threshold.title.to_string(),
+                    origin: Arc::clone(&threshold.origin),
+                    reason: format!(
+                        "counts the instances of {}, and others came during the recording",
+                        set.path
+                    ),
+                }),
+            }
+        }
+        (held, lost)
+    }
+
+    /// What crossed thresholds, the worst first.
+    fn findings(&self, held: &[usize]) -> Vec<Finding> {
+        let mut findings: HashMap<(usize, usize, usize), Finding> = HashMap::new();
+        for (at, (scoped, rows)) in self.scope.objects.iter().zip(&self.objects).enumerate() {
+            for row in &rows.rows {
+                for (number, place, crossing) in &row.crossings {
+                    let (Some(threshold), Some(counter)) =
+                        (self.scope.thresholds.get(*number), scoped.counters.get(*place))
+                    else {
+                        continue;
+                    };
+                    if !held.contains(number) {
+                        continue;
+                    }
+                    let finding =
+                        findings.entry((*number, at, *place)).or_insert_with(|| Finding {
+                            threshold: Arc::clone(threshold),
+                            object: scoped.name.clone(),
+                            counter: counter.name.clone(),
+                            unit: counter.unit,
+                            counter_type: counter.counter_type,
+                            instances: Vec::new(),
+                        });
+                    let values = row.figures.get(*place).map_or(0, Figures::count);
+                    finding.instances.push(super::CrossedBy {
+                        label: row.shown_label(),
+                        crossing: *crossing,
+                        values,
+                    });
+                }
+            }
+        }
+        let mut findings: Vec<_> = findings.into_iter().collect();
+        findings.sort_by_key(|(key, _)| *key);
+        let mut findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();
+        for finding in &mut findings {
+            finding.instances.sort_by_key(|one| Reverse(one.crossing.count));
+        }
+        findings.sort_by_key(|finding| Reverse(finding.threshold.severity));
+        findings
+    }
+}
+
+impl Rows {
+    fn row(&mut self, reading: &Reading, object: &ScopedObject, sample: u64) -> Option<&mut Row> {
+        let place = match self.places.get(&reading.identity) {
+            Some(place) => *place,
+            None if self.rows.len() >= MOST_ROWS => {
+                // Counting must not take memory without end, either.
+                if self.left_out.len() < 5 * MOST_ROWS {
+                    self.left_out.insert(reading.identity.clone());
+                }
+                return None;
+            }
+            None => {
+                self.places.insert(reading.identity.clone(), self.rows.len());
+                self.rows.push(Row {
+                    label: reading.instance.clone(),
+                    role: reading.role(),
+                    process: reading.process_id(),
+                    seen: (sample, sample),
+                    figures: object.counters.iter().map(|_| Figures::default()).collect(),
+                    crossings: Vec::new(),
+                });
+                self.rows.len() - 1
+            }
+        };
+        let row = self.rows.get_mut(place)?;
+        row.seen.1 = sample;
+        Some(row)
+    }
+}
+
+impl Row {
+    /// Notes a value beyond the limit of a threshold, if it is for this instance.
+    fn cross(
+        &mut self,
+        number: usize,
+        place: usize,
+        threshold: &Threshold,
+        value: f64,
+        time: FileTime,
+    ) {
+        if !threshold.counters.has(self.label.as_ref()) {
+            return;
+        }
+        let known = self.crossings.iter_mut().find(|(of, at, _)| (*of, *at) == (number, place));
+        match known {
+            Some((_, _, crossing)) => crossing.add(threshold.comparison, value, time),
+            None => self.crossings.push((number, place, Crossing::new(value, time))),
+        }
+    }
+
+    /// The label for people: of a process with its ID.
+    fn shown_label(&self) -> Option<String> {
+        let label = self.label.as_ref()?;
+        Some(match self.process {
+            Some(id) => format!("{} ({id})", label.name),
+            None => label.plain(),
+        })
+    }
+}
+
+/// The change of a counter per hour.
+pub(super) struct Trend {
+    pub(super) per_hour: f64,
+    first: FileTime,
+    last: FileTime,
+}
+
+impl Trend {
+    /// The mean of the last slice of a curve less that of the first, by the time between them.
+    pub(super) fn of(curve: &Curve, samples: u64, timeline: &Timeline) -> Option<Self> {
+        let [(first, low), (last, high)] = curve.ends(samples)?;
+        let time = |sample: u64| timeline.times().get(usize::try_from(sample).ok()?).copied();
+        let (first, last) = (time(first)?, time(last)?);
+        let hours = (last.0 - first.0) as f64 / 3.6e10;
+        (hours > 0.0).then(|| Self { per_hour: (high - low) / hours, first, last })
+    }
+}
+
+fn object_of(
+    scoped: &ScopedObject,
+    rows: Rows,
+    samples: u64,
+    timeline: &Timeline,
+) -> Option<ObjectReport> {
+    let mut instances = Vec::new();
+    for row in rows.rows {
+        let label = row.label.as_ref();
+        let is_shown = |counter: &ScopedCounter| {
+            counter.is_shown
+                && (counter.only.is_empty() || counter.only.iter().any(|set| set.has(label)))
+        };
+        let mut counters = Vec::new();
+        for (counter, figures) in scoped.counters.iter().zip(&row.figures) {
+            let Some(summary) = figures.summary().filter(|_| is_shown(counter)) else { continue };
+            counters.push(CounterReport {
+                name: counter.name.clone(),
+                english: counter.english.clone(),
+                unit: counter.unit,
+                counter_type: counter.counter_type,
+                summary,
+                trend: Trend::of(&figures.curve, samples, timeline).map(|trend| trend.per_hour),
+                curve: figures.curve.clone().for_samples(samples),
+            });
+        }
+        if !counters.is_empty() {
+            instances.push(InstanceReport { label: row.shown_label(), role: row.role, counters });
+        }
+    }
+    // Sums first, and then the instances with the greatest values of the first counter.
+    let first =
+        |instance: &InstanceReport| instance.counters.first().map_or(0.0, |one| one.summary.mean);
+    instances.sort_by(|a, b| {
+        let is_single = |one: &InstanceReport| one.role != InstanceRole::Total;
+        is_single(a).cmp(&is_single(b)).then_with(|| first(b).total_cmp(&first(a)))
+    });
+    (!instances.is_empty()).then(|| ObjectReport {
+        name: scoped.name.clone(),
+        english: scoped.english.clone(),
+        instances,
+        left_out: rows.left_out.len(),
+    })
+}
+
+/// A summary with the change per hour.
+pub(super) fn with_trend(
+    figures: &Figures,
+    samples: u64,
+    timeline: &Timeline,
+) -> Option<(Summary, Option<f64>)> {
+    let trend = Trend::of(&figures.curve, samples, timeline).map(|trend| trend.per_hour);
+    figures.summary().map(|summary| (summary, trend))
+}
+
+/// The place of each counter of a process among those of the scope.
+pub(super) fn places_of(scoped: &ScopedObject) -> [Option<usize>; 6] {
+    let mut places = [None; 6];
+    for (place, (index, english)) in places.iter_mut().zip(chosen::PROCESSES) {
+        let is_it = |counter: &ScopedCounter| {
+            counter.english == *english || counter.english == index.to_string()
+        };
+        *place = scoped.counters.iter().position(is_it);
+    }
+    places
+}

@@ -1,0 +1,156 @@
+//! Two recordings, or two spans of one, side by side.
+
+use super::figures::Summary;
+use super::{CounterReport, NameTotal, Report};
+use perfhive_format::CounterType;
+use std::collections::{BTreeSet, HashMap};
+
+/// How many standard errors a difference of means must have to be more than chance.
+const MORE_THAN_CHANCE: f64 = 4.0;
+
+/// What is different in the second of two reports.
+#[derive(Clone, Debug, Default)]
+pub struct Differences {
+    /// Counters that both have, the largest changes first.
+    pub counters: Vec<CounterChange>,
+    /// The paths of counters that only the first has, and that only the second has.
+    pub only: [Vec<String>; 2],
+    /// Names of processes, the largest changes of processor time first.
+    pub processes: Vec<ProcessChange>,
+}
+
+/// A counter in two recordings.
+#[derive(Clone, Debug)]
+pub struct CounterChange {
+    /// The path in the shown language.
+    pub path: String,
+    /// The unit of the values.
+    pub unit: &'static str,
+    /// The counter's type.
+    pub counter_type: CounterType,
+    /// Its values in the first.
+    pub first: Summary,
+    /// Its values in the second.
+    pub second: Summary,
+    /// Whether the difference of the means is at least four times its standard error. Otherwise it
+    /// may be chance.
+    pub is_clear: bool,
+}
+
+impl CounterChange {
+    /// The mean of the second less that of the first.
+    #[must_use]
+    pub fn difference(&self) -> f64 {
+        self.second.mean - self.first.mean
+    }
+
+    /// The difference as a part of the larger mean: from -1, which is down to nothing, to 1, which
+    /// is up from nothing.
+    #[must_use]
+    pub fn part(&self) -> f64 {
+        let larger = self.first.mean.abs().max(self.second.mean.abs());
+        if larger > 0.0 { self.difference() / larger } else { 0.0 }
+    }
+
+    fn of(path: &str, first: &CounterReport, second: &CounterReport) -> Self {
+        let (one, other) = (first.summary, second.summary);
+        let error = |summary: &Summary| {
+            let count = summary.count.max(1) as f64;
+            summary.deviation * summary.deviation / count
+        };
+        let error = (error(&one) + error(&other)).sqrt();
+        let difference = (other.mean - one.mean).abs();
+        Self {
+            path: path.to_string(),
+            unit: second.unit,
+            counter_type: second.counter_type,
+            first: one,
+            second: other,
+            // Without a spread any difference is one.
+            is_clear: difference > 0.0 && difference >= MORE_THAN_CHANCE * error,
+        }
+    }
+}
+
+/// All processes of a name in two recordings, on average over each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcessChange {
+    /// The name.
+    pub name: String,
+    /// Processor time in percent of one processor, in the first and in the second.
+    pub processor: [f64; 2],
+    /// Working set in bytes, in the first and in the second.
+    pub working_set: [f64; 2],
+}
+
+/// Sets two reports against each other.
+#[must_use]
+pub fn compare(first: &Report, second: &Report) -> Differences {
+    let (one, mut other) =
+        (counters(first), counters(second).into_iter().collect::<HashMap<_, _>>());
+    let mut comparison = Differences::default();
+    for (key, (path, counter)) in one {
+        match other.remove(&key) {
+            Some((_, new)) => comparison.counters.push(CounterChange::of(&path, counter, new)),
+            None => comparison.only[0].push(path),
+        }
+    }
+    // In the order of the report, not of the map.
+    let left = counters(second).into_iter().filter(|(key, _)| other.contains_key(key));
+    comparison.only[1] = left.map(|(_, (path, _))| path).collect();
+    comparison.counters.sort_by(|a, b| {
+        let key = |one: &CounterChange| one.part().abs();
+        b.is_clear.cmp(&a.is_clear).then_with(|| key(b).total_cmp(&key(a)))
+    });
+    comparison.processes = processes(first, second);
+    comparison
+}
+
+type Key<'a> = (&'a str, Option<&'a str>, &'a str);
+
+/// The counters of a report by their English names, with paths.
+fn counters(report: &Report) -> Vec<(Key<'_>, (String, &CounterReport))> {
+    let mut all = Vec::new();
+    for object in &report.objects {
+        for instance in &object.instances {
+            // The time since a start is another in each recording.
+            let is_elapsed =
+                |one: &&CounterReport| one.counter_type == CounterType::PERF_ELAPSED_TIME;
+            for counter in instance.counters.iter().filter(|one| !is_elapsed(one)) {
+                let label = instance.label.as_deref();
+                let key = (object.english.as_str(), label, counter.english.as_str());
+                let of = label.map(|label| format!("({label})")).unwrap_or_default();
+                let path = format!("\\{}{of}\\{}", object.name, counter.name);
+                all.push((key, (path, counter)));
+            }
+        }
+    }
+    all
+}
+
+fn processes(first: &Report, second: &Report) -> Vec<ProcessChange> {
+    let totals = |report: &Report| -> HashMap<String, (f64, f64)> {
+        let of =
+            |total: &NameTotal| (total.processor.unwrap_or(0.0), total.working_set.unwrap_or(0.0));
+        report.by_name.iter().map(|total| (total.name.clone(), of(total))).collect()
+    };
+    if first.by_name.is_empty() || second.by_name.is_empty() {
+        return Vec::new();
+    }
+    let (first, second) = (totals(first), totals(second));
+    let all: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
+    let mut changes: Vec<ProcessChange> = all
+        .into_iter()
+        .map(|name| {
+            let of = |all: &HashMap<String, _>| all.get(name).copied().unwrap_or_default();
+            let ((a, b), (c, d)) = (of(&first), of(&second));
+            ProcessChange { name: name.to_string(), processor: [a, c], working_set: [b, d] }
+        })
+        .collect();
+    let change = |[a, b]: [f64; 2]| (b - a).abs();
+    changes.sort_by(|a, b| {
+        let by_processor = change(b.processor).total_cmp(&change(a.processor));
+        by_processor.then_with(|| change(b.working_set).total_cmp(&change(a.working_set)))
+    });
+    changes
+}

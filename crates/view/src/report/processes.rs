@@ -1,0 +1,242 @@
+//! The processes of a recording.
+
+use super::analysis::{Row, places_of, with_trend};
+use super::figures::{Curve, Summary};
+use super::scope::ScopedObject;
+use super::timeline::Timeline;
+use perfhive_engine::InstanceRole;
+use perfhive_format::FileTime;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// A growth per hour is told from this time on, in steps of 100 ns: five minutes. Of less it says nothing.
+const SHORTEST_GROWTH: i64 = 3_000_000_000;
+
+/// A process and what it took.
+#[derive(Clone, Debug)]
+pub struct ProcessReport {
+    /// Its name.
+    pub name: String,
+    /// Its ID; `None` in recordings that do not have it.
+    pub id: Option<u32>,
+    /// The times of the first and last sample that have it.
+    pub seen: (FileTime, FileTime),
+    /// Whether it was there from the first sample to the last.
+    pub was_there_always: bool,
+    /// Its processor time over the whole recording, in percent of one processor: a process that
+    /// was there half of the time counts half.
+    pub share: Option<f64>,
+    /// Its processor time while it was there, in percent of one processor.
+    pub processor: Option<Summary>,
+    /// The course of its processor time.
+    pub curve: Curve,
+    /// Its working set in bytes.
+    pub working_set: Option<Summary>,
+    /// Its private bytes.
+    pub private_bytes: Option<Summary>,
+    /// The growth of its private bytes per hour; `None` where it was seen for less than five minutes.
+    pub growth: Option<f64>,
+    /// Its threads.
+    pub threads: Option<Summary>,
+    /// Its handles.
+    pub handles: Option<Summary>,
+    /// Bytes that it read and wrote per second.
+    pub io: Option<Summary>,
+}
+
+/// Processes of one name that came and went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The name.
+    pub name: String,
+    /// How many were not in the first sample.
+    pub started: u64,
+    /// How many were not in the last sample.
+    pub ended: u64,
+}
+
+/// A program that ended and was started again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restart {
+    /// The name of the processes.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+    /// The first sample that has the newest of them.
+    pub last: FileTime,
+    /// The IDs of the newest and of the one before.
+    pub ids: (u32, u32),
+}
+
+/// What all processes of one name took together, on average over the whole recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NameTotal {
+    /// The name.
+    pub name: String,
+    /// Processor time in percent of one processor.
+    pub processor: Option<f64>,
+    /// Working set in bytes.
+    pub working_set: Option<f64>,
+}
+
+/// Where the counters of processes are.
+pub(super) struct ProcessFigures {
+    places: [Option<usize>; 6],
+}
+
+impl ProcessFigures {
+    pub(super) fn of(scoped: &ScopedObject) -> Self {
+        Self { places: places_of(scoped) }
+    }
+
+    fn summary(&self, row: &Row, counter: usize) -> Option<Summary> {
+        row.figures.get((*self.places.get(counter)?)?)?.summary()
+    }
+
+    /// Processor time and working set of all processes of a name, on average over all samples.
+    pub(super) fn by_name(&self, rows: &[Row], samples: u64) -> Vec<NameTotal> {
+        let mut names: BTreeMap<&str, [Option<f64>; 2]> = BTreeMap::new();
+        for row in rows.iter().filter(|row| is_process(row)) {
+            let Some(label) = &row.label else { continue };
+            let sums = names.entry(&label.name).or_default();
+            for (counter, sum) in sums.iter_mut().enumerate() {
+                let part = self.summary(row, counter).map(|one| over_all(&one, counter, samples));
+                *sum = match (*sum, part) {
+                    (Some(a), Some(b)) => Some(a + b),
+                    (a, b) => a.or(b),
+                };
+            }
+        }
+        let total = |(name, [processor, working_set]): (&str, [Option<f64>; 2])| NameTotal {
+            name: name.to_string(),
+            processor,
+            working_set,
+        };
+        names.into_iter().map(total).collect()
+    }
+
+    /// The processes with the most processor time, and those with the largest working sets: at most
+    /// `top` of each, the busiest first.
+    pub(super) fn busiest(
+        &self,
+        rows: &[Row],
+        timeline: &Timeline,
+        top: usize,
+    ) -> Vec<ProcessReport> {
+        let samples = timeline.times().len() as u64;
+        let rows: Vec<(&Row, [f64; 2])> = rows
+            .iter()
+            .filter(|row| is_process(row))
+            .map(|row| {
+                let share = self.summary(row, 0).map_or(-1.0, |one| over_all(&one, 0, samples));
+                let largest = self.summary(row, 1).map_or(-1.0, |one| one.maximum);
+                (row, [share, largest])
+            })
+            .collect();
+        let mut chosen: Vec<usize> = Vec::new();
+        for by in [0, 1] {
+            let mut order: Vec<usize> = (0..rows.len()).collect();
+            let key = |place: &usize| rows.get(*place).and_then(|(_, keys)| keys.get(by)).copied();
+            order.sort_by(|a, b| key(b).unwrap_or(-1.0).total_cmp(&key(a).unwrap_or(-1.0)));
+            let new: Vec<_> =
+                order.into_iter().take(top).filter(|one| !chosen.contains(one)).collect();
+            chosen.extend(new);
+        }
+        let chosen = chosen.into_iter().filter_map(|place| rows.get(place));
+        chosen.map(|(row, _)| self.report(row, timeline)).collect()
+    }
+
+    fn report(&self, row: &Row, timeline: &Timeline) -> ProcessReport {
+        let samples = timeline.times().len() as u64;
+        let time = |sample: u64| {
+            let found = usize::try_from(sample).ok().and_then(|at| timeline.times().get(at));
+            found.copied().unwrap_or_default()
+        };
+        let figures = |counter: usize| row.figures.get((*self.places.get(counter)?)?);
+        let private = figures(2).and_then(|figures| with_trend(figures, samples, timeline));
+        let curve = figures(0).map(|figures| figures.curve.clone()).unwrap_or_default();
+        let processor = self.summary(row, 0);
+        ProcessReport {
+            name: row.label.as_ref().map(|label| label.name.to_string()).unwrap_or_default(),
+            id: row.process,
+            seen: (time(row.seen.0), time(row.seen.1)),
+            was_there_always: row.seen == (0, samples.saturating_sub(1)),
+            share: processor.map(|one| over_all(&one, 0, samples)),
+            processor,
+            curve: curve.for_samples(samples),
+            working_set: self.summary(row, 1),
+            private_bytes: private.map(|(summary, _)| summary),
+            growth: private.and_then(|(_, trend)| trend).filter(|_| {
+                time(row.seen.1).0.saturating_sub(time(row.seen.0).0) >= SHORTEST_GROWTH
+            }),
+            threads: self.summary(row, 3),
+            handles: self.summary(row, 4),
+            io: self.summary(row, 5),
+        }
+    }
+}
+
+/// A mean over the samples with a value, as one over all samples. A rate has no value in the first.
+fn over_all(summary: &Summary, counter: usize, samples: u64) -> f64 {
+    let all = samples.saturating_sub(u64::from(counter == 0)).max(summary.count).max(1);
+    summary.mean * summary.count as f64 / all as f64
+}
+
+fn is_process(row: &Row) -> bool {
+    row.role == InstanceRole::Single
+}
+
+/// The names whose processes came or went, those with the most first. Recordings without process
+/// IDs do not tell.
+pub(super) fn changes_of(rows: &[Row], timeline: &Timeline) -> Vec<Change> {
+    let last = (timeline.times().len() as u64).saturating_sub(1);
+    let mut names: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.process.is_some()) {
+        let Some(label) = &row.label else { continue };
+        let (started, ended) = names.entry(&label.name).or_default();
+        *started += u64::from(row.seen.0 > 0);
+        *ended += u64::from(row.seen.1 < last);
+    }
+    let changed = names.into_iter().filter(|(_, (started, ended))| started + ended > 0);
+    let mut changes: Vec<Change> = changed
+        .map(|(name, (started, ended))| Change { name: name.to_string(), started, ended })
+        .collect();
+    changes.sort_by_key(|change| Reverse(change.started + change.ended));
+    changes
+}
+
+/// The programs that were running in the first sample, ended, and came back with another ID while no
+/// other process of the name was there. The latest is first.
+pub(super) fn restarts_of(rows: &[Row], timeline: &Timeline) -> Vec<Restart> {
+    let mut names: BTreeMap<&str, Vec<(&Row, u32)>> = BTreeMap::new();
+    for row in rows {
+        if let (Some(label), Some(id)) = (&row.label, row.process) {
+            names.entry(&label.name).or_default().push((row, id));
+        }
+    }
+    let mut restarts = Vec::new();
+    for (name, mut rows) in names {
+        rows.sort_by_key(|(row, _)| row.seen);
+        if rows.first().is_none_or(|(row, _)| row.seen.0 > 0) {
+            continue;
+        }
+        let mut last_seen: Option<(u64, u32)> = None;
+        let (mut count, mut newest) = (0, None);
+        for (row, id) in rows {
+            if let Some((_, before)) = last_seen.filter(|(seen, _)| row.seen.0 > *seen) {
+                count += 1;
+                newest = Some((row.seen.0, (id, before)));
+            }
+            let is_later = last_seen.is_none_or(|(seen, _)| row.seen.1 >= seen);
+            if is_later {
+                last_seen = Some((row.seen.1, id));
+            }
+        }
+        let Some((sample, ids)) = newest else { continue };
+        let time = usize::try_from(sample).ok().and_then(|at| timeline.times().get(at));
+        let last = time.copied().unwrap_or_default();
+        restarts.push(Restart { name: name.to_string(), count, last, ids });
+    }
+    restarts.sort_by_key(|restart| Reverse(restart.last));
+    restarts
+}

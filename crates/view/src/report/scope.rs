@@ -1,0 +1,249 @@
+//! What of a recording a report reads.
+
+use super::chosen;
+use super::threshold::{CounterSet, ObjectNames, Threshold};
+use perfhive_engine::{
+    Catalogue, CatalogueCounter, CatalogueObject, CounterPath, InstancePattern, NamePattern,
+    TitleSet, unit_of,
+};
+use perfhive_format::{CounterType, TitleIndex};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The counters that a report reads, and the thresholds for them.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    pub(super) machine: String,
+    pub(super) objects: Vec<ScopedObject>,
+    pub(super) thresholds: Vec<Arc<Threshold>>,
+    /// How many thresholds are about counters that the recording does not have.
+    pub(super) without_counters: usize,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct ScopedObject {
+    pub(super) index: TitleIndex,
+    pub(super) name: String,
+    pub(super) english: String,
+    pub(super) has_instances: bool,
+    pub(super) is_of_processes: bool,
+    pub(super) counters: Vec<ScopedCounter>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct ScopedCounter {
+    pub(super) index: TitleIndex,
+    pub(super) name: String,
+    pub(super) english: String,
+    pub(super) counter_type: CounterType,
+    pub(super) unit: &'static str,
+    /// Whether the report lists it; others are for thresholds only.
+    pub(super) is_shown: bool,
+    /// The instances that are listed; all where there is none.
+    pub(super) only: Vec<CounterSet>,
+    /// The thresholds for its values, by their place.
+    pub(super) thresholds: Vec<usize>,
+    /// Whether it is the time since the machine started.
+    pub(super) is_uptime: bool,
+}
+
+/// Which counters a report lists.
+#[derive(Clone, Debug, Default)]
+pub enum Choice {
+    /// Those that matter: a table has them for Windows' usual objects; of other objects all, if
+    /// they are few, and else those for every user.
+    #[default]
+    Usual,
+    /// Every counter.
+    All,
+    /// Those that these paths mean.
+    Paths(Vec<CounterPath>),
+}
+
+impl Scope {
+    /// A scope for a recording with this catalogue.
+    #[must_use]
+    pub fn new(
+        catalogue: &Catalogue,
+        titles: &TitleSet,
+        choice: &Choice,
+        thresholds: Vec<Threshold>,
+    ) -> Self {
+        let given = thresholds.len();
+        let is_there =
+            |threshold: &Threshold| !threshold.counters.find(&catalogue.objects, titles).is_empty();
+        let thresholds: Vec<_> = thresholds.into_iter().filter(is_there).map(Arc::new).collect();
+        let mut scope = Self {
+            machine: catalogue.machine.clone(),
+            objects: Vec::new(),
+            without_counters: given - thresholds.len(),
+            thresholds,
+        };
+        scope.choose(catalogue, titles, choice);
+        let mut known: HashMap<(TitleIndex, TitleIndex), (usize, usize)> = HashMap::new();
+        for (place, object) in scope.objects.iter().enumerate() {
+            for (at, counter) in object.counters.iter().enumerate() {
+                known.insert((object.index, counter.index), (place, at));
+            }
+        }
+        for (number, threshold) in scope.thresholds.clone().iter().enumerate() {
+            let mut sets = vec![(Some(number), &threshold.counters)];
+            sets.extend(threshold.counted.iter().map(|(set, _)| (None, set)));
+            for (number, set) in sets {
+                for key in set.find(&catalogue.objects, titles) {
+                    let place = match known.get(&key) {
+                        Some(place) => Some(*place),
+                        None => scope.add_hidden(catalogue, titles, key),
+                    };
+                    let Some((object, counter)) = place else { continue };
+                    known.insert(key, (object, counter));
+                    let found = scope.objects.get_mut(object);
+                    let found = found.and_then(|object| object.counters.get_mut(counter));
+                    if let Some(counter) = found {
+                        counter.thresholds.extend(number);
+                    }
+                }
+            }
+        }
+        scope
+    }
+
+    fn choose(&mut self, catalogue: &Catalogue, titles: &TitleSet, choice: &Choice) {
+        let mut objects: Vec<_> = catalogue.objects.iter().collect();
+        objects.sort_by_key(|object| chosen::rank(titles, object));
+        let mut has_processes = false;
+        for object in objects {
+            let mut scoped = ScopedObject::of(titles, object);
+            // Process V2 has the same processes again.
+            let is_first = !has_processes;
+            has_processes |= scoped.is_of_processes;
+            scoped.is_of_processes &= is_first;
+            let is_there = |english: &str| {
+                let names = catalogue.objects.iter();
+                names.filter_map(|one| titles.english_name(one.name)).any(|name| name == english)
+            };
+            scoped.counters = match choice {
+                Choice::Usual if chosen::twin(&scoped.english).is_some_and(is_there) => Vec::new(),
+                Choice::Usual => {
+                    let counters = chosen::of_object(titles, object).into_iter();
+                    counters
+                        .map(|counter| ScopedCounter::of(titles, object.name, counter))
+                        .collect()
+                }
+                Choice::All => {
+                    let counters = object.counters.iter();
+                    counters
+                        .filter(|counter| counter.counter_type.samples() > 0)
+                        .map(|counter| ScopedCounter::of(titles, object.name, counter))
+                        .collect()
+                }
+                Choice::Paths(paths) => scoped.counters_of(titles, object, paths),
+            };
+            if !scoped.counters.is_empty() {
+                self.objects.push(scoped);
+            }
+        }
+    }
+
+    /// Adds a counter that only thresholds need.
+    fn add_hidden(
+        &mut self,
+        catalogue: &Catalogue,
+        titles: &TitleSet,
+        (object, counter): (TitleIndex, TitleIndex),
+    ) -> Option<(usize, usize)> {
+        let listed = catalogue.object(object)?;
+        let place = self.objects.iter().position(|scoped| scoped.index == object);
+        let place = place.unwrap_or_else(|| {
+            let mut scoped = ScopedObject::of(titles, listed);
+            scoped.is_of_processes = false;
+            self.objects.push(scoped);
+            self.objects.len() - 1
+        });
+        let scoped = self.objects.get_mut(place)?;
+        let counter = ScopedCounter::of(titles, listed.name, listed.counter(counter)?);
+        scoped.counters.push(ScopedCounter { is_shown: false, ..counter });
+        Some((place, scoped.counters.len() - 1))
+    }
+
+    /// Whether the report would list no counter.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.objects.iter().flat_map(|object| &object.counters).any(|counter| counter.is_shown)
+    }
+
+    /// The paths to add to a query, by index: one for each counter, with all its instances.
+    pub fn paths(&self) -> impl Iterator<Item = CounterPath> {
+        self.objects.iter().flat_map(|object| {
+            let number = |index: TitleIndex| NamePattern::literal(&index.to_string());
+            object.counters.iter().map(move |counter| CounterPath {
+                machine: None,
+                object: number(object.index),
+                instance: object.has_instances.then(InstancePattern::any),
+                counter: number(counter.index),
+            })
+        })
+    }
+}
+
+impl ScopedObject {
+    fn of(titles: &TitleSet, object: &CatalogueObject) -> Self {
+        let name = titles.name_or_index(object.name);
+        Self {
+            index: object.name,
+            english: titles.english_name(object.name).unwrap_or(&name).to_string(),
+            name,
+            has_instances: object.has_instances,
+            is_of_processes: chosen::is_of_processes(titles, object),
+            counters: Vec::new(),
+        }
+    }
+
+    /// The counters that some paths mean.
+    fn counters_of(
+        &self,
+        titles: &TitleSet,
+        object: &CatalogueObject,
+        paths: &[CounterPath],
+    ) -> Vec<ScopedCounter> {
+        let mut scoped: Vec<ScopedCounter> = Vec::new();
+        for path in paths {
+            let set = CounterSet {
+                object: ObjectNames::Pattern(path.object.clone()),
+                instance: path.instance.as_ref().map(|instance| instance.name.clone()),
+                counter: path.counter.clone(),
+                without: Vec::new(),
+                path: path.to_string().into(),
+            };
+            for (_, index) in set.find(std::slice::from_ref(object), titles) {
+                match scoped.iter_mut().find(|counter| counter.index == index) {
+                    Some(counter) => counter.only.push(set.clone()),
+                    None => scoped.extend(object.counter(index).map(|counter| ScopedCounter {
+                        only: vec![set.clone()],
+                        ..ScopedCounter::of(titles, object.name, counter)
+                    })),
+                }
+            }
+        }
+        scoped
+    }
+}
+
+impl ScopedCounter {
+    fn of(titles: &TitleSet, object: TitleIndex, counter: &CatalogueCounter) -> Self {
+        let name = titles.name_or_index(counter.name);
+        let english = titles.english_name(counter.name).unwrap_or(&name).to_string();
+        let of_object = titles.english_name(object).unwrap_or_default();
+        Self {
+            index: counter.name,
+            counter_type: counter.counter_type,
+            unit: unit_of(counter.counter_type, of_object, &english),
+            is_shown: true,
+            only: Vec::new(),
+            thresholds: Vec::new(),
+            is_uptime: chosen::is_meant(titles, counter, chosen::UPTIME),
+            name,
+            english,
+        }
+    }
+}

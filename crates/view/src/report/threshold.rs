@@ -1,0 +1,327 @@
+//! Limits that values are compared with, and what was found.
+
+use super::scope::{ScopedCounter, ScopedObject};
+use perfhive_engine::{CatalogueObject, InstanceLabel, NamePattern, TitleSet};
+use perfhive_format::{FileTime, TitleIndex};
+use regex_lite::Regex;
+use std::sync::Arc;
+
+/// How bad it is that a threshold is crossed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth a look.
+    Warning,
+    /// A problem.
+    Critical,
+}
+
+impl Severity {
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// How a value is compared with a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// The value is greater.
+    Greater,
+    /// The value is greater or equal.
+    AtLeast,
+    /// The value is less.
+    Less,
+    /// The value is less or equal.
+    AtMost,
+    /// The value is equal.
+    Equal,
+    /// The value is another.
+    Other,
+}
+
+impl Comparison {
+    /// Whether a value crosses a limit.
+    #[must_use]
+    pub fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::Greater => value > limit,
+            Self::AtLeast => value >= limit,
+            Self::Less => value < limit,
+            Self::AtMost => value <= limit,
+            #[allow(clippy::float_cmp, reason = "the limit is meant exactly")]
+            Self::Equal => value == limit,
+            #[allow(clippy::float_cmp, reason = "the limit is meant exactly")]
+            Self::Other => value != limit,
+        }
+    }
+
+    /// Whether `value` is farther beyond the limit than `other`.
+    fn is_worse(self, value: f64, other: f64) -> bool {
+        match self {
+            Self::Less | Self::AtMost => value < other,
+            _ => value > other,
+        }
+    }
+
+    /// The sign of the comparison.
+    #[must_use]
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Greater => ">",
+            Self::AtLeast => ">=",
+            Self::Less => "<",
+            Self::AtMost => "<=",
+            Self::Equal => "=",
+            Self::Other => "<>",
+        }
+    }
+}
+
+/// The name of an object as a threshold has it.
+#[derive(Clone, Debug)]
+pub(super) enum ObjectNames {
+    Pattern(NamePattern),
+    /// An expression for whole names.
+    Regex(Box<Regex>),
+}
+
+/// The counters that a threshold is about.
+#[derive(Clone, Debug)]
+pub(super) struct CounterSet {
+    pub(super) object: ObjectNames,
+    /// `None` for objects without instances.
+    pub(super) instance: Option<NamePattern>,
+    pub(super) counter: NamePattern,
+    /// Instances that are left out.
+    pub(super) without: Vec<NamePattern>,
+    /// The path as it was written, for messages.
+    pub(super) path: Arc<str>,
+}
+
+impl CounterSet {
+    /// The objects and counters of a catalogue that are meant.
+    pub(super) fn find(
+        &self,
+        objects: &[CatalogueObject],
+        titles: &TitleSet,
+    ) -> Vec<(TitleIndex, TitleIndex)> {
+        let is_object = |name: &str| match &self.object {
+            ObjectNames::Pattern(pattern) => pattern.matches(name),
+            ObjectNames::Regex(regex) => regex.is_match(name),
+        };
+        let named = |index, is_it: &dyn Fn(&str) -> bool| titles.names(index).any(is_it);
+        let mut found = Vec::new();
+        for object in objects.iter().filter(|object| named(object.name, &is_object)) {
+            if object.has_instances != self.instance.is_some() {
+                continue;
+            }
+            let counters = object.counters.iter();
+            let is_counter = |name: &str| self.counter.matches(name);
+            let counters = counters.filter(|counter| named(counter.name, &is_counter));
+            found.extend(counters.map(|counter| (object.name, counter.name)));
+        }
+        found
+    }
+
+    /// Whether a scoped counter is meant.
+    pub(super) fn is_about(&self, object: &ScopedObject, counter: &ScopedCounter) -> bool {
+        let is_object = |name: &str| match &self.object {
+            ObjectNames::Pattern(pattern) => pattern.matches(name),
+            ObjectNames::Regex(regex) => regex.is_match(name),
+        };
+        let names = [&object.name, &object.english];
+        names.iter().any(|name| is_object(name))
+            && [&counter.name, &counter.english].iter().any(|name| self.counter.matches(name))
+    }
+
+    /// Whether an instance is meant.
+    pub(super) fn has(&self, label: Option<&InstanceLabel>) -> bool {
+        let (Some(pattern), Some(label)) = (&self.instance, label) else {
+            return self.instance.is_none() && label.is_none();
+        };
+        let is_named =
+            |pattern: &NamePattern| pattern.matches(&label.name) || pattern.matches(&label.plain());
+        is_named(pattern) && !self.without.iter().any(is_named)
+    }
+}
+
+/// A limit for the values of some counters.
+#[derive(Clone, Debug)]
+pub struct Threshold {
+    /// What crossing it means.
+    pub title: Arc<str>,
+    /// How bad that is.
+    pub severity: Severity,
+    /// Where the threshold comes from.
+    pub origin: Arc<str>,
+    /// How values are compared.
+    pub comparison: Comparison,
+    /// The limit, in the counter's unit.
+    pub limit: f64,
+    /// Whether the change per hour is compared instead of each value.
+    pub is_trend: bool,
+    pub(super) counters: CounterSet,
+    /// Sets of counters whose instances were counted for the limit, and how many there were.
+    pub(super) counted: Vec<(CounterSet, u64)>,
+}
+
+impl Threshold {
+    /// The path of the counters that the threshold is about.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.counters.path
+    }
+}
+
+/// The values of one counter of one instance beyond a limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Crossing {
+    /// How many values are beyond the limit. For a trend, 1.
+    pub count: u64,
+    /// When the first was. For a trend, the beginning of the first slice.
+    pub first: FileTime,
+    /// When the last was. For a trend, the beginning of the last slice.
+    pub last: FileTime,
+    /// The value farthest beyond the limit; for a trend, the change per hour.
+    pub worst: f64,
+    /// When it was.
+    pub worst_at: FileTime,
+}
+
+impl Crossing {
+    /// The first value beyond a limit.
+    pub(super) fn new(value: f64, time: FileTime) -> Self {
+        Self { count: 1, first: time, last: time, worst: value, worst_at: time }
+    }
+
+    /// Adds a value beyond the limit.
+    pub(super) fn add(&mut self, comparison: Comparison, value: f64, time: FileTime) {
+        self.count += 1;
+        self.last = time;
+        if comparison.is_worse(value, self.worst) {
+            (self.worst, self.worst_at) = (value, time);
+        }
+    }
+}
+
+/// A threshold that is built in.
+struct BuiltIn {
+    path: &'static str,
+    comparison: Comparison,
+    /// The limits of a warning and of a problem.
+    limits: [Option<f64>; 2],
+    title: &'static str,
+    origin: &'static str,
+}
+
+/// PAL's thresholds are those of its file, which Clint Huffman published under the MIT licence.
+const PAL: &str = "PAL, QuickSystemOverview.xml";
+
+const BUILT_IN: &[BuiltIn] = &[
+    BuiltIn {
+        path: r"\Processor(*)\% Processor Time",
+        comparison: Comparison::Greater,
+        limits: [Some(50.0), Some(80.0)],
+        title: "Processors are busy",
+        origin: PAL,
+    },
+    BuiltIn {
+        path: r"\Processor(*)\% Privileged Time",
+        comparison: Comparison::Greater,
+        limits: [Some(20.0), Some(30.0)],
+        title: "The kernel takes much processor time",
+        origin: PAL,
+    },
+    BuiltIn {
+        path: r"\Memory\% Committed Bytes In Use",
+        comparison: Comparison::Greater,
+        limits: [Some(80.0), Some(90.0)],
+        title: "Memory that can be committed runs out",
+        origin: PAL,
+    },
+    BuiltIn {
+        path: r"\Memory\Pages/sec",
+        comparison: Comparison::Greater,
+        limits: [Some(1000.0), None],
+        title: "Memory is read from and written to disk",
+        origin: PAL,
+    },
+    BuiltIn {
+        path: r"\Paging File(*)\% Usage",
+        comparison: Comparison::Greater,
+        limits: [Some(70.0), Some(90.0)],
+        title: "The paging file fills up",
+        origin: PAL,
+    },
+    BuiltIn {
+        path: r"\PhysicalDisk(*)\Avg. Disk sec/Read",
+        comparison: Comparison::Greater,
+        limits: [Some(0.015), Some(0.025)],
+        title: "Reading from a disk is slow",
+        origin: PAL,
+    },
+    BuiltIn {
+        path: r"\PhysicalDisk(*)\Avg. Disk sec/Write",
+        comparison: Comparison::Greater,
+        limits: [Some(0.015), Some(0.025)],
+        title: "Writing to a disk is slow",
+        origin: PAL,
+    },
+    BuiltIn {
+        path: r"\LogicalDisk(*)\% Free Space",
+        comparison: Comparison::Less,
+        limits: [Some(10.0), Some(5.0)],
+        title: "A disk is nearly full",
+        origin: PAL,
+    },
+    BuiltIn {
+        path: r"\Network Interface(*)\Output Queue Length",
+        comparison: Comparison::Greater,
+        limits: [Some(1.0), Some(2.0)],
+        title: "Packets wait for a network interface",
+        origin: PAL,
+    },
+    BuiltIn {
+        path: r"\Network Interface(*)\Packets Outbound Errors",
+        comparison: Comparison::Greater,
+        limits: [None, Some(1.0)],
+        title: "Packets could not be sent",
+        origin: PAL,
+    },
+];
+
+impl Threshold {
+    /// The thresholds that are built in, with the source of each as its origin.
+    #[must_use]
+    pub fn built_in() -> Vec<Self> {
+        let mut all = Vec::new();
+        for one in BUILT_IN {
+            let Ok(path) = one.path.parse::<perfhive_engine::CounterPath>() else { continue };
+            let severities = [Severity::Warning, Severity::Critical];
+            for (severity, limit) in severities.into_iter().zip(one.limits) {
+                let Some(limit) = limit else { continue };
+                all.push(Self {
+                    title: one.title.into(),
+                    severity,
+                    origin: one.origin.into(),
+                    comparison: one.comparison,
+                    limit,
+                    is_trend: false,
+                    counters: CounterSet {
+                        object: ObjectNames::Pattern(path.object.clone()),
+                        instance: path.instance.as_ref().map(|instance| instance.name.clone()),
+                        counter: path.counter.clone(),
+                        without: Vec::new(),
+                        path: one.path.into(),
+                    },
+                    counted: Vec::new(),
+                });
+            }
+        }
+        all
+    }
+}
