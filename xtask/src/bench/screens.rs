@@ -96,7 +96,7 @@ pub(super) fn run(rounds: usize) -> Result<()> {
     }
     let reached = if own <= GOAL { "reached" } else { "MISSED" };
     say!(
-        "\nOne sample a second, 120 x 40 cells, {PROCESSES} processes, medians of {rounds} rounds of {} s; \
+        "\nOne sample a second, 120 x 40 cells, {PROCESSES} processes, medians of rounds of {} s ({rounds}); \
          goal {GOAL} %: {reached}; load average {before} before, {} after.",
         WATCHED.as_secs(),
         super::load_average()
