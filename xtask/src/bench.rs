@@ -7,6 +7,7 @@
 //! average is printed with the numbers, since it tells how far to trust them.
 
 mod peers;
+mod record;
 mod screens;
 mod statistics;
 
@@ -33,6 +34,7 @@ Names (default: all):
   extension A provider in Rust, in a library, and in a process of its own
   publish   Counting in published counters against crates that count
   one       A program that measures itself alone, against procfs
+  record    Recordings against those of below, atop and PCP's pmlogger
   peers     The same against sysinfo, procfs, PCP, psutil, ps and pidstat
   java      What crosses to Java, and a snapshot of all processes from there
   wine      A query of Windows' registry against the bare call, under Wine
@@ -64,6 +66,8 @@ enum Kind {
     Peers,
     /// The part of it about one process.
     One,
+    /// Recordings beside those of other programs, which prints tables itself.
+    Record,
     /// A program with a workspace of its own, which prints tables itself.
     Program { manifest: &'static str },
     /// Programs that show processes on a terminal, which prints a table itself.
@@ -97,6 +101,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "one", kind: Kind::One },
     Bench { name: "peers", kind: Kind::Peers },
     Bench { name: "java", kind: Kind::Java },
+    Bench { name: "record", kind: Kind::Record },
     Bench { name: "wine", kind: Kind::Wine },
     Bench { name: "view", kind: Kind::Screens },
     Bench {
@@ -151,6 +156,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             }
             Kind::Peers => peers::run()?,
             Kind::One => peers::one()?,
+            Kind::Record => record::run()?,
             Kind::Program { manifest } => program(manifest)?,
             Kind::Java => Java::build(true)?.bench()?,
             Kind::Wine => under_wine()?,

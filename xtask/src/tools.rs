@@ -74,6 +74,8 @@ pub(crate) const BPF: &[SystemTool] = &[
     SystemTool { program: "/usr/include/zlib.h", package: "zlib1g-dev" },
 ];
 
+/// The clang that below's programs for BPF are compiled with: version 14 fails on them.
+pub(crate) const CLANG_16: SystemTool = SystemTool { program: "clang-16", package: "clang-16" };
 /// The JDK, and JUnit with what its console needs.
 pub(crate) const JAVA: &[SystemTool] = &[
     SystemTool { program: "javac", package: "openjdk-17-jdk-headless" },

@@ -15,25 +15,30 @@
 
 mod catalogue;
 mod counters;
+mod events;
 
+use crate::files::error;
 use crate::names::MadeUpNames;
-use crate::replay::RecordedBlock;
+use crate::replay::{Sample, Samples};
 use catalogue::Entry;
 use counters::Counters;
-use perfhive_engine::{Fault, FaultKind, SourceError, SourceErrorKind};
+use events::{Events, Place, Record};
+use perfhive_engine::{
+    CatalogueObject, Fault, FaultKind, Frame, SourceError, SourceErrorKind, Span,
+};
 use perfhive_format::titles::TitleList;
 use perfhive_format::winperf::SYSTEMTIME;
-use perfhive_format::{DataBlock, FileTime};
+use perfhive_format::{DataBlock, FileTime, TitleIndex};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
 use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
 
 /// Bytes of the header of a buffer.
 const BUFFER_HEADER: usize = 0x48;
-/// Bytes of the header of an event.
-const EVENT_HEADER: usize = 48;
-/// Bytes in front of the data of a part: the log's GUID, the part's number, and how many there are.
-const PART_HEADER: usize = 24;
-/// Kinds of buffers: data, and the one at the beginning.
-const DATA: u16 = 0;
+/// The kind of the buffer at the beginning.
 const FILE_HEADER: u16 = 4;
 /// Kinds of events.
 const CATALOGUE: u8 = 0x20;
@@ -50,161 +55,255 @@ const OF_COUNTERS: u16 = 0x0203;
 /// Faults that are kept of a log; more are counted.
 const MOST_FAULTS: usize = 64;
 
-/// What a log holds.
-#[derive(Debug, Default)]
-pub(crate) struct Log {
-    /// The data blocks of each sample.
-    pub(crate) samples: Vec<Vec<RecordedBlock>>,
-    /// The machine's names at the time, in English.
-    pub(crate) titles: TitleList,
-    /// What was recorded and is not read.
-    pub(crate) faults: Vec<Fault>,
-}
+/// The longest record of a sample that is put together.
+const LONGEST_RECORD: usize = 128 << 20;
 
-/// Whether bytes begin as a log does.
-pub(crate) fn is_log(bytes: &[u8]) -> bool {
-    let size = u32_at(bytes, 0).unwrap_or(0);
-    size.is_power_of_two()
-        && (0x400..=0x0100_0000).contains(&size)
-        && u16_at(bytes, 0x36) == Some(FILE_HEADER)
-        && !bytes.starts_with(b"P\0E\0R\0F\0")
-}
+/// The most places in a log that are remembered for seeking.
+const MOST_MARKS: usize = 4096;
 
-/// Reads a log; `name` is that of the file, for messages. What is cut off at the end is left out.
-///
-/// # Errors
-/// [`SourceErrorKind::Malformed`] where no sample can be read.
-pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Log, SourceError> {
-    let mut reader = Reader { name, ..Reader::default() };
-    // Titles and the catalogue may stand behind the samples that need them.
-    let mut about = (Vec::new(), Vec::new());
-    each_event(bytes, |event, _| match event.kind {
-        TITLES => about.0.extend_from_slice(without_machine(event.data)),
-        CATALOGUE => about.1.extend_from_slice(event.data),
-        _ => {}
-    });
-    reader.log.titles = TitleList::from_multi_sz(&about.0);
-    reader.names = MadeUpNames::with(&reader.log.titles);
-    reader.entries = catalogue::read(&about.1);
-    reader.counters = Counters::new(&reader.entries);
-    let mut parts = Parts::default();
-    let cut = each_event(bytes, |event, at| {
-        if event.kind == SAMPLE {
-            reader.event(event, at, &mut parts);
-        }
-    });
-    for start in cut {
-        reader.warn(start, "the log is cut off in the middle of a buffer");
-    }
-    if parts.is_open() {
-        reader.warn(bytes.len(), "the log ends in the middle of a sample");
-    }
-    reader.end()
-}
-
-/// Hands out each event with its place. Returns where buffers begin that are cut off.
-fn each_event(bytes: &[u8], mut with: impl FnMut(&Event<'_>, usize)) -> Vec<usize> {
-    let mut cut = Vec::new();
-    let size = u32_at(bytes, 0).unwrap_or(0) as usize;
-    // The first buffer describes the trace.
-    for (number, buffer) in bytes.chunks(size.max(BUFFER_HEADER)).enumerate().skip(1) {
-        let start = number * size;
-        if u16_at(buffer, 0x36) != Some(DATA) {
-            continue;
-        }
-        let used = u32_at(buffer, 0x30).unwrap_or(0) as usize;
-        if used > buffer.len() {
-            cut.push(start);
-        }
-        let mut at = BUFFER_HEADER;
-        while let Some(event) = buffer.get(at..used.min(buffer.len())).and_then(Event::of) {
-            let length = event.length;
-            with(&event, start + at);
-            at += length.next_multiple_of(8);
-        }
-    }
-    cut
-}
-
-/// An event of a trace.
-struct Event<'a> {
-    kind: u8,
-    length: usize,
-    /// The number of the part, from 1, and how many there are.
-    part: (u32, u32),
-    data: &'a [u8],
-}
-
-impl<'a> Event<'a> {
-    /// The event at the beginning of some bytes.
-    fn of(bytes: &'a [u8]) -> Option<Self> {
-        let length = usize::from(u16_at(bytes, 0)?);
-        let payload = bytes.get(EVENT_HEADER..length)?;
-        let part = (u32_at(payload, 16)?, u32_at(payload, 20)?);
-        let data = payload.get(PART_HEADER..)?;
-        Some(Self { kind: *bytes.get(4)?, length, part, data })
+/// Whether a file begins as a log does.
+pub(crate) fn is_log(path: &Path) -> bool {
+    let mut first = [0; BUFFER_HEADER];
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    is_file && File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && {
+        let size = u32_at(&first, 0).unwrap_or(0);
+        size.is_power_of_two()
+            && (0x400..=0x0100_0000).contains(&size)
+            && u16_at(&first, 0x36) == Some(FILE_HEADER)
+            && !first.starts_with(b"P\0E\0R\0F\0")
     }
 }
 
-/// The parts of a sample that came so far.
-#[derive(Default)]
-struct Parts {
-    /// The number of the last part, and how many there are.
-    last: (u32, u32),
-    /// Where the first part is.
-    start: usize,
-}
-
-impl Parts {
-    fn is_open(&self) -> bool {
-        self.last.0 < self.last.1
-    }
-}
-
-#[derive(Default)]
-struct Reader<'a> {
-    name: &'a str,
-    log: Log,
+/// The samples of a log, which is read buffer by buffer: a file of any size takes constant memory.
+pub(crate) struct BinaryLog<R> {
+    name: String,
+    events: Events<R>,
+    record: Record,
     /// What each sub-record of a sample holds.
     entries: Vec<Entry>,
     names: MadeUpNames,
     counters: Counters,
-    /// The sample that is put together.
-    record: Vec<u8>,
+    /// The machine's names at the time, in English, and those that were made up.
+    titles: TitleList,
+    /// What was recorded and is not read.
+    faults: Vec<Fault>,
     /// Faults beyond those that are kept.
     more_faults: usize,
+    /// Whether the log is read for the first time, which tells its faults.
+    is_first: bool,
+    /// The number of the sample that was read last.
+    number: u64,
+    machine: String,
+    perf_freq: i64,
+    objects: Vec<CatalogueObject>,
+    span: Span,
+    marks: Vec<Mark>,
+    /// Samples from one mark to the next.
+    stride: u64,
+    /// A sample that was read while a time was looked for.
+    found: Option<Sample>,
 }
 
-impl Reader<'_> {
-    fn event(&mut self, event: &Event<'_>, at: usize, parts: &mut Parts) {
-        let (number, count) = event.part;
-        if number == 1 {
-            if parts.is_open() {
-                self.warn(parts.start, "a part of the sample is missing");
+/// Where a sample begins.
+#[derive(Clone, Copy)]
+struct Mark {
+    place: Place,
+    number: u64,
+    time: FileTime,
+}
+
+impl BinaryLog<BufReader<File>> {
+    /// Opens a log and reads it once. Names that logs before made up keep their indexes.
+    ///
+    /// # Errors
+    /// [`SourceErrorKind::Malformed`] where no sample can be read.
+    pub(crate) fn open(path: &Path, before: &MadeUpNames) -> Result<Self, SourceError> {
+        let failed = |cause| error(path, SourceErrorKind::Unavailable, cause);
+        let file = BufReader::with_capacity(1 << 16, File::open(path).map_err(failed)?);
+        Self::of(&path.display().to_string(), file, before)
+    }
+}
+
+impl<R: Read + Seek> BinaryLog<R> {
+    /// Reads a log; `name` is that of the file, for messages.
+    pub(crate) fn of(name: &str, input: R, before: &MadeUpNames) -> Result<Self, SourceError> {
+        let failed = |cause| SourceError::new(SourceErrorKind::Unavailable, name, cause);
+        let mut log = Self {
+            name: name.to_string(),
+            events: Events::new(input).map_err(failed)?,
+            record: Record::default(),
+            entries: Vec::new(),
+            names: MadeUpNames::default(),
+            counters: Counters::default(),
+            titles: TitleList::default(),
+            faults: Vec::new(),
+            more_faults: 0,
+            is_first: true,
+            number: 0,
+            machine: String::new(),
+            perf_freq: 0,
+            objects: Vec::new(),
+            span: Span::new(FileTime(0), FileTime(0), 0),
+            marks: Vec::new(),
+            stride: 1,
+            found: None,
+        };
+        log.read_about(before)?;
+        log.read_once()?;
+        Ok(log)
+    }
+
+    fn failed(&self, cause: impl std::fmt::Display) -> SourceError {
+        SourceError::new(SourceErrorKind::Unavailable, &self.name, cause)
+    }
+
+    /// Reads titles and the catalogue, which may stand behind the samples that need them.
+    fn read_about(&mut self, before: &MadeUpNames) -> Result<(), SourceError> {
+        let (mut titles, mut catalogue) = (Vec::new(), Vec::new());
+        while let Some(event) = self.events.next().map_err(|cause| self.failed(cause))? {
+            let data = self.events.data(&event);
+            let (into, data) = match event.kind {
+                TITLES => (&mut titles, without_machine(data)),
+                CATALOGUE => (&mut catalogue, data),
+                _ => continue,
+            };
+            if into.len() + data.len() <= LONGEST_RECORD {
+                into.extend_from_slice(data);
             }
-            self.record.clear();
-            *parts = Parts { last: (0, count), start: at };
         }
-        if (number, count) != (parts.last.0 + 1, parts.last.1) {
-            self.warn(at, "a part of the sample is missing");
-            *parts = Parts::default();
+        self.titles = TitleList::from_multi_sz(&titles);
+        self.names = MadeUpNames::with(&self.titles, before);
+        self.entries = catalogue::read(&catalogue);
+        self.counters = Counters::new(&self.entries);
+        Ok(())
+    }
+
+    /// Reads all samples for what the log holds, and for its faults.
+    fn read_once(&mut self) -> Result<(), SourceError> {
+        self.rewind(None)?;
+        let mut seen: HashMap<TitleIndex, Vec<u8>> = HashMap::new();
+        while let Some((mark, sample)) = self.read()? {
+            let Some(first) = sample.frames.first() else { continue };
+            let (time, perf_freq) = (first.time(), first.clocks().perf_freq);
+            if self.span.samples == 0 {
+                self.machine = first.machine().to_string();
+                self.perf_freq = perf_freq;
+                self.span.begin = time;
+            } else if first.machine() == self.machine && perf_freq != self.perf_freq {
+                let message = format!(
+                    "sample {} has a clock of {perf_freq} Hz, but the first one of {} Hz: these are \
+                     not samples of one machine",
+                    mark.number, self.perf_freq
+                );
+                return Err(SourceError::new(SourceErrorKind::Mismatch, &self.name, message));
+            }
+            self.span.end = time;
+            self.span.samples += 1;
+            self.mark(Mark { time, ..mark });
+            for frame in &sample.frames {
+                for object in (0..frame.object_count()).filter_map(|at| frame.object(at)) {
+                    let definitions = object.definition_bytes();
+                    let known = seen.get(&object.name_index());
+                    if known.is_none_or(|known| known != definitions) {
+                        seen.insert(object.name_index(), definitions.to_vec());
+                        self.objects.push(CatalogueObject::of(object));
+                    }
+                }
+            }
+        }
+        if self.record.is_open() {
+            self.warn(self.events.start, "the log ends in the middle of a sample");
+        }
+        if self.span.samples == 0 {
+            let why = match self.faults.first() {
+                Some(fault) => fault.message.to_string(),
+                None => "no sample".to_string(),
+            };
+            let message =
+                format!("a binary log of perfmon without a sample that can be read ({why})");
+            return Err(SourceError::new(SourceErrorKind::Malformed, &self.name, message));
+        }
+        if self.more_faults > 0 {
+            let message = format!("and {} more faults of the log", self.more_faults);
+            self.faults.push(Fault::new(FaultKind::Warning, &self.name, message));
+        }
+        self.is_first = false;
+        self.titles.titles.extend(self.names.list().titles.iter().cloned());
+        self.rewind(None)
+    }
+
+    /// Remembers where a sample begins, and fewer of those before once they are many.
+    fn mark(&mut self, mark: Mark) {
+        if !(self.span.samples - 1).is_multiple_of(self.stride) {
             return;
         }
-        parts.last.0 = number;
-        self.record.extend_from_slice(event.data);
-        if number == count {
-            self.sample(parts.start);
+        self.marks.push(mark);
+        if self.marks.len() > MOST_MARKS {
+            let mut place = 0;
+            self.marks.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+            self.stride *= 2;
         }
     }
 
-    /// Adds the sample that was put together.
-    fn sample(&mut self, at: usize) {
-        let record = std::mem::take(&mut self.record);
-        let number = self.log.samples.len() + 1;
-        let name = format!("{}, sample {number}", self.name);
+    /// Goes to a mark, or to the beginning.
+    fn rewind(&mut self, mark: Option<Mark>) -> Result<(), SourceError> {
+        self.found = None;
+        self.record = Record::default();
+        self.number = mark.map_or(0, |mark| mark.number - 1);
+        let place = mark.map_or(Place::default(), |mark| mark.place);
+        self.events.go(place).map_err(|cause| self.failed(cause))
+    }
+
+    /// Reads the next sample, with the place where it begins.
+    fn read(&mut self) -> Result<Option<(Mark, Sample)>, SourceError> {
+        loop {
+            let next = self.events.next().map_err(|cause| self.failed(cause))?;
+            if let Some(start) = self.events.cut.take() {
+                self.warn(start, "the log is cut off in the middle of a buffer");
+            }
+            let Some(event) = next else { return Ok(None) };
+            if event.kind != SAMPLE {
+                continue;
+            }
+            let added = self.record.add(&event, self.events.data(&event));
+            if added.is_missing {
+                let at = event.place.offset();
+                self.warn(added.start.unwrap_or(at), "a part of the sample is missing");
+            }
+            if added.is_too_long {
+                self.warn(event.place.offset(), "the sample is too large to be one");
+            }
+            if !added.is_complete {
+                continue;
+            }
+            let place = self.record.place;
+            let blocks = self.sample(place.offset());
+            let mut frames = Vec::with_capacity(blocks.len());
+            for block in blocks {
+                match Frame::new(block, self.number + 1) {
+                    Ok(frame) => frames.push(Arc::new(frame)),
+                    Err(cause) => self.warn(place.offset(), &cause.to_string()),
+                }
+            }
+            if let Some(first) = frames.first() {
+                self.number += 1;
+                let mark = Mark { place, number: self.number, time: first.time() };
+                return Ok(Some((mark, Sample { frames, faults: Vec::new() })));
+            }
+        }
+    }
+
+    /// The blocks of the sample that was put together.
+    fn sample(&mut self, at: u64) -> Vec<Vec<u8>> {
+        let record = std::mem::take(&mut self.record.bytes);
+        let number = self.number + 1;
         let (mut blocks, mut others, mut place) = (Vec::new(), 0, 0);
         let Some((OF_SAMPLE, inside)) = head(&record, 0) else {
-            return self.warn(at, "the sample has no head");
+            self.warn(at, "the sample has no head");
+            return blocks;
         };
         let mut next = inside.start;
         while next + HEAD <= inside.end.min(record.len()) {
@@ -219,8 +318,7 @@ impl Reader<'_> {
             let entry = self.entries.get(place).map(|entry| (place, entry));
             place += 1;
             let added = match (kind, entry) {
-                (OF_BLOCK, _) => in_utc(payload)
-                    .map(|block| blocks.push(RecordedBlock::from((name.clone(), block)))),
+                (OF_BLOCK, _) => in_utc(payload).map(|block| blocks.push(block)),
                 (OF_COUNTER, Some(entry)) => self.counters.add_single(entry, payload),
                 (OF_COUNTERS, Some(entry)) => self.counters.add_several(entry, payload),
                 _ => {
@@ -235,15 +333,14 @@ impl Reader<'_> {
         if others > 0 {
             self.fault(format_args!("sample {number}: {others} parts are of an unknown kind"));
         }
-        self.add_counters(number, &name, &mut blocks);
-        if !blocks.is_empty() {
-            self.log.samples.push(blocks);
-        }
+        self.add_counters(number, &mut blocks);
+        self.record.bytes = record;
+        blocks
     }
 
     /// Adds the blocks of the counters that the sample has one by one.
-    fn add_counters(&mut self, number: usize, name: &str, blocks: &mut Vec<RecordedBlock>) {
-        for block in self.counters.blocks(name, &mut self.names) {
+    fn add_counters(&mut self, number: u64, blocks: &mut Vec<Vec<u8>>) {
+        for block in self.counters.blocks(&mut self.names) {
             match block {
                 Ok(block) => blocks.push(block),
                 Err(object) => self.fault(format_args!(
@@ -261,34 +358,65 @@ impl Reader<'_> {
         }
     }
 
-    fn warn(&mut self, at: usize, what: &str) {
+    fn warn(&mut self, at: u64, what: &str) {
         self.fault(format_args!("offset 0x{at:x}: {what}"));
     }
 
     fn fault(&mut self, message: std::fmt::Arguments<'_>) {
-        if self.log.faults.len() < MOST_FAULTS {
-            self.log.faults.push(Fault::new(FaultKind::Warning, self.name, message));
+        if !self.is_first {
+            return;
+        }
+        if self.faults.len() < MOST_FAULTS {
+            self.faults.push(Fault::new(FaultKind::Warning, &self.name, message));
         } else {
             self.more_faults += 1;
         }
     }
 
-    fn end(mut self) -> Result<Log, SourceError> {
-        if self.log.samples.is_empty() {
-            let why = match self.log.faults.first() {
-                Some(fault) => fault.message.to_string(),
-                None => "no sample".to_string(),
-            };
-            let message =
-                format!("a binary log of perfmon without a sample that can be read ({why})");
-            return Err(SourceError::new(SourceErrorKind::Malformed, self.name, message));
+    /// The names of the log, with those that were made up.
+    pub(crate) fn titles(&self) -> &TitleList {
+        &self.titles
+    }
+
+    /// The names that this log and those before made up.
+    pub(crate) fn names(&self) -> &MadeUpNames {
+        &self.names
+    }
+
+    /// What was recorded and is not read.
+    pub(crate) fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+}
+
+impl<R: Read + Seek + Send> Samples for BinaryLog<R> {
+    fn next(&mut self) -> Result<Option<Sample>, SourceError> {
+        match self.found.take() {
+            Some(sample) => Ok(Some(sample)),
+            None => Ok(self.read()?.map(|(_, sample)| sample)),
         }
-        if self.more_faults > 0 {
-            let message = format!("and {} more faults of the log", self.more_faults);
-            self.log.faults.push(Fault::new(FaultKind::Warning, self.name, message));
+    }
+
+    fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
+        let Some(to) = to else { return self.rewind(None) };
+        // The clock may have been set back: the order is that of the file.
+        let later = self.marks.iter().position(|mark| mark.time >= to).unwrap_or(self.marks.len());
+        self.rewind(later.checked_sub(1).and_then(|place| self.marks.get(place)).copied())?;
+        while let Some((mark, sample)) = self.read()? {
+            if mark.time >= to {
+                self.found = Some(sample);
+                break;
+            }
         }
-        self.log.titles.titles.extend(std::mem::take(&mut self.names).into_list().titles);
-        Ok(self.log)
+        Ok(())
+    }
+
+    fn span(&mut self) -> Result<Span, SourceError> {
+        Ok(self.span)
+    }
+
+    fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {
+        Ok((self.machine.clone(), self.objects.clone()))
     }
 }
 

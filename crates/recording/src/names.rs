@@ -8,17 +8,21 @@ use std::collections::HashMap;
 const FIRST: u32 = 1_000_000;
 
 /// Names with their indexes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct MadeUpNames {
     list: TitleList,
     known: HashMap<String, TitleIndex>,
 }
 
 impl MadeUpNames {
-    /// Takes the indexes of these titles for their names; of several the first.
-    pub(crate) fn with(titles: &TitleList) -> Self {
-        let mut names = Self::default();
+    /// Takes the indexes of these titles for their names, of several the first, and otherwise those
+    /// that were made up before.
+    pub(crate) fn with(titles: &TitleList, before: &Self) -> Self {
+        let mut names = Self { list: before.list.clone(), known: HashMap::new() };
         for title in &titles.titles {
+            names.known.entry(title.text.clone()).or_insert(title.index);
+        }
+        for title in &before.list.titles {
             names.known.entry(title.text.clone()).or_insert(title.index);
         }
         names
@@ -34,6 +38,11 @@ impl MadeUpNames {
         self.list.titles.push(Title { index, text: name.to_string() });
         self.known.insert(name.to_string(), index);
         index
+    }
+
+    /// The names whose indexes were made up.
+    pub(crate) fn list(&self) -> &TitleList {
+        &self.list
     }
 
     /// The names whose indexes were made up.

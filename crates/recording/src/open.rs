@@ -7,6 +7,7 @@ use crate::names::MadeUpNames;
 use crate::replay::{RecordedBlock, ReplaySource, Samples};
 use crate::text_log::{TextLog, is_text_log};
 use crate::{blg, phr};
+use blg::BinaryLog;
 use perfhive_engine::{Fault, Frame, SourceError, SourceErrorKind, TitleDatabase};
 use perfhive_format::titles::TitleList;
 use perfhive_format::{LanguageId, TitleIndex};
@@ -50,6 +51,9 @@ pub fn open(
             parts.titles.extend(reader.titles());
             parts.end_blocks(name)?;
             parts.samples.push((path.display().to_string(), Box::new(reader)));
+        } else if blg::is_log(path) {
+            parts.end_blocks(name)?;
+            parts.add_log(path)?;
         } else if is_text_log(path) {
             // Its indexes are made up, and the others have Windows' own.
             let message = "is a text log, which is read with other text logs only";
@@ -59,6 +63,11 @@ pub fn open(
         }
     }
     parts.end_blocks(name)?;
+    if !parts.log_titles.titles.is_empty() {
+        let names = std::mem::take(&mut parts.log_titles);
+        let database = TitleDatabase::new(LanguageId::ENGLISH, &names, &TitleList::default());
+        parts.titles.push(Arc::new(database));
+    }
     let source = match parts.samples.pop() {
         Some((_, only)) if parts.samples.is_empty() => ReplaySource::of(name, only),
         Some(last) => {
@@ -104,9 +113,12 @@ fn open_text_logs(
 #[derive(Default)]
 struct Parts {
     samples: Vec<(String, Box<dyn Samples>)>,
-    /// Data blocks and binary logs that follow one another, which are kept in memory.
+    /// Data blocks that follow one another, which are kept in memory.
     blocks: Vec<Vec<RecordedBlock>>,
     titles: Vec<Arc<TitleDatabase>>,
+    /// The names of all binary logs, and those of them that were made up.
+    log_titles: TitleList,
+    names: MadeUpNames,
     faults: Vec<Fault>,
 }
 
@@ -114,18 +126,17 @@ impl Parts {
     /// Adds a file that is read into memory.
     fn add(&mut self, path: &Path) -> Result<(), SourceError> {
         let (shown, bytes) = whole_block(path)?;
-        if !blg::is_log(&bytes) {
-            self.blocks.push(vec![(shown, bytes).into()]);
-            return Ok(());
-        }
-        let log = blg::read(&shown, &bytes)?;
-        self.blocks.extend(log.samples);
-        self.faults.extend(log.faults);
-        if !log.titles.titles.is_empty() {
-            let help = TitleList::default();
-            let database = TitleDatabase::new(LanguageId::ENGLISH, &log.titles, &help);
-            self.titles.push(Arc::new(database));
-        }
+        self.blocks.push(vec![(shown, bytes).into()]);
+        Ok(())
+    }
+
+    /// Adds a binary log.
+    fn add_log(&mut self, path: &Path) -> Result<(), SourceError> {
+        let log = BinaryLog::open(path, &self.names)?;
+        self.faults.extend_from_slice(log.faults());
+        self.names = log.names().clone();
+        self.log_titles.titles.extend(log.titles().titles.iter().cloned());
+        self.samples.push((path.display().to_string(), Box::new(log)));
         Ok(())
     }
 

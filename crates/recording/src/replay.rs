@@ -208,17 +208,22 @@ impl ReplaySource {
         Ok(self.end.insert(end).clone())
     }
 
-    /// Adds the names of one language; of several the first is preferred.
+    /// Adds the names of one language; of several the first is preferred, and completed by the others.
     #[must_use]
     pub fn with_titles(self, language: LanguageId, names: &TitleList) -> Self {
         let help = TitleList::default();
         self.with_database(Arc::new(TitleDatabase::new(language, names, &help)))
     }
 
-    /// Adds a title database.
+    /// Adds a title database; of several of one language the first is preferred, and completed by the
+    /// others.
     #[must_use]
     pub fn with_database(mut self, database: Arc<TitleDatabase>) -> Self {
-        self.titles.push(database);
+        let language = database.language();
+        match self.titles.iter_mut().find(|known| known.language() == language) {
+            Some(known) => *known = Arc::new(known.completed_by(&database)),
+            None => self.titles.push(database),
+        }
         self.catalogue = None;
         self
     }

@@ -1,7 +1,7 @@
 //! perfmon's text logs: PDH-CSV and PDH-TSV.
 //!
 //! The first line has a banner and the path of each column, every further line a time and a value
-//! for each column. What is known of the form is in the manual's page `logs.md`; no program of
+//! for each column. What is known of the form is in the manual's page `cli.md`; no program of
 //! Windows is needed to read or write it.
 
 mod number;

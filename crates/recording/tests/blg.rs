@@ -111,7 +111,7 @@ fn changed_bytes_of_a_log_are_faults_or_other_values_and_never_panic() {
     let headers = (0..bytes.len()).step_by(0x10000).flat_map(|start| start..start + 0x100);
     let places: Vec<usize> = headers.chain((0..bytes.len()).step_by(997)).collect();
     let file = Scratch::new("changed", &bytes);
-    for place in places.into_iter().step_by(3) {
+    for place in places.into_iter().step_by(11) {
         let before = bytes[place];
         bytes[place] ^= 0xff;
         std::fs::write(&file.0, &bytes).unwrap();
@@ -140,7 +140,10 @@ impl Written {
                 strings.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
                 at
             };
-            let (machine, object) = (text("\\\\ZACH-PC"), text(object));
+            let (machine, object) = match object.split_once('|') {
+                Some((machine, object)) => (text(machine), text(object)),
+                None => (text("\\\\ZACH-PC"), text(object)),
+            };
             let instance = instance.map_or(-1, &mut text);
             let counter = text(counter);
             let length = (52 + strings.len()) as u32;
@@ -365,4 +368,88 @@ fn a_counter_without_a_valid_status_has_no_value_and_a_fault() {
     );
     query.collect().unwrap();
     assert_eq!(query.readings()[0].value.as_ref().unwrap().as_f64(), 9.0);
+}
+
+/// A sub-record of a single counter.
+fn single(local: i64, value: i64) -> (u16, Vec<u8>) {
+    let mut inside = vec![0; 4];
+    inside.extend(local.to_le_bytes());
+    inside.extend([0; 4]);
+    inside.extend(value.to_le_bytes());
+    inside.extend([0; 16]);
+    (0x0103, inside)
+}
+
+const RAW: u32 = perfhive_format::CounterType::PERF_COUNTER_LARGE_RAWCOUNT.0;
+
+#[test]
+fn counters_of_several_machines_keep_their_machine() {
+    let mut log = Written::default();
+    log.catalogue(&[("\\\\ONE|A", None, "x", RAW, 1), ("\\\\TWO|A", None, "x", RAW, 1)]);
+    log.sample(&[single(1, 7), single(1, 8)]);
+    let file = Scratch::new("machines", &log.file());
+    let mut source = open("file:log", std::slice::from_ref(&file.0), &[]).unwrap();
+    let mut out = Snapshot::new();
+    source.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
+    let values: Vec<_> = out
+        .objects()
+        .map(|object| {
+            let counter = object.view().counters().next().unwrap();
+            let block = object.view().counter_block().unwrap();
+            (object.frame().machine().to_string(), block.value(&counter).unwrap())
+        })
+        .collect();
+    assert_eq!(values, [("ONE".to_string(), 7), ("TWO".to_string(), 8)]);
+}
+
+#[test]
+fn several_logs_are_one_source_in_which_names_keep_their_meaning() {
+    let part = |counter: &str, values: std::ops::Range<i64>| {
+        let mut log = Written::default();
+        log.catalogue(&[("A", None, counter, RAW, 1)]);
+        values.for_each(|value| log.sample(&[single(600_000_000 * (value + 1), value)]));
+        Scratch::new(counter, &log.file())
+    };
+    let (one, two) = (part("one", 0..3), part("two", 3..5));
+    let both = || open("file:logs", &[one.0.clone(), two.0.clone()], &[]).unwrap();
+    perfhive_testkit::conformance::source(|| Box::new(both()));
+    assert_eq!(samples(&mut both()), 5);
+    let mut query = Query::new(both()).unwrap();
+    let paths = [r"\A\one", r"\A\two"].map(|path| query.add(path).unwrap());
+    let mut values = Vec::new();
+    while query.collect().is_ok() {
+        let value = |id| query.readings_of(id).next()?.value.as_ref().ok().map(|of| of.as_f64());
+        values.push(paths.map(value));
+    }
+    let first = [0.0, 1.0, 2.0].map(|value| [Some(value), None]);
+    let second = [3.0, 4.0].map(|value| [None, Some(value)]);
+    assert_eq!(values, [&first[..], &second].concat());
+    let mut source = both();
+    let to = perfhive_format::FileTime(600_000_000 * 5);
+    source.recording().unwrap().seek(Some(to)).unwrap();
+    let mut out = Snapshot::new();
+    source.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
+    assert_eq!(out.objects().next().unwrap().frame().time(), to);
+}
+
+#[test]
+fn any_sample_of_a_long_log_can_be_sought() {
+    let mut log = Written::default();
+    log.catalogue(&[("A", None, "x", RAW, 1)]);
+    // More than the places that are remembered.
+    let count = if perfhive_testkit::is_slow() { 50 } else { 4500 };
+    (0..count).for_each(|value| log.sample(&[single(10_000_000 * (value + 1), value)]));
+    let file = Scratch::new("long", &log.file());
+    let mut source = open("file:log", std::slice::from_ref(&file.0), &[]).unwrap();
+    assert_eq!(samples(&mut source), count as u64);
+    let mut out = Snapshot::new();
+    for value in [0, 1, count / 2, count - 1, 7, count / 3] {
+        let to = perfhive_format::FileTime(10_000_000 * (value + 1) - 3);
+        source.recording().unwrap().seek(Some(to)).unwrap();
+        source.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
+        assert_eq!(out.objects().next().unwrap().frame().time().0, to.0 + 3);
+    }
+    let after = perfhive_format::FileTime(10_000_000 * (count + 1));
+    source.recording().unwrap().seek(Some(after)).unwrap();
+    assert!(source.collect(&Ask::new(ObjectQuery::Global), &mut out).is_err());
 }

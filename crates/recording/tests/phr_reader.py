@@ -1,10 +1,7 @@
 """Reads a recording by the manual's page recordings.md and prints one line of JSON for each sample:
 its time, and length and CRC-32 of each data block. Needs the module zstandard."""
 
-import json
-import struct
-import sys
-import zlib
+import json, struct, sys, zlib
 
 import zstandard
 
@@ -16,8 +13,7 @@ class Input:
     def varint(self):
         number = shift = 0
         while True:
-            byte = self.data[self.at]
-            self.at += 1
+            byte = self.take(1)[0]
             number |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
@@ -36,9 +32,8 @@ class Input:
 def frames(data):
     at = 0
     while at < len(data):
-        header = data[at : at + 32]
-        assert header[:4] == b"PHR1" and zlib.crc32(header[:28]) == struct.unpack_from("<I", header, 28)[0]
-        kind, since, length, checksum, time = struct.unpack_from("<BxHIIq", header, 4)
+        kind, since, length, checksum, time, back, own = struct.unpack_from("<BxHIIqII", data, at + 4)
+        assert data[at : at + 4] == b"PHR1" and zlib.crc32(data[at : at + 28]) == own
         payload = data[at + 32 : at + 32 + length]
         assert zlib.crc32(payload) == checksum, "the payload is damaged"
         yield kind, time, payload
@@ -79,30 +74,25 @@ def sample(source, before):
         start = len(rest) - left
         if differs:
             changed += rest[start : start + run]
-        left -= run
+        left, differs = left - run, not differs
         if left == 0:
             break
-        differs = not differs
     differences = {at: [0] * ((listed[at][0] + 3) // 4) for at in changed}
     sizes = sorted({len(of) for of in differences.values()})
     order = [(at, word) for size in sizes for word in range(size) for at in changed if len(differences[at]) == size]
     zeros = 0
     for at, word in order:
+        folded = 0 if zeros else source.varint()
         if zeros:
             zeros -= 1
-            continue
-        folded = source.varint()
-        if folded == 0:
+        elif folded == 0:
             zeros = source.varint()
         else:
             differences[at][word] = folded // 2 if folded % 2 == 0 else -(folded + 1) // 2
     assert zeros == 0 and source.at == len(source.data), "something follows"
     made = []
     for at, (length, kind, number) in enumerate(listed):
-        if kind == "raw":
-            made.append(raw[at])
-            continue
-        predicted = before[number] if kind == "before" else made[number]
+        predicted = raw[at] if kind == "raw" else before[number] if kind == "before" else made[number]
         if at in differences:
             sums = [(a + b) & 0xFFFFFFFF for a, b in zip(words(predicted), differences[at])]
             predicted = struct.pack(f"<{len(sums)}I", *sums)[:length]
@@ -111,7 +101,6 @@ def sample(source, before):
 
 
 def main():
-    before, stream = [], None
     for kind, time, payload in frames(open(sys.argv[1], "rb").read()):
         if kind < 3:
             continue
@@ -122,10 +111,8 @@ def main():
         for _ in range(source.varint()):
             source.varint(), source.varint(), source.text(), source.text(), source.text()
         before = sample(source, before)
-        data, sums = b"".join(before), []
-        for _, length in blocks:
-            sums.append([length, zlib.crc32(data[:length])])
-            data = data[length:]
+        data = Input(b"".join(before))
+        sums = [[length, zlib.crc32(data.take(length))] for _, length in blocks]
         print(json.dumps({"time": time, "blocks": sums}))
 
 

@@ -57,7 +57,7 @@ pub(super) fn run() -> Result<()> {
 }
 
 /// The arguments that tell where a peer is, or `missing-NAME=REASON`.
-fn found(name: &str, arguments: Result<Vec<String>>) -> Vec<String> {
+pub(super) fn found(name: &str, arguments: Result<Vec<String>>) -> Vec<String> {
     arguments.unwrap_or_else(|error| {
         let why = format!("{error:#}").replace(['\n', '|'], " ");
         vec![format!("missing-{name}={why}")]

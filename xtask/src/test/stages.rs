@@ -66,7 +66,7 @@ fn fmt() -> Result {
     tools::component("rustfmt", "fmt")?;
     command::run(&mut command::cargo(&["fmt", "--all", "--check"]))?;
     // Workspaces of their own, which --all does not reach.
-    for manifest in ["fuzz/Cargo.toml", "benches/peers/Cargo.toml", "benches/publish/Cargo.toml"] {
+    for manifest in BENCHES.iter().copied().chain(["fuzz/Cargo.toml"]) {
         let args = ["fmt", "--manifest-path", manifest, "--check"];
         command::run(&mut command::cargo(&args))?;
     }
@@ -184,7 +184,8 @@ const OLDEST: &str = "1.89.0";
 const LEAN: usize = 12;
 
 /// Programs with workspaces of their own, which nothing else builds.
-const BENCHES: [&str; 2] = ["benches/peers/Cargo.toml", "benches/publish/Cargo.toml"];
+const BENCHES: [&str; 3] =
+    ["benches/peers/Cargo.toml", "benches/publish/Cargo.toml", "benches/record/Cargo.toml"];
 
 fn package() -> Result {
     let tree = ["tree", "--locked", "-p", "perfhive", "-e", "normal", "--prefix", "none"];

@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::signals::{Signals, end_by};
 use crate::text::escape::{Escaped, shell_path};
 use perfhive::recording::{RecordingOptions, RecordingWriter};
-use perfhive::{Ask, Snapshot, Source as _, SourceAddress, TitleDatabase};
+use perfhive::{Ask, Snapshot, Source as _, SourceAddress, SourceError, TitleDatabase};
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
 use std::io::{IsTerminal as _, Write as _};
@@ -44,7 +44,11 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             Ok(()) => {
                 sample.clear();
                 answers.iter().for_each(|answer| sample.push_all_of(answer));
-                writer.add(&sample, titles.of(&mut session)?)?;
+                let added = writer.add(&sample, titles.of(&mut session)?);
+                added.map_err(|error| {
+                    progress.clear();
+                    stopped(&error, &writer)
+                })?;
                 session.faults.report();
             }
             Err(error) if error.is_end_of_data() => break None,
@@ -76,6 +80,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         Some(signal) => end_by(signal),
         None => Ok(Exit::Done),
     }
+}
+
+/// The failure of writing, with what is safe.
+fn stopped(error: &SourceError, writer: &RecordingWriter) -> Failure {
+    let mut text = format!("{error}; ");
+    push_count(&mut text, writer.samples(), " sample", " samples");
+    text.push_str(" until then are in it");
+    Failure::Source(text)
 }
 
 /// The source's names, loaded again where its catalogue changed.

@@ -8,7 +8,6 @@
 use super::catalogue::Entry;
 use super::{i64_at, u32_at};
 use crate::names::MadeUpNames;
-use crate::replay::RecordedBlock;
 use perfhive_format::{
     BlockHead, BlockWriter, Clock, Clocks, CounterSpec, CounterType, FileTime, Formula,
     InstanceHead, NameRef, ObjectSpec, ObjectTemplate, TitleIndex,
@@ -58,13 +57,16 @@ pub(super) struct Counters {
     is_local: bool,
     /// Ticks a second of the machine's performance counter.
     perf_freq: i64,
-    machine: String,
     /// Instances without a value, by their path.
     pub(super) missing: Vec<(String, u32)>,
 }
 
+/// Machine and name of an object, and whether it has instances.
+type Key<'a> = (&'a str, &'a str, bool);
+
 /// An object that is put together.
 struct Object {
+    machine: String,
     name: String,
     has_instances: bool,
     counters: Vec<Entry>,
@@ -83,16 +85,15 @@ impl Counters {
         if let Some(entry) = entries.iter().find(|entry| uses(entry, Clock::Perf)) {
             counters.perf_freq = entry.frequency;
         }
-        counters.machine = entries.first().map_or_else(String::new, |entry| entry.machine.clone());
-        let mut objects: HashMap<(&str, bool), usize> = HashMap::new();
-        let mut known: HashMap<(&str, bool, &str), (usize, usize)> = HashMap::new();
+        let mut objects: HashMap<Key<'_>, usize> = HashMap::new();
+        let mut known: HashMap<(Key<'_>, &str), (usize, usize)> = HashMap::new();
         for entry in entries {
             if entry.is_whole {
                 counters.places.push(None);
                 continue;
             }
-            let key = (entry.object.as_str(), entry.instance.is_some());
-            let place = *known.entry((key.0, key.1, &entry.counter)).or_insert_with(|| {
+            let key = (entry.machine.as_str(), entry.object.as_str(), entry.instance.is_some());
+            let place = *known.entry((key, &entry.counter)).or_insert_with(|| {
                 // An object with too many counters is continued by another of its name.
                 let last = objects.get(&key).copied();
                 let has_room = |place: &usize| {
@@ -182,11 +183,7 @@ impl Counters {
 
     /// The blocks of the sample; the next one begins empty. An object whose counters contradict one
     /// another is left out: `Err` has its name.
-    pub(super) fn blocks(
-        &mut self,
-        name: &str,
-        names: &mut MadeUpNames,
-    ) -> Vec<Result<RecordedBlock, String>> {
+    pub(super) fn blocks(&mut self, names: &mut MadeUpNames) -> Vec<Result<Vec<u8>, String>> {
         let local = self.local.take().unwrap_or_default();
         let present = || self.objects.iter().filter(|object| !object.rows.is_empty());
         let utc = present().find_map(Object::time_100ns);
@@ -200,9 +197,8 @@ impl Counters {
         let time = FileTime(local.0.saturating_add(self.bias.unwrap_or(0)));
         self.is_local = present().next().is_some() && self.bias.is_none();
         let block = |object: &Object| {
-            let bytes = object.block(&self.machine, time, self.perf_freq, names);
-            let bytes = bytes.ok_or_else(|| object.name.clone())?;
-            Ok(RecordedBlock::from((name.to_string(), bytes)))
+            let bytes = object.block(time, self.perf_freq, names);
+            bytes.ok_or_else(|| object.name.clone())
         };
         let blocks = present().map(block).collect();
         for object in &mut self.objects {
@@ -233,6 +229,7 @@ fn clock_of(counter_type: CounterType) -> Option<Clock> {
 impl Object {
     fn new(entry: &Entry) -> Self {
         Self {
+            machine: entry.machine.clone(),
             name: entry.object.clone(),
             has_instances: entry.instance.is_some(),
             counters: Vec::new(),
@@ -277,13 +274,7 @@ impl Object {
         self.reading(Clock::Ns100).ok()?
     }
 
-    fn block(
-        &self,
-        machine: &str,
-        time: FileTime,
-        perf_freq: i64,
-        names: &mut MadeUpNames,
-    ) -> Option<Vec<u8>> {
+    fn block(&self, time: FileTime, perf_freq: i64, names: &mut MadeUpNames) -> Option<Vec<u8>> {
         let of_object = self.counters.iter().find(|entry| uses(entry, Clock::Object));
         let read = |clock| self.reading(clock).ok();
         let clocks = Clocks {
@@ -310,7 +301,7 @@ impl Object {
         let mut writer = BlockWriter::new();
         let system_time = time.to_system_time();
         writer.start(&BlockHead {
-            system_name: machine,
+            system_name: &self.machine,
             system_time,
             clocks,
             ..BlockHead::default()

@@ -8,6 +8,7 @@ use super::MOST;
 use super::segments::Segment;
 use super::varint::{Input, fold, put, unfold};
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Operations that make the list of segments.
 const END: u8 = 0;
@@ -66,6 +67,24 @@ fn words(segment: &Segment) -> usize {
     segment.length.div_ceil(4)
 }
 
+/// A hasher for keys that are hashes.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
 /// Turns samples into differences.
 #[derive(Default)]
 pub(super) struct Encoder {
@@ -74,7 +93,7 @@ pub(super) struct Encoder {
     /// Numbers of the segments that differ from their prediction.
     changed: Vec<usize>,
     /// The place of each key in the sample before, once an instance came or went.
-    places: HashMap<u64, usize>,
+    places: HashMap<u64, usize, BuildHasherDefault<Hashed>>,
 }
 
 impl Encoder {
@@ -104,7 +123,6 @@ impl Encoder {
         };
         let mut next = 0;
         let mut is_listed = false;
-        let mut last: HashMap<(u64, usize), usize> = HashMap::new();
         for (number, segment) in segments.iter().enumerate() {
             if !is_same(next, segment) && !before.is_empty() {
                 if !is_listed {
@@ -118,13 +136,8 @@ impl Encoder {
                 next += 1;
                 Prediction::Before(next - 1)
             } else {
-                let is_whole = segment.length % 4 == 0;
-                let alike = last.get(&(segment.class, segment.length)).filter(|_| is_whole);
-                alike.map_or(Prediction::Raw, |alike| Prediction::Alike(*alike))
+                alike(segments, number).map_or(Prediction::Raw, Prediction::Alike)
             };
-            if segment.class != 0 {
-                last.insert((segment.class, segment.length), number);
-            }
             self.predictions.push(prediction);
         }
     }
@@ -212,6 +225,16 @@ impl Encoder {
         }
         put_zeros(&mut zeros, out);
     }
+}
+
+/// The nearest segment further up that resembles one: the counters of the instance before.
+fn alike(segments: &[Segment], number: usize) -> Option<usize> {
+    // Between them stands the head of an instance, or of one without counters.
+    const NEAR: usize = 8;
+    let segment = segments.get(number).filter(|of| of.class != 0 && of.length % 4 == 0)?;
+    let is_alike = |of: &Segment| of.class == segment.class && of.length == segment.length;
+    let near = number.saturating_sub(NEAR)..number;
+    near.rev().find(|at| segments.get(*at).is_some_and(is_alike))
 }
 
 /// Writes a run of words that are as predicted.

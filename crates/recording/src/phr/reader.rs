@@ -3,7 +3,7 @@
 use super::coding::Decoder;
 use super::contents::{Definitions, sample_head};
 use super::varint::Input;
-use super::{FrameHeader, FrameKind, HEADER, MOST};
+use super::{FrameHeader, FrameKind, HEADER, MAGIC, MOST};
 use crate::files::error;
 use crate::replay::{Sample, Samples, origin_of};
 use perfhive_engine::{
@@ -37,6 +37,29 @@ struct Frames {
 }
 
 impl Frames {
+    fn open(path: &Path) -> Result<Self, SourceError> {
+        let failed = |cause| error(path, SourceErrorKind::Unavailable, cause);
+        let file = File::open(path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        let input = BufReader::with_capacity(1 << 16, file);
+        Ok(Self { path: path.to_path_buf(), input, at: 0, length, payload: Vec::new() })
+    }
+
+    /// Whether the file ends before its first frame is complete.
+    fn is_unfinished(&mut self) -> Result<bool, SourceError> {
+        let mut bytes = [0; HEADER];
+        self.go(0)?;
+        let read = self.read(&mut bytes)?;
+        let bytes = bytes.get(..read).unwrap_or_default();
+        match FrameHeader::from_bytes(bytes) {
+            Some(header) => {
+                let end = HEADER as u64 + u64::from(header.length);
+                Ok(end > self.length || (end == self.length && !self.payload(&header)?))
+            }
+            None => Ok(read < HEADER && (MAGIC.starts_with(bytes) || bytes.starts_with(&MAGIC))),
+        }
+    }
+
     fn failed(&self, cause: std::io::Error) -> SourceError {
         error(&self.path, SourceErrorKind::Unavailable, cause)
     }
@@ -108,6 +131,11 @@ impl Frames {
     }
 }
 
+/// Whether a file was left before its first frame was complete, so that it holds nothing.
+pub(super) fn is_unfinished(path: &Path) -> Result<bool, SourceError> {
+    Frames::open(path)?.is_unfinished()
+}
+
 /// A keyframe.
 #[derive(Clone, Copy, Debug)]
 struct Key {
@@ -149,12 +177,8 @@ impl Reader {
     /// Where the file cannot be read or holds no frame of a recording.
     pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
         let failed = |cause| error(path, SourceErrorKind::Unavailable, cause);
-        let file = File::open(path).map_err(failed)?;
-        let length = file.metadata().map_err(failed)?.len();
-        let input = BufReader::with_capacity(1 << 16, file);
-        let frames = Frames { path: path.to_path_buf(), input, at: 0, length, payload: Vec::new() };
         let mut reader = Self {
-            frames,
+            frames: Frames::open(path)?,
             keys: Vec::new(),
             samples: 0,
             last: FileTime(0),
@@ -173,7 +197,10 @@ impl Reader {
         };
         reader.scan()?;
         if reader.end == 0 {
-            let message = "is a recording of another version, or damaged from its beginning";
+            let message = match reader.frames.is_unfinished()? {
+                true => "ends before its first sample: the recording was ended too early",
+                false => "is a recording of another version, or damaged from its beginning",
+            };
             return Err(error(path, SourceErrorKind::Malformed, message));
         }
         Ok(reader)
@@ -276,32 +303,31 @@ impl Reader {
         Ok(end)
     }
 
-    /// Reads the sample whose frame is next; `None` behind the last frame. Damaged samples are
-    /// left out, with a fault.
-    fn read_next(&mut self) -> Result<Option<Sample>, SourceError> {
+    /// Reads the next sample of that time or later; `None` behind the last frame. Damaged samples
+    /// are left out, with a fault.
+    fn read_next(&mut self, from: FileTime) -> Result<Option<Sample>, SourceError> {
         let mut faults = Vec::new();
         while self.next < self.end {
             let at = self.next;
             let Some(header) = self.frames.header(at)? else {
                 // Told when the file was opened; a file that shrinks meanwhile ends here.
-                match self.keys.iter().find(|key| key.offset > at) {
-                    Some(key) => self.next = key.offset,
-                    None => break,
-                }
+                self.next = self.key_behind(at);
                 continue;
             };
             self.next = at + HEADER as u64 + u64::from(header.length);
             if !header.kind.is_sample() {
                 continue;
             }
-            match self.decode(&header)? {
-                Some(mut sample) => {
+            // Earlier samples are decoded only for the differences to them.
+            let is_wanted = FileTime(header.time) >= from;
+            match self.decode(&header, is_wanted)? {
+                Some(mut sample) if is_wanted => {
                     sample.faults.extend(faults);
                     return Ok(Some(sample));
                 }
+                Some(_) => {}
                 None => {
-                    let key = self.keys.iter().find(|key| key.offset > at);
-                    self.next = key.map_or(self.end, |key| key.offset);
+                    self.next = self.key_behind(at);
                     let what = "a sample is damaged; those up to the next keyframe are left out";
                     faults.push(damage(&self.frames.path, at, what));
                 }
@@ -314,8 +340,19 @@ impl Reader {
         }
     }
 
-    /// The sample of a frame whose header was read; `None` where it is damaged.
-    fn decode(&mut self, header: &FrameHeader) -> Result<Option<Sample>, SourceError> {
+    /// Where the first keyframe behind a position begins, or the sound frames end.
+    fn key_behind(&self, at: u64) -> u64 {
+        let next = self.keys.partition_point(|key| key.offset <= at);
+        self.keys.get(next).map_or(self.end, |key| key.offset)
+    }
+
+    /// The sample of a frame whose header was read, empty where it is not wanted; `None` where it
+    /// is damaged.
+    fn decode(
+        &mut self,
+        header: &FrameHeader,
+        is_wanted: bool,
+    ) -> Result<Option<Sample>, SourceError> {
         if !self.frames.payload(header)? {
             return Ok(None);
         }
@@ -330,6 +367,9 @@ impl Reader {
         let Some((blocks, faults)) = sample_head(&mut input) else { return Ok(None) };
         let Some(mut bytes) = self.decoder.decode(input, is_key) else { return Ok(None) };
         self.generation += 1;
+        if !is_wanted {
+            return Ok(Some(Sample::default()));
+        }
         let mut frames = Vec::with_capacity(blocks.len());
         for block in blocks {
             let Some((own, rest)) = bytes.split_at_checked(block.length) else { return Ok(None) };
@@ -346,7 +386,7 @@ impl Samples for Reader {
     fn next(&mut self) -> Result<Option<Sample>, SourceError> {
         match self.found.take() {
             Some(sample) => Ok(Some(sample)),
-            None => self.read_next(),
+            None => self.read_next(FileTime(i64::MIN)),
         }
     }
 
@@ -356,13 +396,7 @@ impl Samples for Reader {
         // The clock may have been set back: the order is that of the file.
         let later = self.keys.iter().position(|key| key.time >= to).unwrap_or(self.keys.len());
         self.next = self.keys.get(later.saturating_sub(1)).map_or(self.end, |key| key.offset);
-        while let Some(sample) = self.read_next()? {
-            let time = sample.frames.first().map(|frame| frame.time());
-            if time.is_some_and(|time| time >= to) {
-                self.found = Some(sample);
-                break;
-            }
-        }
+        self.found = self.read_next(to)?;
         Ok(())
     }
 

@@ -27,7 +27,8 @@ pub struct Rotation {
 impl Rotation {
     /// Whether a file is full: its length, and the times of its first and its next sample.
     pub(super) fn is_due(&self, bytes: u64, begin: FileTime, next: FileTime) -> bool {
-        let span = u64::try_from(next.0.saturating_sub(begin.0)).unwrap_or(0);
+        // A clock that was set back would keep a file open until it comes to its time again.
+        let span = next.0.abs_diff(begin.0);
         let limit = |time: Duration| u64::try_from(time.as_nanos() / 100).unwrap_or(u64::MAX);
         self.bytes.is_some_and(|limit| bytes >= limit)
             || self.time.is_some_and(|time| span >= limit(time))
@@ -140,7 +141,8 @@ mod tests {
         assert!(by(Some(10), None).is_due(10, FileTime(0), FileTime(0)));
         assert!(by(None, minute).is_due(0, FileTime(0), FileTime(60 * second)));
         assert!(!by(Some(10), minute).is_due(9, FileTime(0), FileTime(60 * second - 1)));
-        // The clock was set back.
+        // The clock was set back: a little, and by an hour.
         assert!(!by(None, minute).is_due(0, FileTime(second), FileTime(0)));
+        assert!(by(None, minute).is_due(0, FileTime(3600 * second), FileTime(0)));
     }
 }

@@ -37,9 +37,9 @@ pub(super) fn cut(frame: &Frame, number: usize, start: usize, out: &mut Vec<Segm
         let identifiers = Identifiers::of(object);
         for instance in object.instances() {
             let counters = instance.counter_block().as_bytes();
-            let key = hash((3_u8, number, name, identity(&instance, &identifiers)));
+            let key = identity(&instance, &identifiers, class);
             cutter.begin(place(instance.definition_bytes()), key, 0);
-            cutter.begin(place(counters), hash((4_u8, key)), class);
+            cutter.begin(place(counters), !key, class);
         }
         if let Some(counters) = object.counter_block() {
             cutter.begin(place(counters.as_bytes()), hash((5_u8, number, name)), class);
@@ -64,14 +64,19 @@ impl<'a> Identifiers<'a> {
     }
 }
 
-fn identity(instance: &Instance<'_>, identifiers: &Identifiers<'_>) -> u64 {
-    let block = instance.counter_block();
-    let values: Vec<_> = identifiers.0.iter().map(|of| block.value(of).ok()).collect();
+/// A hash of what an instance has in each sample: its object, number, name and identifiers.
+fn identity(instance: &Instance<'_>, identifiers: &Identifiers<'_>, object: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
     // The number of the parent changes with its object's list, so it does not identify.
     let head = instance.raw();
-    let name = head.NameOffset as usize;
-    let name = instance.definition_bytes().get(name..).unwrap_or_default();
-    hash((head.UniqueID, name, values))
+    let name = instance.definition_bytes().get(head.NameOffset as usize..);
+    hasher.write_u64(object ^ u64::from(head.UniqueID as u32) << 32);
+    hasher.write(name.unwrap_or_default());
+    let block = instance.counter_block();
+    for identifier in &identifiers.0 {
+        hasher.write_u64(block.value(identifier).unwrap_or_default());
+    }
+    hasher.finish()
 }
 
 /// Segments in the order of their bytes.

@@ -2,7 +2,7 @@
 
 use super::coding::{Encoder, Image};
 use super::contents::{definition, put_definitions, put_sample};
-use super::reader::Reader;
+use super::reader::{Reader, is_unfinished};
 use super::rotation::Rotation;
 use super::{FrameHeader, FrameKind, GROUP, HEADER, MOST};
 use crate::files::{error, write_error};
@@ -70,8 +70,8 @@ pub struct RecordingWriter {
     /// What a payload holds, and the frame made of it.
     payload: Vec<u8>,
     frame: Vec<u8>,
-    /// The definition of each object that was written last.
-    definitions: HashMap<TitleIndex, Vec<u8>>,
+    /// The counter definitions of each object that were written last, and whether it has instances.
+    definitions: HashMap<TitleIndex, (bool, Vec<u8>)>,
     synced: Instant,
     samples: u64,
     /// The length of the file when it was opened.
@@ -100,7 +100,10 @@ impl RecordingWriter {
         let mut file = exclusive(path)?;
         let mut offset = file.metadata().map_err(failed)?.len();
         let (mut machine, mut begin) = (None, None);
-        if offset > 0 {
+        if offset > 0 && is_unfinished(path)? {
+            file.set_len(0).map_err(failed)?;
+            offset = 0;
+        } else if offset > 0 {
             let mut reader = Reader::open(path)?;
             let span = reader.span()?;
             begin = (span.samples > 0).then_some(span.begin);
@@ -171,12 +174,23 @@ impl RecordingWriter {
         }
         self.samples += 1;
         self.begin.get_or_insert(time);
+        if self.samples == 1 {
+            // From here on a power failure leaves a recording, whatever it does to later samples.
+            self.sync()?;
+            sync_folder(&self.path);
+        }
         Ok(())
+    }
+
+    /// Brings what is written to the disk.
+    fn sync(&mut self) -> Result<(), SourceError> {
+        self.synced = Instant::now();
+        self.file.sync_data().map_err(|cause| write_error(&self.path, &cause))
     }
 
     /// Ends the file and begins the next one of the same name.
     fn rotate(&mut self, begin: FileTime) -> Result<(), SourceError> {
-        self.file.sync_data().map_err(|cause| write_error(&self.path, &cause))?;
+        self.sync()?;
         self.options.rotation.finish(&self.path, begin)?;
         let finished = (self.samples(), self.bytes());
         *self = Self::open(&self.path, &self.source, &self.options)?;
@@ -216,10 +230,15 @@ impl RecordingWriter {
     ) -> Result<(), SourceError> {
         let mut new = Vec::new();
         for object in snapshot.objects() {
-            let Some(bytes) = definition(object.view()) else { continue };
-            let name = object.view().name_index();
-            if self.definitions.get(&name) != Some(&bytes) {
-                self.definitions.insert(name, bytes.clone());
+            let (view, name) = (object.view(), object.view().name_index());
+            let (has_instances, counters) = (view.has_instances(), view.definition_bytes());
+            let is_known =
+                |(has, known): &(bool, Vec<u8>)| *has == has_instances && known == counters;
+            if self.definitions.get(&name).is_some_and(is_known) {
+                continue;
+            }
+            if let Some(bytes) = definition(view) {
+                self.definitions.insert(name, (has_instances, counters.to_vec()));
                 new.push(bytes);
             }
         }
@@ -273,8 +292,7 @@ impl RecordingWriter {
         }
         self.offset += self.frame.len() as u64;
         if self.synced.elapsed() >= self.options.sync {
-            self.file.sync_data().map_err(failed)?;
-            self.synced = Instant::now();
+            self.sync()?;
         }
         Ok(())
     }
@@ -284,8 +302,8 @@ impl RecordingWriter {
     ///
     /// # Errors
     /// Where the disk cannot be written.
-    pub fn finish(self) -> Result<(), SourceError> {
-        self.file.sync_data().map_err(|cause| write_error(&self.path, &cause))
+    pub fn finish(mut self) -> Result<(), SourceError> {
+        self.sync()
     }
 
     /// Samples written so far.
@@ -298,6 +316,15 @@ impl RecordingWriter {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.finished.1 + self.offset - self.begun_at
+    }
+}
+
+/// Brings the names of a file's folder to the disk. Where a system has no such call, a power failure
+/// may cost the name of a new file.
+fn sync_folder(path: &Path) {
+    if cfg!(unix) {
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
     }
 }
 

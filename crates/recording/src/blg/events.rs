@@ -1,0 +1,183 @@
+//! The events of a log, and records that are cut into several of them.
+
+use super::{BUFFER_HEADER, LONGEST_RECORD, u16_at, u32_at};
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+
+/// Bytes of the header of an event.
+const EVENT_HEADER: usize = 48;
+/// Bytes in front of the data of a part: the log's GUID, the part's number, and how many there are.
+const PART_HEADER: usize = 24;
+/// The kind of a buffer with events.
+const DATA: u16 = 0;
+
+/// Where an event begins: the offset of its buffer, and its place in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    buffer: u64,
+    at: usize,
+}
+
+impl Place {
+    pub(super) fn offset(self) -> u64 {
+        self.buffer + self.at as u64
+    }
+}
+
+/// An event of a trace.
+pub(super) struct Event {
+    pub(super) kind: u8,
+    pub(super) place: Place,
+    length: usize,
+    /// The number of the part, from 1, and how many there are.
+    part: (u32, u32),
+    data: Range<usize>,
+}
+
+impl Event {
+    /// The event at a place of a buffer.
+    fn of(buffer: &[u8], place: Place) -> Option<Self> {
+        let bytes = buffer.get(place.at..)?;
+        let length = usize::from(u16_at(bytes, 0)?);
+        let payload = bytes.get(EVENT_HEADER..length)?;
+        let part = (u32_at(payload, 16)?, u32_at(payload, 20)?);
+        payload.get(PART_HEADER..)?;
+        let data = place.at + EVENT_HEADER + PART_HEADER..place.at + length;
+        Some(Self { kind: *bytes.get(4)?, place, length, part, data })
+    }
+}
+
+/// The events of a log in their order, of which one buffer is in memory.
+pub(super) struct Events<R> {
+    input: R,
+    size: usize,
+    buffer: Vec<u8>,
+    /// Where the buffer in memory begins, and the next one.
+    pub(super) start: u64,
+    next: u64,
+    at: usize,
+    /// Where a buffer begins of which the end is missing, until it is told.
+    pub(super) cut: Option<u64>,
+}
+
+impl<R: Read + Seek> Events<R> {
+    /// The events of a log from its beginning.
+    pub(super) fn new(mut input: R) -> std::io::Result<Self> {
+        let mut size = [0; 4];
+        input.seek(SeekFrom::Start(0))?;
+        input.read_exact(&mut size)?;
+        let size = (u32::from_le_bytes(size) as usize).clamp(BUFFER_HEADER, 1 << 24);
+        let mut events =
+            Self { input, size, buffer: Vec::new(), start: 0, next: 0, at: 0, cut: None };
+        events.go(Place::default())?;
+        Ok(events)
+    }
+
+    /// Goes to an event; the first place is that of the first event.
+    pub(super) fn go(&mut self, place: Place) -> std::io::Result<()> {
+        // The first buffer describes the trace.
+        self.next = u64::max(place.buffer, self.size as u64);
+        self.input.seek(SeekFrom::Start(self.next))?;
+        self.buffer.clear();
+        if place != Place::default() && self.fill()? {
+            self.at = place.at;
+        }
+        Ok(())
+    }
+
+    /// The next event; `None` behind the last one.
+    pub(super) fn next(&mut self) -> std::io::Result<Option<Event>> {
+        loop {
+            let place = Place { buffer: self.start, at: self.at };
+            if let Some(event) = Event::of(&self.buffer, place) {
+                self.at += event.length.next_multiple_of(8);
+                return Ok(Some(event));
+            }
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The data of the event that was read last.
+    pub(super) fn data(&self, event: &Event) -> &[u8] {
+        self.buffer.get(event.data.clone()).unwrap_or_default()
+    }
+
+    /// Reads the next buffer that has events; `false` at the end of the file.
+    fn fill(&mut self) -> std::io::Result<bool> {
+        loop {
+            self.buffer.clear();
+            let read = self.input.by_ref().take(self.size as u64).read_to_end(&mut self.buffer)?;
+            if read == 0 {
+                return Ok(false);
+            }
+            self.start = self.next;
+            self.next += read as u64;
+            if u16_at(&self.buffer, 0x36) == Some(DATA) {
+                let used = u32_at(&self.buffer, 0x30).unwrap_or(0) as usize;
+                if used > read {
+                    self.cut = Some(self.start);
+                }
+                self.buffer.truncate(used);
+                self.at = BUFFER_HEADER;
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// A record that is put together from its parts.
+#[derive(Default)]
+pub(super) struct Record {
+    pub(super) bytes: Vec<u8>,
+    /// Where its first part is.
+    pub(super) place: Place,
+    /// The number of the last part, and how many there are.
+    last: (u32, u32),
+}
+
+/// What a part made of a record.
+#[derive(Default)]
+pub(super) struct Added {
+    pub(super) is_complete: bool,
+    pub(super) is_too_long: bool,
+    /// A part is missing: of the record that began at `start`, or before this part.
+    pub(super) is_missing: bool,
+    pub(super) start: Option<u64>,
+}
+
+impl Record {
+    /// Whether parts are missing at the end.
+    pub(super) fn is_open(&self) -> bool {
+        self.last.0 < self.last.1
+    }
+
+    /// Adds the part of an event.
+    pub(super) fn add(&mut self, event: &Event, data: &[u8]) -> Added {
+        let (number, count) = event.part;
+        let mut added = Added::default();
+        if number == 1 {
+            if self.is_open() {
+                added.is_missing = true;
+                added.start = Some(self.place.offset());
+            }
+            self.bytes.clear();
+            (self.last, self.place) = ((0, count), event.place);
+        }
+        if (number, count) != (self.last.0 + 1, self.last.1) {
+            added.is_missing = true;
+            self.last = (0, 0);
+            return added;
+        }
+        if self.bytes.len() + data.len() > LONGEST_RECORD {
+            added.is_too_long = true;
+            self.last = (0, 0);
+            return added;
+        }
+        self.last.0 = number;
+        self.bytes.extend_from_slice(data);
+        added.is_complete = number == count;
+        added
+    }
+}
