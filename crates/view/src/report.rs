@@ -1,6 +1,6 @@
 //! What happened in a recording, at a glance; and what is different in another.
 //!
-//! A [`Scope`] says which counters are read, an [`Analysis`] takes one sample after the other, and its
+//! A [`ReportScope`] says which counters are read, an [`Analysis`] takes one sample after the other, and its
 //! [`Report`] has the figures, the busiest processes, the restarts and what crossed a [`Threshold`].
 //! [`compare`] sets two reports against each other.
 
@@ -18,9 +18,9 @@ pub use analysis::Analysis;
 pub use compare::{CounterChange, Differences, ProcessChange, compare};
 pub use figures::{Curve, CurvePart, Summary};
 pub use pal::{PalRules, Prepared, Unevaluated};
-pub use processes::{Change, NameTotal, ProcessReport, Restart};
-pub use scope::{Choice, Scope};
-pub use threshold::{Comparison, Crossing, Severity, Threshold};
+pub use processes::{NameTotal, ProcessReport, Restart, StartsAndEnds};
+pub use scope::{Choice, ReportScope};
+pub use threshold::{Comparison, Crossing, Threshold, ThresholdLevel};
 pub use timeline::{Gap, Timeline};
 
 use perfhive_engine::InstanceRole;
@@ -44,11 +44,11 @@ pub struct Report {
     /// What all processes of each name took together.
     pub by_name: Vec<NameTotal>,
     /// The names whose processes came or went, those with the most first.
-    pub changes: Vec<Change>,
+    pub changes: Vec<StartsAndEnds>,
     /// The programs that were started again, the latest first.
     pub restarts: Vec<Restart>,
     /// What crossed a threshold, the worst first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ThresholdFinding>,
     /// How many thresholds were evaluated.
     pub evaluated: usize,
     /// The thresholds that were not evaluated.
@@ -103,7 +103,7 @@ pub struct CounterReport {
 
 /// A threshold that values crossed.
 #[derive(Clone, Debug)]
-pub struct Finding {
+pub struct ThresholdFinding {
     /// The threshold.
     pub threshold: Arc<Threshold>,
     /// The object's name in the shown language.

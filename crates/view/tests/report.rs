@@ -5,7 +5,7 @@ use perfhive_engine::{Ask, Query, Snapshot, Source, TitleSet};
 use perfhive_format::{CounterSpec, CounterType, FileTime, LanguageId, TitleIndex};
 use perfhive_testkit::script::{Row, block, replay};
 use perfhive_view::report::{
-    Analysis, Choice, PalRules, Prepared, Report, Scope, Severity, Threshold, compare,
+    Analysis, Choice, PalRules, Prepared, Report, ReportScope, Threshold, ThresholdLevel, compare,
 };
 use std::collections::HashMap;
 
@@ -91,7 +91,7 @@ fn report(samples: &[Sample], pal: Option<&str>, answers: &[(&str, &str)]) -> Re
         }
         None => Prepared { thresholds: Threshold::built_in(), ..Prepared::default() },
     };
-    let scope = Scope::new(&catalogue, &titles, &Choice::Usual, prepared.thresholds);
+    let scope = ReportScope::new(&catalogue, &titles, &Choice::Usual, prepared.thresholds);
     let mut query = Query::new(source).unwrap();
     for path in scope.paths() {
         query.add_path(path).unwrap();
@@ -194,8 +194,8 @@ fn built_in_thresholds_tell_how_often_when_and_how_far() {
     assert_eq!(
         found,
         [
-            (Severity::Critical, "0".to_string(), 2, 4, 90.0),
-            (Severity::Warning, "0".to_string(), 2, 4, 90.0),
+            (ThresholdLevel::Critical, "0".to_string(), 2, 4, 90.0),
+            (ThresholdLevel::Warning, "0".to_string(), 2, 4, 90.0),
         ]
     );
     let crossing = report.findings[0].instances[0].crossing;

@@ -230,7 +230,8 @@ mod tests {
             ("perfhive-linux", &[("perfhive-engine", Build, true)]),
             ("perfhive", &[("perfhive-linux", Normal, true), ("perfhive-testkit", Dev, true)]),
             ("perfhive-cli", &[("perfhive", Normal, true), ("perfhive-testkit", Dev, true)]),
-            ("perfhive-jni", &[("perfhive", Normal, true), ("perfhive-engine", Normal, true)]),
+            ("perfhive-jni", &[("perfhive", Normal, true)]),
+            ("perfhive-serve", &[("perfhive", Normal, true), ("perfhive-engine", Normal, true)]),
             ("perfhive-testkit", &[("perfhive-engine", Normal, true)]),
             ("xtask", &[("anyhow", Normal, false)]),
         ];
@@ -249,7 +250,7 @@ mod tests {
     #[test]
     fn siblings_are_refused() {
         complains("perfhive-linux", "perfhive-remote", Kind::Normal, true, "floors below");
-        complains("perfhive-jni", "perfhive-serve", Kind::Dev, true, "floors below");
+        complains("perfhive-serve", "perfhive-jni", Kind::Dev, true, "floors below");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::session::Session;
 use perfhive::{
     Ask, CounterPath, LanguageId, Query, Snapshot, Source as _, SourceAddress, TitleSet,
 };
-use perfhive_view::report::{Analysis, Choice, Prepared, Report, Scope, Threshold};
+use perfhive_view::report::{Analysis, Choice, Prepared, Report, ReportScope, Threshold};
 use std::path::Path;
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
@@ -110,7 +110,7 @@ pub(super) fn of_recording(global: &Global, wanted: &Wanted<'_>) -> Result<Repor
         Some(_) => Prepared { thresholds: Threshold::built_in(), ..Prepared::default() },
     };
     drop(first);
-    let scope = Scope::new(&catalogue, &titles, &wanted.choice, prepared.thresholds);
+    let scope = ReportScope::new(&catalogue, &titles, &wanted.choice, prepared.thresholds);
     let faults = session.faults.clone();
     let mut query: Query = session.query()?;
     for path in scope.paths() {

@@ -4,10 +4,10 @@
 use super::chosen;
 use super::figures::{Curve, Figures, Summary, number};
 use super::processes::{ProcessFigures, changes_of, restarts_of};
-use super::scope::{Scope, ScopedCounter, ScopedObject};
+use super::scope::{ReportScope, ScopedCounter, ScopedObject};
 use super::threshold::{CounterSet, Crossing, Threshold};
 use super::timeline::Timeline;
-use super::{CounterReport, Finding, InstanceReport, ObjectReport, Report, Unevaluated};
+use super::{CounterReport, InstanceReport, ObjectReport, Report, ThresholdFinding, Unevaluated};
 use perfhive_engine::{Identity, InstanceLabel, InstanceRole, NoValue, Query, Reading};
 use perfhive_format::{FileTime, TitleIndex};
 use std::cmp::Reverse;
@@ -20,7 +20,7 @@ const MOST_ROWS: usize = 20_000;
 /// A recording being read.
 #[derive(Clone)]
 pub struct Analysis {
-    scope: Scope,
+    scope: ReportScope,
     timeline: Timeline,
     places: HashMap<(TitleIndex, TitleIndex), (usize, usize)>,
     objects: Vec<Rows>,
@@ -51,7 +51,7 @@ pub(super) struct Row {
 impl Analysis {
     /// Begins to read what a scope has.
     #[must_use]
-    pub fn new(scope: Scope) -> Self {
+    pub fn new(scope: ReportScope) -> Self {
         let mut places = HashMap::new();
         for (place, object) in scope.objects.iter().enumerate() {
             for (at, counter) in object.counters.iter().enumerate() {
@@ -223,8 +223,8 @@ impl Analysis {
     }
 
     /// What crossed thresholds, the worst first.
-    fn findings(&self, held: &[usize]) -> Vec<Finding> {
-        let mut findings: HashMap<(usize, usize, usize), Finding> = HashMap::new();
+    fn findings(&self, held: &[usize]) -> Vec<ThresholdFinding> {
+        let mut findings: HashMap<(usize, usize, usize), ThresholdFinding> = HashMap::new();
         for (at, (scoped, rows)) in self.scope.objects.iter().zip(&self.objects).enumerate() {
             for row in &rows.rows {
                 for (number, place, crossing) in &row.crossings {
@@ -237,7 +237,7 @@ impl Analysis {
                         continue;
                     }
                     let finding =
-                        findings.entry((*number, at, *place)).or_insert_with(|| Finding {
+                        findings.entry((*number, at, *place)).or_insert_with(|| ThresholdFinding {
                             threshold: Arc::clone(threshold),
                             object: scoped.name.clone(),
                             counter: counter.name.clone(),
@@ -256,7 +256,8 @@ impl Analysis {
         }
         let mut findings: Vec<_> = findings.into_iter().collect();
         findings.sort_by_key(|(key, _)| *key);
-        let mut findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();
+        let mut findings: Vec<ThresholdFinding> =
+            findings.into_iter().map(|(_, finding)| finding).collect();
         for finding in &mut findings {
             finding.instances.sort_by_key(|one| Reverse(one.crossing.count));
         }

@@ -7,7 +7,7 @@
 
 mod script;
 
-use super::threshold::{CounterSet, ObjectNames, Severity, Threshold};
+use super::threshold::{CounterSet, ObjectNames, Threshold, ThresholdLevel};
 use perfhive_engine::{Catalogue, CounterPath, NamePattern, Snapshot, TitleSet};
 use perfhive_format::TitleIndex;
 use regex_lite::Regex;
@@ -44,7 +44,7 @@ struct DataSource {
 #[derive(Clone, Debug)]
 struct Rule {
     title: String,
-    severity: Severity,
+    severity: ThresholdLevel,
     code: String,
 }
 
@@ -149,8 +149,10 @@ impl Analysis {
         let rule = |node: Node<'_, '_>| Rule {
             title: node.attribute("NAME").unwrap_or_default().trim().to_string(),
             severity: match node.attribute("CONDITION") {
-                Some(condition) if condition.eq_ignore_ascii_case("critical") => Severity::Critical,
-                _ => Severity::Warning,
+                Some(condition) if condition.eq_ignore_ascii_case("critical") => {
+                    ThresholdLevel::Critical
+                }
+                _ => ThresholdLevel::Warning,
             },
             code: children(node, "CODE").filter_map(|code| code.text()).collect(),
         };

@@ -46,7 +46,7 @@ pub struct ProcessReport {
 
 /// Processes of one name that came and went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct StartsAndEnds {
     /// The name.
     pub name: String,
     /// How many were not in the first sample.
@@ -188,7 +188,7 @@ fn is_process(row: &Row) -> bool {
 
 /// The names whose processes came or went, those with the most first. Recordings without process
 /// IDs do not tell.
-pub(super) fn changes_of(rows: &[Row], timeline: &Timeline) -> Vec<Change> {
+pub(super) fn changes_of(rows: &[Row], timeline: &Timeline) -> Vec<StartsAndEnds> {
     let last = (timeline.times().len() as u64).saturating_sub(1);
     let mut names: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.process.is_some()) {
@@ -198,8 +198,8 @@ pub(super) fn changes_of(rows: &[Row], timeline: &Timeline) -> Vec<Change> {
         *ended += u64::from(row.seen.1 < last);
     }
     let changed = names.into_iter().filter(|(_, (started, ended))| started + ended > 0);
-    let mut changes: Vec<Change> = changed
-        .map(|(name, (started, ended))| Change { name: name.to_string(), started, ended })
+    let mut changes: Vec<StartsAndEnds> = changed
+        .map(|(name, (started, ended))| StartsAndEnds { name: name.to_string(), started, ended })
         .collect();
     changes.sort_by_key(|change| Reverse(change.started + change.ended));
     changes

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The counters that a report reads, and the thresholds for them.
 #[derive(Clone, Debug)]
-pub struct Scope {
+pub struct ReportScope {
     pub(super) machine: String,
     pub(super) objects: Vec<ScopedObject>,
     pub(super) thresholds: Vec<Arc<Threshold>>,
@@ -60,7 +60,7 @@ pub enum Choice {
     Paths(Vec<CounterPath>),
 }
 
-impl Scope {
+impl ReportScope {
     /// A scope for a recording with this catalogue.
     #[must_use]
     pub fn new(

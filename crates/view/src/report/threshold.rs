@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 /// How bad it is that a threshold is crossed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
+pub enum ThresholdLevel {
     /// Worth a look.
     Warning,
     /// A problem.
     Critical,
 }
 
-impl Severity {
+impl ThresholdLevel {
     /// The word for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -155,7 +155,7 @@ pub struct Threshold {
     /// What crossing it means.
     pub title: Arc<str>,
     /// How bad that is.
-    pub severity: Severity,
+    pub severity: ThresholdLevel,
     /// Where the threshold comes from.
     pub origin: Arc<str>,
     /// How values are compared.
@@ -301,7 +301,7 @@ impl Threshold {
         let mut all = Vec::new();
         for one in BUILT_IN {
             let Ok(path) = one.path.parse::<perfhive_engine::CounterPath>() else { continue };
-            let severities = [Severity::Warning, Severity::Critical];
+            let severities = [ThresholdLevel::Warning, ThresholdLevel::Critical];
             for (severity, limit) in severities.into_iter().zip(one.limits) {
                 let Some(limit) = limit else { continue };
                 all.push(Self {

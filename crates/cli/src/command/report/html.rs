@@ -5,7 +5,9 @@ mod chart;
 use super::text::{duration, figures, grouped, is_silent, limit, most, path, shown, time};
 use crate::text::escape::Escaped;
 use perfhive_view::Detail;
-use perfhive_view::report::{CounterReport, Finding, ObjectReport, ProcessReport, Report, Summary};
+use perfhive_view::report::{
+    CounterReport, ObjectReport, ProcessReport, Report, Summary, ThresholdFinding,
+};
 use std::fmt::{self, Write};
 
 /// The instances of a chart.
@@ -139,7 +141,7 @@ fn findings(page: &mut String, report: &Report) -> fmt::Result {
     )
 }
 
-fn write_finding(page: &mut String, finding: &Finding) -> fmt::Result {
+fn write_finding(page: &mut String, finding: &ThresholdFinding) -> fmt::Result {
     let Some(worst) = finding.instances.first() else { return Ok(()) };
     let severity = finding.threshold.severity.as_str();
     let counter = path(&finding.object, worst.label.as_deref(), &finding.counter);

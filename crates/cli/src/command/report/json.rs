@@ -4,7 +4,7 @@ use crate::output::Output;
 use crate::text::records::push_value;
 use perfhive::FileTime;
 use perfhive_view::Field;
-use perfhive_view::report::{Finding, ProcessReport, Report, Summary};
+use perfhive_view::report::{ProcessReport, Report, Summary, ThresholdFinding};
 use perfhive_view::time::rfc3339;
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ fn process(of: &ProcessReport) -> Value {
     })
 }
 
-fn finding(of: &Finding) -> Value {
+fn finding(of: &ThresholdFinding) -> Value {
     let instances: Vec<Value> = of
         .instances
         .iter()

@@ -8,8 +8,8 @@ use crate::text::time::local;
 use perfhive::{CookedValue, CounterType, FileTime, InstanceRole};
 use perfhive_view::number::{push_float, push_grouped};
 use perfhive_view::report::{
-    Choice, CounterReport, Finding, InstanceReport, ObjectReport, ProcessReport, Report, Severity,
-    Summary,
+    Choice, CounterReport, InstanceReport, ObjectReport, ProcessReport, Report, Summary,
+    ThresholdFinding, ThresholdLevel,
 };
 use perfhive_view::{Detail, Quantity};
 
@@ -91,7 +91,7 @@ pub(in crate::command) fn path(object: &str, label: Option<&str>, counter: &str)
 }
 
 /// The limit of a finding: `> 80 %`, for a trend `> 100 MiB per hour`.
-pub(in crate::command) fn limit(finding: &Finding, detail: Detail) -> String {
+pub(in crate::command) fn limit(finding: &ThresholdFinding, detail: Detail) -> String {
     let threshold = &finding.threshold;
     let value = shown(threshold.limit, finding.unit, Some(finding.counter_type), detail);
     let per_hour = if threshold.is_trend { " per hour" } else { "" };
@@ -201,8 +201,8 @@ impl Page<'_> {
         for finding in &report.findings {
             let Some(worst) = finding.instances.first() else { continue };
             let style = match finding.threshold.severity {
-                Severity::Critical => Style::Bad,
-                Severity::Warning => Style::Attention,
+                ThresholdLevel::Critical => Style::Bad,
+                ThresholdLevel::Warning => Style::Attention,
             };
             table.text(style, finding.threshold.severity.as_str());
             let more = match finding.instances.len() {
