@@ -16,7 +16,6 @@ mod bench;
 mod command;
 mod docs;
 mod java;
-mod picture;
 mod test;
 mod tidy;
 mod tools;
@@ -37,7 +36,6 @@ Commands:
               source file may hold, which files and links must exist
   test        Runs everything that must pass, installing what it needs
   bench       Measures, and prints tables for BENCHMARKS.md
-  picture     Makes docs/picture.svg from the program's own output
   dist-docs   Writes the man page and shell completions to target/dist
 
 `cargo xtask <COMMAND> --help` tells more about a command.
@@ -65,7 +63,6 @@ fn dispatch(args: Vec<String>) -> Result<()> {
         "tidy" => (tidy::main, tidy::HELP),
         "test" => (test::main, test::HELP),
         "bench" => (bench::main, bench::HELP),
-        "picture" => (picture::main, picture::HELP),
         "dist-docs" => (docs::main, docs::HELP),
         "help" | "-h" | "--help" => {
             say!("{}", HELP.trim_end());

@@ -5,7 +5,7 @@
 //! ratios medians of the rounds' ratios. Times are processor time of the threads
 //! that count.
 
-use perfhive_shm::{PublishedCategory, CounterDeclaration, CounterType};
+use perfhive_shm::{CounterDeclaration, CounterType, PublishedCategory};
 use prometheus_client::metrics::{counter, histogram};
 use std::hint::black_box;
 use std::sync::Barrier;

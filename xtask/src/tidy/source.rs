@@ -114,7 +114,7 @@ pub(super) fn developer_paths(path: &str, text: &str) -> Vec<Finding> {
 
 /// The first absolute path in a line that leads to where developers keep
 /// their checkouts, up to the folder's name.
-pub(crate) fn developer_path(line: &str) -> Option<String> {
+pub(super) fn developer_path(line: &str) -> Option<String> {
     DEVELOPER_FOLDERS.iter().find_map(|folder| {
         let pattern = format!("/{folder}/");
         let mut matches = line.match_indices(&pattern);
