@@ -18,7 +18,6 @@ use anyhow::{Result, bail};
 use crate::workspace;
 use edges::Package;
 
-
 pub(crate) const HELP: &str = "\
 Checks the layout of the workspace.
 

@@ -492,6 +492,7 @@ pub(crate) struct Dump {
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
     /// The shell
+    #[arg(ignore_case = true)]
     pub(crate) shell: clap_complete::Shell,
 }
 

@@ -186,12 +186,15 @@ impl FromStr for SourceAddress {
     type Err = BadAddress;
 
     fn from_str(text: &str) -> Result<Self, BadAddress> {
+        // Case does not matter in the scheme. Of a file's name it does.
+        let head = |scheme: &SourceScheme| text.get(..scheme.name.len());
         let is_of = |scheme: &&SourceScheme| {
-            text.starts_with(scheme.name) || scheme.name.strip_suffix(':') == Some(text)
+            head(scheme).is_some_and(|head| head.eq_ignore_ascii_case(scheme.name))
+                || scheme.name.strip_suffix(':').is_some_and(|name| name.eq_ignore_ascii_case(text))
         };
         let bad = |scheme| BadAddress { text: text.to_string(), scheme };
         let scheme = SCHEMES.iter().find(is_of).ok_or_else(|| bad(None))?;
-        let mut target = text.strip_prefix(scheme.name).unwrap_or_default();
+        let mut target = text.get(scheme.name.len()..).unwrap_or_default();
         let is_good = match scheme.target {
             TargetKind::Nothing => target.is_empty(),
             TargetKind::OptionalFolder => true,
@@ -200,9 +203,7 @@ impl FromStr for SourceAddress {
                 let is_bad = |c: char| c.is_control() || "/\\ \"".contains(c);
                 !target.is_empty() && !target.contains(is_bad)
             }
-            TargetKind::Files => {
-                text != "file" && !target.is_empty() && !target.split(',').any(str::is_empty)
-            }
+            TargetKind::Files => !target.is_empty() && !target.split(',').any(str::is_empty),
         };
         let address = Self { scheme, target: target.to_string() };
         if is_good { Ok(address) } else { Err(bad(Some(scheme))) }
@@ -259,6 +260,8 @@ mod tests {
             assert_eq!(address(text).to_string(), text);
         }
         assert_eq!(address("local"), SourceAddress::local());
+        assert_eq!(address("LOCAL"), SourceAddress::local());
+        assert_eq!(address("File:A.bin").to_string(), "file:A.bin");
         assert_eq!(address("registry://BOX/"), SourceAddress::registry("BOX"));
         assert_eq!(address("proc:/a/b,c").folder(), Some(Path::new("/a/b,c")));
         assert_eq!(address("file:a.bin,b.bin").files(), ["a.bin", "b.bin"].map(PathBuf::from));
@@ -287,7 +290,6 @@ mod tests {
             "file:a,,b",
             "http://x",
             "a.bin",
-            "LOCAL",
             "bpf:x",
             "native:x",
             "registry",

@@ -69,7 +69,7 @@ pub(super) fn object(text: &str) -> Result<String, std::convert::Infallible> {
 /// A time in seconds, or with a unit.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let expected = || "expected seconds, such as 0.5, or 500ms, 2s, 1m".to_string();
-    let text = text.trim();
+    let text = text.trim().to_ascii_lowercase();
     let (number, factor) = if let Some(number) = text.strip_suffix("ms") {
         (number, 1e-3)
     } else if let Some(number) = text.strip_suffix('s') {
@@ -77,7 +77,7 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     } else if let Some(number) = text.strip_suffix('m') {
         (number, 60.0)
     } else {
-        (text, 1.0)
+        (text.as_str(), 1.0)
     };
     // Digits only: the standard library would take "inf", "1e9" and signs.
     if !number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
@@ -104,11 +104,11 @@ pub(super) fn speed(text: &str) -> Result<f64, String> {
 
 /// A long time: also with h for hours and d for days.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let text = text.trim();
+    let text = text.trim().to_ascii_lowercase();
     let (number, hours) = match (text.strip_suffix('h'), text.strip_suffix('d')) {
         (Some(number), _) => (number, 1.0),
         (_, Some(number)) => (number, 24.0),
-        _ => return interval(text),
+        _ => return interval(&text),
     };
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let time = number.parse::<f64>().ok().filter(|number| is_number && *number > 0.0);
@@ -285,6 +285,7 @@ mod tests {
         assert_eq!(ms("0.25"), Ok(250));
         assert_eq!(ms(".5"), Ok(500));
         assert_eq!(ms("500ms"), Ok(500));
+        assert_eq!(ms("500MS"), Ok(500));
         assert_eq!(ms("2s"), Ok(2000));
         assert_eq!(ms("1.5m"), Ok(90_000));
         for bad in ["", "0", "-1", "+1", "inf", "nan", "1e3", "1h", "1.2.3", "ms", "86401", "."] {
