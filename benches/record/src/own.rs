@@ -1,9 +1,8 @@
 //! perfhive's own recording, in this process: its bytes, and what encoding costs beside collecting.
 
 use anyhow::{Context, Result};
-use perfhive::{
-    Ask, LanguageId, ObjectQuery, RecordingOptions, RecordingWriter, Snapshot, Source, open,
-};
+use perfhive::recording::{RecordingOptions, RecordingWriter};
+use perfhive::{Ask, LanguageId, ObjectQuery, Snapshot, Source, open};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
 use std::path::Path;

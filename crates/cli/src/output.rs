@@ -89,6 +89,11 @@ impl Output {
         self.format == Format::Table
     }
 
+    /// Whether the result is a table on a terminal.
+    pub(crate) fn is_terminal_table(&self) -> bool {
+        self.is_table() && self.terminal
+    }
+
     /// Columns and lines of the terminal.
     pub(crate) fn size(&self) -> Option<(usize, usize)> {
         let (terminal_size::Width(columns), terminal_size::Height(lines)) =

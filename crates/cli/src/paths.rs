@@ -6,9 +6,9 @@ use crate::failure::{Failure, warn};
 use crate::session::{Session, told};
 use crate::text::escape::shell_word;
 use perfhive::{
-    Ask, Catalogue, CounterPath, Fault, InstancePattern, NamePattern, NoValue, ObjectQuery, PathId,
-    ProviderState, ProviderStatus, Query, QueryError, Reading, Snapshot, Source as _, TitleIndex,
-    TitleSet, nearest,
+    Ask, Catalogue, CatalogueObject, CounterPath, Fault, InstancePattern, NamePattern, NoValue,
+    ObjectQuery, PathId, ProviderState, ProviderStatus, Query, QueryError, Reading, Snapshot,
+    Source as _, TitleIndex, TitleSet, nearest,
 };
 use perfhive_view::{Names, SHORT_NAMES, did_you_mean};
 use std::ops::RangeInclusive;
@@ -252,7 +252,10 @@ fn swallowed(query: &mut Query, text: &str, error: &QueryError) -> Option<String
 fn split_by_shell(query: &mut Query, words: &[String], error: &QueryError) -> Option<String> {
     /// Blanks in the name of a counter.
     const MOST: usize = 6;
-    if !matches!(error, QueryError::Path(_) | QueryError::UnknownCounter { .. }) {
+    if !matches!(
+        error,
+        QueryError::Path(_) | QueryError::UnknownCounter { .. } | QueryError::NeedsInstance { .. }
+    ) {
         return None;
     }
     (2..=words.len().min(MOST)).find_map(|count| {
@@ -260,6 +263,10 @@ fn split_by_shell(query: &mut Query, words: &[String], error: &QueryError) -> Op
         let typed = perfhive_view::typed_path(&whole).into_owned();
         match query.add(&typed) {
             Ok(_) => Some(typed),
+            Err(error @ QueryError::NeedsInstance { .. }) => {
+                let meant = corrected(&error, &typed)?.to_string();
+                query.add(&meant).ok().map(|_| meant)
+            }
             Err(error) => swallowed(query, &whole, &error),
         }
     })
@@ -272,15 +279,18 @@ fn not_a_path(query: &mut Query, error: QueryError, path: &str) -> Failure {
         return explain_syntax(error, path);
     }
     let pattern = NamePattern::literal(name);
-    let is_object = |query: &Query| {
-        let (Some(titles), Some(catalogue)) = (query.titles(0), query.catalogue(0)) else {
-            return false;
-        };
+    let object = |query: &Query| {
+        let (titles, catalogue) = (query.titles(0)?, query.catalogue(0)?);
         let mut objects = catalogue.objects.iter();
-        objects.any(|object| titles.names(object.name).any(|known| pattern.matches(known)))
+        let is_it =
+            |one: &&CatalogueObject| titles.names(one.name).any(|known| pattern.matches(known));
+        objects.find(is_it).map(|object| object.has_instances)
     };
-    if query.objects(None).is_ok() && is_object(query) {
-        let (all, list) = (shell_word(&format!("{name}/*")), shell_word(name));
+    if query.objects(None).is_ok()
+        && let Some(has_instances) = object(query)
+    {
+        let instances = if has_instances { "(*)" } else { "" };
+        let (all, list) = (shell_word(&format!("{name}{instances}/*")), shell_word(name));
         return Failure::Usage(format!(
             "{name} is an object, not a counter; perfhive list {list} shows its counters, \
              perfhive get {all} reads all of them"
@@ -430,6 +440,13 @@ pub(crate) fn missing_instances(query: &Query) -> Vec<String> {
             continue;
         };
         let (object, _) = query.names_of(reading);
+        if let Some(process) = path.instance.as_ref().and_then(InstancePattern::process_id) {
+            let note = format!("{path}: no process has the ID {process}; perfhive ps lists them");
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+            continue;
+        }
         let names = query.instance_names(reading);
         let wanted = path.instance.as_ref().map(ToString::to_string).unwrap_or_default();
         let near = nearest(&wanted, names.iter().map(String::as_str), 3);

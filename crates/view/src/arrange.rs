@@ -47,6 +47,8 @@ pub struct Arranged<'q> {
 struct Group<'q> {
     readings: Vec<&'q Reading>,
     role: InstanceRole,
+    /// Whether a path names the instance: it is shown always.
+    is_named: bool,
     key: Option<f64>,
     name: String,
 }
@@ -113,9 +115,9 @@ impl Arrangement {
     }
 
     fn sort(&self, query: &Query, section: &mut Section<'_>) {
-        let first = section.groups.iter().flat_map(|group| &group.readings).next();
+        let mut all = section.groups.iter().flat_map(|group| &group.readings);
         // The counters of an object without instances keep their order.
-        let Some(first) = first.filter(|reading| reading.instance.is_some()) else { return };
+        let Some(first) = all.find(|reading| reading.instance.is_some()) else { return };
         let is_wild = |path: PathId| query.path(path).is_some_and(CounterPath::is_wild);
         let mut paths = section.groups.iter().flat_map(|group| &group.readings);
         // A path to certain instances says nothing about the order of all.
@@ -123,6 +125,7 @@ impl Arrangement {
             paths.find(|reading| is_wild(reading.path)).map_or(first.path, |reading| reading.path);
         for group in &mut section.groups {
             group.key = self.key_of(query, first_path, &group.readings);
+            group.is_named = group.readings.iter().any(|reading| !is_wild(reading.path));
             if self.order == Order::Name {
                 let label = group.readings.first().and_then(|reading| reading.instance.as_ref());
                 group.name = label.map_or(String::new(), |label| label.plain().to_lowercase());
@@ -164,6 +167,13 @@ impl Arrangement {
     }
 }
 
+impl Group<'_> {
+    /// Whether the instance is left out where there are too many.
+    fn may_go(&self) -> bool {
+        self.role == InstanceRole::Single && !self.is_named
+    }
+}
+
 impl Section<'_> {
     /// Drops all instances behind the first `most`, sums and idle time not counted; returns how
     /// many were dropped.
@@ -171,8 +181,8 @@ impl Section<'_> {
         let before = self.groups.len();
         let mut single = 0;
         self.groups.retain(|group| {
-            single += usize::from(group.role == InstanceRole::Single);
-            group.role != InstanceRole::Single || single <= most
+            single += usize::from(group.may_go());
+            !group.may_go() || single <= most
         });
         before - self.groups.len()
     }
@@ -182,7 +192,7 @@ impl Section<'_> {
     }
 
     fn singles(&self) -> usize {
-        self.groups.iter().filter(|group| group.role == InstanceRole::Single).count()
+        self.groups.iter().filter(|group| group.may_go()).count()
     }
 }
 
@@ -234,6 +244,7 @@ fn sections<'q>(readings: impl Iterator<Item = &'q Reading>) -> Vec<Section<'q>>
                     Some(_) => reading.role(),
                     None => InstanceRole::Total,
                 },
+                is_named: false,
                 key: None,
                 name: String::new(),
             }),

@@ -42,6 +42,16 @@ pub(super) fn run() -> Result<()> {
     )
 }
 
+#[cfg(unix)]
+fn make_link(target: &Path, link: &Path) -> Result<()> {
+    Ok(std::os::unix::fs::symlink(target, link)?)
+}
+
+#[cfg(not(unix))]
+fn make_link(_: &Path, link: &Path) -> Result<()> {
+    bail!("{} cannot be a link", link.display())
+}
+
 /// below is built from crates.io. Its programs for BPF need a newer clang than Debian's usual one.
 fn below(target: &Path) -> Result<Vec<String>> {
     let root = target.join("below");
@@ -53,10 +63,7 @@ fn below(target: &Path) -> Result<Vec<String>> {
         std::fs::create_dir_all(&folder)?;
         let link = folder.join("clang");
         let _ = std::fs::remove_file(&link);
-        #[cfg(unix)]
-        std::os::unix::fs::symlink(clang, &link)?;
-        #[cfg(not(unix))]
-        bail!("{} cannot be a link", link.display());
+        make_link(&clang, &link)?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(folder).chain(std::env::split_paths(&path));
         let (version, folder) = (format!("below@{BELOW}"), root.to_string_lossy());

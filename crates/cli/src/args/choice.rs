@@ -51,7 +51,7 @@ impl Choice {
         let wanted = self.sort.as_deref().unwrap_or_default();
         let near = nearest(wanted, counters.iter().map(String::as_str), 3);
         let hint = match near.is_empty() {
-            true => ", and is none of the words value, name and source".to_string(),
+            true => "; expected one of their counters, or value, name or source".to_string(),
             false => did_you_mean(&near),
         };
         let message = format!("--sort {wanted}: the paths have no such counter{hint}");

@@ -72,7 +72,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         push_bare(&mut text, &all.rows, output.terminal);
     } else if args.choice.wide {
         let mut wide = Wide::new(None);
-        let chosen = chosen(&query, &paths, &args.choice.arrangement(false));
+        let chosen = chosen(&query, &paths, &args.choice.arrangement(output.is_terminal_table()));
         let absent = absent_rows(&paths).collect();
         wide.push(&mut text, &output, &query, (&chosen, absent), faults.time());
     } else if output.is_table() {

@@ -110,7 +110,8 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
         let what = "has no past to replay: --speed is for recordings";
         return Err(Failure::Usage(of_source(&global.source, what)));
     }
-    let busiest_first = matches!(face, Face::Redrawn(..));
+    let busiest_first =
+        matches!(face, Face::Redrawn(..) | Face::Wide(_)) && output.is_terminal_table();
     let mut watching = Watching {
         output,
         face,
@@ -141,7 +142,10 @@ impl Watching {
         // The first sample of a live source has none of the values that take
         // two. It does not count, and is shown only where it is redrawn soon.
         // So is the first sample of a recording whose largest instances are the columns.
-        let chooses = args.choice.wide && (args.choice.top.is_some() || selection.top.is_some());
+        let chooses = args.choice.wide
+            && (args.choice.top.is_some()
+                || selection.top.is_some()
+                || self.output.is_terminal_table());
         let mut first = (live || chooses) && query.samples_needed() > 1;
         let mut next = Instant::now();
         loop {

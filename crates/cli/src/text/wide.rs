@@ -22,6 +22,8 @@ pub(crate) struct Wide {
     said: bool,
     /// Lines since the titles were printed.
     lines: usize,
+    /// The columns that the titles are of.
+    shown: usize,
     interval: Option<Duration>,
 }
 
@@ -60,7 +62,7 @@ impl Wide {
     /// No line yet. `interval` is the time between live samples.
     pub(crate) fn new(interval: Option<Duration>) -> Self {
         let (columns, places) = (Vec::new(), HashMap::new());
-        Self { columns, places, records: None, said: false, lines: 0, interval }
+        Self { columns, places, records: None, said: false, lines: 0, shown: 0, interval }
     }
 
     /// Whether the columns are chosen.
@@ -160,6 +162,10 @@ impl Wide {
         };
         let shown = self.columns.iter().take_while(fits).count().max(1);
         let left_out = self.columns.len().saturating_sub(shown);
+        // A value that needs more room took a column away, or a wider window brought one.
+        if std::mem::replace(&mut self.shown, shown) != shown {
+            self.lines = 0;
+        }
         let columns = self.columns.get(..shown).unwrap_or_default();
         let mut table = Table::new(&[("", Align::Left)]);
         for _ in columns {
@@ -202,7 +208,13 @@ impl Column {
             Some(instance) => format!("{object}({instance})"),
             None => object,
         };
-        Self { path: row.path.clone(), of, counter, width: NARROWEST }
+        // `438.5 KiB/s` and `107.8 MiB`: the widest that scaled amounts are.
+        let width = match row.quantity.unit {
+            unit if unit.ends_with("B/s") => 11,
+            unit if unit.ends_with('B') => 9,
+            _ => NARROWEST,
+        };
+        Self { path: row.path.clone(), of, counter, width }
     }
 
     fn of_what(&self) -> &str {

@@ -12,9 +12,7 @@ use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::WriterProperties;
-use perfhive::{
-    CookedValue, CounterType, FileTime, Identity, NoValue, Query, Reading, TitleIndex, unit_of,
-};
+use perfhive::{CookedValue, CounterType, FileTime, Identity, NoValue, Query, Reading, TitleIndex};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -162,7 +160,7 @@ impl Object {
         self.places.insert(reading.counter, self.columns.len());
         self.columns.push(Column {
             counter: reading.counter,
-            unit: unit_of(reading.counter_type, &name),
+            unit: query.unit_of(reading),
             name,
             counter_type: reading.counter_type,
         });
