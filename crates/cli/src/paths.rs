@@ -213,7 +213,11 @@ fn corrected(error: &QueryError, path: &str) -> Option<CounterPath> {
 /// `None` for other errors, and where several paths look so.
 fn swallowed(query: &mut Query, text: &str, error: &QueryError) -> Option<String> {
     let is_whole = text.contains('\\') && matches!(error, QueryError::Path(_));
-    if is_whole || !matches!(error, QueryError::Path(_) | QueryError::UnknownObject { .. }) {
+    // The shells of Windows take none, and there listing all objects asks every provider.
+    if cfg!(windows)
+        || is_whole
+        || !matches!(error, QueryError::Path(_) | QueryError::UnknownObject { .. })
+    {
         return None;
     }
     let key = |text: &str| text.replace(['\\', '/'], "").to_lowercase();
@@ -259,7 +263,14 @@ fn split_by_shell(query: &mut Query, words: &[String], error: &QueryError) -> Op
         return None;
     }
     (2..=words.len().min(MOST)).find_map(|count| {
-        let whole = words.get(..count)?.join(" ");
+        let (first, others) = words.get(..count)?.split_first()?;
+        let mut whole = first.clone();
+        for word in others {
+            // Typed with a slash, such as `Switches/sec`, it was taken for a path of its own.
+            let part = word.strip_prefix('\\').map(|path| path.replace('\\', "/"));
+            whole.push(' ');
+            whole.push_str(part.as_deref().unwrap_or(word));
+        }
         let typed = perfhive_view::typed_path(&whole).into_owned();
         match query.add(&typed) {
             Ok(_) => Some(typed),

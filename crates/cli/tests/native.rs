@@ -83,8 +83,8 @@ mod windows {
     fn messages_are_for_users_of_windows() {
         let said = fails(&["get", "--frmat"], 2);
         assert!(said.contains("; see perfhive get --help"), "{said}");
-        let said = fails(&["get", "Memory"], 2);
-        assert!(said.contains("stands in double quotes"), "{said}");
+        let said = fails(&["get", "System/Context", "Switches/sec"], 2);
+        assert!(said.contains(r#"write "\System\Context Switches/sec""#), "{said}");
         let said = fails(&["measure", "-q", "Process/Working Set#nobody"], 1);
         assert!(
             said.contains("perfhive sensors \"windows.winperf/Process/Working Set\" --"),

@@ -298,7 +298,7 @@ fn miri() -> Result {
         return Ok(Some("Linux only: perfhive-shm".to_owned()));
     }
     // Miri maps no files; this is the protocol without them.
-    run_miri(&["-p", "perfhive-shm", "--lib", "pair"])
+    run_miri(&["-p", "perfhive-shm", "--lib", "pair::"])
 }
 
 /// Everything in a block is little-endian; a decoder that forgets to say so

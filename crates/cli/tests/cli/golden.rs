@@ -228,6 +228,8 @@ fn transcripts() {
             "watch 'Process(bahs)/ID Process'",
             "get MEMORY Memory/ Prozess memri",
             "get MemoryAvailable Bytes",
+            "get System/Context Switches/sec",
+            "get Process/Working Set",
             "explain uptime",
             "get '\\Memroy\\Available Bytes' '\\Memory\\Availible Bytes' '\\Process\\Working Set'",
         ],
