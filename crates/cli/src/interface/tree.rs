@@ -76,7 +76,7 @@ pub(crate) enum Choice {
     Instance(Option<usize>),
 }
 
-/// Lines of the list that are shown at most for a search: who sees so many types more.
+/// The most lines of the list that a search shows; more letters narrow it.
 const MOST_FOUND: usize = 500;
 
 impl Chooser {

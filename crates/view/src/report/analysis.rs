@@ -191,7 +191,7 @@ impl Analysis {
         }
     }
 
-    /// The thresholds whose counted instances stayed as many as in the first sample; and the others.
+    /// The thresholds that still hold, since as many instances were counted as in the first sample; and the others.
     fn held(&self) -> (Vec<usize>, Vec<Unevaluated>) {
         let count = |set: &CounterSet| {
             let mut count = 0;
