@@ -1,0 +1,106 @@
+//! Recordings against live sources, read by the thread that samples.
+
+use super::*;
+
+/// A source that hides that it is a recording.
+struct Live(Box<dyn Source>);
+
+impl Source for Live {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.0.collect(ask, out)
+    }
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.0.catalogue(ask)
+    }
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.0.titles(language, ask)
+    }
+}
+
+/// What a model shows after the samples of a source.
+fn read(source: Box<dyn Source>, samples: usize) -> Model {
+    let path = r"\System\Context Switches/sec".to_string();
+    let (events, messages) = sync_channel(32);
+    let session = Session::of(source);
+    let reader = Reader::new(session, Duration::from_millis(1), events).unwrap();
+    let view = View::of_paths(std::slice::from_ref(&path));
+    let mut model = Model::new(view, "x", true, Duration::from_secs(1));
+    let (orders, ordered) = channel();
+    let thread = std::thread::spawn(move || reader.run(&ordered));
+    orders.send(Order::Paths(vec![path])).unwrap();
+    while model.past.times().len() < samples || model.is_loading {
+        if let Ok(Message::Event(event)) = messages.recv_timeout(Duration::from_secs(20)) {
+            model.update(event);
+        } else {
+            panic!("the reader says nothing more");
+        }
+    }
+    drop((orders, messages));
+    thread.join().unwrap();
+    model.zone = TimeZone::UTC;
+    model
+}
+
+#[test]
+fn a_table_of_a_recording_follows_the_cursor() {
+    use perfhive::format::CounterSpec;
+    use perfhive_testkit::script::{block, titles};
+    let path = r"\System(*)\Context Switches/sec".to_string();
+    let (events, messages) = sync_channel(32);
+    let counters = [CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)];
+    let blocks = [(0, 100), (2, 150)].map(|(second, count)| {
+        let rows = [("a", None, &[count][..])];
+        (second.to_string(), block("HOST", second, &[(TitleIndex(2), &counters, &rows)]))
+    });
+    let names = titles(&[(2, "System"), (146, "Context Switches/sec")]);
+    let recording = perfhive::recording::ReplaySource::new("recording", blocks).unwrap();
+    let session = Session::of(Box::new(recording.with_titles(LanguageId::ENGLISH, &names)));
+    let reader = Reader::new(session, Duration::from_secs(1), events).unwrap();
+    let mut view = View::of_paths(std::slice::from_ref(&path));
+    view.panes[0].kind = Kind::Table;
+    let mut model = Model::new(view, "x", false, Duration::from_secs(1));
+    let (orders, ordered) = channel();
+    let thread = std::thread::spawn(move || reader.run(&ordered));
+    let until = |model: &mut Model, is_it: &dyn Fn(&Model) -> bool| {
+        while !is_it(model) {
+            match messages.recv_timeout(Duration::from_secs(20)) {
+                Ok(Message::Event(event)) => drop(model.update(event)),
+                _ => panic!("the reader says nothing more"),
+            }
+        }
+    };
+    orders.send(Order::Paths(vec![path])).unwrap();
+    until(&mut model, &|model| !model.is_loading);
+    let value = |model: &Model| model.rows(0)[0].cells[0].and_then(Value::number);
+    assert_eq!(value(&model), Some(25.0));
+    for (key, expected) in [(KeyCode::Left, Some(25.0)), (KeyCode::Left, None)] {
+        let effects = press(&mut model, key);
+        let [Effect::Look { from, at }] = effects[..] else { panic!("{effects:?}") };
+        orders.send(Order::Look { from, at }).unwrap();
+        until(&mut model, &|model| model.looked.is_some());
+        assert_eq!(value(&model), expected);
+    }
+    press(&mut model, KeyCode::Esc);
+    assert!(model.looked.is_none());
+    drop((orders, messages));
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_recording_looks_as_it_did_live() {
+    let recording = || Box::new(perfhive_testkit::script::recording());
+    let live = read(Box::new(Live(recording())), 2);
+    let mut recorded = read(recording(), 2);
+    recorded.took = live.took;
+    assert_eq!(live.past.lines().len(), 1);
+    assert_eq!(live.past.lines()[0].last(), Some(25.0));
+    let screen_of = |model: &Model| letters(model, Theme::True, 80, 24);
+    assert_eq!(screen_of(&live), screen_of(&recorded));
+}
