@@ -17,7 +17,7 @@ use perfhive::LanguageId;
 use perfhive::recording::TimeBound;
 use perfhive_view::axis::LineScale;
 use std::ffi::OsString;
-use std::num::{NonZeroU16, NonZeroU64};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -301,9 +301,10 @@ pub(crate) struct Get {
     /// 20 samples without N. Of a recording all samples are read, and the curve is of the last N.
     #[arg(
         long, value_name = "N", num_args = 0..=1, require_equals = true,
-        default_missing_value = "20", conflicts_with_all = ["bare", "wide", "format", "json"]
+        default_missing_value = "20", value_parser = clap::value_parser!(u16).range(1..),
+        conflicts_with_all = ["bare", "wide", "format", "json"]
     )]
-    pub(crate) spark: Option<NonZeroU16>,
+    pub(crate) spark: Option<u16>,
 
     #[command(flatten)]
     pub(crate) choice: Choice,

@@ -57,10 +57,9 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         }
     }
     if let Some(length) = args.spark {
-        let curves =
-            curves(&mut query, args.interval, usize::from(length.get()), |query, history| {
-                all = rows_of(query, Some(history));
-            });
+        let curves = curves(&mut query, args.interval, length.into(), |query, history| {
+            all = rows_of(query, Some(history));
+        });
         notes.extend(curves?);
     }
     faults.report();

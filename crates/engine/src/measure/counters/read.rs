@@ -18,19 +18,25 @@ struct Measured {
     per_second: Option<u64>,
 }
 
+/// The ticks a second of a counter's values, once they are known: all instances of a sample have the
+/// same.
+type Frequency = Option<Option<u64>>;
+
 fn value(
     state: &ObjectState,
     sample: &ObjectSample,
     counter: Option<TitleIndex>,
     place: usize,
+    frequency: &mut Frequency,
 ) -> Result<Measured, NoValue> {
     let counter = counter.ok_or(NoValue::CounterMissing)?;
     let newer = sample.counter(place, counter).ok_or(NoValue::CounterMissing)?;
     let raw = newer.raw()?;
     let (raw, clocks) = (raw.value, raw.clocks);
-    let clock = Formula::of(newer.counter_type()).ok().and_then(Formula::clock_of_value);
-    let frequency = clock.and_then(|clock| clock.frequency(&clocks).ok());
-    let per_second = frequency.and_then(|frequency| u64::try_from(frequency).ok());
+    let per_second = *frequency.get_or_insert_with(|| {
+        let clock = Formula::of(newer.counter_type()).ok()?.clock_of_value()?;
+        u64::try_from(clock.frequency(&clocks).ok()?).ok()
+    });
     let (value, before) = state.value_and_before(&newer, counter, place);
     Ok(Measured { value, raw: Some(raw), before, per_second })
 }
@@ -50,7 +56,7 @@ impl BoundInstance {
             None => !self.was_alone || sample.is_alone(identity),
         };
         match sample.identities().place(identity).filter(|_| same) {
-            Some(place) => value(state, sample, counter, place),
+            Some(place) => value(state, sample, counter, place, &mut None),
             None => {
                 // The only instance of a name may come back under it.
                 let was_alone =
@@ -150,14 +156,17 @@ impl ProbedCounter {
             let slot = slot_of(&mut self.slots, &Identity::Single, None);
             // An object that has instances now has no value of its own.
             let alone = sample.identities().place(&Identity::Single).ok_or(NoValue::Vanished);
-            push(&slot, alone.and_then(|place| value(state, sample, counter, place)));
+            push(&slot, alone.and_then(|place| value(state, sample, counter, place, &mut None)));
             return;
         }
+        let mut frequency = None;
         // Finding each slot by its identity costs more than its value.
         let instances = sample.instances();
         let same = self.shown.as_ref().filter(|shown| Arc::ptr_eq(&shown.of, instances));
         if let Some(ShownSlots { slots, .. }) = same {
-            slots.iter().for_each(|(at, slot)| push(slot, value(state, sample, counter, *at)));
+            for (at, slot) in slots {
+                push(slot, value(state, sample, counter, *at, &mut frequency));
+            }
             return;
         }
         let mut shown = self.shown.take().map(|shown| shown.slots).unwrap_or_default();
@@ -170,7 +179,7 @@ impl ProbedCounter {
         let identities = identities.filter(|(_, identity)| **identity != Identity::Single);
         for (place, identity) in identities {
             let slot = slot_of(&mut self.slots, identity, Some((sample, place)));
-            push(&slot, value(state, sample, counter, place));
+            push(&slot, value(state, sample, counter, place, &mut frequency));
             shown.push((place, slot));
         }
         self.shown = Some(ShownSlots { of: Arc::clone(instances), slots: shown });
