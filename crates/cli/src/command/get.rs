@@ -165,7 +165,7 @@ fn rows_of(
     output: &Output,
     history: Option<&History>,
 ) -> Rows {
-    let on_terminal = output.is_table() && output.terminal && !args.bare && !args.choice.wide;
+    let on_terminal = output.is_terminal_table() && !args.bare && !args.choice.wide;
     let is_wild = |id: &perfhive::PathId| query.path(*id).is_some_and(|path| path.is_wild());
     let sorts = on_terminal && paths.iter().flatten().any(is_wild);
     let absent = || paths.iter().filter_map(|path| path.as_ref().err());

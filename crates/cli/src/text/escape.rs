@@ -115,33 +115,6 @@ pub(crate) fn clip(text: &str, room: usize) -> (&str, bool) {
     (text.get(..end).unwrap_or_default(), true)
 }
 
-/// A text in lines of at most `room` columns, divided at blanks where there are any.
-pub(crate) fn wrapped(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let mut word = word;
-        while let Some(line) = lines.last_mut() {
-            let gap = if line.is_empty() { "" } else { " " };
-            if width(line) + gap.len() + width(word) <= room {
-                line.push_str(gap);
-                line.push_str(word);
-                break;
-            }
-            if line.is_empty() {
-                let (head, _) = clip(word, room);
-                if head.is_empty() {
-                    break;
-                }
-                line.push_str(head);
-                word = word.get(head.len()..).unwrap_or_default();
-            }
-            lines.push(String::new());
-        }
-    }
-    lines.retain(|line| !line.is_empty());
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,8 +8,9 @@
 use super::view::{View, Widths};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::text::escape::{Escaped, wrapped};
+use crate::text::escape::clip;
 use crate::text::style::Style;
+use crate::text::wrap::push_wrapped;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -41,8 +42,10 @@ impl Screen {
     /// The warnings in lines that fit, the newest ones of them.
     fn notes(&self, output: &Output) -> Vec<String> {
         let (columns, lines) = output.size().unwrap_or((80, 24));
-        let escaped = self.warnings.iter().map(|warning| Escaped(warning).to_string());
-        let mut notes: Vec<String> = escaped.flat_map(|text| wrapped(&text, columns)).collect();
+        let mut text = String::new();
+        self.warnings.iter().for_each(|warning| push_wrapped(&mut text, warning, "", columns));
+        let mut notes: Vec<String> =
+            text.lines().map(|line| clip(line, columns).0.to_string()).collect();
         let old = notes.len().saturating_sub((lines / 4).max(1));
         notes.drain(..old);
         notes
