@@ -140,7 +140,7 @@ pub(crate) struct Global {
     pub(crate) end: Option<TimeBound>,
 
     /// Read every N-th sample of a recording
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, global = true, value_name = "N", value_parser = value::every)]
     pub(crate) every: Option<NonZeroU64>,
 
     /// Print every digit in the unit of the counter, in tables too
@@ -149,7 +149,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, conflicts_with = "human")]
     pub(crate) raw: bool,
 
-    /// Scale bytes to KiB, MiB and so on in the rows of get and watch for programs, too
+    /// Scale bytes to KiB, MiB and so on in the formats for programs, too
     #[arg(long, global = true)]
     pub(crate) human: bool,
 

@@ -8,7 +8,7 @@ use crate::args::{self, Arguments, Global, parse};
 use crate::process::alias::ALIASES;
 use crate::session::Session;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use perfhive::{Ask, CatalogueObject, Snapshot, Source as _};
+use perfhive::{Ask, CatalogueObject, Snapshot, Source as _, TitleIndex};
 use perfhive_view::{Names, SHORT_NAMES};
 use std::ffi::{OsStr, OsString};
 use std::sync::mpsc::channel;
@@ -33,6 +33,9 @@ const NAMES_OF_SOURCE: &[(&str, &str, Candidates)] = &[
     ("view", "paths", paths),
     ("plot", "paths", paths),
     ("enum", "objects", objects),
+    ("get", "sort", counters),
+    ("watch", "sort", counters),
+    ("workset", "name", processes),
     ("ps", "columns", columns),
     ("ps", "sort", columns),
     ("ps", "names", processes),
@@ -143,9 +146,15 @@ impl Known {
         self.names.catalogue.object_named(self.names.titles(), name).ok()
     }
 
+    /// The names of a title: in the shown language, and in English.
+    fn named(&self, index: TitleIndex) -> impl Iterator<Item = String> {
+        let (shown, english) = (self.names.name(index), self.names.english(index));
+        let other = (shown != english).then(|| english.into_owned());
+        std::iter::once(shown.into_owned()).chain(other)
+    }
+
     fn counters(&self, object: &CatalogueObject) -> Vec<String> {
-        let names = object.counters.iter().map(|one| self.names.name(one.name).into_owned());
-        names.collect()
+        object.counters.iter().flat_map(|one| self.named(one.name)).collect()
     }
 
     fn instances(&mut self, object: &CatalogueObject) -> Vec<String> {
@@ -164,7 +173,7 @@ fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
     let found = in_time(|| {
         let known = Known::open()?;
         let objects = known.names.catalogue.objects.iter();
-        Some(objects.map(|object| known.names.name(object.name).into_owned()).collect::<Vec<_>>())
+        Some(objects.flat_map(|object| known.named(object.name)).collect::<Vec<_>>())
     });
     Word::of(current).matching(found.unwrap_or_default())
 }
@@ -182,6 +191,20 @@ pub(crate) fn processes(current: &OsStr) -> Vec<CompletionCandidate> {
     Word::of(current).matching(found.unwrap_or_default())
 }
 
+/// The orders of `--sort`: its words, and the names of all counters.
+fn counters(current: &OsStr) -> Vec<CompletionCandidate> {
+    let found = in_time(|| {
+        let known = Known::open()?;
+        let objects = known.names.catalogue.objects.iter();
+        let mut all: Vec<String> = objects.flat_map(|object| known.counters(object)).collect();
+        all.sort();
+        all.dedup();
+        Some(all)
+    });
+    let words = ["value", "name", "source"].map(str::to_string);
+    Word::of(current).matching(words.into_iter().chain(found.unwrap_or_default()))
+}
+
 /// Columns of `ps`, separated by commas: short names and counters of Process.
 fn columns(current: &OsStr) -> Vec<CompletionCandidate> {
     let word = Word::of(current);
@@ -189,8 +212,10 @@ fn columns(current: &OsStr) -> Vec<CompletionCandidate> {
         let known = Known::open()?;
         Some(known.object("Process").map(|process| known.counters(process)).unwrap_or_default())
     });
-    let chosen =
-        word.text.rsplit_once(',').map_or(String::new(), |(before, _)| format!("{before},"));
+    // Behind other columns, and behind the sign of an order.
+    let start = word.text.rfind(',').map_or(0, |comma| comma + 1);
+    let sign = word.text.get(start..).is_some_and(|last| last.starts_with(['-', '+']));
+    let chosen = word.text.get(..start + usize::from(sign)).unwrap_or_default().to_string();
     let all = ALIASES.iter().map(|alias| alias.alias.to_string());
     word.matching(all.chain(found.unwrap_or_default()).map(|one| format!("{chosen}{one}")))
 }
@@ -215,11 +240,11 @@ fn paths_in(known: &mut Known, typed: &str) -> Vec<String> {
     let name = rest.split(['(', mark]).next().unwrap_or_default();
     let end = rest.get(name.len()..).unwrap_or_default();
     if end.is_empty() {
-        let path = |object: &CatalogueObject| {
+        let paths = |object: &CatalogueObject| {
             let next = if object.has_instances { '(' } else { mark };
-            format!("{root}{}{next}", known.names.name(object.name))
+            known.named(object.name).map(move |name| format!("{root}{name}{next}"))
         };
-        return known.names.catalogue.objects.iter().map(path).collect();
+        return known.names.catalogue.objects.iter().flat_map(paths).collect();
     }
     let Some(object) = known.object(name).cloned() else { return Vec::new() };
     let closed = format!("){mark}");

@@ -25,6 +25,9 @@ pub(crate) struct Output {
     file: Option<(File, String)>,
     /// Whether numbers are scaled, if the command line says so.
     scaled: Option<bool>,
+    /// Whether rows for programs have the names of a chosen language, too. The language of the
+    /// environment does not change the data.
+    localised: bool,
 }
 
 /// Whether the terminal understands escape sequences. On Windows they are switched on; the console of
@@ -59,7 +62,9 @@ impl Output {
             _ => None,
         };
         let format = global.format;
-        Self { format, palette: Palette(colours), terminal, escapes, file: None, scaled }
+        let palette = Palette(colours);
+        let localised = global.language.is_some();
+        Self { format, palette, terminal, escapes, file: None, scaled, localised }
     }
 
     /// The output that goes to a file, where one is named.
@@ -133,22 +138,31 @@ impl Output {
         Layout { width, ..self.layout(false) }
     }
 
-    /// The keys of rows of readings: English names and indexes, and the names in the language that
-    /// the command line asks for. The language of the environment does not change the data.
-    pub(crate) fn row_keys(&self, global: &Global) -> impl Iterator<Item = &'static str> {
-        let local = LOCAL_KEYS.into_iter().filter(|_| global.language.is_some());
-        KEYS.into_iter().chain(local)
+    /// The keys of rows of readings: English names and indexes, and those of the chosen language.
+    pub(crate) fn row_keys(&self) -> impl Iterator<Item = &'static str> {
+        KEYS.into_iter().chain(self.local(LOCAL_KEYS))
+    }
+
+    /// Keys or fields of names in the language that the command line asks for; none where it asks
+    /// for none.
+    pub(crate) fn local<T, const N: usize>(
+        &self,
+        names: [T; N],
+    ) -> impl Iterator<Item = T> + use<T, N> {
+        names.into_iter().filter({
+            let localised = self.localised;
+            move |_| localised
+        })
     }
 
     /// Adds the rows of readings to records with the keys of [`row_keys`](Self::row_keys).
     pub(crate) fn readings(&self, records: &mut Records, out: &mut String, rows: &mut [Row]) {
-        let is_localised = records.keys().len() > KEYS.len();
         for row in rows {
             if self.scales() {
                 row.scale();
             }
             let type_name = row.type_name();
-            let local = row.local_fields().into_iter().filter(|_| is_localised);
+            let local = self.local(row.local_fields());
             records.row(out, row.fields(type_name.as_deref()).into_iter().chain(local));
         }
     }

@@ -176,6 +176,14 @@ fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: b
                 None => with_correction(error, path),
             }
         }
+        // A counter that the machine lacks has no instance either.
+        QueryError::NeedsInstance { object, .. } => {
+            let counter = path.parse::<CounterPath>().ok().map(|path| path.counter.to_string());
+            match counter.and_then(|counter| absent::reason(global, object, &counter)) {
+                Some(reason) => Failure::Usage(reason),
+                None => with_correction(error, path),
+            }
+        }
         _ => with_correction(error, path),
     }
 }
@@ -220,6 +228,17 @@ fn swallowed(query: &mut Query, text: &str, error: &QueryError) -> Option<String
     {
         return None;
     }
+    // Objects that take time to find out are listed, too.
+    query.objects(None).ok()?;
+    without_separators(query.titles(0)?, query.catalogue(0)?, text)
+}
+
+/// The path that a text without its backslashes is, if only one counter reads so.
+pub(crate) fn without_separators(
+    titles: &TitleSet,
+    catalogue: &Catalogue,
+    text: &str,
+) -> Option<String> {
     let key = |text: &str| text.replace(['\\', '/'], "").to_lowercase();
     let (object, instance, counter) = match (text.find('('), text.rfind(')')) {
         (Some(open), Some(close)) if open < close => {
@@ -227,9 +246,6 @@ fn swallowed(query: &mut Query, text: &str, error: &QueryError) -> Option<String
         }
         _ => (String::new(), "", key(text)),
     };
-    // Objects that take time to find out are listed, too.
-    query.objects(None).ok()?;
-    let (titles, catalogue) = (query.titles(0)?, query.catalogue(0)?);
     let mut found = None;
     for known in &catalogue.objects {
         for counter_index in known.counters.iter().map(|counter| counter.name) {
@@ -320,7 +336,7 @@ fn not_a_path(query: &mut Query, error: QueryError, path: &str) -> Failure {
 }
 
 /// The failure for a path's syntax error.
-fn explain_syntax(error: QueryError, path: &str) -> Failure {
+pub(crate) fn explain_syntax(error: QueryError, path: &str) -> Failure {
     if path.is_empty() {
         return Failure::Usage("a path is empty; expected \\Object(Instance)\\Counter".to_string());
     }
@@ -356,6 +372,31 @@ pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
         |fault: &&Fault| fault.object.is_some_and(|object| names.is_meant(&pattern, object));
     let fault = snapshot.faults().iter().find(meant);
     fault.map(|fault| Failure::Source(fault.to_string()))
+}
+
+/// The failure for a path, or an object with an instance, where an object is expected.
+pub(crate) fn more_than_an_object(
+    session: &mut Session,
+    names: &mut Names,
+    text: &str,
+) -> Option<Failure> {
+    let typed = perfhive_view::typed_path(text);
+    // A short name may be meant as the name of an object.
+    let path = typed.parse::<CounterPath>().ok().filter(|_| text.contains(['/', '\\']));
+    let (name, what, read) = match (&path, text.split_once('(')) {
+        (Some(path), _) => (path.object.to_string(), "a counter", path.to_string()),
+        (None, Some((object, _))) if text.ends_with(')') => {
+            (object.trim_start_matches(['\\', '/']).to_string(), "an instance", format!("{text}/*"))
+        }
+        _ => return None,
+    };
+    let object = names.objects(&mut session.source, &NamePattern::with_wildcards(&name));
+    (!object.is_empty()).then(|| {
+        let (list, read) = (shell_word(&name), shell_word(&read));
+        Failure::Usage(format!(
+            "{text} names {what}, and an object such as {list} is expected; read it by perfhive get {read}"
+        ))
+    })
 }
 
 /// Why no provider offers the objects that a pattern matches, although a provider
@@ -452,7 +493,10 @@ pub(crate) fn missing_instances(query: &Query) -> Vec<String> {
         };
         let (object, _) = query.names_of(reading);
         if let Some(process) = path.instance.as_ref().and_then(InstancePattern::process_id) {
-            let note = format!("{path}: no process has the ID {process}; perfhive ps lists them");
+            let note = match process {
+                0 => format!("{path}: the process with the ID 0 is Idle; write its name"),
+                _ => format!("{path}: no process has the ID {process}; perfhive ps lists them"),
+            };
             if !notes.contains(&note) {
                 notes.push(note);
             }

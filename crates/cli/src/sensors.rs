@@ -3,15 +3,17 @@
 use crate::absent;
 use crate::args::Global;
 use crate::failure::Failure;
-use crate::paths::{add_paths, damaged_object, fail_if_all_absent, missing_instances};
+use crate::paths::{
+    add_paths, damaged_object, explain_syntax, fail_if_all_absent, missing_instances,
+};
 use crate::session::{Faults, Session};
 use perfhive::engine::same_name;
 use perfhive::measure::{
     DataSources, MeasureError, SelectedSensor, Sensor, SensorName, SharedCounters, counters_of,
     name_of,
 };
-use perfhive::{Ask, Identity, NoValue, Source as _, SourceAddress};
-use perfhive_view::typed_path;
+use perfhive::{Ask, CounterPath, Identity, NoValue, Source as _, SourceAddress, TitleIndex};
+use perfhive_view::{Names, typed_path};
 
 /// An open data source.
 pub(crate) struct Opened {
@@ -21,13 +23,22 @@ pub(crate) struct Opened {
     pub(crate) faults: Faults,
     /// Whether it is live, not a recording.
     pub(crate) is_live: bool,
+    /// The names in the language that the command line asks for.
+    pub(crate) names: Option<Names>,
 }
 
 impl Opened {
     /// Opens the source that the command line names. Names of sensors are the
     /// same whatever language is shown.
     pub(crate) fn open(global: &Global) -> Result<Self, Failure> {
-        let mut session = Session::open_unnamed(global)?;
+        let (mut session, names) = match global.language {
+            None => (Session::open_unnamed(global)?, None),
+            Some(_) => {
+                let mut session = Session::open(global)?;
+                let names = Names::load(&mut session.source, session.language)?;
+                (session, Some(names))
+            }
+        };
         let address: SourceAddress =
             global.source.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
         let machine = match address.scheme().capabilities.recorded {
@@ -36,7 +47,7 @@ impl Opened {
         };
         let is_live = session.source.is_live();
         let source = counters_of(&name_of(&address, &machine), session.source);
-        Ok(Self { source, faults: session.faults, is_live })
+        Ok(Self { source, faults: session.faults, is_live, names })
     }
 }
 
@@ -46,6 +57,8 @@ pub(crate) struct Asked {
     pub(crate) name: SensorName,
     /// The unit of its values.
     pub(crate) unit: String,
+    /// The title indexes of its object and counter.
+    pub(crate) indexes: (TitleIndex, TitleIndex),
 }
 
 /// Finds the sensors of the command line. Every wrong name is reported.
@@ -84,11 +97,9 @@ fn typed(text: &str, own: &str) -> Option<String> {
         && (text.contains('#') && !text.contains('(')
             || same_name(source, own)
             // The name of another source, such as `log.HOST`.
-            || source.contains('.')
-            || text.matches('/').count() == 1 && !text.contains('(')
+            || text.contains('/') && source.contains('.')
             || text.contains("%2") && text.parse::<SensorName>().is_ok());
-    let path = typed_path(text);
-    (!is_sensor && path.starts_with('\\')).then(|| path.into_owned())
+    (!is_sensor).then(|| typed_path(text).into_owned())
 }
 
 /// The sensors that a path means: one for each instance that it matches now, or one for all of them.
@@ -123,8 +134,13 @@ fn of_path(path: &str, own: &str, global: &Global) -> Result<Vec<SensorName>, Fa
 /// A failure to open the source, after the syntax errors of the names: these are
 /// errors with any source.
 pub(crate) fn with_syntax(failure: Failure, texts: &[String]) -> Failure {
-    let sensors = texts.iter().filter(|text| typed(text, "source").is_none());
-    failure.behind(sensors.filter_map(|text| parse(text, "source").err()).collect())
+    let error = |text: &String| match typed(text, "source") {
+        Some(path) => {
+            path.parse::<CounterPath>().err().map(|error| explain_syntax(error.into(), &path))
+        }
+        None => parse(text, "source").err(),
+    };
+    failure.behind(texts.iter().filter_map(error).collect())
 }
 
 /// A sensor's name. The data source may be left out, since there is only one.
@@ -166,7 +182,7 @@ fn look_up(sources: &mut DataSources, global: &Global, name: SensorName) -> Resu
     let sensors = sources.get(name.source())?.sensors_of(name.group())?;
     let sensor: Option<&Sensor> = sensors.iter().find(|sensor| sensor.id == id);
     let unit = sensor.map(|sensor| sensor.unit.clone()).unwrap_or_default();
-    Ok(Asked { name, unit })
+    Ok(Asked { name, unit, indexes: SharedCounters::indexes_of(id) })
 }
 
 /// The failure for a sensor's error, with the cause if one is found.

@@ -56,6 +56,16 @@ pub enum Identity {
 }
 
 impl Identity {
+    /// The number of the process that the instance is, or of the thread's process; `None` for every
+    /// other instance, Idle and `_Total` among them.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        match self {
+            Self::Process { id, .. } | Self::Thread { process: id, .. } => u32::try_from(*id).ok(),
+            _ => None,
+        }
+    }
+
     /// Whether this identity in two samples proves the same instance. A name alone does not.
     pub(crate) fn is_certain(&self) -> bool {
         match self {
@@ -129,6 +139,13 @@ pub struct IdentityMap {
 }
 
 impl IdentityMap {
+    /// Identifies every instance of an object. A [`Query`](crate::Query) does it once for each
+    /// sample.
+    #[must_use]
+    pub fn of(object: SnapshotObject<'_>) -> Self {
+        Self::new(&Identifier::new(object.view()), object)
+    }
+
     /// Identifies every instance of an object.
     pub(crate) fn new(identifier: &Identifier, object: SnapshotObject<'_>) -> Self {
         let view = object.view();

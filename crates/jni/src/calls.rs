@@ -1,4 +1,11 @@
 //! What Java asks for by messages: one operation, its request, its answer.
+//!
+//! Most of the interface is one native method that takes and returns bytes, so that few functions are at the edge;
+//! what is asked for often has an entry of its own (`entry.rs`). To add an operation:
+//! 1. A name in `operations!` and its answer; the same place in `Native.Op` of
+//!    `java/src/main/java/org/perfhive/Native.java`.
+//! 2. The public class beside it, with a test in `java/src/test/java`.
+//! 3. `docs/manual/java.md`, whose examples are compiled and run: `cargo xtask test --only java`.
 
 use crate::categories::{self, Values};
 use crate::clock;

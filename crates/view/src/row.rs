@@ -154,9 +154,9 @@ impl Row {
     /// Scales the value and the unit as people read them, for fields of programs.
     pub fn scale(&mut self) {
         if let RowValue::Number(value) = &mut self.value
-            && let Some((scaled, unit)) = self.quantity.scaled(*value)
+            && let Some((scaled, unit)) = self.quantity.rounded(*value)
         {
-            *value = CookedValue::Float((scaled * 10.0).round() / 10.0);
+            *value = scaled;
             self.unit = unit.into();
         }
     }

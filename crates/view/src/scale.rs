@@ -87,6 +87,13 @@ impl Quantity<'_> {
         Some((scaled, format!("{unit}{rate}")))
     }
 
+    /// The value and its unit with one decimal as people read them; `None` for what is not scaled.
+    #[must_use]
+    pub fn rounded(self, value: CookedValue) -> Option<(CookedValue, String)> {
+        let (scaled, unit) = self.scaled(value)?;
+        Some((CookedValue::Float((scaled * 10.0).round() / 10.0), unit))
+    }
+
     fn is_elapsed(self) -> bool {
         // The average time of operations is the other type in seconds, and takes two samples.
         self.counter_type.is_some_and(|one| one.unit() == "s" && one.samples() == 1)

@@ -114,11 +114,12 @@ Formats:
   machine, object, instance, counter, counter_type, raw, base, pid,
   object_index and counter_index; with --language, local_object and
   local_counter too. Other names are English in every locale. Rows
-  of `measure` have sensor in place of path, and kind: reading,
-  anomaly or cost.
+  of `measure` have sensor as well, and kind: reading, anomaly or
+  cost.
   Tables scale bytes and round, unless --raw is given; their times are
-  local. For programs numbers are exact, unless --human is given. The status is ok, or one word that says why there
-  is no value; the time is that of the sample, in UTC. Control
+  local. For programs numbers are exact, unless --human is given. The
+  status is ok, or one word that says why there is no value; the time
+  is that of the sample, in UTC. Control
   characters in names are escaped in tables, and in every format on a
   terminal.
 

@@ -3,6 +3,7 @@
 use super::recordings::FileSpan;
 use perfhive::recording::TimeBound;
 use perfhive::{CalendarTime, FileTime, LanguageId, SourceAddress};
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 /// A source's address, checked and kept as it was written.
@@ -91,6 +92,11 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
         return Err("an interval is at most a day".to_string());
     }
     Ok(Duration::from_secs_f64(seconds))
+}
+
+/// The distance of samples of which each is read.
+pub(super) fn every(text: &str) -> Result<NonZeroU64, String> {
+    text.trim().parse().map_err(|_| "expected a whole number from 1, such as 10".to_string())
 }
 
 /// How many times as fast as it was recorded.

@@ -88,7 +88,7 @@ pub(crate) struct Relog {
     pub(crate) counters: Option<PathBuf>,
     #[arg(long = "f", value_enum, ignore_case = true, default_value = "bin")]
     pub(crate) form: ToolForm,
-    #[arg(long = "t")]
+    #[arg(long = "t", value_parser = value::every)]
     pub(crate) every: Option<NonZeroU64>,
     #[arg(long = "o")]
     pub(crate) output: Option<PathBuf>,

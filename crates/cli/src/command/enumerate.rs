@@ -8,19 +8,21 @@ use crate::text::escape::Escaped;
 use crate::text::records::Records;
 use crate::text::style::Style;
 use crate::text::table::{Align, Layout, Table};
+use perfhive::engine::IdentityMap;
 use perfhive::format::{
     CounterBlock, CounterDefinition, CounterKind, CounterPlan, InstanceName, NumericSubtype,
     PerfObject, TextEncoding, ValueError,
 };
 use perfhive::{
-    Ask, CookedValue, CounterPath, CounterType, InstanceLabel, InstancePattern, NamePattern,
-    ObjectQuery, Snapshot, SnapshotObject, Source as _, TitleIndex, is_identifier, unit_of,
+    Ask, CookedValue, CounterPath, CounterType, Identity, InstanceLabel, InstancePattern,
+    NamePattern, ObjectQuery, Snapshot, SnapshotObject, Source as _, TitleIndex, is_identifier,
+    unit_of,
 };
 use perfhive_view::is_hex;
 use perfhive_view::label::labelled;
 use perfhive_view::number::{push_cooked, push_grouped};
 use perfhive_view::time::rfc3339;
-use perfhive_view::{Field, Names};
+use perfhive_view::{Field, LOCAL_KEYS, Names};
 use std::fmt::Write as _;
 
 pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
@@ -44,9 +46,10 @@ pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
     if output.is_table() {
         page(&mut text, &output, &names, &snapshot, args.hex);
     } else {
-        let mut records = output.records(KEYS, &mut text);
+        let keys = KEYS.into_iter().chain(output.local(LOCAL_KEYS));
+        let mut records = output.records(keys, &mut text);
         for object in snapshot.objects() {
-            push_records(&mut records, &mut text, &names, object, args.hex);
+            push_records(&mut records, &mut text, &output, &names, object, args.hex);
         }
         records.end(&mut text);
     }
@@ -335,7 +338,7 @@ fn values(
     table
 }
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "path",
     "value",
     "unit",
@@ -350,26 +353,32 @@ const KEYS: [&str; 14] = [
     "counter_type",
     "subtype",
     "size",
+    "pid",
 ];
 
 fn push_records(
     records: &mut Records,
     out: &mut String,
+    output: &Output,
     names: &Names,
     object: SnapshotObject<'_>,
     hex: bool,
 ) {
     let view = object.view();
-    let object_name = names.name(view.name_index());
+    let object_name = names.english(view.name_index());
+    let local_object = names.name(view.name_index());
     let time = rfc3339(object.frame().system_time());
     let counters: Vec<(CounterDefinition<'_>, CounterPlan)> = counters(view).collect();
-    for (label, block) in blocks(object) {
+    let identities = IdentityMap::of(object);
+    for (place, (label, block)) in blocks(object).enumerate() {
+        let pid = identities.identity(place).and_then(Identity::process_id).map(u64::from);
         let pattern = label.as_ref().map(|label| {
             InstancePattern::literal(label.parent.as_deref(), &label.name, label.order)
         });
         let instance = label.as_ref().map(|label| label.plain());
         for (counter, plan) in &counters {
-            let counter_name = names.name(counter.name_index());
+            let counter_name = names.english(counter.name_index());
+            let local_counter = names.name(counter.name_index());
             let path = CounterPath::new(&object_name, pattern.clone(), &counter_name).to_string();
             let counter_type = counter.counter_type();
             let type_name = counter_type.to_string();
@@ -386,25 +395,25 @@ fn push_records(
                 Raw::Nothing | Raw::Absent => Field::None,
                 _ => Field::Text(&text),
             };
-            records.row(
-                out,
-                [
-                    Field::Text(&path),
-                    value,
-                    Field::Text(mark(names, object.view(), *counter)),
-                    Field::Text(raw.status()),
-                    Field::text(time.as_deref()),
-                    Field::Text(object.machine()),
-                    Field::Text(&object_name),
-                    Field::Unsigned(view.name_index().0.into()),
-                    Field::text(instance.as_deref()),
-                    Field::Text(&counter_name),
-                    Field::Unsigned(counter.name_index().0.into()),
-                    Field::Text(&type_name),
-                    Field::Text(subtype(counter_type)),
-                    Field::Unsigned(counter.size().into()),
-                ],
-            );
+            let fields = [
+                Field::Text(&path),
+                value,
+                Field::Text(mark(names, object.view(), *counter)),
+                Field::Text(raw.status()),
+                Field::text(time.as_deref()),
+                Field::Text(object.machine()),
+                Field::Text(&object_name),
+                Field::Unsigned(view.name_index().0.into()),
+                Field::text(instance.as_deref()),
+                Field::Text(&counter_name),
+                Field::Unsigned(counter.name_index().0.into()),
+                Field::Text(&type_name),
+                Field::Text(subtype(counter_type)),
+                Field::Unsigned(counter.size().into()),
+                Field::unsigned(pid),
+            ];
+            let local = [Field::Text(&local_object), Field::Text(&local_counter)];
+            records.row(out, fields.into_iter().chain(output.local(local)));
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::absent;
 use crate::args::{Explain, Global};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
+use crate::paths::{more_than_an_object, without_separators};
 use crate::session::Session;
 use crate::text::escape::{Escaped, shell_word};
 use crate::text::style::Style;
@@ -12,7 +13,7 @@ use perfhive::{
     CatalogueCounter, CatalogueObject, CookError, CounterPath, CounterType, NamePattern,
     QueryError, Source as _, TitleIndex,
 };
-use perfhive_view::{Field, Names};
+use perfhive_view::{Field, LOCAL_KEYS, Names};
 use std::fmt::Write as _;
 
 /// The objects that more than one reader can give: /proc or BPF, registry or native.
@@ -78,7 +79,15 @@ fn find(
                 if typed != text {
                     return find(session, names, global, &typed);
                 }
-                return Err(QueryError::Path(error).into());
+                let all = NamePattern::with_wildcards("*");
+                if cfg!(not(windows)) && !name.contains('\\') && !name.is_empty() {
+                    names.find_out(&mut session.source, &all);
+                    if let Some(path) = without_separators(names.titles(), &names.catalogue, text) {
+                        return find(session, names, global, &path);
+                    }
+                }
+                let more = more_than_an_object(session, names, text);
+                return Err(more.unwrap_or_else(|| QueryError::Path(error).into()));
             }
             let pattern = NamePattern::with_wildcards(name);
             if names.objects(&mut session.source, &pattern).is_empty() {
@@ -92,11 +101,13 @@ fn find(
                 if !pattern.as_literal().is_some_and(is_none) {
                     names.find_out(&mut session.source, &NamePattern::with_wildcards("*"));
                 }
-                return match counters_of_name(names, &pattern) {
-                    found if found.is_empty() => {
-                        Err(super::list::no_such_object(global, session, names, name))
-                    }
-                    found => Ok(found),
+                let found = counters_of_name(names, &pattern);
+                if !found.is_empty() {
+                    return Ok(found);
+                }
+                return match without_separators(names.titles(), &names.catalogue, text) {
+                    Some(path) => find(session, names, global, &path),
+                    None => Err(super::list::no_such_object(global, session, names, name)),
                 };
             }
             (pattern, None, None)
@@ -305,12 +316,15 @@ fn records(text: &mut String, global: &Global, output: &Output, names: &Names, t
         "cost",
         "machine",
     ];
-    let mut records = output.records(keys, text);
+    let local = output.local(LOCAL_KEYS);
+    let mut records = output.records(keys.into_iter().chain(local), text);
     for topic in topics {
         let object = &topic.object;
         let counter = topic.counter.as_ref();
-        let object_name = names.name(object.name);
-        let counter_name = counter.map(|counter| names.name(counter.name));
+        let object_name = names.english(object.name);
+        let counter_name = counter.map(|counter| names.english(counter.name));
+        let local_object = names.name(object.name);
+        let local_counter = counter.map(|counter| names.name(counter.name));
         let counter_type = counter.map(|counter| counter.counter_type);
         let type_name = counter_type.map(|counter_type| counter_type.to_string());
         let type_code = counter_type.map(|counter_type| format!("{:#010x}", counter_type.0));
@@ -320,31 +334,30 @@ fn records(text: &mut String, global: &Global, output: &Output, names: &Names, t
         let samples = counter_type.map(|counter_type| u64::from(counter_type.samples()));
         let detail = counter.map_or(object.detail, |counter| counter.detail);
         let made_from = counter.and_then(|one| absent::made_from(global, object.name, one.name));
-        records.row(
-            text,
-            [
-                Field::Text(&object_name),
-                Field::Unsigned(object.name.0.into()),
-                Field::text(counter_name.as_deref()),
-                Field::unsigned(counter.map(|counter| counter.name.0.into())),
-                Field::text(names.titles().help(help)),
-                Field::Unsigned(help.0.into()),
-                Field::text(type_name.as_deref()),
-                Field::text(type_code.as_deref()),
-                Field::text(info.and_then(|info| info.dotnet)),
-                Field::text(info.map(|info| info.meaning)),
-                Field::text(formula),
-                Field::text(counter.map(|one| names.unit(object.name, one))),
-                Field::unsigned(samples),
-                counter.map_or(Field::None, |counter| Field::Signed(counter.scale.into())),
-                Field::Unsigned(detail.0.into()),
-                counter.map_or(Field::None, |counter| Field::Bool(counter.on_request)),
-                Field::text(made_from.as_deref()),
-                Field::Bool(object.has_instances),
-                Field::Text(super::list::cost(object.cost)),
-                Field::Text(&names.catalogue.machine),
-            ],
-        );
+        let fields = [
+            Field::Text(&object_name),
+            Field::Unsigned(object.name.0.into()),
+            Field::text(counter_name.as_deref()),
+            Field::unsigned(counter.map(|counter| counter.name.0.into())),
+            Field::text(names.titles().help(help)),
+            Field::Unsigned(help.0.into()),
+            Field::text(type_name.as_deref()),
+            Field::text(type_code.as_deref()),
+            Field::text(info.and_then(|info| info.dotnet)),
+            Field::text(info.map(|info| info.meaning)),
+            Field::text(formula),
+            Field::text(counter.map(|one| names.unit(object.name, one))),
+            Field::unsigned(samples),
+            counter.map_or(Field::None, |counter| Field::Signed(counter.scale.into())),
+            Field::Unsigned(detail.0.into()),
+            counter.map_or(Field::None, |counter| Field::Bool(counter.on_request)),
+            Field::text(made_from.as_deref()),
+            Field::Bool(object.has_instances),
+            Field::Text(super::list::cost(object.cost)),
+            Field::Text(&names.catalogue.machine),
+        ];
+        let local = [Field::Text(&local_object), Field::text(local_counter.as_deref())];
+        records.row(text, fields.into_iter().chain(output.local(local)));
     }
     records.end(text);
 }

@@ -87,7 +87,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
             text.push('\n');
         }
     } else {
-        let mut records = output.records(output.row_keys(global), &mut text);
+        let mut records = output.records(output.row_keys(), &mut text);
         output.readings(&mut records, &mut text, &mut all.rows);
         records.end(&mut text);
     }

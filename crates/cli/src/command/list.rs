@@ -10,7 +10,7 @@ use crate::text::table::{Align, Table};
 use perfhive::{Ask, CatalogueObject, Cost, NamePattern, ObjectQuery, Snapshot, Source as _};
 use perfhive_view::label::labelled;
 use perfhive_view::number::push_grouped;
-use perfhive_view::{Field, Names};
+use perfhive_view::{Field, LOCAL_KEYS, Names};
 use std::fmt::Write as _;
 
 pub(super) fn run(global: &Global, args: &List) -> Outcome {
@@ -66,6 +66,9 @@ pub(super) fn no_such_object(
     names: &mut Names,
     name: &str,
 ) -> Failure {
+    if let Some(failure) = crate::paths::more_than_an_object(session, names, name) {
+        return failure;
+    }
     crate::paths::damaged_object(global, name).unwrap_or_else(|| {
         names.look_near(&mut session.source, name);
         names.no_such_object(name).into()
@@ -113,20 +116,20 @@ fn objects(names: &Names, output: &Output, text: &mut String) {
         return;
     }
     let keys = ["object", "index", "counters", "instances", "cost", "detail", "machine"];
-    let mut records = output.records(keys, text);
+    let local = output.local(["local_object"]);
+    let mut records = output.records(keys.into_iter().chain(local), text);
     for object in &objects {
-        records.row(
-            text,
-            [
-                Field::Text(&names.name(object.name)),
-                Field::Unsigned(object.name.0.into()),
-                Field::Unsigned(object.counters.len() as u64),
-                Field::Bool(object.has_instances),
-                Field::Text(cost(object.cost)),
-                Field::Unsigned(object.detail.0.into()),
-                Field::Text(&names.catalogue.machine),
-            ],
-        );
+        let fields = [
+            Field::Text(&names.english(object.name)),
+            Field::Unsigned(object.name.0.into()),
+            Field::Unsigned(object.counters.len() as u64),
+            Field::Bool(object.has_instances),
+            Field::Text(cost(object.cost)),
+            Field::Unsigned(object.detail.0.into()),
+            Field::Text(&names.catalogue.machine),
+        ];
+        let local = names.name(object.name);
+        records.row(text, fields.into_iter().chain(output.local([Field::Text(&local)])));
     }
     records.end(text);
 }
@@ -165,9 +168,10 @@ fn details(
         "object_index",
         "machine",
     ];
-    let mut records = output.records(keys, text);
+    let mut records = output.records(keys.into_iter().chain(output.local(LOCAL_KEYS)), text);
     for object in objects {
-        let object_name = names.name(object.name);
+        let object_name = names.english(object.name);
+        let local_object = names.name(object.name);
         let behind = [
             Field::Text(&object_name),
             Field::Unsigned(object.name.0.into()),
@@ -177,7 +181,7 @@ fn details(
             let type_name = counter.counter_type.to_string();
             let fields = [
                 Field::Text("counter"),
-                Field::Text(&names.name(counter.name)),
+                Field::Text(&names.english(counter.name)),
                 Field::Unsigned(counter.name.0.into()),
                 Field::Text(&type_name),
                 Field::Text(names.unit(object.name, counter)),
@@ -186,12 +190,16 @@ fn details(
                 Field::Unsigned(counter.detail.0.into()),
                 Field::Bool(counter.on_request),
             ];
-            records.row(text, fields.into_iter().chain(behind));
+            let local_counter = names.name(counter.name);
+            let local = [Field::Text(&local_object), Field::Text(&local_counter)];
+            records.row(text, fields.into_iter().chain(behind).chain(output.local(local)));
         }
         for (label, _) in snapshot.object(object.name).into_iter().flat_map(labelled) {
             let name = label.plain();
             let head = [Field::Text("instance"), Field::Text(&name)];
-            records.row(text, head.into_iter().chain([Field::None; 7]).chain(behind));
+            let local = output.local([Field::Text(&local_object), Field::None]);
+            let fields = head.into_iter().chain([Field::None; 7]).chain(behind);
+            records.row(text, fields.chain(local));
         }
     }
     records.end(text);

@@ -22,7 +22,7 @@ use perfhive::measure::{
 };
 use perfhive_view::number::{push_float, push_grouped};
 use perfhive_view::time::rfc3339;
-use perfhive_view::{Detail, Quantity};
+use perfhive_view::{Detail, LOCAL_KEYS, Quantity};
 use rows::{KEYS, Rows, SampleRef};
 use std::time::{Duration, Instant};
 
@@ -69,7 +69,14 @@ pub(super) fn run(global: &Global, args: &Measure) -> Outcome {
     let context = MeasurementContext::with_options(&mut sources, &names, options)?;
     // Faults of the sensors are anomalies of their samples. Other faults, which
     // recordings have, are about objects that are not measured.
-    let rows = (!output.is_table()).then(|| Rows(output.stream(KEYS, &mut text)));
+    let rows = (!output.is_table()).then(|| {
+        let keys = KEYS.into_iter().chain(output.local(LOCAL_KEYS));
+        Rows {
+            records: output.stream(keys, &mut text),
+            scales: output.scales(),
+            names: opened.names,
+        }
+    });
     output.write(&text)?;
     let answered = vec![false; asked.len()];
     let pause = args.interval.or_else(|| is_live.then_some(Duration::from_secs(1)));
@@ -232,7 +239,7 @@ impl Measuring {
         match self.rows.take() {
             Some(mut rows) => {
                 self.cost.push(&mut rows, &mut text);
-                rows.0.end(&mut text);
+                rows.records.end(&mut text);
             }
             None => self.cost.render(&self.output, &mut text),
         }

@@ -13,6 +13,7 @@ use crate::output::Output;
 use crate::process::alias::Form;
 use crate::process::{ELAPSED, PID, Processes, is_total, plan};
 use crate::session::Session;
+use crate::text::escape::clip;
 use crate::text::records::Records;
 use crate::text::style::Style;
 use crate::text::table::{Align, Layout, Table};
@@ -85,11 +86,27 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
             }
             let layout = Layout { titles: true, ..output.layout_of_labels() };
             list.end_with_idle();
-            list.table(output.detail(Detail::Brief)).render(&mut text, layout);
+            let detail = output.detail(Detail::Brief);
+            let mut table = list.table(detail);
+            // The name is what a line is about: in a narrow window it stays, and others go.
+            let mut left_out = Vec::new();
+            while args.columns.is_empty() && !table.fits(layout) {
+                let Some(title) = list.leave_one_out() else { break };
+                left_out.push(title);
+                table = list.table(detail);
+            }
+            table.render(&mut text, layout);
+            if !left_out.is_empty() {
+                let line = format!("… without {}: the window is narrow", left_out.join(", "));
+                let shown = clip(&line, layout.width).0;
+                output.palette.push(&mut text, Style::Faint, shown);
+                text.push('\n');
+            }
         } else {
             let (time, machine) = (rfc3339(object.frame().system_time()), object.machine());
             let records = records.get_or_insert_with(|| list.begin(&output, args, &mut text));
-            list.records(records, time.as_deref(), machine, &mut text);
+            let scales = output.scales();
+            list.records(records, (time.as_deref(), machine), scales, &mut text);
         }
         output.write(&text)?;
     }
@@ -104,6 +121,9 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
     }
     Ok(exit)
 }
+
+/// The usual columns that a narrow window leaves out, the first one first.
+const LEFT_OUT: [&str; 4] = ["owner", "elapsed", "threads", "ws"];
 
 /// Which processes are listed.
 struct Filter {
@@ -239,6 +259,15 @@ impl<'a> List<'a> {
         Ok(list)
     }
 
+    /// Takes away the column that is missed least, and returns its title; `None` where all that are
+    /// left are needed.
+    fn leave_one_out(&mut self) -> Option<String> {
+        let place = LEFT_OUT
+            .iter()
+            .find_map(|key| self.columns.iter().position(|(column, ..)| column.key == *key))?;
+        Some(self.columns.remove(place).0.title.clone())
+    }
+
     /// Puts Idle last: it is not what a person looks for first.
     fn end_with_idle(&mut self) {
         self.processes.sort_by_key(|process| is_idle(&process.name, process.pid));
@@ -351,11 +380,32 @@ impl<'a> List<'a> {
     }
 
     /// One row a process; `status` is `incomplete` where a value is missing.
-    fn records(&self, records: &mut Records, time: Option<&str>, machine: &str, text: &mut String) {
+    /// Where values are scaled, these are texts with their units.
+    fn records(
+        &self,
+        records: &mut Records,
+        (time, machine): (Option<&str>, &str),
+        scales: bool,
+        text: &mut String,
+    ) {
         for process in &self.processes {
             let mut status = "ok";
-            let words: Vec<Option<String>> =
-                self.columns.iter().map(|(column, ..)| process.text(column.form)).collect();
+            let scaled = |place: usize| {
+                let (column, plan, _) = self.columns.get(place).filter(|_| scales)?;
+                let (value, plan) = (self.value(process, place)?, plan.as_ref()?);
+                let of = Quantity {
+                    counter_type: Some(plan.counter_type),
+                    unit: unit(column, plan),
+                    is_identifier: false,
+                };
+                of.scaled(value)?;
+                let shown = of.shown(value, Detail::Full);
+                Some(format!("{} {}", shown.number, shown.unit))
+            };
+            let columns = self.columns.iter().enumerate();
+            let words: Vec<Option<String>> = columns
+                .map(|(place, (column, ..))| process.text(column.form).or_else(|| scaled(place)))
+                .collect();
             let cells = self.columns.iter().zip(&words).enumerate();
             let fields: Vec<Field<'_>> = cells
                 .map(|(place, ((column, ..), word))| match (word, self.value(process, place)) {

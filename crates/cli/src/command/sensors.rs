@@ -392,7 +392,7 @@ mod tests {
     fn found(pattern: &str) -> (Vec<String>, Vec<String>) {
         let shy = Shy::default();
         let source = counters_of("shy.test", shy.clone());
-        let mut opened = Opened { source, faults: Default::default(), is_live: true };
+        let mut opened = Opened { source, faults: Default::default(), is_live: true, names: None };
         let (sensors, group) = sensors_for(&mut opened, Some(pattern)).unwrap();
         let mut meant = matching(&sensors, pattern).0;
         meant.retain(|one| group.as_ref().is_none_or(|group| is_same(one.name.group(), group)));

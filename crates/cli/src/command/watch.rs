@@ -99,7 +99,7 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
     let face = if args.choice.wide {
         Face::Wide(Wide::new(args.interval))
     } else if !output.is_table() {
-        Face::Rows(output.stream(output.row_keys(global), &mut text))
+        Face::Rows(output.stream(output.row_keys(), &mut text))
     } else if Screen::is_possible(&output) {
         Face::Redrawn(Box::default(), Signals::listen())
     } else {

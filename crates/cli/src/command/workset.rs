@@ -10,12 +10,14 @@ use perfhive::format::CounterPlan;
 use perfhive::{
     CookedValue, CounterPath, InstanceLabel, InstancePattern, Snapshot, SnapshotObject, nearest,
 };
-use perfhive_view::Field;
 use perfhive_view::did_you_mean;
 use perfhive_view::label::labelled;
 use perfhive_view::time::rfc3339;
-use perfhive_view::{Detail, Quantity};
+use perfhive_view::{Detail, Field, LOCAL_KEYS, Quantity};
 use std::fmt::Write as _;
+
+/// What a working set is measured in.
+const BYTES: Quantity<'static> = Quantity { counter_type: None, unit: "B", is_identifier: false };
 
 /// A process that matches.
 struct Found {
@@ -56,9 +58,11 @@ pub(super) fn run(global: &Global, args: &Workset) -> Outcome {
     } else {
         let index = (processes.object(), working_set.name);
         let names = processes.names(&mut session)?;
-        let names = (names.name(index.0), names.name(index.1));
+        let local = (names.name(index.0), names.name(index.1));
+        let names = (names.english(index.0), names.english(index.1));
         let keys = ["path", "value", "unit", "status", "time", "machine", "name", "pid"];
-        let mut records = output.records(keys, &mut text);
+        let behind = ["object_index", "counter_index"].into_iter().chain(output.local(LOCAL_KEYS));
+        let mut records = output.records(keys.into_iter().chain(behind), &mut text);
         let time = rfc3339(object.frame().system_time());
         for process in &found {
             let label = &process.label;
@@ -66,24 +70,29 @@ pub(super) fn run(global: &Global, args: &Workset) -> Outcome {
                 InstancePattern::literal(label.parent.as_deref(), &label.name, label.order);
             let path = CounterPath::new(&names.0, Some(instance), &names.1).to_string();
             let hex = process.bytes.map(|bytes| format!("{bytes:#x}"));
-            let value = match &hex {
-                Some(hex) if args.hex => Field::Text(hex),
+            let scaled = process.bytes.filter(|_| output.scales());
+            let scaled = scaled.and_then(|bytes| BYTES.rounded(CookedValue::Integer(bytes)));
+            let value = match (&hex, &scaled) {
+                (Some(hex), _) if args.hex => Field::Text(hex),
+                (_, Some((CookedValue::Float(scaled), _))) => Field::Float(*scaled),
                 _ => Field::unsigned(process.bytes),
             };
+            let unit = scaled.as_ref().map_or("B", |(_, unit)| unit).to_string();
             let status = if process.bytes.is_some() { "ok" } else { "no-data" };
-            records.row(
-                &mut text,
-                [
-                    Field::Text(&path),
-                    value,
-                    Field::Text("B"),
-                    Field::Text(status),
-                    Field::text(time.as_deref()),
-                    Field::Text(object.machine()),
-                    Field::Text(&label.name),
-                    Field::unsigned(process.pid),
-                ],
-            );
+            let fields = [
+                Field::Text(&path),
+                value,
+                Field::Text(if args.hex { "B" } else { &unit }),
+                Field::Text(status),
+                Field::text(time.as_deref()),
+                Field::Text(object.machine()),
+                Field::Text(&label.name),
+                Field::unsigned(process.pid),
+                Field::Unsigned(index.0.0.into()),
+                Field::Unsigned(index.1.0.into()),
+            ];
+            let local = output.local([Field::Text(&local.0), Field::Text(&local.1)]);
+            records.row(&mut text, fields.into_iter().chain(local));
         }
         records.end(&mut text);
     }
@@ -94,13 +103,12 @@ pub(super) fn run(global: &Global, args: &Workset) -> Outcome {
 
 /// `Working set: 1.2 MiB  (PID 42)`, the numbers below one another.
 fn push_lines(out: &mut String, found: &[Found], hex: bool, detail: Detail) {
-    let size = Quantity { counter_type: None, unit: "B", is_identifier: false };
     let sizes: Vec<String> = found
         .iter()
         .map(|process| match process.bytes {
             Some(bytes) if hex => format!("{bytes:#x} bytes"),
             Some(bytes) => {
-                let shown = size.shown(CookedValue::Integer(bytes), detail);
+                let shown = BYTES.shown(CookedValue::Integer(bytes), detail);
                 format!("{} {}", shown.number, shown.unit)
             }
             None => "not available here".to_string(),

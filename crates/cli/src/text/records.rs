@@ -47,11 +47,6 @@ impl Records {
         records
     }
 
-    /// The keys.
-    pub(crate) fn keys(&self) -> &[String] {
-        &self.keys
-    }
-
     /// Adds a row; its fields are in the order of the keys.
     pub(crate) fn row<'a>(
         &mut self,

@@ -120,6 +120,14 @@ impl Table {
         self.cells.len() / self.columns.len().max(1)
     }
 
+    /// Whether the lines fit into the layout, of the last column at least [`SHORTEST`] characters.
+    pub(crate) fn fits(&self, layout: Layout) -> bool {
+        let measures = self.measure(layout.titles);
+        let Some((last, others)) = measures.split_last() else { return true };
+        let others: usize = others.iter().map(|(lead, tail)| lead + tail + GAP).sum();
+        layout.indent + others + (last.0 + last.1).min(SHORTEST) <= layout.width
+    }
+
     /// Prints the table.
     pub(crate) fn render(&self, out: &mut String, layout: Layout) {
         let mut measures = self.measure(layout.titles);

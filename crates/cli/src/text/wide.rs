@@ -18,8 +18,8 @@ pub(crate) struct Wide {
     columns: Vec<Column>,
     places: HashMap<Key, usize>,
     records: Option<Records>,
-    /// Whether the reader was told of counters without a column.
-    said: bool,
+    /// Counters without a column, which came after the first sample.
+    late: usize,
     /// Lines since the titles were printed.
     lines: usize,
     /// The columns that the titles are of.
@@ -46,7 +46,7 @@ impl Key {
     }
 }
 
-/// A column: its path, and for people its two lines of title and the width of its widest value., and the width of its widest value.
+/// A column: its path, and for people its two lines of title and the width of its widest value.
 struct Column {
     path: String,
     of: String,
@@ -54,15 +54,18 @@ struct Column {
     width: usize,
 }
 
-/// The widest title, and the narrowest column.
-const TITLE: usize = 16;
+/// The narrowest column.
 const NARROWEST: usize = 8;
+/// The width of titles where not all columns fit.
+const READABLE: usize = 16;
+/// Blanks before a column.
+const GAP: usize = 2;
 
 impl Wide {
     /// No line yet. `interval` is the time between live samples.
     pub(crate) fn new(interval: Option<Duration>) -> Self {
         let (columns, places) = (Vec::new(), HashMap::new());
-        Self { columns, places, records: None, said: false, lines: 0, shown: 0, interval }
+        Self { columns, places, records: None, late: 0, lines: 0, shown: 0, interval }
     }
 
     /// Whether the columns are chosen.
@@ -101,9 +104,14 @@ impl Wide {
         }
         let has_none = |one: &&&Reading| !self.places.contains_key(&Key::of(query, one));
         let more = chosen.iter().filter(has_none).count();
-        if more > 0 && !std::mem::replace(&mut self.said, true) {
-            let what = "the columns are those of the first sample";
-            warn(&format!("counters without a column: {more}; {what}"));
+        if more > 0 && std::mem::replace(&mut self.late, more) == 0 {
+            if output.is_terminal_table() {
+                // It stands above the titles, which are printed again.
+                self.lines = 0;
+            } else {
+                let what = "the columns are those of the first sample";
+                warn(&format!("counters without a column: {more}; {what}"));
+            }
         }
         if output.is_table() {
             self.line_for_people(out, output, &cells, time);
@@ -148,14 +156,12 @@ impl Wide {
             column.width = column.width.max(width(value));
         }
         let clock = time.and_then(|time| local_clock(time, self.interval)).unwrap_or_default();
-        let room = output.screen_width().saturating_sub(width(&clock)) / self.columns.len().max(1);
-        let title = room.saturating_sub(2).clamp(NARROWEST, TITLE);
+        let title = self.title_width(output.screen_width().saturating_sub(width(&clock)));
         let page = output.size().map_or(usize::MAX, |(_, lines)| lines.saturating_sub(3).max(1));
         // Columns that the window has no room for are left out whole, and counted.
         let mut left = output.screen_width().saturating_sub(width(&clock));
         let fits = |column: &&Column| {
-            let titles = width(&column.of).max(width(&column.counter)).min(title);
-            let needed = 2 + column.width.max(titles);
+            let needed = column.needed(title);
             let fits = needed <= left;
             left = if fits { left - needed } else { 0 };
             fits
@@ -171,10 +177,16 @@ impl Wide {
         for _ in columns {
             table.column("", Align::Right);
         }
-        if self.lines.is_multiple_of(page) && left_out > 0 {
-            let line = format!("… {left_out} more columns than the window has");
-            output.palette.push(out, Style::Faint, clip(&line, output.screen_width()).0);
-            out.push('\n');
+        let notes = [
+            (left_out, "more columns than the window has room for"),
+            (if output.terminal { self.late } else { 0 }, "counters came later and have no column"),
+        ];
+        for (count, what) in notes.into_iter().filter(|(count, _)| *count > 0) {
+            if self.lines.is_multiple_of(page) {
+                let line = format!("… {count} {what}");
+                output.palette.push(out, Style::Faint, clip(&line, output.screen_width()).0);
+                out.push('\n');
+            }
         }
         if self.lines.is_multiple_of(page) {
             for (style, text) in [
@@ -191,20 +203,29 @@ impl Wide {
         table.text(Style::Faint, &clock);
         values.iter().take(shown).for_each(|value| table.text(Style::Plain, value));
         let mut floors: Vec<(usize, usize)> = vec![(width(&clock), 0)];
-        floors.extend(columns.iter().map(|column| {
-            let titles = width(&column.of).max(width(&column.counter)).min(title);
-            (column.width.max(titles), 0)
-        }));
+        floors.extend(columns.iter().map(|column| (column.needed(title) - GAP, 0)));
         table.keep_widths(&mut floors);
         let layout = Layout { width: output.screen_width(), ..output.layout(false) };
         table.render(out, layout);
+    }
+
+    /// The width that titles are cut to so that all columns fit into `room`; where that is too little
+    /// for them, as many are shown as fit with titles that can be read.
+    fn title_width(&self, room: usize) -> usize {
+        let widest = self.columns.iter().map(Column::title_width).max().unwrap_or(0);
+        let fits = |cut: &usize| {
+            self.columns.iter().map(|column| column.needed(*cut)).sum::<usize>() <= room
+        };
+        (NARROWEST..=widest).rev().find(fits).unwrap_or(READABLE)
     }
 }
 
 impl Column {
     fn of(row: &Row) -> Self {
         let (object, counter) = row.local_names.clone();
-        let of = match &row.instance {
+        // An instance that is not there stands in the path only.
+        let typed = || row.path.parse::<CounterPath>().ok()?.instance.map(|one| one.to_string());
+        let of = match row.instance.clone().or_else(typed) {
             Some(instance) => format!("{object}({instance})"),
             None => object,
         };
@@ -215,6 +236,15 @@ impl Column {
             _ => NARROWEST,
         };
         Self { path: row.path.clone(), of, counter, width }
+    }
+
+    fn title_width(&self) -> usize {
+        width(&self.of).max(width(&self.counter))
+    }
+
+    /// What the column takes with titles of at most `cut`.
+    fn needed(&self, cut: usize) -> usize {
+        GAP + self.width.max(self.title_width().min(cut))
     }
 
     fn of_what(&self) -> &str {

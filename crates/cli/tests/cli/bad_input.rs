@@ -83,6 +83,7 @@ fn unknown_names_suggest_similar_ones() {
     usage(&["list", "Memroy"], r#"did you mean "Memory"?"#);
     usage(&["list", ""], "no object");
     usage(&["enum", "Processes"], r#"did you mean "Process"?"#);
+    usage(&["enum", r"\Process(bash)\ID Process"], r"an object such as Process is expected");
     usage(&["enum", "memory", "proces"], "no object \"proces\"");
     usage(&["explain", "Memroy"], r#"did you mean "Memory"?"#);
     usage(&["explain", r"\Memory\Avail"], r#"did you mean "Available Bytes"?"#);
@@ -129,9 +130,8 @@ fn errors_of_different_kinds_are_all_reported() {
     let folder = Folder::new();
     folder.file("sample.bin", sample(0));
     let missing = format!("file:{}/smple.bin", folder.path().display());
-    let sensors = ["takes three parts"];
-    let paths = ["never closed", "a path begins with a backslash"];
-    for (command, needles) in [("get", &paths[..]), ("watch", &paths), ("measure", &sensors)] {
+    let needles = &["never closed", "a path begins with a backslash"][..];
+    for command in ["get", "watch", "measure"] {
         let run = perfhive([command, "--source", &missing, r"\Nix(", "Nix"]);
         assert_eq!(run.code, Some(3), "{}", run.err);
         assert_eq!(run.err.lines().count(), needles.len() + 1, "{}", run.err);

@@ -231,6 +231,12 @@ fn transcripts() {
             "get System/Context Switches/sec",
             "get Process/Working Set",
             "explain uptime",
+            "explain 'MemoryAvailable Bytes'",
+            "get 'Process(pid:0)/ID Process'",
+            "list 'Memory/Available Bytes'",
+            "list 'Process(*)'",
+            "enum 'Process(bash)'",
+            "explain 'Process(bash)'",
             "get '\\Memroy\\Available Bytes' '\\Memory\\Availible Bytes' '\\Process\\Working Set'",
         ],
     );
@@ -265,6 +271,8 @@ fn transcripts() {
             "ps bsh",
             "ps -o pid,owner",
             "ps -n 2 bash -o pid,name --json",
+            "ps bash -o pid,ws --json --human",
+            "workset bash --json --human",
         ],
     );
     transcript(
@@ -274,6 +282,11 @@ fn transcripts() {
             "LANG=de_DE.UTF-8 get memory -f csv",
             "get memory -f csv --language de",
             "LANG=de_DE.UTF-8 list Memory -f csv",
+            "list Memory -f csv --language de",
+            "list -f csv --language de",
+            "enum Memory -f csv --language de",
+            "explain memory --json --language de",
+            "workset bash -f csv --language de",
             "LANG=de_DE.UTF-8 get '\\Memory\\Availible Bytes'",
         ],
     );
@@ -286,6 +299,8 @@ fn transcripts() {
             "get memory -f CSV",
             "get memory --color NEVER",
             "hsot",
+            "get memory --every 0",
+            "measure cpuu Process 'MemoryAvailible Bytes' 'Processor/% User Time'",
             "measure '\\Process(bash)\\Working Set' 'Memory/% Committed Bytes In Use' Memory/nix",
         ],
     );

@@ -132,13 +132,31 @@ fn measure_for_people() {
 
 #[test]
 fn formats_have_the_same_keys() {
-    let keys = "sensor,value,unit,status,time,kind,sample,value_type,raw,message";
+    let keys = "sensor,value,unit,status,time,kind,sample,value_type,raw,message,path,object_index,\
+                counter_index,pid";
     let csv = run(&["measure", "System/Processes", "--format", "csv"]).ok();
     assert_eq!(csv.lines().next(), Some(keys));
     let tsv = run(&["measure", "System/Processes", "--format", "tsv"]).ok();
     assert_eq!(tsv.lines().next(), Some(keys.replace(',', "\t").as_str()));
     assert_eq!(csv.lines().count(), tsv.lines().count());
-    assert!(csv.lines().skip(1).all(|line| line.split(',').count() == 10), "{csv}");
+    assert!(csv.lines().skip(1).all(|line| line.split(',').count() == 14), "{csv}");
+}
+
+#[test]
+fn rows_have_the_english_path_the_indexes_and_the_process() {
+    let args = ["measure", "Thread(pid:100/*)/ID Thread", "MemoryAvailable Bytes", "-f", "csv"];
+    let with = |more: &[&str]| {
+        let out = run(&[&args, more].concat()).ok();
+        let is_reading = |line: &&str| line.contains(",reading,");
+        let path = |line: &str| line.split(",,").last().unwrap_or_default().to_string();
+        out.lines().filter(is_reading).map(path).collect::<Vec<_>>()
+    };
+    let rows = with(&["-n", "1"]);
+    let threads = ["100", "7"].map(|id| format!(r"\Thread(pid:100/{id})\ID Thread,232,804,100"));
+    assert_eq!(rows[..2], threads);
+    assert_eq!(rows[2..], [r"\Memory\Available Bytes,4,24,"]);
+    let rows = with(&["--human", "--language", "en"]);
+    assert_eq!(rows.last().map(String::as_str), Some("Memory,Available Bytes"));
 }
 
 /// New, gone and missing instances are reported with their sample.
@@ -202,12 +220,19 @@ fn errors_of_sensor_names_suggest_a_correction() {
         (&["sensors", "Memroy"][..], 2, "no sensor \"Memroy\"; did you mean \"Memory\"?"),
         (&["sensors", "xyzzy"], 2, "perfhive sensors shows what there is"),
         (&["sensors", "Process/Working Set#9*"], 1, "perfhive sensors 'Process/Working Set' -"),
-        (&["measure", "x"], 2, "perfhive sensors shows the names"),
+        (&["measure", "x"], 2, "neither a path nor a short name"),
+        (&["measure", "log.HOST/x/y/z"], 2, "perfhive sensors shows the names"),
         (&["measure", r"\Memory\Availible Bytes"], 2, "did you mean \"Available Bytes\""),
         (&["measure", r"\Process(bahs)\Working Set"], 1, "did you mean \"bash\"?"),
         (&["measure", "log.OTHER/Memory/Available Bytes"], 2, "there are: log.HOST"),
-        (&["measure", "Memory/Availible Bytes"], 2, "nearest: log.HOST/Memory/Available Bytes"),
-        (&["measure", "Process/Working Set"], 2, "add #INSTANCE, or #* for all of them"),
+        (&["measure", "Memory/Availible Bytes"], 2, r"Write '\Memory\Available Bytes'"),
+        (
+            &["measure", "log.HOST/Memory/Availible Bytes"],
+            2,
+            "nearest: log.HOST/Memory/Available Bytes",
+        ),
+        (&["measure", "Process/Working Set"], 2, r"write '\Process(*)\Working Set'"),
+        (&["measure", "log.HOST/Process/Working Set"], 2, "add #INSTANCE, or #* for all of them"),
         (&["measure", "Memory/Available Bytes#1"], 2, "has no instances"),
         (&["measure", "Process/Working Set#1000"], 1, "nearest: 100"),
         (&["measure", "Process/Working Set#bash"], 1, "--instances lists the instances"),
@@ -408,7 +433,7 @@ fn objects_with_the_same_name_are_both_read() {
 #[test]
 fn a_very_long_name_is_unknown() {
     let name = format!("System/{}", "x".repeat(30_000));
-    for command in ["sensors", "measure"] {
-        assert!(run(&[command, &name]).fails(2).contains("no sensor"));
+    for (command, says) in [("sensors", "no sensor"), ("measure", "has no counter")] {
+        assert!(run(&[command, &name]).fails(2).contains(says));
     }
 }

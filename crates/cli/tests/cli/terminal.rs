@@ -205,6 +205,9 @@ fn values_stay_and_labels_shrink_at_40_80_and_200_columns() {
         // Lines that fit are one below the other: the first word of each is a process ID.
         let is_pid =
             |line: &&str| line.split_whitespace().next().is_some_and(|w| w.parse::<u64>().is_ok());
-        terminal.wait_for(|screen| screen.lines().filter(is_pid).count() > 20);
+        let screen = terminal.wait_for(|screen| screen.lines().filter(is_pid).count() > 20);
+        let is_idle = |line: &str| line.trim_end().ends_with("Idle");
+        assert!(screen.lines().any(is_idle), "names stay: {screen}");
+        assert_eq!(screen.contains("… without OWNER"), columns == 40, "{screen}");
     }
 }

@@ -16,7 +16,7 @@ use crate::followed::{Followed, INDEX_TAKEN, IndexChange, changing, sample_follo
 use crate::frame::Snapshot;
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
-use crate::path::NamePattern;
+use crate::path::{InstancePattern, NamePattern};
 use crate::query::sample::{ObjectSample, ObjectState, SampledInstances};
 use crate::source::{CatalogueCounter, CatalogueObject, Source};
 use crate::suggest::nearest;
@@ -242,6 +242,8 @@ impl<S: Source> CounterProbe<S> {
             let place = places.get(target.object).and_then(|places| places.find(&one.name));
             one.identity = place.and_then(|place| sample?.identities().identity(place).cloned());
             let label = place.and_then(|place| sample?.labels().get(place));
+            let of_path = |label| InstancePattern::of_process(one.identity.as_ref(), label);
+            Arc::make_mut(&mut one.slot).instance = label.map(of_path);
             let alone = label.filter(|label| label.parent.is_none());
             one.pattern = alone.map(|label| Arc::new(NamePattern::literal(&label.name)));
             if one.identity.is_none() {

@@ -2,6 +2,7 @@
 
 use super::error::MeasureError;
 use super::name::SensorName;
+use crate::path::InstancePattern;
 use crate::query::NoValue;
 use perfhive_format::{CookedValue, CounterType, Formula};
 use std::fmt;
@@ -129,13 +130,16 @@ pub struct SensorSlot {
     pub value_type: ValueType,
     /// The unit of the values, as [`Sensor::unit`]: `%`, `1/s`, `s`, `B`, `B/s`; empty for counts.
     pub unit: Arc<str>,
+    /// The instance as a counter path writes it, a process by its ID (`pid:1234`); `None` for a sensor
+    /// without instances, and before the instance was found.
+    pub instance: Option<InstancePattern>,
 }
 
 impl SensorSlot {
-    /// A slot of values without a unit.
+    /// A slot of values without a unit. Fields set more.
     #[must_use]
     pub fn new(name: SensorName, value_type: ValueType) -> Self {
-        Self { name, value_type, unit: Arc::default() }
+        Self { name, value_type, unit: Arc::default(), instance: None }
     }
 
     /// The same slot with a unit of the values.

@@ -50,12 +50,7 @@ impl Reading {
     /// every other object, and for Idle and `_Total`.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
-        match self.identity {
-            Some(Identity::Process { id, .. } | Identity::Thread { process: id, .. }) => {
-                u32::try_from(id).ok()
-            }
-            _ => None,
-        }
+        self.identity.as_ref()?.process_id()
     }
 
     /// What the instance stands for: itself, a sum over others, or idle time.

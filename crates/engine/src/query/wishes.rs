@@ -2,7 +2,7 @@
 
 use crate::ask::InstanceWish;
 use crate::frame::Snapshot;
-use crate::identity::{Identifier, Identity, IdentityMap};
+use crate::identity::{Identity, IdentityMap};
 use crate::path::{InstancePattern, NamePattern, OrderNumber};
 use crate::standard::{PROCESS_V2, THREAD_V2};
 use perfhive_format::TitleIndex;
@@ -74,7 +74,7 @@ fn is_there(answer: &Snapshot, processes: u32, wish: &InstanceWish) -> bool {
     match wish {
         InstanceWish::Process(number) if processes == PROCESS => {
             let wanted = u64::from(*number);
-            let identities = IdentityMap::new(&Identifier::new(object.view()), object);
+            let identities = IdentityMap::of(object);
             let is_it =
                 |one: &Identity| matches!(one, Identity::Process { id, .. } if *id == wanted);
             identities.identities().iter().any(is_it)

@@ -1,4 +1,12 @@
 //! Process 230.
+//!
+//! To add a counter of Process or Thread (their V2 objects copy them): the values stand in the order of the
+//! table. `process/sample.rs` and `process/thread_sample.rs` write them, with the group sizes at the top of this
+//! file and of `thread.rs`, and say by place which of them are sums (`MOST`, `GROWING`). The file is parsed in
+//! `parse.rs` and read in `process/read.rs`, `process/read_thread.rs` or, for sums over threads,
+//! `process/thread_counts.rs`; a file that a kernel may lack is in `process/kernel.rs`. If BPF tells the value
+//! too: `process/bpf_reader.rs`, `bpf/kernel.h`, `bpf/processes.bpf.c` and `bpf/slots.rs`. A counter on request is
+//! chosen in `process/columns.rs`.
 
 use super::{Absent, Counter, Object};
 use perfhive_engine::Cost;

@@ -2,16 +2,36 @@
 
 use crate::sensors::Asked;
 use crate::text::records::Records;
-use perfhive::CookedValue;
 use perfhive::measure::{Anomaly, SensorReading};
-use perfhive_view::Field;
+use perfhive::{CookedValue, CounterPath, InstancePattern};
+use perfhive_view::{Field, Names, Quantity};
 
 /// The keys of a row, in their order.
-pub(super) const KEYS: [&str; 10] =
-    ["sensor", "value", "unit", "status", "time", "kind", "sample", "value_type", "raw", "message"];
+pub(super) const KEYS: [&str; 14] = [
+    "sensor",
+    "value",
+    "unit",
+    "status",
+    "time",
+    "kind",
+    "sample",
+    "value_type",
+    "raw",
+    "message",
+    "path",
+    "object_index",
+    "counter_index",
+    "pid",
+];
 
 /// Writes rows.
-pub(super) struct Rows(pub(super) Records);
+pub(super) struct Rows {
+    pub(super) records: Records,
+    /// Whether values are scaled as for people.
+    pub(super) scales: bool,
+    /// The names in a language that was asked for.
+    pub(super) names: Option<Names>,
+}
 
 /// The sample that rows belong to.
 #[derive(Clone, Copy)]
@@ -31,15 +51,31 @@ impl Rows {
         reading: &SensorReading,
     ) {
         let message = reading.value.as_ref().err().map(ToString::to_string);
-        let (value, status) = match &reading.value {
-            Ok(CookedValue::Integer(value)) => (Field::Unsigned(*value), "ok"),
-            Ok(CookedValue::Float(value)) => (Field::Float(*value), "ok"),
+        let (name, instance) = (&reading.slot.name, &reading.slot.instance);
+        let unit = asked.map(|asked| asked.unit.as_str());
+        let of =
+            Quantity { counter_type: None, unit: unit.unwrap_or_default(), is_identifier: false };
+        let scaled = reading.value.as_ref().ok().filter(|_| self.scales);
+        let scaled = scaled.and_then(|value| of.rounded(*value));
+        let value = reading.value.as_ref().map(|value| scaled.as_ref().map_or(*value, |one| one.0));
+        let unit = scaled.as_ref().map(|(_, unit)| unit.as_str()).or(unit);
+        let (value, status) = match value {
+            Ok(CookedValue::Integer(value)) => (Field::Unsigned(value), "ok"),
+            Ok(CookedValue::Float(value)) => (Field::Float(value), "ok"),
             Err(why) => (Field::None, why.code()),
         };
+        // Behind a # is what tells objects of one name apart.
+        let object = match (name.group().contains('#'), asked) {
+            (true, Some(asked)) => asked.indexes.0.to_string(),
+            _ => name.group().to_string(),
+        };
+        let path = CounterPath::new(&object, instance.clone(), name.sensor()).to_string();
+        let has_path = instance.is_some() || name.instance().is_none();
+        let sensor = name.to_string();
         let fields = [
-            Field::Text(&reading.slot.name.to_string()),
+            Field::Text(&sensor),
             value,
-            Field::text(asked.map(|asked| asked.unit.as_str())),
+            Field::text(unit),
             Field::Text(status),
             Field::text(sample.time),
             Field::Text("reading"),
@@ -47,8 +83,23 @@ impl Rows {
             Field::Text(&reading.slot.value_type.to_string()),
             Field::unsigned(reading.raw),
             Field::text(message.as_deref()),
+            Field::text(has_path.then_some(path.as_str())),
+            Field::unsigned(asked.map(|asked| asked.indexes.0.0.into())),
+            Field::unsigned(asked.map(|asked| asked.indexes.1.0.into())),
+            Field::unsigned(instance.as_ref().and_then(InstancePattern::process_id)),
         ];
-        self.0.row(text, fields);
+        let local = self
+            .names
+            .as_ref()
+            .zip(asked)
+            .map(|(names, asked)| [names.name(asked.indexes.0), names.name(asked.indexes.1)]);
+        let local = local.as_ref().into_iter().flatten().map(|name| Field::Text(name));
+        self.records.row(text, fields.into_iter().chain(local));
+    }
+
+    /// The fields that only readings have.
+    fn none<'a>(&self) -> impl Iterator<Item = Field<'a>> + use<'a> {
+        std::iter::repeat_n(Field::None, if self.names.is_some() { 6 } else { 4 })
     }
 
     pub(super) fn anomaly(&mut self, text: &mut String, sample: SampleRef<'_>, anomaly: &Anomaly) {
@@ -65,7 +116,7 @@ impl Rows {
             Field::None,
             Field::Text(&anomaly.to_string()),
         ];
-        self.0.row(text, fields);
+        self.records.row(text, fields.into_iter().chain(self.none()));
     }
 
     /// One figure of the cost: a number of samples, or a time in ns.
@@ -93,7 +144,7 @@ impl Rows {
             Field::unsigned(nanos),
             Field::None,
         ];
-        self.0.row(text, fields);
+        self.records.row(text, fields.into_iter().chain(self.none()));
     }
 }
 

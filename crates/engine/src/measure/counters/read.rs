@@ -4,6 +4,7 @@ use super::{BoundInstance, LabelledSlot, ProbedCounter, ProbedObject, ShownSlots
 use crate::error::{Fault, FaultKind, SourceError};
 use crate::identity::Identity;
 use crate::measure::{SensorReading, SensorSlot};
+use crate::path::InstancePattern;
 use crate::query::NoValue;
 use crate::query::sample::{ObjectSample, ObjectState};
 use perfhive_format::{CookedValue, Formula, TitleIndex};
@@ -133,7 +134,12 @@ impl ProbedCounter {
             let kept = slots.get(identity).filter(|called| called.slot.name == name);
             let slot = match kept {
                 Some(called) => Arc::clone(&called.slot),
-                None => Arc::new(SensorSlot::new(name, value_type).with_unit(unit)),
+                None => {
+                    let mut slot = SensorSlot::new(name, value_type).with_unit(unit);
+                    slot.instance =
+                        label.map(|label| InstancePattern::of_process(Some(identity), label));
+                    Arc::new(slot)
+                }
             };
             let called = LabelledSlot { slot: Arc::clone(&slot), label: label.cloned() };
             slots.insert(identity.clone(), called);

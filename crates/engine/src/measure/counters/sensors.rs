@@ -58,6 +58,12 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         id_of(object, counter)
     }
 
+    /// The object and the counter of a sensor, by their title indexes.
+    #[must_use]
+    pub fn indexes_of(sensor: SensorId) -> (TitleIndex, TitleIndex) {
+        (object_of(sensor), counter_of(sensor))
+    }
+
     /// Whether any title satisfies a condition, in the language of the sensors' names. The
     /// title may be of an object or counter that does not exist now, and a sensor without a
     /// title of its own has another name.
