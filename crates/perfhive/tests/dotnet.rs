@@ -73,7 +73,7 @@ fn live(processes: &[P<'_>]) -> (SharedSource, ShownBlock) {
     (SharedSource::new(shown.clone()), shown)
 }
 
-/// Values and statuses of a counter, sample by sample.
+/// The value of each sample as text, or the code of the reason why it has none.
 fn run(counter: &mut PerformanceCounter, samples: usize) -> Vec<String> {
     let show = |value: Result<f64, NoValue>| match value {
         Ok(value) => value.to_string(),

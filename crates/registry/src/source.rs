@@ -233,7 +233,7 @@ impl RegistrySource {
         services
     }
 
-    /// Adds a fault for each provider without objects that perfhive registered: Windows leaves out a
+    /// Adds a fault for each provider that perfhive registered and that gave no object: Windows leaves out a
     /// library that cannot be loaded or opened, without an error. Most other providers without objects
     /// have none at the moment.
     fn add_silent_providers(&mut self, out: &mut Snapshot) {

@@ -20,8 +20,8 @@ pub type Make = Box<dyn Fn() -> Box<dyn PerfRegistry> + Send>;
 ///
 /// Windows collects on the calling thread. A call that does not return in time is an error,
 /// `ERROR_TIMEOUT`, and its thread is left behind; the next call is made on another one. Values and keys in
-/// which provider libraries have no part are read on the caller's thread, of another machine by a connection
-/// of their own.
+/// which provider libraries have no part are read on the caller's thread; for another machine this takes a
+/// second connection.
 pub(crate) struct Watched {
     make: Make,
     own: Box<dyn PerfRegistry>,

@@ -19,7 +19,7 @@ pub const COLOURS: [(&str, Rgb); 8] = [
 /// Markers, which tell lines apart without colour.
 pub const MARKERS: [char; 8] = ['*', '+', 'o', 'x', '#', '%', '@', '='];
 
-/// The place of a colour's name.
+/// The place in `COLOURS` of the colour with this name, in any case.
 #[must_use]
 pub fn colour_named(name: &str) -> Option<u8> {
     let place = COLOURS.iter().position(|(known, _)| known.eq_ignore_ascii_case(name))?;

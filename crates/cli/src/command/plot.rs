@@ -136,7 +136,7 @@ fn read(
     }
 }
 
-/// Width and height of a picture, as `1000x400`.
+/// Reads the width and height of a picture from a text such as `1000x400`.
 pub(crate) fn size(text: &str) -> Result<(u16, u16), String> {
     let (width, height) = text.split_once(['x', 'X']).unwrap_or((text, ""));
     match (width.trim().parse(), height.trim().parse()) {

@@ -161,7 +161,7 @@ fn not_for_windows(args: &Register) -> Option<&'static str> {
     }
 }
 
-/// The library and its functions, from the command line.
+/// What the command line says of the library: its file, its functions, its limits and its rights.
 fn functions(args: &Register) -> Result<Functions, Failure> {
     let absolute = |path: &Path| {
         std::path::absolute(path)

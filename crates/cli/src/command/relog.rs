@@ -84,7 +84,7 @@ fn push_span(text: &mut String, span: Span) {
     ));
 }
 
-/// Prints the paths of the counters in the log.
+/// Prints the paths of the counters in the log, or writes them to the file of `-o`.
 fn list(global: &Global, args: &Args, output: &Output) -> Outcome {
     let columns = super::convert::columns(global, &args.paths)?;
     let mut text: String = columns.paths().map(|path| format!("{path}\r\n")).collect();

@@ -31,9 +31,9 @@ impl<S: Source> Cached<S> {
         })?
     }
 
-    /// Makes the hub know which of the known objects are costly; returns the generation for which it
-    /// does. Objects that take time to find are listed only for requests that want them, and change
-    /// the generation then.
+    /// Notes in the hub which objects are costly, unless it is known already; returns the generation of
+    /// the catalogue that this is true of. An object that is found later changes the generation, and
+    /// its cost is noted then.
     pub(super) fn costs_by(&mut self, deadline: Option<Instant>) -> Result<u64, SourceError> {
         let hub = &self.hub;
         let known = |generation| hub.costs_of.load(Ordering::Acquire) == generation;

@@ -19,7 +19,7 @@ pub(super) struct Symbol {
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     known: HashMap<String, Symbol>,
-    /// The symbols that are defined, but not as a number, with the reason.
+    /// The symbols that are defined, but not as a number, with the line and the reason.
     unclear: HashMap<String, (u32, String)>,
 }
 

@@ -20,7 +20,7 @@ struct Process {
     length: usize,
 }
 
-/// The processes of the groups, by ascending number.
+/// The processes of the groups, by ascending process ID.
 #[derive(Default)]
 pub(super) struct Processes {
     list: Vec<Process>,

@@ -279,7 +279,7 @@ impl ProcessReader {
         self.slots.push(Slot { at, name, gone: false, sample, thread: None });
     }
 
-    /// A thread of a process whose first one has ended.
+    /// A living thread of a process whose first thread has ended; `pid` itself if none is found.
     fn living_thread(&mut self, pid: u32) -> u32 {
         let listed = self.files.reader.list(PidPath::of(pid, b"task").text(), &mut self.tids);
         let other = self.tids.iter().rev().find(|tid| **tid != pid);

@@ -17,7 +17,7 @@ const AGAIN: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Definition {
     counters: usize,
-    /// FNV-1a over the title indexes of the names.
+    /// FNV-1a over the title indexes of the counters' names.
     names: u64,
 }
 

@@ -7,7 +7,8 @@ use perfhive_testkit::real;
 /// The objects of the recording, in its order.
 const OBJECTS: [u32; 8] = [236, 638, 4, 510, 234, 230, 238, 2];
 
-/// Sets the answers of that machine in a sample, object by object.
+/// Gives the made-up registry the recorded answers of one sample: `Global`, and each object of `OBJECTS`. `None`
+/// without the real data.
 fn answer(fake: &Fake, sample: usize) -> Option<()> {
     let global = real::file(&format!("windows-vista/s{sample:02}_global.bin"))?;
     fake.with(|world| world.data.insert("Global".into(), global));

@@ -38,7 +38,7 @@ impl Series {
     }
 }
 
-/// A clock around the samples.
+/// A time source that is read before and after each sample, and the times that passed between.
 struct Clock {
     name: String,
     resolution: Duration,

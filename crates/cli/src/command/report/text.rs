@@ -47,7 +47,7 @@ pub(super) fn is_silent(counter: &CounterReport) -> bool {
     counter.summary.minimum == 0.0 && counter.summary.maximum == 0.0
 }
 
-/// A number of things.
+/// A count for people, its digits in groups.
 pub(in crate::command) fn grouped(number: u64) -> String {
     let mut text = String::new();
     push_grouped(&mut text, number);

@@ -215,7 +215,7 @@ impl Check {
         answer.buffer.check(TestLevel::Basic, &nothing).map(drop).map_err(drop)
     }
 
-    /// Collects several times: objects that change cost readers their plans.
+    /// Collects several times: readers have to prepare anew for objects that change.
     pub(super) fn ask_again(&mut self) {
         let mut changes = 0;
         for _ in 0..TIMES {
