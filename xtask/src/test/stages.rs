@@ -37,7 +37,7 @@ pub(super) const STAGES: &[Stage] = &[
     quick("clippy", "no lint warns", clippy),
     quick("docs", "the documentation builds without warnings", docs),
     quick("test", "unit, integration and property tests", test),
-    whole("bpf", "the same with the BPF reader of processes", bpf),
+    whole("bpf", "those of Linux with the BPF reader of processes", bpf),
     whole("parquet", "the command writes Parquet that others read", parquet),
     quick("doctest", "the examples of the documentation run", doctest),
     whole("java", "the Java side against the native library, checked by the JVM", java),
@@ -49,7 +49,7 @@ pub(super) const STAGES: &[Stage] = &[
     whole("no-std", "the format builds where there is no std", no_std),
     whole("deny", "licences, sources and advisories of dependencies", deny),
     whole("miri", "tests of the format, and of what threads share without locks, under Miri", miri),
-    whole("big-endian", "the same, as a big-endian machine", big_endian),
+    whole("big-endian", "values and golden blocks as a big-endian machine reads them", big_endian),
     whole("fuzz", "each fuzz target for a short time", fuzz),
 ];
 
@@ -78,10 +78,18 @@ fn tidy() -> Result {
     Ok(None)
 }
 
+/// With all features of the command at once; what is there only without them is looked at by `package`.
 fn clippy() -> Result {
     tools::component("clippy", "clippy")?;
-    let args = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
-    command::run(&mut command::cargo(&args))?;
+    let features: &[&str] = match cfg!(target_os = "linux") {
+        true => &["--features", "perfhive-cli/bpf,perfhive-cli/parquet"],
+        false => &[],
+    };
+    if cfg!(target_os = "linux") {
+        tools::system(tools::BPF)?;
+    }
+    let mut cargo = command::cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
+    command::run(cargo.args(features).args(["--", "-D", "warnings"]))?;
     Ok(None)
 }
 
@@ -96,29 +104,37 @@ fn test() -> Result {
     tools::system(tools::VALUES)?;
     tools::system(tools::TERMINALS)?;
     tools::system(tools::CC)?;
-    let how: &[&str] = if tools::has_nextest() { &["nextest", "run"] } else { &["test"] };
-    command::run(command::cargo(how).args(["--workspace", "--locked"]))?;
+    let mut cargo = tests();
+    command::run(cargo.args(["--workspace", "--locked"]))?;
     Ok(match workspace::real_data() {
         Some(_) => None,
         None => Some("without real data".to_owned()),
     })
 }
 
-/// A feature that is off by default, because it takes more than Rust to build.
-/// Where the kernel or the account does not allow it, its tests say so.
+/// What runs tests, twice as many at once as there are processors: every third of them waits for
+/// something most of its time.
+fn tests() -> std::process::Command {
+    if !tools::has_nextest() {
+        return command::cargo(&["test"]);
+    }
+    let mut cargo = command::cargo(&["nextest", "run"]);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    cargo.arg(format!("--test-threads={}", 2 * processors));
+    cargo
+}
+
+/// A feature that is off by default, because it takes more than Rust to build. The command has no
+/// code of its own for it. Where the kernel or the account does not allow it, its tests say so.
 fn bpf() -> Result {
     if !cfg!(target_os = "linux") {
         return Ok(Some("Linux only".to_owned()));
     }
     tools::system(tools::BPF)?;
     tools::system(&[tools::STRACE])?;
-    let crates = ["-p", "perfhive-linux", "-p", "perfhive", "-p", "perfhive-cli"];
-    let features = ["--features", "perfhive-cli/bpf", "--locked"];
-    let mut clippy = command::cargo(&["clippy", "--all-targets"]);
-    clippy.args(crates).args(features).args(["--", "-D", "warnings"]);
-    command::run(&mut clippy)?;
-    let how: &[&str] = if tools::has_nextest() { &["nextest", "run"] } else { &["test"] };
-    command::run(command::cargo(how).args(crates).args(features))?;
+    let features = ["--features", "perfhive-linux/bpf,perfhive/bpf", "--locked"];
+    let mut cargo = tests();
+    command::run(cargo.args(["-p", "perfhive-linux", "-p", "perfhive"]).args(features))?;
     Ok(None)
 }
 
@@ -127,8 +143,6 @@ fn bpf() -> Result {
 fn parquet() -> Result {
     let python = tools::python(&["duckdb", "pyarrow", "pytz"])?;
     let features = ["-p", "perfhive-cli", "--features", "parquet", "--locked"];
-    let mut clippy = command::cargo(&["clippy", "--all-targets"]);
-    command::run(clippy.args(features).args(["--", "-D", "warnings"]))?;
     let mut test = command::cargo(&["test"]);
     test.args(features).args(["--test", "cli", "parquet::"]);
     command::run(test.env("PERFHIVE_PARQUET_PYTHON", python))?;
@@ -304,7 +318,8 @@ fn miri() -> Result {
 /// Everything in a block is little-endian; a decoder that forgets to say so
 /// works by chance on most machines. Miri interprets one where it does not.
 fn big_endian() -> Result {
-    run_miri(&["-p", "perfhive-format", "--lib", "--tests", "--target", BIG_ENDIAN])
+    let programs = ["--lib", "--test", "golden", "--test", "cases", "--test", "types"];
+    run_miri(&[&["-p", "perfhive-format"], &programs[..], &["--target", BIG_ENDIAN]].concat())
 }
 
 fn run_miri(what: &[&str]) -> Result {
