@@ -17,6 +17,8 @@ mod timeline;
 pub use analysis::Analysis;
 pub use compare::{CounterChange, Differences, ProcessChange, compare};
 pub use figures::{Curve, CurvePart, Summary};
+#[cfg(fuzzing)]
+pub use pal::fuzz_pal;
 pub use pal::{PalRules, Prepared, Unevaluated};
 pub use processes::{NameTotal, ProcessReport, Restart, StartsAndEnds};
 pub use scope::{Choice, ReportScope};

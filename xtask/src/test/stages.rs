@@ -141,11 +141,12 @@ fn bpf() -> Result {
 /// A feature that is off by default, because it takes a minute more to build. Other programs read
 /// what it writes.
 fn parquet() -> Result {
-    let python = tools::python(&["duckdb", "pyarrow", "pytz"])?;
+    let python = tools::python(&["dissect.etl", "duckdb", "pyarrow", "pytz"])?;
     let features = ["-p", "perfhive-cli", "--features", "parquet", "--locked"];
     let mut test = command::cargo(&["test"]);
-    test.args(features).args(["--test", "cli", "parquet::"]);
-    command::run(test.env("PERFHIVE_PARQUET_PYTHON", python))?;
+    test.args(features).args(["--test", "cli", "parquet::", "--", "blg::"]);
+    test.env("PERFHIVE_PARQUET_PYTHON", &python).env("PERFHIVE_TRACE_PYTHON", &python);
+    command::run(&mut test)?;
     Ok(workspace::real_data().is_none().then(|| "without real data".to_owned()))
 }
 

@@ -93,8 +93,8 @@ pub(crate) struct Convert {
     /// Recordings of one machine, in the order of time
     ///
     /// What is read may be a recording, a binary or text log of perfmon, data blocks, or the folder
-    /// of a capture. The ending of what is written says how: .csv and .tsv are text logs as Windows
-    /// writes them, .phr is a recording, .parquet a folder of Parquet files (if perfhive was built with them).
+    /// of a capture. The ending of what is written says how: .csv and .tsv are text logs and .blg is a
+    /// binary log as Windows writes them, .phr is a recording, .parquet a folder of Parquet files (if perfhive was built with them).
     #[arg(value_name = "IN", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
 
@@ -102,7 +102,7 @@ pub(crate) struct Convert {
     #[arg(long, short = 'o', value_name = "OUT")]
     pub(crate) output: PathBuf,
 
-    /// Counter paths to write in a text log; all counters by default
+    /// Counter paths to write in a log; all counters by default
     #[arg(long = "path", short = 'p', value_name = "PATH", action = ArgAction::Append, value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 }

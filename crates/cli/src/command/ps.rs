@@ -12,6 +12,7 @@ use crate::failure::{Exit, Failure, Outcome, complain, of_source};
 use crate::output::Output;
 use crate::process::alias::Form;
 use crate::process::{ELAPSED, PID, Processes, is_total, plan};
+use crate::replay::Replay;
 use crate::session::Session;
 use crate::text::escape::clip;
 use crate::text::records::Records;
@@ -49,6 +50,7 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
     };
     let needs_two = chosen.columns.iter().any(two);
     let is_live = session.source.is_live();
+    let mut replay = Replay::of(global, args.speed, is_live)?;
     let mut exit = Exit::Done;
     let mut next = start;
     let mut records = None;
@@ -70,6 +72,11 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
                 }
                 Err(error) => return Err(error.into()),
             }
+        }
+        let time = session.faults.time().and_then(|time| time.to_file_time());
+        if let Some((replay, time)) = replay.as_mut().zip(time) {
+            let due = replay.due(time, Instant::now());
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
         }
         session.faults.report();
         let before = match &older {
