@@ -1,5 +1,6 @@
 //! The BPF reader against the reader of `/proc`, on this machine.
 
+mod few;
 mod rested;
 mod session;
 
