@@ -456,7 +456,7 @@ pub(crate) struct Ps {
     pub(crate) count: u64,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Sensors {
     /// A name, group/sensor, or a group or sensor alone; * stands for any text
     ///

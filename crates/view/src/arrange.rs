@@ -39,7 +39,7 @@ pub struct Arranged<'q> {
     /// The readings that are shown. Those of one instance follow one another; sums and idle time
     /// stand behind the other instances of their object.
     pub readings: Vec<&'q Reading>,
-    /// How many instances are left out because of `top` or for lack of room.
+    /// How many readings are left out because of `top` or for lack of room.
     pub left_out: usize,
 }
 
@@ -176,15 +176,15 @@ impl Group<'_> {
 
 impl Section<'_> {
     /// Drops all instances behind the first `most`, sums and idle time not counted; returns how
-    /// many were dropped.
+    /// many readings they had.
     fn keep(&mut self, most: usize) -> usize {
-        let before = self.groups.len();
+        let before = self.rows();
         let mut single = 0;
         self.groups.retain(|group| {
             single += usize::from(group.may_go());
             !group.may_go() || single <= most
         });
-        before - self.groups.len()
+        before - self.rows()
     }
 
     fn rows(&self) -> usize {

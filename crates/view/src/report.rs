@@ -26,7 +26,7 @@ pub use threshold::{Comparison, Crossing, Threshold, ThresholdLevel};
 pub use timeline::{Gap, Timeline};
 
 use perfhive_engine::InstanceRole;
-use perfhive_format::{CounterType, FileTime};
+use perfhive_format::{CounterType, FileTime, TitleIndex};
 use std::sync::Arc;
 
 /// What happened in a recording.
@@ -66,6 +66,8 @@ pub struct ObjectReport {
     pub name: String,
     /// Its English name.
     pub english: String,
+    /// Its title index.
+    pub index: TitleIndex,
     /// Its instances: sums first, then by the mean of the first counter. An object without
     /// instances has one without a label.
     pub instances: Vec<InstanceReport>,
@@ -91,6 +93,8 @@ pub struct CounterReport {
     pub name: String,
     /// Its English name.
     pub english: String,
+    /// The title index of its name.
+    pub index: TitleIndex,
     /// The unit of its values.
     pub unit: &'static str,
     /// Its type.
@@ -140,4 +144,11 @@ impl Unevaluated {
             reason: "are more than a report keeps".to_string(),
         }
     }
+}
+
+/// The path of a counter in a report: `\Object(Label)\Counter`.
+#[must_use]
+pub fn path_of(object: &str, label: Option<&str>, counter: &str) -> String {
+    let of = label.map(|label| format!("({label})")).unwrap_or_default();
+    format!("\\{object}{of}\\{counter}")
 }

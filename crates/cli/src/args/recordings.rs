@@ -25,8 +25,7 @@ pub(crate) struct Capture {
 
     /// Number of samples
     #[arg(
-        long, short = 'n', value_name = "COUNT", default_value = "10",
-        value_parser = clap::value_parser!(u64).range(1..)
+        long, short = 'n', value_name = "COUNT", default_value = "10", value_parser = value::count
     )]
     pub(crate) count: u64,
 
@@ -58,7 +57,7 @@ pub(crate) struct Record {
     pub(crate) interval: Option<Duration>,
 
     /// End after this many samples; without it, Ctrl-C ends
-    #[arg(long, short = 'n', value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = value::count)]
     pub(crate) count: Option<u64>,
 
     /// End after this time: 90s, 30m, 8h, 7d

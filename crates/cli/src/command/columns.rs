@@ -1,5 +1,6 @@
 //! The columns of a text log: counters of instances, in the order in which they appear.
 
+use crate::args::Global;
 use perfhive::{Query, Reading, TitleIndex};
 use std::collections::HashMap;
 
@@ -7,14 +8,22 @@ use std::collections::HashMap;
 type Key = (String, TitleIndex, Option<String>, TitleIndex);
 
 /// The columns of a text log, which its first line names.
-#[derive(Default)]
 pub(super) struct Columns {
+    /// Whether names are of the language that the command line asks for; English otherwise, so that
+    /// the environment does not change the data.
+    localised: bool,
     places: HashMap<Key, usize>,
     paths: Vec<String>,
     row: Vec<Option<f64>>,
 }
 
 impl Columns {
+    /// No columns yet.
+    pub(super) fn new(global: &Global) -> Self {
+        let localised = global.language.is_some();
+        Self { localised, places: HashMap::new(), paths: Vec::new(), row: Vec::new() }
+    }
+
     fn key(reading: &Reading) -> Key {
         let instance = reading.instance.as_ref().map(ToString::to_string);
         (reading.machine.to_string(), reading.object, instance, reading.counter)
@@ -24,7 +33,7 @@ impl Columns {
     pub(super) fn add(&mut self, query: &Query, reading: &Reading) {
         let next = self.paths.len();
         self.places.entry(Self::key(reading)).or_insert_with(|| {
-            self.paths.push(path(query, reading));
+            self.paths.push(path(query, reading, self.localised));
             next
         });
     }
@@ -53,8 +62,11 @@ impl Columns {
 }
 
 /// A path as PDH prints it, which has no escapes: brackets stand for parentheses in names.
-pub(super) fn path(query: &Query, reading: &Reading) -> String {
-    let (object, counter) = query.names_of(reading);
+fn path(query: &Query, reading: &Reading, localised: bool) -> String {
+    let (object, counter) = match localised {
+        true => query.names_of(reading),
+        false => query.english_names_of(reading),
+    };
     let plain = |name: &str| name.replace('(', "[").replace(')', "]");
     let instance = reading.instance.as_ref().map_or(String::new(), |label| {
         let parent = label.parent.as_ref().map(|parent| format!("{}/", plain(parent)));

@@ -165,7 +165,7 @@ pub(super) struct Selected<'a> {
 
 /// The columns that a recording has.
 pub(super) fn columns(global: &Global, paths: &[String]) -> Result<Columns, Failure> {
-    let mut columns = Columns::default();
+    let mut columns = Columns::new(global);
     let progress = Progress::of(global);
     let mut samples = 0;
     for_each_sample(global, paths, true, |query, _| {

@@ -104,7 +104,7 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
             }
             table.render(&mut text, layout);
             if !left_out.is_empty() {
-                let line = format!("… without {}: the window is narrow", left_out.join(", "));
+                let line = format!("… without {}", left_out.join(", "));
                 let shown = clip(&line, layout.width).0;
                 output.palette.push(&mut text, Style::Faint, shown);
                 text.push('\n');
@@ -340,6 +340,7 @@ impl<'a> List<'a> {
                 (Form::Value, "%" | "1/s" | "s") if !column.title.starts_with('%') => {
                     format!("{} {}", column.title, unit_for_people(unit))
                 }
+                (Form::Elapsed, _) if detail == Detail::Raw => format!("{} s", column.title),
                 _ => column.title.clone(),
             };
             table.column(&title, align);

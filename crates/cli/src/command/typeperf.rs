@@ -150,7 +150,7 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
     let shown = if let LogForm::Text(form) = form { form } else { TextForm::Csv };
     let mut lines = TextLines::of_console(shown, zone.clone());
     let mut file: Option<LogFile> = None;
-    let mut columns = Columns::default();
+    let mut columns = Columns::new(global);
     let (mut shown, mut is_first) = (0, live && query.samples_needed() > 1);
     let mut next = Instant::now();
     loop {

@@ -36,7 +36,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
 
 /// A built-in view by its name, or the view of a settings file.
 fn named(name: &str) -> Result<View, Failure> {
-    if let Some(view) = View::built_in(name) {
+    if let Some(view) = View::built_in(&name.to_ascii_lowercase()) {
         return Ok(view);
     }
     let text = std::fs::read_to_string(name).map_err(|error| {

@@ -173,8 +173,10 @@ impl Table {
 
     /// Makes labels narrower where the lines would be too long, the widest column first.
     fn shrink(&self, measures: &mut [(usize, usize)], layout: Layout) {
-        let is_curve =
-            |place: &usize| self.cells.get(*place).is_some_and(|c| c.style == Style::Curve);
+        let columns = self.columns.len().max(1);
+        let is_curve = |place: &usize| {
+            self.cells.iter().skip(*place).step_by(columns).any(|c| c.style == Style::Curve)
+        };
         // A curve takes what is left.
         let fixed = (0..measures.len()).filter(|place| !is_curve(place));
         let widths = fixed.filter_map(|place| measures.get(place)).map(|(lead, tail)| lead + tail);

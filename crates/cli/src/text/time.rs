@@ -7,14 +7,14 @@ use perfhive_view::time::rfc3339;
 use std::time::Duration;
 
 /// A sample's time as `2026-11-24 03:35:12 CET`, with milliseconds where samples follow one another
-/// within a second; `None` if the block has no valid date.
+/// within a second, or may do so because the interval is not known; `None` if the block has no valid date.
 pub(crate) fn local(time: CalendarTime, interval: Option<Duration>) -> Option<String> {
-    zoned(time, if has_fractions(interval) { "%F %T%.3f %Z" } else { "%F %T %Z" })
+    zoned(time, if has_fractions(time, interval) { "%F %T%.3f %Z" } else { "%F %T %Z" })
 }
 
 /// The time of day alone, as `03:35:12`.
 pub(crate) fn local_clock(time: CalendarTime, interval: Option<Duration>) -> Option<String> {
-    zoned(time, if has_fractions(interval) { "%T%.3f" } else { "%T" })
+    zoned(time, if has_fractions(time, interval) { "%T%.3f" } else { "%T" })
 }
 
 /// The zone of this machine at a moment, or now, as a text log of Windows names it.
@@ -33,8 +33,8 @@ pub(crate) fn of_local(local: FileTime, zone: TimeZone) -> Option<FileTime> {
     Some(FileTime(local.0 - i64::from(zoned.offset().seconds()) * FileTime::PER_SECOND))
 }
 
-fn has_fractions(interval: Option<Duration>) -> bool {
-    interval.is_some_and(|interval| interval < Duration::from_secs(1))
+fn has_fractions(time: CalendarTime, interval: Option<Duration>) -> bool {
+    interval.map_or(time.milliseconds > 0, |interval| interval < Duration::from_secs(1))
 }
 
 fn zoned(time: CalendarTime, format: &str) -> Option<String> {

@@ -56,8 +56,6 @@ struct Column {
 
 /// The narrowest column.
 const NARROWEST: usize = 8;
-/// The width of titles where not all columns fit.
-const READABLE: usize = 16;
 /// Blanks before a column.
 const GAP: usize = 2;
 
@@ -209,14 +207,18 @@ impl Wide {
         table.render(out, layout);
     }
 
-    /// The width that titles are cut to so that all columns fit into `room`; where that is too little
-    /// for them, as many are shown as fit with titles that can be read.
+    /// The width that titles are cut to: the largest with which as many columns fit into `room` as can.
     fn title_width(&self, room: usize) -> usize {
         let widest = self.columns.iter().map(Column::title_width).max().unwrap_or(0);
-        let fits = |cut: &usize| {
-            self.columns.iter().map(|column| column.needed(*cut)).sum::<usize>() <= room
+        let fitting = |cut: usize| {
+            let ends = self.columns.iter().scan(0, |end, column| {
+                *end += column.needed(cut);
+                Some(*end)
+            });
+            ends.take_while(|end| *end <= room).count()
         };
-        (NARROWEST..=widest).rev().find(fits).unwrap_or(READABLE)
+        let most = fitting(NARROWEST);
+        (NARROWEST..=widest).rev().find(|cut| fitting(*cut) == most).unwrap_or(NARROWEST)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Two recordings, or two spans of one, side by side.
 
 use super::figures::Summary;
-use super::{CounterReport, NameTotal, Report};
-use perfhive_format::CounterType;
+use super::{CounterReport, NameTotal, Report, path_of};
+use perfhive_format::{CounterType, TitleIndex};
 use std::collections::{BTreeSet, HashMap};
 
 /// How many standard errors a difference of means must have to be more than chance.
@@ -13,7 +13,7 @@ const MORE_THAN_CHANCE: f64 = 4.0;
 pub struct Differences {
     /// Counters that both have, the largest changes first.
     pub counters: Vec<CounterChange>,
-    /// The paths of counters that only the first has, and that only the second has.
+    /// The English paths of counters that only the first has, and that only the second has.
     pub only: [Vec<String>; 2],
     /// Names of processes, the largest changes of processor time first.
     pub processes: Vec<ProcessChange>,
@@ -24,6 +24,10 @@ pub struct Differences {
 pub struct CounterChange {
     /// The path in the shown language.
     pub path: String,
+    /// The path in English.
+    pub english: String,
+    /// The title indexes of object and counter, in the second.
+    pub indexes: (TitleIndex, TitleIndex),
     /// The unit of the values.
     pub unit: &'static str,
     /// The counter's type.
@@ -52,7 +56,7 @@ impl CounterChange {
         if larger > 0.0 { self.difference() / larger } else { 0.0 }
     }
 
-    fn of(path: &str, first: &CounterReport, second: &CounterReport) -> Self {
+    fn of(path: &str, (first, second): (&CounterReport, &CounterReport)) -> Self {
         let (one, other) = (first.summary, second.summary);
         let error = |summary: &Summary| {
             let count = summary.count.max(1) as f64;
@@ -62,6 +66,8 @@ impl CounterChange {
         let difference = (other.mean - one.mean).abs();
         Self {
             path: path.to_string(),
+            english: String::new(),
+            indexes: (TitleIndex(0), second.index),
             unit: second.unit,
             counter_type: second.counter_type,
             first: one,
@@ -91,13 +97,18 @@ pub fn compare(first: &Report, second: &Report) -> Differences {
     let mut comparison = Differences::default();
     for (key, (path, counter)) in one {
         match other.remove(&key) {
-            Some((_, new)) => comparison.counters.push(CounterChange::of(&path, counter, new)),
-            None => comparison.only[0].push(path),
+            Some((place, new)) => {
+                let mut change = CounterChange::of(&path.shown, (counter, new));
+                change.english = path.english;
+                change.indexes.0 = place.object;
+                comparison.counters.push(change);
+            }
+            None => comparison.only[0].push(path.english),
         }
     }
     // In the order of the report, not of the map.
     let left = counters(second).into_iter().filter(|(key, _)| other.contains_key(key));
-    comparison.only[1] = left.map(|(_, (path, _))| path).collect();
+    comparison.only[1] = left.map(|(_, (path, _))| path.english).collect();
     comparison.counters.sort_by(|a, b| {
         let key = |one: &CounterChange| one.part().abs();
         b.is_clear.cmp(&a.is_clear).then_with(|| key(b).total_cmp(&key(a)))
@@ -108,8 +119,15 @@ pub fn compare(first: &Report, second: &Report) -> Differences {
 
 type Key<'a> = (&'a str, Option<&'a str>, &'a str);
 
+/// The paths of a counter, and the index of its object.
+struct Place {
+    shown: String,
+    english: String,
+    object: TitleIndex,
+}
+
 /// The counters of a report by their English names, with paths.
-fn counters(report: &Report) -> Vec<(Key<'_>, (String, &CounterReport))> {
+fn counters(report: &Report) -> Vec<(Key<'_>, (Place, &CounterReport))> {
     let mut all = Vec::new();
     for object in &report.objects {
         for instance in &object.instances {
@@ -119,9 +137,12 @@ fn counters(report: &Report) -> Vec<(Key<'_>, (String, &CounterReport))> {
             for counter in instance.counters.iter().filter(|one| !is_elapsed(one)) {
                 let label = instance.label.as_deref();
                 let key = (object.english.as_str(), label, counter.english.as_str());
-                let of = label.map(|label| format!("({label})")).unwrap_or_default();
-                let path = format!("\\{}{of}\\{}", object.name, counter.name);
-                all.push((key, (path, counter)));
+                let place = Place {
+                    shown: path_of(&object.name, label, &counter.name),
+                    english: path_of(&object.english, label, &counter.english),
+                    object: object.index,
+                };
+                all.push((key, (place, counter)));
             }
         }
     }
