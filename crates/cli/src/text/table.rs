@@ -61,8 +61,10 @@ pub(crate) struct Layout {
 }
 
 const GAP: usize = 2;
-/// The narrowest column of shortened labels.
+/// The narrowest column of shortened labels that can be read.
 const SHORTEST: usize = 8;
+/// The narrowest column of labels where values would be cut otherwise.
+const LEAST: usize = 3;
 
 impl Table {
     /// A table with these columns.
@@ -183,13 +185,17 @@ impl Table {
         let gaps = GAP * measures.len().saturating_sub(1);
         let mut excess =
             (layout.indent + gaps + widths.sum::<usize>()).saturating_sub(layout.width);
-        while excess > 0 {
-            let labels = self.columns.iter().zip(&mut *measures);
-            let labels = labels.filter(|(column, _)| column.align == Align::Label);
-            let widest = labels.map(|(_, measure)| measure).max_by_key(|(lead, tail)| lead + tail);
-            let Some(widest) = widest.filter(|(lead, tail)| lead + tail > SHORTEST) else { return };
-            *widest = (widest.0 + widest.1 - 1, 0);
-            excess -= 1;
+        // A value is worth more than a label that can still be read.
+        for least in [SHORTEST, LEAST] {
+            while excess > 0 {
+                let labels = self.columns.iter().zip(&mut *measures);
+                let labels = labels.filter(|(column, _)| column.align == Align::Label);
+                let widest =
+                    labels.map(|(_, measure)| measure).max_by_key(|(lead, tail)| lead + tail);
+                let Some(widest) = widest.filter(|(lead, tail)| lead + tail > least) else { break };
+                *widest = (widest.0 + widest.1 - 1, 0);
+                excess -= 1;
+            }
         }
     }
 
