@@ -114,17 +114,17 @@ impl FromStr for ObjectQuery {
     }
 }
 
-/// Title index that no object has. A catalogue that is asked for it tells whether the
-/// source can answer for objects at all.
+/// A title index that no object has. A catalogue request for it fails where the source cannot tell
+/// which objects it has.
 pub const NO_OBJECT: TitleIndex = TitleIndex(2_147_483_632);
 
-/// Some instances of an object.
+/// Instances of an object that a caller wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InstanceWish {
-    /// The process of this number, or its threads.
+    /// The process with this ID; of an object of threads, the threads of that process.
     Process(u32),
-    /// Processes whose names match, or their threads.
+    /// The processes whose names match; of an object of threads, the threads of those processes.
     Named(Arc<NamePattern>),
 }
 
@@ -170,7 +170,8 @@ impl Ask {
         Self::new(ObjectQuery::Global)
     }
 
-    /// An ask for no object: of a catalogue, what is known without asking providers.
+    /// An ask for no object. In answer to it, a catalogue lists what is known without asking
+    /// providers.
     #[must_use]
     pub fn nothing() -> Self {
         Self::new(ObjectQuery::Indexes(Vec::new()))
@@ -182,13 +183,13 @@ impl Ask {
         Self::new(ObjectQuery::Indexes(indexes.to_vec()))
     }
 
-    /// The same ask with every counter that costs extra, of one object.
+    /// The same ask, which also wants every counter of `object` that costs extra.
     #[must_use]
     pub fn with_all_counters_of(self, object: TitleIndex) -> Self {
         self.with_counter(object, TitleIndex(0))
     }
 
-    /// The same ask with a counter that costs extra.
+    /// The same ask, which also wants one counter that costs extra.
     #[must_use]
     pub fn with_counter(mut self, object: TitleIndex, counter: TitleIndex) -> Self {
         self.extra_counters.push((object, counter));
@@ -250,7 +251,8 @@ impl Ask {
         }
     }
 
-    /// Copies another ask into this one's allocations, and those of a spare list.
+    /// Makes this ask a copy of another one, in the allocations of this ask. `kept` holds the
+    /// index list while the ask is not for indexes.
     pub(crate) fn refill(&mut self, other: &Self, kept: &mut Vec<TitleIndex>) {
         match &other.objects {
             ObjectQuery::Indexes(wanted) => {
@@ -272,7 +274,7 @@ impl Ask {
         self.copy_conditions(other);
     }
 
-    /// Whether a counter that costs extra is wanted.
+    /// Whether the ask wants a counter that is filled only on request.
     #[must_use]
     pub fn wants_extra(&self, object: TitleIndex, counter: TitleIndex) -> bool {
         self.extra_counters

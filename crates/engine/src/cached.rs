@@ -99,12 +99,12 @@ pub struct Cached<S> {
     limit: Option<Duration>,
     /// What this consumer has had, by key.
     seen: HashMap<Key, Seen>,
-    /// Collections up to this number count as had, whatever `seen` says.
+    /// Data of collections up to this number counts as had, whatever `seen` says.
     floor: u64,
     /// The generation of the catalogue for which the hub knows the costly objects.
     costs_of: u64,
-    /// During a request: its keys, sorted; the reply found for each; what is missing, by lane; and the
-    /// replies of the collections that it waited for.
+    /// State of a request while it lasts: its keys, sorted; the reply found for each key; what is
+    /// missing, by lane; and the replies of the collections that the request waited for.
     keys: Vec<Key>,
     sorted: Vec<TitleIndex>,
     found: Vec<Option<Arc<Reply>>>,
@@ -112,10 +112,10 @@ pub struct Cached<S> {
     own: Vec<Arc<Reply>>,
 }
 
-/// A consumer's view of a slot.
+/// The slot of a key, and how far this consumer has had the data in it.
 struct Seen {
     slot: Option<Arc<Slot>>,
-    /// Number of the newest collection whose data it had.
+    /// The number of the newest collection whose data the consumer had.
     number: u64,
 }
 
@@ -205,8 +205,8 @@ impl<S: Source> Cached<S> {
         }
     }
 
-    /// Replaces what was had by one number beyond [`MOST_SEEN`] keys, so that a consumer that asks for
-    /// ever new objects and machines does not fill the memory.
+    /// Beyond [`MOST_SEEN`] keys, empties `seen` and raises `floor` to the newest number in it, so that
+    /// a consumer that asks for ever new objects and machines does not fill the memory.
     fn forget_old(&mut self) {
         if self.seen.len() > MOST_SEEN {
             let newest = self.seen.values().map(|seen| seen.number).max();

@@ -105,7 +105,7 @@ impl fmt::Display for SourceError {
     }
 }
 
-/// Equal words, wherever they are kept.
+/// Equal kind, source and message, however the message is kept.
 impl PartialEq for SourceError {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
@@ -134,10 +134,10 @@ pub enum ProviderError {
         /// The system's answer.
         error: std::io::Error,
     },
-    /// Not at the moment, in words: still at work on an earlier request, or
-    /// waiting to be started again. Not counted as a failure of its own.
+    /// The provider cannot deliver at the moment; the text says why: it is still at work on an
+    /// earlier request, or waits to be started again. Not counted as a failure of its own.
     NotYet(String),
-    /// Anything else, in words.
+    /// Any other failure; the text says what happened.
     Failed(String),
 }
 
@@ -178,9 +178,9 @@ pub struct Fault {
     pub kind: FaultKind,
     /// The provider or source concerned.
     pub provider: Arc<str>,
-    /// The object concerned, if it is one.
+    /// The object concerned; `None` if the fault is not of one object.
     pub object: Option<TitleIndex>,
-    /// The instance concerned, if it is one.
+    /// The instance concerned; `None` if the fault is not of one instance.
     pub instance: Option<Arc<str>>,
     /// What happened, in words.
     pub message: Arc<str>,
@@ -203,7 +203,8 @@ pub enum FaultKind {
     TestFailed,
     /// A provider's count disagreed with its data; the data was kept.
     Warning,
-    /// A provider is disabled after repeated faults; its reader can enable it.
+    /// A provider is in quarantine after repeated faults; the program that reads it can release
+    /// it.
     Quarantined,
     /// Windows or an administrator disabled a provider; the message names the
     /// command that enables it.
@@ -211,7 +212,7 @@ pub enum FaultKind {
     /// An object of a block is damaged; the others were kept.
     DamagedObject(ParseError),
     /// The name of an instance lies outside its definition, so the instance is known by its
-    /// number only. Of several in one object, this is the first.
+    /// number only. An object has at most one such fault, for its first damaged name.
     DamagedName(ParseError),
     /// A part of an object could not be read: an instance, or some counters.
     Partial,

@@ -214,15 +214,16 @@ impl Frame {
 pub struct Snapshot {
     frames: Vec<Arc<Frame>>,
     objects: Vec<(u32, u32)>,
-    /// Name and place in `objects`, in order: a block may hold many objects.
+    /// The name of each object and its place in `objects`, sorted by name: a block may hold many
+    /// objects.
     by_name: Vec<(TitleIndex, u32)>,
     faults: Vec<Fault>,
     /// Objects without all of their instances.
     partial: Vec<TitleIndex>,
-    /// Whether a list had to grow, or a frame.
+    /// Whether filling the snapshot allocated: a list or a frame had to grow.
     grown: bool,
     age: Duration,
-    /// Faults of earlier collections; most snapshots format none.
+    /// Faults of earlier collections, which are shared where they last; `None` in most snapshots.
     kept: Option<Box<KeptFaults>>,
 }
 
@@ -264,7 +265,7 @@ impl Snapshot {
         self.age = self.age.max(age);
     }
 
-    /// Says that filling the snapshot allocated.
+    /// Notes that filling the snapshot allocated.
     pub(crate) fn set_grown(&mut self) {
         self.grown = true;
     }
@@ -290,7 +291,7 @@ impl Snapshot {
         self.partial.contains(&object)
     }
 
-    /// Says which objects are partial.
+    /// Notes which objects are partial.
     pub(crate) fn push_partial(&mut self, objects: &[TitleIndex]) {
         self.add(|this| this.partial.extend_from_slice(objects));
     }
@@ -356,7 +357,7 @@ impl Snapshot {
         self.add(|this| this.faults.extend(general.cloned()));
     }
 
-    /// Adds everything that another snapshot has.
+    /// Adds all objects and faults of another snapshot.
     pub fn push_all_of(&mut self, other: &Self) {
         self.note_age(other.age);
         self.add(|this| {

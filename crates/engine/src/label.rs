@@ -31,7 +31,7 @@ pub enum InstanceRole {
 }
 
 impl InstanceLabel {
-    /// What the name says that the instance stands for.
+    /// What the instance stands for, as its name says.
     #[must_use]
     pub fn role(&self) -> InstanceRole {
         let of = self.parent.as_deref().unwrap_or(&self.name);

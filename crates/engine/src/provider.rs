@@ -170,7 +170,7 @@ pub struct ObjectDescription {
     pub spec: ObjectSpec,
     /// The counters, bases included.
     pub counters: Vec<CounterSpec>,
-    /// Names of the counters that are filled only on request.
+    /// Title indexes of the names of the counters that are filled only on request.
     pub on_request: Vec<TitleIndex>,
     /// How expensive the object is to collect.
     pub cost: Cost,
@@ -194,7 +194,8 @@ impl ObjectDescription {
         self
     }
 
-    /// The same object with counters that are filled only on request, by their names.
+    /// The same object with counters that are filled only on request, by the title indexes of
+    /// their names.
     #[must_use]
     pub fn with_on_request(mut self, counters: Vec<TitleIndex>) -> Self {
         self.on_request = counters;
@@ -438,8 +439,8 @@ impl<'a> ObjectWriter<'a> {
         self.take_if(buffer, claim, |_| true)
     }
 
-    /// As [`take`](Self::take), for the objects whose names `keeps` accepts. Objects of
-    /// other providers are left out so. The returned bytes hold all objects.
+    /// As [`take`](Self::take), but adds only the objects whose names `keeps` accepts, so that
+    /// objects of other providers are left out. The returned bytes hold all objects.
     ///
     /// # Errors
     /// As [`take`](Self::take).

@@ -116,7 +116,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The time of so many samples.
+    /// The span from `begin` to `end`, with so many samples.
     #[must_use]
     pub fn new(begin: FileTime, end: FileTime, samples: u64) -> Self {
         Self { begin, end, samples }
@@ -190,7 +190,7 @@ pub struct CatalogueObject {
     pub cost: Cost,
     /// Whether it has instances.
     pub has_instances: bool,
-    /// Position of the counter to show first.
+    /// Position of the counter that a tool should show first; `None` if the object names none.
     pub default_counter: Option<u32>,
     /// The counters, without bases.
     pub counters: Vec<CatalogueCounter>,
@@ -264,7 +264,8 @@ impl Catalogue {
 }
 
 impl CatalogueCounter {
-    /// A counter without a help text, for all audiences, that is always filled. Fields set more.
+    /// A counter without a help text, for all audiences, that is always filled. Anything else is
+    /// set through its fields.
     #[must_use]
     pub fn new(name: TitleIndex, counter_type: CounterType) -> Self {
         let (help, detail) = (TitleIndex(0), DetailLevel::NOVICE);
@@ -274,7 +275,7 @@ impl CatalogueCounter {
 
 impl CatalogueObject {
     /// An object without instances and help text, for all audiences, that is part of `Global`.
-    /// Fields set more.
+    /// Anything else is set through its fields.
     #[must_use]
     pub fn new(name: TitleIndex, counters: Vec<CatalogueCounter>) -> Self {
         Self {

@@ -36,7 +36,7 @@ pub(super) struct Entry {
     pub(super) goes_on: bool,
     /// Objects that the provider offers and does not serve.
     pub(super) lost: Vec<ObjectDescription>,
-    /// Why it does not serve them.
+    /// The reason why the provider does not serve the `lost` objects.
     pub(super) lost_fault: Option<Fault>,
 }
 

@@ -75,7 +75,7 @@ impl Registered {
         objects.chain(titles).filter(|index| !own(index)).max().unwrap_or(0)
     }
 
-    /// The first and the last index of its names.
+    /// The first and the last index of the provider's names; `None` if it has no names.
     pub(super) fn names(&self) -> Option<RangeInclusive<u32>> {
         let titles = self.titles.iter().flat_map(|titles| &titles.names.titles);
         let indexes = titles.map(|title| title.index.0);

@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The set of what a run collects.
+/// A set of what a run collects.
 pub(super) trait Wishes: Default {
     /// Adds what another set holds.
     fn merge(&mut self, other: &Self);
@@ -72,7 +72,7 @@ struct State<S, W, T> {
     asleep: usize,
 }
 
-/// The request that leads the next run.
+/// The request that may lead the next run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leader {
     /// The first to arrive: no request waits, or the intended leader gave up.

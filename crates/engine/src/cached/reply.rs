@@ -135,12 +135,12 @@ impl Slot {
     }
 }
 
-/// What a slot holds the newest reply of.
+/// The key of a slot: what the slot holds the newest reply for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    /// An object, by name.
+    /// An object, by the title index of its name.
     Object(TitleIndex),
-    /// The whole answer to a word: `Global`, `Costly`, `Foreign NAME`.
+    /// The whole answer to `Global`, `Costly` or `Foreign NAME`.
     Whole(ObjectQuery),
 }
 
@@ -171,8 +171,9 @@ impl Slots {
         Some(Arc::clone(slots.entry(key.clone()).or_default()))
     }
 
-    /// Publishes a reply under the objects in it, the objects that were asked for, and the word that was.
-    /// Publishes nothing if `holds`, called under the lock, says that the indexes changed their meaning.
+    /// Publishes a reply under the objects in it and under what was asked for: objects, or a whole
+    /// answer. Publishes nothing if `holds`, called under the lock, returns `false`: the indexes
+    /// changed their meaning.
     pub(super) fn publish(
         &self,
         reply: &Arc<Reply>,

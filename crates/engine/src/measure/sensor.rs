@@ -103,8 +103,8 @@ pub struct Sensor {
 }
 
 impl Sensor {
-    /// A sensor without a unit, a help text and instances, which is cheap to measure. Fields set
-    /// more.
+    /// A sensor without a unit, a help text and instances, which is cheap to measure. Anything else
+    /// is set through its fields.
     #[must_use]
     pub fn new(id: SensorId, name: SensorName, kind: SensorKind, value_type: ValueType) -> Self {
         Self {
@@ -136,7 +136,7 @@ pub struct SensorSlot {
 }
 
 impl SensorSlot {
-    /// A slot of values without a unit. Fields set more.
+    /// A slot of values without a unit. Anything else is set through its fields.
     #[must_use]
     pub fn new(name: SensorName, value_type: ValueType) -> Self {
         Self { name, value_type, unit: Arc::default(), instance: None }
@@ -167,13 +167,13 @@ pub struct SensorReading {
     /// The place of its sensor among those requested, from 0. A sensor for every instance has
     /// several readings.
     pub asked: usize,
-    /// The slot.
+    /// The sensor, or the instance of it, that the value is of.
     pub slot: Arc<SensorSlot>,
     /// The value, or why there is none.
     pub value: Result<CookedValue, NoValue>,
-    /// The raw value behind it, where there is one.
+    /// The raw value in this sample; `None` where there is none.
     pub raw: Option<u64>,
-    /// The raw value in the sample before, where that had the same instance.
+    /// The raw value in the sample before; `None` where that sample lacks this instance.
     pub before: Option<u64>,
     /// How many units of the raw value are a second, where it counts time; `None` where it counts
     /// anything else.
@@ -181,7 +181,8 @@ pub struct SensorReading {
 }
 
 impl SensorReading {
-    /// A value, or the reason why there is none, without raw values. Fields set these.
+    /// A value, or the reason why there is none, without raw values; these are set through the
+    /// fields.
     #[must_use]
     pub fn new(asked: usize, slot: Arc<SensorSlot>, value: Result<CookedValue, NoValue>) -> Self {
         Self { asked, slot, value, raw: None, before: None, raw_per_second: None }
