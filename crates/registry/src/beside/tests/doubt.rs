@@ -3,7 +3,7 @@
 use super::*;
 use perfhive_format::titles::{Title, TitleList};
 
-/// What the first source does with questions.
+/// How the first source reacts to questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mood {
     /// It answers.
@@ -103,8 +103,8 @@ impl Source for Moody {
     }
 }
 
-/// A registry with the object or only the name Web Shop, and programs that publish under that name,
-/// under the name Processor, and under a free one.
+/// A first source that has the object Web Shop or only the name, and programs that publish under
+/// that name, under the name Processor, and under a free name.
 struct Parts {
     source: Beside<Moody, Broker>,
     mood: Arc<Mutex<Mood>>,
