@@ -33,7 +33,8 @@ pub struct Registration {
     pub first_help: u32,
     /// `Last Help`: index of the last help text.
     pub last_help: u32,
-    /// `Disable Performance Counters`: the provider is registered and not asked.
+    /// Whether `Disable Performance Counters` is set: the provider is registered and not
+    /// asked.
     pub disabled: bool,
     /// `Open Timeout`: how long Open may take.
     pub open_timeout: Duration,
@@ -159,14 +160,14 @@ impl Registration {
         self.claims(object) || (self.objects.is_empty() && !self.has_names())
     }
 
-    /// Whether an object is of its `Object List`, or of the indexes of its names.
+    /// Whether the provider's `Object List`, or the indexes of its names, contain an object.
     #[must_use]
     pub fn claims(&self, object: TitleIndex) -> bool {
         let names = self.first_counter..=self.last_counter;
         self.objects.contains(&object) || (self.has_names() && names.contains(&object.0))
     }
 
-    /// Whether names were registered with it.
+    /// Whether names were registered with the provider.
     #[must_use]
     pub fn has_names(&self) -> bool {
         self.last_counter > 0 && self.last_counter >= self.first_counter
