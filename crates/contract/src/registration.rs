@@ -47,8 +47,9 @@ pub struct Registration {
     /// limit holds for each of them, not for all together.
     pub processes: bool,
     /// `Read Files`: the files and folders that the library's host process may read, beside
-    /// the library's own folder and those of the system's libraries; empty for all that other
-    /// users may read, and with an ordinary user as reader all that this user may.
+    /// the library's own folder and those of the system's libraries; empty without such a
+    /// limit: the host process of an ordinary user may then read all that this user may, and
+    /// that of root only what every user may.
     pub reads: Vec<PathBuf>,
     /// The objects and counters that a manifest declares; empty without a manifest. Readers
     /// follow the blocks, which carry the same definitions.

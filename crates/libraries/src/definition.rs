@@ -1,4 +1,4 @@
-//! ProviderDefinition files of providers: `.ini` with its symbol file, and manifests (`.man`).
+//! Definition files of providers: `.ini` with its symbol file, and manifests (`.man`).
 
 mod error;
 mod ini;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub struct ReadOptions {
     /// The encoding of a file that has no byte order mark and is not UTF-8.
     pub encoding: Option<FileEncoding>,
-    /// The symbol file of an `.ini` file, if not at the place that it names.
+    /// The symbol file of an `.ini` file; `None` for the file that the `.ini` file names.
     pub symbols: Option<PathBuf>,
 }
 
