@@ -191,10 +191,10 @@ impl core::error::Error for CookError {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CookOptions {
-    /// Clamp percentages to 0 to 100, as PDH does by default. Off by default.
+    /// Whether percentages are limited to 0 to 100, as PDH does by default. Off by default.
     pub cap_percent: bool,
-    /// Both samples are known to be of the same instance, so that a counter
-    /// that wrapped may be unwrapped. Off by default.
+    /// Whether both samples are known to be of the same instance, so that a counter that
+    /// wrapped may be unwrapped. Off by default.
     pub same_instance: bool,
 }
 
