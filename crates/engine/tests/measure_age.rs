@@ -20,7 +20,7 @@ const WORKERS: TitleIndex = TitleIndex(500);
 const LIMIT: Duration = Duration::from_millis(500);
 
 /// The state of a machine when it is collected: the work done so far, and the number of
-/// workers.
+/// workers beside the first.
 #[derive(Default)]
 struct Machine {
     work: AtomicU64,
