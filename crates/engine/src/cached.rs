@@ -95,7 +95,7 @@ const MOST_SEEN: usize = 4096;
 /// [module](self) lists what it promises.
 pub struct Cached<S> {
     hub: Arc<Hub<S>>,
-    /// This handle's limit to the age of kept data; `None` for the cache's.
+    /// This handle's limit to the age of kept data; `None` for the cache's own limit.
     limit: Option<Duration>,
     /// What this consumer has had, by key.
     seen: HashMap<Key, Seen>,

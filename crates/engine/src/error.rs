@@ -53,7 +53,8 @@ impl SourceError {
         Self { kind, source_name: source_name.into(), message }
     }
 
-    /// The same without an allocation: a sample that comes too late makes none.
+    /// An error with a constant message, made without an allocation: a sample that is late must
+    /// not allocate.
     pub(crate) fn fixed(
         kind: SourceErrorKind,
         source_name: &Arc<str>,

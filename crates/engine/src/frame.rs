@@ -26,7 +26,7 @@ pub struct Frame {
     machine: String,
     generation: u64,
     origin: u64,
-    /// What filled the frame: `registry`, `native`, `published`.
+    /// The word for what filled the frame: `registry`, `native`, `published`.
     label: Option<Arc<str>>,
     grown: bool,
 }

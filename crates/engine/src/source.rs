@@ -61,8 +61,8 @@ pub trait Source: Send {
         ask: &Ask,
     ) -> Result<Arc<TitleDatabase>, SourceError>;
 
-    /// How the source's providers are doing; an empty list for a source that is not made
-    /// of providers. The ask carries the deadline.
+    /// The state and statistics of the source's providers; an empty list for a source that is
+    /// not made of providers. The ask carries the deadline.
     ///
     /// # Errors
     /// Where the state of any provider cannot be told now: a partial list would be taken

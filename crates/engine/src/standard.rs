@@ -317,7 +317,7 @@ pub struct ObjectDoc {
     /// What its instances are, and how it differs from Windows' object, in
     /// Markdown.
     pub note: &'static str,
-    /// What a collection takes, in Markdown.
+    /// What a collection of the object reads and calls, in Markdown.
     pub reads: &'static str,
     /// Whether `Global` has the object, or only `Costly`.
     pub cost: Cost,

@@ -93,7 +93,7 @@ impl RawSample {
     }
 }
 
-/// What a formula gives.
+/// The result of a formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CookedValue {
     /// A whole number, exact to 64 bits.

@@ -182,7 +182,7 @@ impl fmt::Display for TitleFault {
 pub struct TitleList {
     /// The pairs, doubles and all, in the order of the list.
     pub titles: Vec<Title>,
-    /// What was not a pair.
+    /// The parts of the list that were not pairs.
     pub faults: Vec<TitleFault>,
 }
 

@@ -258,15 +258,15 @@ impl BlockWriter {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing behind the definitions yet.
+    /// Nothing is written behind the definitions yet.
     Open,
-    /// One counter block, no instances.
+    /// One counter block is written, for an object without instances.
     Single,
-    /// At least one instance.
+    /// At least one instance is written.
     Instances,
-    /// Only the definitions.
+    /// The object is a bare definition.
     Metadata,
-    /// Counted in the block; nothing to take back.
+    /// The object is counted in the block, and is not taken back.
     Finished,
 }
 

@@ -17,7 +17,7 @@ use perfhive_format::LanguageId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What a definition file may lack.
+/// Options for what a definition file may lack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadOptions {

@@ -139,9 +139,9 @@ impl Calls {
 pub(crate) enum State {
     /// No answer so far.
     Undecided,
-    /// It answers.
+    /// The registry answers.
     Good,
-    /// It does not answer, or refuses access.
+    /// The registry does not answer, or refuses access.
     Broken,
 }
 

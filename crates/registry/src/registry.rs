@@ -32,7 +32,7 @@ impl ValueName {
     }
 }
 
-/// Where a value is read.
+/// The place where a value is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegistryKey<'a> {
     /// `HKEY_PERFORMANCE_DATA`: data, and the titles of any language.

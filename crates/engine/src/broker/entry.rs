@@ -48,7 +48,7 @@ pub(super) struct Turn<'a> {
     pub(super) level: TestLevel,
 }
 
-/// Where faults, foreign blocks and partial objects of a provider go.
+/// The lists that take the faults, the foreign blocks and the partial objects of a provider.
 pub(super) struct Extras<'a> {
     pub(super) faults: &'a mut Vec<Fault>,
     pub(super) kept: &'a mut KeptFaults,

@@ -84,9 +84,9 @@ impl fmt::Display for ValueType {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sensor {
-    /// Its number within the data source.
+    /// The sensor's number within the data source.
     pub id: SensorId,
-    /// Its name, without an instance.
+    /// The sensor's name, without an instance.
     pub name: SensorName,
     /// The behaviour of the quantity.
     pub kind: SensorKind,
@@ -96,9 +96,9 @@ pub struct Sensor {
     pub unit: String,
     /// The help text; empty if the source has none.
     pub help: String,
-    /// Whether it has instances.
+    /// Whether the sensor has instances.
     pub has_instances: bool,
-    /// Whether measuring it costs more than measuring others.
+    /// Whether measuring the sensor costs more than measuring others.
     pub is_costly: bool,
 }
 
@@ -207,9 +207,9 @@ impl SensorReading {
         u64::try_from(nanos).ok().map(Duration::from_nanos)
     }
 
-    /// How much the raw value grew since the sample before; `None` without two raw values, and where it
-    /// shrank: a gauge may, of which [`before`](Self::before) and [`raw`](Self::raw) are both ends, and
-    /// a count that began anew has no difference.
+    /// How much the raw value grew since the sample before; `None` without two raw values, and
+    /// where the value shrank. A gauge may shrink: [`before`](Self::before) and [`raw`](Self::raw)
+    /// are its two values. A count that shrank began anew, and has no difference.
     #[must_use]
     pub fn difference(&self) -> Option<u64> {
         self.raw?.checked_sub(self.before?)
@@ -233,21 +233,21 @@ pub enum Anomaly {
     Aged {
         /// The data source.
         source: Arc<str>,
-        /// How long before the sample the collection began.
+        /// How long before the sample the collection of the data began.
         age: Duration,
     },
     /// Instances that were not there in the sample before.
     Born {
         /// Data source and group: `linux.procfs/Process`.
         group: Arc<str>,
-        /// How many.
+        /// The number of these instances.
         count: usize,
     },
     /// Instances that are gone since the sample before.
     Gone {
         /// Data source and group: `linux.procfs/Process`.
         group: Arc<str>,
-        /// How many.
+        /// The number of these instances.
         count: usize,
     },
     /// The counters of a group changed. They were resolved anew, and counters that take two

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 pub enum Severity {
     /// The library does as it should.
     Good,
-    /// It works, but may not be what is meant.
+    /// The library works, but may not do what its author means.
     Warning,
     /// Readers lose data because of the finding.
     Error,
@@ -47,7 +47,7 @@ impl fmt::Display for Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// How serious it is.
+    /// How serious the finding is.
     pub severity: Severity,
     /// What was asked: a value string, or a function's name.
     pub asked: String,

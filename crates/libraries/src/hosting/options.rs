@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct HostCommand {
     /// The program, an absolute path.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The arguments of the program.
     pub arguments: Vec<OsString>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
 /// rate-limited already.
 pub type LogSink = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-/// How libraries are run.
+/// The options for running libraries.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct HostOptions {

@@ -83,7 +83,7 @@ impl Fields<'_> {
     }
 }
 
-/// One process.
+/// One process of the list.
 #[derive(Clone, Debug)]
 pub(super) struct Process<'a> {
     pub(super) id: u64,
@@ -120,7 +120,7 @@ pub(super) struct Memory {
     pub(super) private: u64,
 }
 
-/// One thread.
+/// One thread of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Thread {
     pub(super) id: u64,

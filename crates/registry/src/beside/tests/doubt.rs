@@ -6,20 +6,20 @@ use perfhive_format::titles::{Title, TitleList};
 /// How the first source reacts to questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mood {
-    /// It answers.
+    /// The source answers.
     Well,
-    /// It answers no question in time.
+    /// The source answers no question in time.
     Late,
-    /// It does not answer for Web Shop in time: that provider hangs.
+    /// The source does not answer for Web Shop in time: that provider hangs.
     HangsForOne,
-    /// It answers for Processor only, as native functions do while the registry hangs, and has no
-    /// other names.
+    /// The source answers for Processor only, as native functions do while the registry hangs,
+    /// and has no other names.
     Broken,
-    /// It answers, but its title list is damaged.
+    /// The source answers, but its title list is damaged.
     Damaged,
-    /// It answers, but its title list is late.
+    /// The source answers, but its title list is late.
     HangsForNames,
-    /// It answers with errors.
+    /// The source answers with errors.
     Gone,
 }
 
