@@ -299,7 +299,7 @@ impl<S: Source> Cached<S> {
                         for collected in brought.into_iter() {
                             match collected {
                                 Ok(reply) if is_now(&reply) => self.own.push(reply),
-                                // Its indexes may belong to other objects since.
+                                // The reply's indexes may belong to other objects by now.
                                 Ok(_) if attempts < ATTEMPTS => {
                                     *done = false;
                                     attempts += 1;

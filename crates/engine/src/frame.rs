@@ -93,7 +93,7 @@ impl Frame {
                     }
                 }
                 Some(Err(error)) => {
-                    // The name is told if its bytes are there.
+                    // The name of the damaged object is noted if its bytes are there.
                     let name = self
                         .bytes
                         .get(start.saturating_add(12)..)

@@ -398,7 +398,8 @@ impl Query {
             Some(label) => {
                 let asked = named.and_then(|item| item.path.instance.as_ref()?.process_id());
                 Some(match asked {
-                    // Of one process alone the number among those of its name is not known.
+                    // If only one process was asked for, its number among the processes of its
+                    // name is not known.
                     Some(_) => InstancePattern::of_process(reading.identity.as_ref(), label),
                     None => label.pattern(),
                 })

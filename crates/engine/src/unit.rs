@@ -40,7 +40,7 @@ pub fn unit_of(counter_type: CounterType, object: &str, counter: &str) -> &'stat
         || OF_MEMORY.contains(&object) && counter != "Mappings" && !is_identifier(counter);
     match (of_word, per_second) {
         (Some((_, unit)), true) | (Some((unit, _)), false) => unit,
-        // What is counted a second is not an amount without the word.
+        // A rate is an amount of bytes only if its name has the word.
         (None, true) => "1/s",
         (None, false) if is_amount => "B",
         (None, false) => "",

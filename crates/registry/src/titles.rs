@@ -121,7 +121,7 @@ fn lists(
     let values = if value == older { &[value][..] } else { &[value, older] };
     let (mut failure, mut is_empty) = (None, false);
     let mut found = Vec::new();
-    // That a list is not there is less than that it cannot be read.
+    // A list that cannot be read is the better error than a list that does not exist.
     let mut failed = |error| match failure {
         None | Some(ReadError::Code(NOT_FOUND)) => failure = Some(error),
         Some(_) => {}

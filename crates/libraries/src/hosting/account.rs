@@ -327,7 +327,7 @@ fn now() -> u64 {
 /// The fingerprint of a library and its registration. Where it differs, the account begins
 /// anew.
 fn fingerprint(of: &Registration, library: Option<LibraryStamp>, level: TestLevel) -> u64 {
-    // Disabling and enabling changes neither.
+    // A provider that is disabled or enabled keeps its account.
     let mut of = of.clone();
     of.disabled = false;
     let text = format!("{of:?} {library:?} {level:?}");

@@ -224,7 +224,7 @@ unsafe extern "system" fn report(context: *mut c_void, text: *const c_char, leng
     if context.is_null() || text.is_null() {
         return;
     }
-    // A wrong length does less harm so.
+    // If the length is wrong, less memory is read beyond the text.
     let length = length.min(4096);
     // SAFETY: as promised by the caller; the context was made from a
     // reference that lives for ever.
