@@ -1,4 +1,4 @@
-//! What a caller wants of a source, and until when.
+//! The ask: what a caller wants of a source, and until when.
 
 use crate::path::NamePattern;
 use perfhive_format::TitleIndex;
@@ -134,9 +134,9 @@ pub enum InstanceWish {
 pub struct Ask {
     /// The objects.
     pub objects: ObjectQuery,
-    /// Counters, as (object, counter), that a source fills only on request
-    /// because they cost extra. Counter 0 stands for all of an object's. A
-    /// source without such counters ignores this.
+    /// Counters, as (object, counter), that a source fills only on request because they cost
+    /// extra. Counter 0 stands for all counters of an object. A source without such counters
+    /// ignores this.
     pub extra_counters: Vec<(TitleIndex, TitleIndex)>,
     /// The instances that are wanted of objects; an object that is not named here is wanted with
     /// all of its instances. A source may answer with more. Where it answers with fewer than there
@@ -196,7 +196,7 @@ impl Ask {
         self
     }
 
-    /// The same ask for some instances of an object, beside those already wanted of it.
+    /// The same ask, which also wants some instances of an object.
     #[must_use]
     pub fn with_instance(mut self, object: TitleIndex, wish: InstanceWish) -> Self {
         self.instances.push((object, wish));
@@ -208,8 +208,8 @@ impl Ask {
         self.instances.iter().filter(move |(of, _)| *of == object).map(|(_, wish)| wish)
     }
 
-    /// Takes over everything but the objects from another ask. Allocates nothing once the lists
-    /// are large enough.
+    /// Copies everything but the objects from another ask. Allocates nothing once the lists are
+    /// large enough.
     pub fn copy_conditions(&mut self, other: &Self) {
         self.extra_counters.clone_from(&other.extra_counters);
         self.instances.clone_from(&other.instances);
@@ -242,7 +242,7 @@ impl Ask {
         self.until.is_some_and(|until| until <= Instant::now())
     }
 
-    /// The earlier of the deadline and another one.
+    /// The earlier of the ask's deadline and `other`; `None` where both are missing.
     #[must_use]
     pub fn until_at_most(&self, other: Option<Instant>) -> Option<Instant> {
         match (self.until, other) {

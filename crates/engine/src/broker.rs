@@ -34,7 +34,7 @@ use std::time::Instant;
 /// provider is waited for.
 const MOST_STEPS: usize = 8;
 
-/// Puts a [`Broker`] together.
+/// Builds a [`Broker`].
 pub struct BrokerBuilder {
     name: String,
     machine: String,
@@ -158,7 +158,7 @@ pub struct Broker {
     catalogue_generation: u64,
     titles: HashMap<LanguageId, Arc<TitleDatabase>>,
     foreign: Vec<Vec<u8>>,
-    /// Objects of the collection without all of their instances.
+    /// Objects of which the collection lacks some instances.
     partial: Vec<TitleIndex>,
     /// The faults of the current collection; empty between collections.
     faults: Vec<Fault>,

@@ -88,7 +88,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use wants::Wants;
 
-/// Limit to the keys for which a consumer remembers what it had; many times what any source has.
+/// The most keys for which a consumer remembers what it had; many times the keys of any source.
 const MOST_SEEN: usize = 4096;
 
 /// A consumer of a shared source, and a source itself; a clone is another consumer, on any thread. The
@@ -149,8 +149,8 @@ impl<S: Source> Cached<S> {
         }
     }
 
-    /// The same consumer with a limit of its own to the age of kept data, for asks without one
-    /// ([`Ask::max_age`]). Zero takes no data from before the ask.
+    /// The same consumer with a limit of its own to the age of kept data, for asks that set no
+    /// limit ([`Ask::max_age`]). Zero takes no data from before the ask.
     #[must_use]
     pub fn max_age(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);

@@ -32,7 +32,7 @@ pub struct RawClaim {
     pub objects: u32,
 }
 
-/// A disagreement that does not cost the data.
+/// A disagreement between claim and data, for which the data is not discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CollectWarning {
@@ -43,8 +43,8 @@ pub enum CollectWarning {
         /// How far the pointer moved, in bytes.
         moved: usize,
     },
-    /// The length of an object is not a multiple of 8, so that the next one is
-    /// not aligned as Windows asks for.
+    /// The length of an object is not a multiple of 8, so that the next object is not
+    /// aligned as Windows requires.
     Alignment {
         /// The object.
         object: TitleIndex,

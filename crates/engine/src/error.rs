@@ -202,7 +202,7 @@ pub enum FaultKind {
     Panicked,
     /// What a provider delivered failed a test and was discarded.
     TestFailed,
-    /// A provider's count disagreed with its data; the data was kept.
+    /// A count that a provider stated disagreed with its data; the data was kept.
     Warning,
     /// A provider is in quarantine after repeated faults; the program that reads it can release
     /// it.
@@ -236,14 +236,14 @@ impl Fault {
         }
     }
 
-    /// The same fault, of one object.
+    /// The same fault, as the fault of one object.
     #[must_use]
     pub fn of_object(mut self, object: TitleIndex) -> Self {
         self.object = Some(object);
         self
     }
 
-    /// The same fault, of one instance.
+    /// The same fault, as the fault of one instance.
     #[must_use]
     pub fn of_instance(mut self, instance: &str) -> Self {
         self.instance = Some(instance.into());

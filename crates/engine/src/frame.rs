@@ -147,8 +147,8 @@ impl Frame {
         self
     }
 
-    /// The frame with the origin and label of another one, whose objects were copied into it,
-    /// and with the places that its damaged names have there.
+    /// The same frame with the origin and label of `other`, whose objects were copied into it, and
+    /// with the damaged names of the copied objects.
     #[must_use]
     pub fn of_origin(mut self, other: &Self) -> Self {
         let copied = |name| self.objects.iter().any(|object| object.name == name);
@@ -188,7 +188,7 @@ impl Frame {
         self.objects.len()
     }
 
-    /// A sound object by its place.
+    /// The sound object at a place among the sound objects; `None` behind the last one.
     #[must_use]
     pub fn object(&self, place: usize) -> Option<PerfObject<'_>> {
         let object = self.objects.get(place)?;
@@ -218,7 +218,7 @@ pub struct Snapshot {
     /// objects.
     by_name: Vec<(TitleIndex, u32)>,
     faults: Vec<Fault>,
-    /// Objects without all of their instances.
+    /// Objects of which some instances are missing.
     partial: Vec<TitleIndex>,
     /// Whether filling the snapshot allocated: a list or a frame had to grow.
     grown: bool,

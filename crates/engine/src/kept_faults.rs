@@ -6,8 +6,8 @@ use std::fmt::{self, Write as _};
 
 /// Most faults that are kept.
 const MOST: usize = 256;
-/// Collections that a fault may be missing from before it is forgotten: collections ask
-/// for different objects.
+/// The number of collections in a row that a fault may be missing from before it is
+/// forgotten: collections ask for different objects.
 const ROUNDS: u64 = 16;
 
 /// Faults of earlier collections. A fault that lasts is formatted once and shared after

@@ -69,8 +69,8 @@ impl fmt::Display for InstanceLabel {
 }
 
 impl SnapshotObject<'_> {
-    /// The labels of the object's instances, in their order. The number of an instance without
-    /// a name is its name.
+    /// The labels of the object's instances, in their order. An instance without a name has
+    /// its number as its name.
     #[must_use]
     pub fn labels(self) -> Vec<InstanceLabel> {
         let mut parents = self.parents();

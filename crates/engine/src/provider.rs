@@ -116,7 +116,7 @@ pub trait Session: Send {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OpenContext<'a> {
-    /// The linkage string of its registration (`Linkage\Export`).
+    /// The linkage string of the provider's registration (`Linkage\Export`).
     pub linkage: Option<&'a str>,
     /// Title index of the first name allotted (`First Counter`); 0 for a
     /// provider with Windows' own indexes.
@@ -202,7 +202,7 @@ impl ObjectDescription {
         self
     }
 
-    /// The same object with others that come along with it.
+    /// The same object with other objects that come along with it.
     #[must_use]
     pub fn with_brings(mut self, objects: Vec<TitleIndex>) -> Self {
         self.brings = objects;
@@ -338,12 +338,12 @@ pub struct ObjectWriter<'a> {
     provider: &'a str,
     level: TestLevel,
     faults: &'a mut Vec<Fault>,
-    /// Blocks of foreign machines, beside the local one.
+    /// Blocks of foreign machines, beside the local block.
     foreign: &'a mut Vec<Vec<u8>>,
     failed: Option<CollectFault>,
     /// Faults of earlier collections.
     kept: Option<&'a mut KeptFaults>,
-    /// Objects without all of their instances.
+    /// Objects of which some instances are missing.
     partial: Option<&'a mut Vec<TitleIndex>>,
 }
 

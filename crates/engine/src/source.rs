@@ -186,9 +186,9 @@ pub struct CatalogueObject {
     pub help: TitleIndex,
     /// The audience that the object is meant for.
     pub detail: DetailLevel,
-    /// How expensive it is to collect.
+    /// How expensive the object is to collect.
     pub cost: Cost,
-    /// Whether it has instances.
+    /// Whether the object has instances.
     pub has_instances: bool,
     /// Position of the counter that a tool should show first; `None` if the object names none.
     pub default_counter: Option<u32>,
@@ -210,8 +210,7 @@ pub struct CatalogueCounter {
     pub scale: i32,
     /// The level of detail.
     pub detail: DetailLevel,
-    /// Whether it is filled only on request
-    /// ([`Ask::extra_counters`]).
+    /// Whether the counter is filled only on request ([`Ask::extra_counters`]).
     pub on_request: bool,
 }
 

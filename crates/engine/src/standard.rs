@@ -138,7 +138,7 @@ pub struct Counter {
     pub wide: bool,
     /// The unit of the cooked value.
     pub unit: &'static str,
-    /// File and field, or call and field, that it is made from.
+    /// File and field, or call and field, that the value is made from.
     pub source: &'static str,
     /// The first system that has the counter; empty where every system has it.
     pub since: &'static str,
@@ -175,7 +175,7 @@ impl Counter {
         Self::base_as(of, CounterType::PERF_RAW_BASE)
     }
 
-    /// The base of the counter before it, of another type than most have.
+    /// The base of the counter `of`, with the type `kind`, where it is not the usual one.
     #[must_use]
     pub const fn base_as(of: &Self, kind: CounterType) -> Self {
         let mut base = Self::new(of.index, of.help, of.name, kind).means(of.meaning);
@@ -262,8 +262,7 @@ impl Counter {
         if self.is_wide() { spec.size(8) } else { spec }
     }
 
-    /// Whether its data has 8 bytes although its type says 4; so has every
-    /// double.
+    /// Whether the counter's data has 8 bytes although its type says 4; so has every double.
     fn is_wide(&self) -> bool {
         self.wide || self.kind == CounterType::PERF_DOUBLE_RAW
     }

@@ -27,7 +27,7 @@ pub(super) struct Entry {
     refusal: Option<Fault>,
     /// Whether the provider used up a deadline and has not succeeded in time since.
     pub(super) is_late: bool,
-    /// The generation of the last answer that the provider had its turn in.
+    /// The generation of the last answer for which the provider was asked.
     pub(super) turn: u64,
     /// The wanted objects of this collection; kept for its allocation.
     pub(super) wanted: Vec<TitleIndex>,
@@ -192,8 +192,8 @@ impl Entry {
         self.roster.is_some() && self.is_selected && self.status.state != ProviderState::Quarantined
     }
 
-    /// Begins a collection, or goes on with it. A failure here is not reported: it happens
-    /// again in [`collect`](Self::collect), which reports it.
+    /// Begins a collection, or goes on with a begun one. A failure here is not reported: it
+    /// happens again in [`collect`](Self::collect), which reports it.
     pub(super) fn begin(&mut self, ask: &Ask, until: Option<Instant>, step: Step) {
         let session = self.session.take().or_else(|| self.begun(step));
         self.goes_on = false;

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// Limit to the replies kept for reuse.
+/// The most replies that are kept for reuse.
 const REPLIES: usize = 64;
 
 /// The clock for the age of data.
@@ -339,8 +339,8 @@ fn has_moved(source: &mut impl Source, generation: u64, deadline: Option<Instant
     !now.is_ok_and(|now| now.generation == generation)
 }
 
-/// Empties the replies that no slot and no consumer holds, so that their frames return to the source's
-/// pool. Returns the position of one of them.
+/// Empties the replies that no slot and no consumer holds, so that their frames return to the
+/// source's pool. Returns the position of an emptied reply; `None` if there is none.
 fn empty(replies: &mut [Arc<Reply>]) -> Option<usize> {
     let mut free = None;
     for (at, reply) in replies.iter_mut().enumerate() {

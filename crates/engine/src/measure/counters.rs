@@ -28,9 +28,9 @@ use std::time::{Duration, Instant};
 
 /// One counter of one probed object.
 struct ProbedCounter {
-    /// The place of the sensor among those requested.
+    /// The place of the sensor among the requested sensors.
     asked: usize,
-    /// The place of the object among those probed.
+    /// The place of the object among the probed objects.
     object: usize,
     counter: Followed,
     on_request: bool,
@@ -91,7 +91,8 @@ struct ProbedObject {
     moved: bool,
 }
 
-/// The limit to the age of data as an ask has it: none for a recording, whose samples have no age.
+/// The limit to the age of data that an ask gets; `None` for a recording, whose samples have no
+/// age.
 fn limit_of(source: &mut impl Source, max_age: Duration) -> Option<Duration> {
     source.recording().is_none().then_some(max_age)
 }
@@ -203,7 +204,7 @@ impl<S: Source> CounterProbe<S> {
         });
     }
 
-    /// The first sample, which binds instances to their names.
+    /// Takes the first sample, which binds instances to their names.
     fn take_baseline(&mut self) -> Result<(), MeasureError> {
         let until = Instant::now().checked_add(PATIENCE);
         self.request.until = until;

@@ -90,9 +90,9 @@ pub struct Sensor {
     pub name: SensorName,
     /// The behaviour of the quantity.
     pub kind: SensorKind,
-    /// The type of its values.
+    /// The type of the sensor's values.
     pub value_type: ValueType,
-    /// The unit of its values; empty if there is none or it is not known.
+    /// The unit of the sensor's values; empty if there is none or it is not known.
     pub unit: String,
     /// The help text; empty if the source has none.
     pub help: String,
@@ -164,8 +164,8 @@ impl SensorSlot {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SensorReading {
-    /// The place of its sensor among those requested, from 0. A sensor for every instance has
-    /// several readings.
+    /// The place of the reading's sensor among the requested sensors, from 0. A sensor for every
+    /// instance has several readings.
     pub asked: usize,
     /// The sensor, or the instance of it, that the value is of.
     pub slot: Arc<SensorSlot>,

@@ -82,7 +82,7 @@ pub struct SelectedSensor {
 }
 
 impl SelectedSensor {
-    /// A sensor, and which of its instances.
+    /// A selection of a sensor and of its instances.
     #[must_use]
     pub fn new(sensor: SensorId, instances: SensorInstances) -> Self {
         Self { sensor, instances }
@@ -93,7 +93,7 @@ impl SelectedSensor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SensorInstances {
-    /// All of them, or the sensor itself if it has no instances.
+    /// All instances, or the sensor itself if it has no instances.
     All,
     /// The instance of this name, which has to exist when the probe context is made.
     One(String),

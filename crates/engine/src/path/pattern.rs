@@ -144,7 +144,7 @@ impl NamePattern {
         self.pieces.iter().flat_map(|piece| piece.chars())
     }
 
-    /// Whether any of these characters is in it.
+    /// Whether any of `characters` is in the pattern, apart from wildcards.
     pub(crate) fn has_any(&self, characters: &str) -> bool {
         self.literal_chars().any(|c| characters.contains(c))
     }

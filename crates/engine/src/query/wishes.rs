@@ -1,4 +1,5 @@
-//! The instances that paths want, so that one process costs one process.
+//! The instances that paths want: for a path to one process, a source need not read all
+//! processes.
 
 use crate::ask::InstanceWish;
 use crate::frame::Snapshot;
