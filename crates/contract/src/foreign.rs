@@ -50,7 +50,7 @@ pub struct RemoteTimes {
 pub struct StatusObject {
     /// Title index of the object.
     pub object: TitleIndex,
-    /// Title index of its counter.
+    /// Title index of the object's counter.
     pub counter: TitleIndex,
 }
 

@@ -45,7 +45,7 @@ pub struct DeclaredObject {
     pub offset: u32,
     /// `guid` of the counter set, as written.
     pub guid: String,
-    /// The kind of its instances.
+    /// The kind of the object's instances.
     pub instances: InstanceKind,
     /// The counters.
     pub counters: Vec<DeclaredCounter>,

@@ -61,7 +61,7 @@ pub struct Registration {
 pub struct RegisteredObject {
     /// Index of the name.
     pub name: TitleIndex,
-    /// The kind of its instances.
+    /// The kind of the object's instances.
     pub instances: InstanceKind,
     /// The counters, bases among them.
     pub counters: Vec<RegisteredCounter>,
@@ -117,9 +117,9 @@ pub struct RegisteredCounter {
     pub name: TitleIndex,
     /// The type.
     pub counter_type: CounterType,
-    /// Power of ten by which a chart should scale it.
+    /// Power of ten by which a chart should scale the counter.
     pub scale: i32,
-    /// Whether it is for advanced users.
+    /// Whether the counter is for advanced users.
     pub advanced: bool,
 }
 

@@ -24,7 +24,8 @@ use alloc::vec::Vec;
 pub struct Column {
     /// Where the 8 bytes begin, from the start of the counter block.
     start: u32,
-    /// 0 for a number of 8 bytes, 32 for one of 4.
+    /// How many bits the 8 bytes are shifted to the right: 0 for a number of 8 bytes, 32 for a
+    /// number of 4 bytes.
     shift: u32,
 }
 

@@ -153,7 +153,7 @@ pub enum CookError {
     ZeroBase,
     /// The start time is not set, or lies in the future.
     NoStartTime,
-    /// The counter is the base of another, not a value of its own.
+    /// The counter is the base of another counter, not a value of its own.
     IsBase,
     /// The counter is text.
     IsText,

@@ -53,7 +53,7 @@ pub struct RegistrySource {
     pool: FramePool,
     /// The queries that were made.
     requests: HashMap<ObjectQuery, KnownQuery>,
-    /// The registered providers, once they were needed.
+    /// The registered providers; `None` before they are needed.
     services: Option<Arc<[Service]>>,
     /// Number of the last collection.
     generation: u64,
@@ -63,7 +63,7 @@ pub struct RegistrySource {
     /// The objects that were seen, with their definitions.
     known: Definitions,
     catalogue: Option<Arc<Catalogue>>,
-    /// Whether the catalogue has all objects of `Global`, rather than those only that were looked
+    /// Whether the catalogue has all objects of `Global`, rather than only those that were looked
     /// for.
     is_whole: bool,
     /// Whether an object of unknown cost was found after `Global` was listed: it may be part of
@@ -73,7 +73,7 @@ pub struct RegistrySource {
     asked_all: bool,
     /// The objects that were looked for.
     looked_for: Vec<TitleIndex>,
-    /// The objects of `Costly`, once they were collected.
+    /// The objects of `Costly`; `None` before they are collected.
     costly: Option<Vec<CatalogueObject>>,
     databases: HashMap<LanguageId, Arc<TitleDatabase>>,
     languages: Option<Vec<Language>>,
@@ -390,9 +390,10 @@ impl Source for RegistrySource {
         Ok(services.into_iter().map(status).collect())
     }
 
-    /// The objects of `Global` and behind them, after an ask for them, those of `Costly`: a caller that
-    /// does not need these does not wait for their collection. For a list of objects, the objects of
-    /// the list, which alone are asked for, and those that were looked for before.
+    /// The objects of `Global`, and after an ask for costly objects those of `Costly` behind them:
+    /// a caller that does not need costly objects does not wait for their collection. For a list of
+    /// objects, the objects of the list, for which alone the registry is asked, and the objects
+    /// that were looked for before.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         self.notice_changes();
         match &ask.objects {

@@ -47,7 +47,7 @@ struct BegunCollection {
     requests: Vec<(String, Lane)>,
     /// The answers to the first requests. The request after them is in flight.
     answers: Vec<Result<Call, ProviderError>>,
-    /// Whether it was waited for until the library is open.
+    /// Whether the library is known to be open, because it was waited for.
     is_open: bool,
 }
 

@@ -52,10 +52,10 @@ pub enum Refusal {
     Kind {
         /// The path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the path.
         what: &'static str,
     },
-    /// The system refused to open it.
+    /// The system refused to open the file.
     Io {
         /// The path.
         path: PathBuf,

@@ -98,7 +98,7 @@ pub(super) struct Process<'a> {
     pub(super) kernel: u64,
     pub(super) page_faults: u32,
     pub(super) memory: Memory,
-    /// Counts of reads, writes and others, then their bytes.
+    /// The counts of reads, writes and other operations, then the bytes of each.
     pub(super) io: [u64; 6],
     /// The number of threads that the process states.
     pub(super) thread_count: u32,
