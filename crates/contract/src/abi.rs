@@ -6,17 +6,17 @@
 
 use core::ffi::{c_char, c_void};
 
-/// Done. With both counts 0: nothing to give, or a failure.
+/// Success. With both counts 0: there is nothing to give, or Collect failed.
 pub const ERROR_SUCCESS: u32 = 0;
-/// A thing that Open needs is missing.
+/// Something that Open needs is missing.
 pub const ERROR_FILE_NOT_FOUND: u32 = 2;
 /// There is no memory left.
 pub const ERROR_NOT_ENOUGH_MEMORY: u32 = 8;
 /// A failure without a code of its own.
 pub const ERROR_GEN_FAILURE: u32 = 31;
-/// A pointer is NULL that must not be.
+/// A required pointer is NULL.
 pub const ERROR_INVALID_PARAMETER: u32 = 87;
-/// The buffer is too small; pointer unmoved, both counts 0.
+/// The buffer is too small; the pointer is unmoved and both counts are 0.
 pub const ERROR_MORE_DATA: u32 = 234;
 
 /// `DWORD Open(LPWSTR lpDeviceNames)`: prepares the provider. The string is the linkage
@@ -52,7 +52,7 @@ pub struct Host {
     pub first_counter: u32,
     /// `First Help` of the registration.
     pub first_help: u32,
-    /// Zero.
+    /// Reserved: zero.
     pub reserved: u32,
     /// The first argument of `report`.
     pub context: *mut c_void,
@@ -108,6 +108,8 @@ pub unsafe fn read_wide_list(list: *const u16) -> Option<String> {
     unsafe { read_until(list, true) }
 }
 
+/// A string up to a NUL, or a list of strings up to two NULs; `None` for NULL or where no end is found.
+///
 /// # Safety
 /// `text` is NULL or readable up to a NUL, of which `list` wants two.
 unsafe fn read_until(text: *const u16, list: bool) -> Option<String> {

@@ -16,8 +16,8 @@ pub trait Reach: Send {
     /// A connection to one machine.
     type Link: Link;
 
-    /// A connection to a machine; `None`, which is not a failure, for a name of no known
-    /// machine. Called within Collect, so that it must return soon.
+    /// A connection to a machine; `None`, which is not a failure, for a name that no known
+    /// machine has. Called within Collect, so that it must return soon.
     ///
     /// # Errors
     /// Why the machine cannot be reached at the moment.
@@ -33,14 +33,14 @@ pub trait Link: Send {
     fn collect(&mut self, out: &mut BlockWriter) -> Result<RemoteTimes, ProviderError>;
 }
 
-/// The clocks of another machine. The local clock replaces a missing one.
+/// The clocks of another machine. The local clock replaces a clock that is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemoteTimes {
-    /// Its performance counter, and the ticks per second of it.
+    /// The machine's performance counter, and its ticks per second.
     pub counter: Option<(i64, i64)>,
-    /// Its time in 100 ns units.
+    /// The machine's time in 100 ns units.
     pub time_100ns: Option<i64>,
-    /// Its calendar time, UTC.
+    /// The machine's calendar time, UTC.
     pub system_time: Option<CalendarTime>,
 }
 
@@ -50,7 +50,7 @@ pub struct RemoteTimes {
 pub struct StatusObject {
     /// Title index of the object.
     pub object: TitleIndex,
-    /// Title index of its counter.
+    /// Title index of the object's counter.
     pub counter: TitleIndex,
 }
 
@@ -112,11 +112,11 @@ pub struct ForeignMachines<R: Reach> {
 
 struct Machine<L> {
     link: Option<L>,
-    /// The last objects, as written into a block.
+    /// The objects that the machine delivered last, as written into a block.
     objects: Vec<u8>,
     clocks: Clocks,
     system_time: CalendarTime,
-    /// The time of the last failed attempt to connect.
+    /// When an attempt to connect failed last; `None` since a connection was made.
     tried: Option<Instant>,
     asked: Instant,
 }
@@ -128,7 +128,7 @@ impl<R: Reach> ForeignMachines<R> {
     /// The pause after a failed attempt to connect, because such an attempt may take long.
     pub const PAUSE: Duration = Duration::from_secs(5);
 
-    /// Machines that are reached through `reach`.
+    /// A set of machines that are reached through `reach`, empty at first.
     ///
     /// # Errors
     /// Where the status object cannot be written.
@@ -144,14 +144,14 @@ impl<R: Reach> ForeignMachines<R> {
         })
     }
 
-    /// The same with another local clock.
+    /// The same set with another local clock.
     #[must_use]
     pub fn clock(mut self, clock: impl BlockClock + 'static) -> Self {
         self.clock = Box::new(clock);
         self
     }
 
-    /// The same with another pause between attempts to connect.
+    /// The same set with another pause between attempts to connect.
     #[must_use]
     pub fn pause(mut self, pause: Duration) -> Self {
         self.pause = pause;

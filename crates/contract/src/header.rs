@@ -79,7 +79,7 @@ fn structure(out: &mut String, layout: &StructLayout) {
     out.push('\n');
 }
 
-/// Writes a member; the offset of its end.
+/// Writes a member. Returns the offset of its end.
 fn member(out: &mut String, field: &FieldLayout) -> usize {
     comment(out, "    ", field.doc);
     let (kind, size, suffix) = match field.kind {

@@ -68,7 +68,7 @@ pub struct Library {
 
 #[derive(Default)]
 struct State {
-    /// Successful calls of Open, less the calls of Close.
+    /// The number of successful calls of Open, less the number of calls of Close.
     opens: u32,
     running: Option<Arc<Running>>,
 }
@@ -150,7 +150,7 @@ impl Library {
         self
     }
 
-    /// Notes the host that loaded the library. The first one stays.
+    /// Notes the host that loaded the library. Once a host is noted, later calls change nothing.
     ///
     /// # Safety
     /// `host` is NULL or points to a [`Host`] whose function can be called with
@@ -169,7 +169,7 @@ impl Library {
         }
     }
 
-    /// Open.
+    /// The function Open of the contract. Returns its error code.
     ///
     /// # Safety
     /// `linkage` is NULL or a string: on Windows up to a NUL, elsewhere up to
@@ -241,7 +241,7 @@ impl Library {
         Err(ERROR_GEN_FAILURE)
     }
 
-    /// Collect.
+    /// The function Collect of the contract. Returns its error code.
     ///
     /// # Safety
     /// `value` is NULL or a string up to a NUL; the other pointers are NULL or
@@ -378,7 +378,7 @@ impl Library {
         CollectOutcome::Data { bytes: buffer, start: 0, objects }
     }
 
-    /// Close.
+    /// The function Close of the contract. Returns its error code.
     pub fn close(&self) -> u32 {
         let mut state = lock(&self.state);
         state.opens = state.opens.saturating_sub(1);
@@ -466,7 +466,7 @@ impl Running {
     }
 }
 
-/// The objects that a query wants, with those that they bring.
+/// The objects that a query wants, and the objects that come along with them.
 fn wanted(description: &ProviderDescription, query: &ObjectQuery) -> Vec<TitleIndex> {
     let is_wanted = |cost: Cost, name: TitleIndex| match query {
         ObjectQuery::Global => cost == Cost::Global,
@@ -487,7 +487,7 @@ fn wanted(description: &ProviderDescription, query: &ObjectQuery) -> Vec<TitleIn
     wanted
 }
 
-/// Whether any of the objects is expensive to collect.
+/// Whether any of the wanted objects is expensive to collect.
 fn is_costly(description: &ProviderDescription, wanted: &[TitleIndex]) -> bool {
     let objects = description.objects.iter();
     objects.filter(|o| o.cost == Cost::Costly).any(|object| wanted.contains(&object.spec.name))

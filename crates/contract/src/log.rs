@@ -18,11 +18,12 @@ mod syslog {
     use std::os::unix::net::UnixDatagram;
     use std::path::Path;
 
-    /// Where the system's log listens.
+    /// The socket of the system's log.
     const SOCKET: &str = "/dev/log";
     /// Facility daemon (3), severity warning (4); RFC 3164, section 4.1.1.
     const PRIORITY: u32 = 3 * 8 + 4;
-    /// Longer lines are cut off; RFC 3164 asks for no more in one packet.
+    /// The longest line, in bytes; longer lines are cut off. RFC 3164 asks for no more in
+    /// one packet.
     const LONGEST: usize = 1000;
 
     pub(super) fn send(provider: &str, message: &str) {
@@ -78,8 +79,8 @@ impl Limiter {
     /// How many kinds are counted apart; further kinds share one count.
     const KINDS: usize = 64;
 
-    /// A limiter that lets [`BURST`](Self::BURST) messages of a kind pass in
-    /// the first period `every`, and one in each that follows.
+    /// A limiter that lets [`BURST`](Self::BURST) messages of a kind pass in the first
+    /// period `every`, and one message in each period that follows.
     #[must_use]
     pub fn new(every: Duration) -> Self {
         Self { kinds: HashMap::new(), every }

@@ -45,7 +45,7 @@ pub struct DeclaredObject {
     pub offset: u32,
     /// `guid` of the counter set, as written.
     pub guid: String,
-    /// The kind of its instances.
+    /// The kind of the object's instances.
     pub instances: InstanceKind,
     /// The counters.
     pub counters: Vec<DeclaredCounter>,
@@ -67,7 +67,7 @@ pub struct DeclaredCounter {
     pub offset: u32,
     /// `id`: the provider's own number of the counter.
     pub id: u32,
-    /// `type`.
+    /// `type`: the counter type.
     pub counter_type: CounterType,
     /// `baseID`: the `id` of the counter that this one is divided by.
     pub base: Option<u32>,
@@ -276,11 +276,11 @@ impl Functions {
 /// What a registration changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It is new.
+    /// The registration is new.
     Added,
-    /// It replaces what was registered under the name.
+    /// The registration replaces another one of the same name.
     Updated,
-    /// The same was registered already.
+    /// The same registration was there already.
     Unchanged,
 }
 
@@ -333,11 +333,12 @@ pub trait Registrar {
     fn registrations(&self) -> Result<(Registrations, Vec<RegisterFault>), RegisterError>;
 }
 
-/// A registration, or a part of one, that cannot be used. The others can.
+/// A registration, or a part of a registration, that cannot be used. The other registrations
+/// can.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RegisterFault {
-    /// Where: a file, or a file and a line.
+    /// The place of the fault: a file, or a file and a line.
     pub place: String,
     /// What is wrong, and the way out.
     pub message: String,
@@ -374,7 +375,7 @@ pub enum RegisterErrorKind {
     NotRegistered,
     /// The name or an index belongs to another provider.
     Taken,
-    /// Permissions: the caller's, or those of a file that others may write.
+    /// Permissions are missing: the caller may not write, or other users may write a file.
     Denied,
     /// The existing registrations are damaged, and writing would lose them.
     Damaged,

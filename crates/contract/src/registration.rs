@@ -33,7 +33,8 @@ pub struct Registration {
     pub first_help: u32,
     /// `Last Help`: index of the last help text.
     pub last_help: u32,
-    /// `Disable Performance Counters`: the provider is registered and not asked.
+    /// Whether `Disable Performance Counters` is set: the provider is registered and not
+    /// asked.
     pub disabled: bool,
     /// `Open Timeout`: how long Open may take.
     pub open_timeout: Duration,
@@ -46,8 +47,9 @@ pub struct Registration {
     /// limit holds for each of them, not for all together.
     pub processes: bool,
     /// `Read Files`: the files and folders that the library's host process may read, beside
-    /// the library's own folder and those of the system's libraries; empty for all that other
-    /// users may read, and with an ordinary user as reader all that this user may.
+    /// the library's own folder and those of the system's libraries; empty without such a
+    /// limit: the host process of an ordinary user may then read all that this user may, and
+    /// that of root only what every user may.
     pub reads: Vec<PathBuf>,
     /// The objects and counters that a manifest declares; empty without a manifest. Readers
     /// follow the blocks, which carry the same definitions.
@@ -59,7 +61,7 @@ pub struct Registration {
 pub struct RegisteredObject {
     /// Index of the name.
     pub name: TitleIndex,
-    /// The kind of its instances.
+    /// The kind of the object's instances.
     pub instances: InstanceKind,
     /// The counters, bases among them.
     pub counters: Vec<RegisteredCounter>,
@@ -115,9 +117,9 @@ pub struct RegisteredCounter {
     pub name: TitleIndex,
     /// The type.
     pub counter_type: CounterType,
-    /// Power of ten by which a chart should scale it.
+    /// Power of ten by which a chart should scale the counter.
     pub scale: i32,
-    /// Whether it is for advanced users.
+    /// Whether the counter is for advanced users.
     pub advanced: bool,
 }
 
@@ -159,14 +161,14 @@ impl Registration {
         self.claims(object) || (self.objects.is_empty() && !self.has_names())
     }
 
-    /// Whether an object is of its `Object List`, or of the indexes of its names.
+    /// Whether the provider's `Object List`, or the indexes of its names, contain an object.
     #[must_use]
     pub fn claims(&self, object: TitleIndex) -> bool {
         let names = self.first_counter..=self.last_counter;
         self.objects.contains(&object) || (self.has_names() && names.contains(&object.0))
     }
 
-    /// Whether names were registered with it.
+    /// Whether names were registered with the provider.
     #[must_use]
     pub fn has_names(&self) -> bool {
         self.last_counter > 0 && self.last_counter >= self.first_counter

@@ -17,7 +17,7 @@ fn header_file_equals_the_generated_text() {
     assert!(there == header, "perfhive_provider.h is out of date: run this test with UPDATE=1");
 }
 
-/// Its assertions on sizes and offsets hold, in C and in C++.
+/// The header's assertions on sizes and offsets hold, in C and in C++.
 #[cfg(target_os = "linux")]
 #[test]
 fn header_compiles_as_c_and_cpp() {

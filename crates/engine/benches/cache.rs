@@ -21,14 +21,15 @@ use std::sync::{Arc, Barrier, RwLock};
 use std::time::{Duration, Instant};
 
 const OBJECT: TitleIndex = TitleIndex(230);
-/// Between two publications of the writer, and what waking up takes.
+/// The pause of the writer between two publications, besides the time that waking up takes.
 const PACE: Duration = Duration::from_micros(50);
-/// As long as waking all threads takes.
+/// How long each thread spins before it is measured: longer than waking all threads takes.
 const AWAKE: Duration = Duration::from_millis(3);
-/// How much more than by one thread alone is flat, for any number that only takes.
+/// The greatest ratio to the time of a single thread at which an approach counts as flat,
+/// where no thread publishes.
 const FLAT: f64 = 1.25;
 
-/// Answers the same block again and again.
+/// A source that answers with the same block each time.
 struct Same {
     bytes: Vec<u8>,
     number: u64,
@@ -54,7 +55,7 @@ impl Source for Same {
     }
 }
 
-/// Processor time of this thread, in ns; elsewhere the time on the wall.
+/// Processor time of this thread, in ns; on systems other than Linux, wall-clock time.
 fn thread_time() -> u64 {
     #[cfg(target_os = "linux")]
     {
@@ -68,9 +69,10 @@ fn thread_time() -> u64 {
     }
 }
 
-/// Keeps this thread on one processor, by turns. Where there are more threads than
-/// processors, the system would move them about, and what a thread wrote would lie in
-/// another processor's cache: that costs every approach alike that writes to its own.
+/// Keeps this thread on one processor; `number` chooses it, in turn among the processors
+/// that the process may use. Where there are more threads than processors, the system would
+/// move the threads about, and what a thread wrote would lie in another processor's cache:
+/// that costs every approach alike that writes to memory of its own.
 #[cfg(target_os = "linux")]
 fn stay(number: usize) {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -90,7 +92,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// What the peers share: as much as a consumer looks at.
+/// The data that the peers of the cache share: as much as a consumer looks at.
 struct Data {
     number: u64,
 }
@@ -114,7 +116,8 @@ const APPROACHES: [(Approach, &str); 5] = [
     (GuardAndClone, "`RwLock::read` and `Arc::clone`"),
 ];
 
-/// Threads that take, and whether another one publishes meanwhile.
+/// The columns of the table: the number of threads that take data, and whether another
+/// thread publishes meanwhile.
 const CROWDS: [(usize, bool); 5] = [(1, false), (2, false), (4, false), (1, true), (2, true)];
 
 /// A consumer of the cache with its request and answer.
@@ -152,7 +155,7 @@ impl Shared {
         }
     }
 
-    /// Takes as often as there are consumers.
+    /// Takes data by an approach, once for each consumer.
     fn run(&self, approach: Approach, consumers: &mut [Consumer]) {
         let count = consumers.len();
         match approach {
@@ -178,7 +181,8 @@ impl Shared {
         }
     }
 
-    /// Published data is new to every consumer once: that is what is measured.
+    /// Checks that each consumer takes published data without another collection: published
+    /// data is new to every consumer once, and that is what is measured.
     fn check(&self, hands: &mut [Vec<Consumer>]) {
         self.publish(Take, 0);
         let before = self.cache.statistics().collections;
@@ -186,7 +190,8 @@ impl Shared {
         assert_eq!(self.cache.statistics().collections, before);
     }
 
-    /// One round of one approach: ns for each time, over all threads.
+    /// One round of one approach: the mean time of taking data once, in ns, over all
+    /// threads.
     fn measure(
         &self,
         approach: Approach,

@@ -1,4 +1,4 @@
-//! What a caller wants of a source, and until when.
+//! The ask: what a caller wants of a source, and until when.
 
 use crate::path::NamePattern;
 use perfhive_format::TitleIndex;
@@ -114,17 +114,17 @@ impl FromStr for ObjectQuery {
     }
 }
 
-/// Title index that no object has. A catalogue that is asked for it tells whether the
-/// source can answer for objects at all.
+/// A title index that no object has. A catalogue request for it fails where the source cannot tell
+/// which objects it has.
 pub const NO_OBJECT: TitleIndex = TitleIndex(2_147_483_632);
 
-/// Some instances of an object.
+/// Instances of an object that a caller wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InstanceWish {
-    /// The process of this number, or its threads.
+    /// The process with this ID; of an object of threads, the threads of that process.
     Process(u32),
-    /// Processes whose names match, or their threads.
+    /// The processes whose names match; of an object of threads, the threads of those processes.
     Named(Arc<NamePattern>),
 }
 
@@ -134,9 +134,9 @@ pub enum InstanceWish {
 pub struct Ask {
     /// The objects.
     pub objects: ObjectQuery,
-    /// Counters, as (object, counter), that a source fills only on request
-    /// because they cost extra. Counter 0 stands for all of an object's. A
-    /// source without such counters ignores this.
+    /// Counters, as (object, counter), that a source fills only on request because they cost
+    /// extra. Counter 0 stands for all counters of an object. A source without such counters
+    /// ignores this.
     pub extra_counters: Vec<(TitleIndex, TitleIndex)>,
     /// The instances that are wanted of objects; an object that is not named here is wanted with
     /// all of its instances. A source may answer with more. Where it answers with fewer than there
@@ -170,7 +170,8 @@ impl Ask {
         Self::new(ObjectQuery::Global)
     }
 
-    /// An ask for no object: of a catalogue, what is known without asking providers.
+    /// An ask for no object. In answer to it, a catalogue lists what is known without asking
+    /// providers.
     #[must_use]
     pub fn nothing() -> Self {
         Self::new(ObjectQuery::Indexes(Vec::new()))
@@ -182,20 +183,20 @@ impl Ask {
         Self::new(ObjectQuery::Indexes(indexes.to_vec()))
     }
 
-    /// The same ask with every counter that costs extra, of one object.
+    /// The same ask, which also wants every counter of `object` that costs extra.
     #[must_use]
     pub fn with_all_counters_of(self, object: TitleIndex) -> Self {
         self.with_counter(object, TitleIndex(0))
     }
 
-    /// The same ask with a counter that costs extra.
+    /// The same ask, which also wants one counter that costs extra.
     #[must_use]
     pub fn with_counter(mut self, object: TitleIndex, counter: TitleIndex) -> Self {
         self.extra_counters.push((object, counter));
         self
     }
 
-    /// The same ask for some instances of an object, beside those already wanted of it.
+    /// The same ask, which also wants some instances of an object.
     #[must_use]
     pub fn with_instance(mut self, object: TitleIndex, wish: InstanceWish) -> Self {
         self.instances.push((object, wish));
@@ -207,8 +208,8 @@ impl Ask {
         self.instances.iter().filter(move |(of, _)| *of == object).map(|(_, wish)| wish)
     }
 
-    /// Takes over everything but the objects from another ask. Allocates nothing once the lists
-    /// are large enough.
+    /// Copies everything but the objects from another ask. Allocates nothing once the lists are
+    /// large enough.
     pub fn copy_conditions(&mut self, other: &Self) {
         self.extra_counters.clone_from(&other.extra_counters);
         self.instances.clone_from(&other.instances);
@@ -241,7 +242,7 @@ impl Ask {
         self.until.is_some_and(|until| until <= Instant::now())
     }
 
-    /// The earlier of the deadline and another one.
+    /// The earlier of the ask's deadline and `other`; `None` where both are missing.
     #[must_use]
     pub fn until_at_most(&self, other: Option<Instant>) -> Option<Instant> {
         match (self.until, other) {
@@ -250,7 +251,8 @@ impl Ask {
         }
     }
 
-    /// Copies another ask into this one's allocations, and those of a spare list.
+    /// Makes this ask a copy of another one, in the allocations of this ask. `kept` holds the
+    /// index list while the ask is not for indexes.
     pub(crate) fn refill(&mut self, other: &Self, kept: &mut Vec<TitleIndex>) {
         match &other.objects {
             ObjectQuery::Indexes(wanted) => {
@@ -272,7 +274,7 @@ impl Ask {
         self.copy_conditions(other);
     }
 
-    /// Whether a counter that costs extra is wanted.
+    /// Whether the ask wants a counter that is filled only on request.
     #[must_use]
     pub fn wants_extra(&self, object: TitleIndex, counter: TitleIndex) -> bool {
         self.extra_counters

@@ -1,9 +1,9 @@
 //! The source made of providers: the embedded performance library.
 //!
-//! It knows what each provider offers, has those collect that an ask concerns,
-//! assembles one block, and tests what each delivers. A provider that fails
-//! costs its own objects and nothing else; a provider that fails repeatedly is
-//! put into quarantine.
+//! It knows what each provider offers, has the providers collect that an ask concerns,
+//! assembles one block, and tests what each provider delivers. A provider that fails costs
+//! its own objects and nothing else; a provider that fails repeatedly is put into
+//! quarantine.
 
 mod clock;
 mod entry;
@@ -30,10 +30,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Most steps of providers that collect side by side, before they are waited for.
+/// The most rounds of steps of providers that collect side by side; after these, each
+/// provider is waited for.
 const MOST_STEPS: usize = 8;
 
-/// Puts a [`Broker`] together.
+/// Builds a [`Broker`].
 pub struct BrokerBuilder {
     name: String,
     machine: String,
@@ -83,8 +84,8 @@ impl BrokerBuilder {
         self
     }
 
-    /// Sets after how many failed collections in a row a provider is
-    /// disabled; 5 by default, 0 for never.
+    /// Sets after how many failed collections in a row a provider is put into quarantine; 5
+    /// by default, 0 for never.
     #[must_use]
     pub fn quarantine_after(mut self, faults: u32) -> Self {
         self.quarantine_after = faults;
@@ -105,7 +106,8 @@ impl BrokerBuilder {
         self
     }
 
-    /// Says in a word what fills the blocks ([`Frame::label`](crate::Frame::label)).
+    /// Sets the word that says what fills the blocks
+    /// ([`Frame::label`](crate::Frame::label)).
     #[must_use]
     pub fn label(mut self, label: &str) -> Self {
         self.pool = self.pool.labelled(label);
@@ -156,17 +158,17 @@ pub struct Broker {
     catalogue_generation: u64,
     titles: HashMap<LanguageId, Arc<TitleDatabase>>,
     foreign: Vec<Vec<u8>>,
-    /// Objects of the collection without all of their instances.
+    /// Objects of which the collection lacks some instances.
     partial: Vec<TitleIndex>,
     /// The faults of the current collection; empty between collections.
     faults: Vec<Fault>,
-    /// Faults of earlier collections.
+    /// Faults of earlier collections, which are shared where they last.
     kept: KeptFaults,
 }
 
 impl Broker {
-    /// Begins a broker: what it is called in messages, and the machine whose
-    /// name its blocks carry.
+    /// A builder of a broker: `name` is what messages call the broker, and `machine` is the
+    /// machine name that its blocks carry.
     #[must_use]
     pub fn builder(name: &str, machine: &str) -> BrokerBuilder {
         BrokerBuilder {
@@ -196,9 +198,9 @@ impl Broker {
         self.catalogue_changed();
     }
 
-    /// Keeps names for objects of another source. An object whose index a roster chose is
-    /// not served under them, nor under `doubtful` names, of which it is not known whether
-    /// the other source has them.
+    /// Sets the names that belong to objects of another source, and the `doubtful` names,
+    /// of which it is not known whether the other source has them. An object whose index a
+    /// roster chose is not served under any of these names.
     pub fn reserve_names(&mut self, names: &HashSet<String>, doubtful: &HashSet<String>) {
         if self.members.reserve(names, doubtful) {
             self.catalogue_changed();
@@ -416,8 +418,8 @@ impl Source for Broker {
 }
 
 /// The deadline of one provider: half of the time that is left as long as others wait
-/// behind it, so that a provider that hangs does not use up theirs. The outer `None` says
-/// that no time is left, the inner one that there is no limit.
+/// behind it, so that a provider that hangs does not use up the time of the others. The
+/// outer `None` says that no time is left, the inner one that there is no limit.
 fn share(deadline: Option<Instant>, now: Instant, others: bool) -> Option<Option<Instant>> {
     let Some(deadline) = deadline else { return Some(None) };
     let left = deadline.checked_duration_since(now).filter(|left| !left.is_zero())?;

@@ -88,23 +88,23 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use wants::Wants;
 
-/// Limit to the keys for which a consumer remembers what it had; many times what any source has.
+/// The most keys for which a consumer remembers what it had; many times the keys of any source.
 const MOST_SEEN: usize = 4096;
 
 /// A consumer of a shared source, and a source itself; a clone is another consumer, on any thread. The
 /// [module](self) lists what it promises.
 pub struct Cached<S> {
     hub: Arc<Hub<S>>,
-    /// This handle's limit to the age of kept data; `None` for the cache's.
+    /// This handle's limit to the age of kept data; `None` for the cache's own limit.
     limit: Option<Duration>,
     /// What this consumer has had, by key.
     seen: HashMap<Key, Seen>,
-    /// Collections up to this number count as had, whatever `seen` says.
+    /// Data of collections up to this number counts as had, whatever `seen` says.
     floor: u64,
     /// The generation of the catalogue for which the hub knows the costly objects.
     costs_of: u64,
-    /// During a request: its keys, sorted; the reply found for each; what is missing, by lane; and the
-    /// replies of the collections that it waited for.
+    /// State of a request while it lasts: its keys, sorted; the reply found for each key; what is
+    /// missing, by lane; and the replies of the collections that the request waited for.
     keys: Vec<Key>,
     sorted: Vec<TitleIndex>,
     found: Vec<Option<Arc<Reply>>>,
@@ -112,10 +112,10 @@ pub struct Cached<S> {
     own: Vec<Arc<Reply>>,
 }
 
-/// A consumer's view of a slot.
+/// The slot of a key, and how far this consumer has had the data in it.
 struct Seen {
     slot: Option<Arc<Slot>>,
-    /// Number of the newest collection whose data it had.
+    /// The number of the newest collection whose data the consumer had.
     number: u64,
 }
 
@@ -149,8 +149,8 @@ impl<S: Source> Cached<S> {
         }
     }
 
-    /// The same consumer with a limit of its own to the age of kept data, for asks without one
-    /// ([`Ask::max_age`]). Zero takes no data from before the ask.
+    /// The same consumer with a limit of its own to the age of kept data, for asks that set no
+    /// limit ([`Ask::max_age`]). Zero takes no data from before the ask.
     #[must_use]
     pub fn max_age(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);
@@ -205,8 +205,8 @@ impl<S: Source> Cached<S> {
         }
     }
 
-    /// Replaces what was had by one number beyond [`MOST_SEEN`] keys, so that a consumer that asks for
-    /// ever new objects and machines does not fill the memory.
+    /// Beyond [`MOST_SEEN`] keys, empties `seen` and raises `floor` to the newest number in it, so that
+    /// a consumer that asks for ever new objects and machines does not fill the memory.
     fn forget_old(&mut self) {
         if self.seen.len() > MOST_SEEN {
             let newest = self.seen.values().map(|seen| seen.number).max();
@@ -299,7 +299,7 @@ impl<S: Source> Cached<S> {
                         for collected in brought.into_iter() {
                             match collected {
                                 Ok(reply) if is_now(&reply) => self.own.push(reply),
-                                // Its indexes may belong to other objects since.
+                                // The reply's indexes may belong to other objects by now.
                                 Ok(_) if attempts < ATTEMPTS => {
                                     *done = false;
                                     attempts += 1;

@@ -32,7 +32,7 @@ pub struct RawClaim {
     pub objects: u32,
 }
 
-/// A disagreement that does not cost the data.
+/// A disagreement between claim and data, for which the data is not discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CollectWarning {
@@ -40,15 +40,15 @@ pub enum CollectWarning {
     ByteCount {
         /// The byte count returned.
         claimed: u32,
-        /// How far the pointer moved.
+        /// How far the pointer moved, in bytes.
         moved: usize,
     },
-    /// The length of an object is not a multiple of 8, so that the next one is
-    /// not aligned as Windows asks for.
+    /// The length of an object is not a multiple of 8, so that the next object is not
+    /// aligned as Windows requires.
     Alignment {
         /// The object.
         object: TitleIndex,
-        /// Its length.
+        /// The length of the object, in bytes.
         length: usize,
     },
 }
@@ -79,7 +79,7 @@ pub enum CollectFault {
     },
     /// The data ends past the guard region, or before the buffer.
     HeapFault {
-        /// How far the pointer moved.
+        /// How far the pointer moved, in bytes.
         moved: isize,
     },
     /// A guard region was written to.
@@ -95,7 +95,7 @@ pub enum CollectFault {
     },
     /// The lengths of the objects do not add up to the bytes returned.
     ObjectLengths {
-        /// Where the objects end.
+        /// The sum of the lengths of the objects, in bytes.
         sum: usize,
         /// The bytes returned.
         bytes: usize,
@@ -111,9 +111,9 @@ pub enum CollectFault {
     InstanceLengths {
         /// The object.
         object: TitleIndex,
-        /// Where its instances end, from its start.
+        /// Where the object's instances end, in bytes from the start of the object.
         ends: usize,
-        /// Its length.
+        /// The length of the object, in bytes.
         length: usize,
     },
     /// An object is malformed.
@@ -252,8 +252,8 @@ impl GuardedBuffer {
         Ok((data, warnings))
     }
 
-    /// The same tests for blocks of other machines, which have a header each. Returns the
-    /// blocks.
+    /// Tests the claim against the buffer, for blocks of other machines, which have a
+    /// header each. Returns the blocks.
     ///
     /// # Errors
     /// The first test that failed.

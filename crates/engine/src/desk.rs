@@ -73,7 +73,8 @@ impl<J, A> Desk<J, A> {
         self.change(|papers| papers.job = Some(job));
     }
 
-    /// Says that no further job comes: [`job`](Self::job) then returns `None`.
+    /// Closes the asking side, so that no further job comes: [`job`](Self::job) then
+    /// returns `None`.
     pub fn close(&self) {
         self.change(|papers| papers.closed = true);
     }
@@ -102,7 +103,7 @@ impl<J, A> Desk<J, A> {
         }
     }
 
-    /// Waits for the next answer, by a deadline if there is one.
+    /// Waits for the next answer, until the deadline or, for `None`, without a limit.
     ///
     /// # Errors
     /// [`NoAnswer`]: the deadline passed, or the answering side ended.

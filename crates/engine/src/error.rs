@@ -53,7 +53,8 @@ impl SourceError {
         Self { kind, source_name: source_name.into(), message }
     }
 
-    /// The same without an allocation: a sample that comes too late makes none.
+    /// An error with a constant message, made without an allocation: a sample that is late must
+    /// not allocate.
     pub(crate) fn fixed(
         kind: SourceErrorKind,
         source_name: &Arc<str>,
@@ -105,7 +106,7 @@ impl fmt::Display for SourceError {
     }
 }
 
-/// Equal words, wherever they are kept.
+/// Equal kind, source and message, however the message is kept.
 impl PartialEq for SourceError {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
@@ -134,10 +135,10 @@ pub enum ProviderError {
         /// The system's answer.
         error: std::io::Error,
     },
-    /// Not at the moment, in words: still at work on an earlier request, or
-    /// waiting to be started again. Not counted as a failure of its own.
+    /// The provider cannot deliver at the moment; the text says why: it is still at work on an
+    /// earlier request, or waits to be started again. Not counted as a failure of its own.
     NotYet(String),
-    /// Anything else, in words.
+    /// Any other failure; the text says what happened.
     Failed(String),
 }
 
@@ -178,9 +179,9 @@ pub struct Fault {
     pub kind: FaultKind,
     /// The provider or source concerned.
     pub provider: Arc<str>,
-    /// The object concerned, if it is one.
+    /// The object concerned; `None` if the fault is not of one object.
     pub object: Option<TitleIndex>,
-    /// The instance concerned, if it is one.
+    /// The instance concerned; `None` if the fault is not of one instance.
     pub instance: Option<Arc<str>>,
     /// What happened, in words.
     pub message: Arc<str>,
@@ -201,9 +202,10 @@ pub enum FaultKind {
     Panicked,
     /// What a provider delivered failed a test and was discarded.
     TestFailed,
-    /// A provider's count disagreed with its data; the data was kept.
+    /// A count that a provider stated disagreed with its data; the data was kept.
     Warning,
-    /// A provider is disabled after repeated faults; its reader can enable it.
+    /// A provider is in quarantine after repeated faults; the program that reads it can release
+    /// it.
     Quarantined,
     /// Windows or an administrator disabled a provider; the message names the
     /// command that enables it.
@@ -211,7 +213,7 @@ pub enum FaultKind {
     /// An object of a block is damaged; the others were kept.
     DamagedObject(ParseError),
     /// The name of an instance lies outside its definition, so the instance is known by its
-    /// number only. Of several in one object, this is the first.
+    /// number only. An object has at most one such fault, for its first damaged name.
     DamagedName(ParseError),
     /// A part of an object could not be read: an instance, or some counters.
     Partial,
@@ -234,14 +236,14 @@ impl Fault {
         }
     }
 
-    /// The same fault, of one object.
+    /// The same fault, as the fault of one object.
     #[must_use]
     pub fn of_object(mut self, object: TitleIndex) -> Self {
         self.object = Some(object);
         self
     }
 
-    /// The same fault, of one instance.
+    /// The same fault, as the fault of one instance.
     #[must_use]
     pub fn of_instance(mut self, instance: &str) -> Self {
         self.instance = Some(instance.into());

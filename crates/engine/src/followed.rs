@@ -78,9 +78,9 @@ pub fn sample_followed<R, T, E>(
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Followed {
-    /// A name in any language, or an index as text.
+    /// What is asked for: a name in any language, or an index as text.
     asked: String,
-    /// The name that the index had when it was found.
+    /// The name that belonged to the index when the index was found.
     title: Option<String>,
     index: TitleIndex,
     is_there: bool,
@@ -89,14 +89,15 @@ pub struct Followed {
 }
 
 impl Followed {
-    /// The object of an index, which is asked for by a name in any language, or by its index
-    /// as text.
+    /// Follows the object that now has title index `index`. `asked` is what it is asked for by:
+    /// its name in any language, or its index as text.
     #[must_use]
     pub fn object(directory: &Directory, asked: &str, index: TitleIndex) -> Self {
         Self::new(&directory.titles, asked, index, |other| directory.has(other))
     }
 
-    /// The counter of an index, of an object in the directory.
+    /// Follows the counter that now has title index `index`, of an object in the directory.
+    /// `asked` is what it is asked for by: its name in any language, or its index as text.
     #[must_use]
     pub fn counter(
         directory: &Directory,
@@ -119,19 +120,19 @@ impl Followed {
         Self { asked: asked.to_string(), title, index, is_there: true, namesakes }
     }
 
-    /// The name or index that it is asked for by.
+    /// The name, or the index as text, by which the object or counter is asked for.
     #[must_use]
     pub fn asked(&self) -> &str {
         &self.asked
     }
 
-    /// The index that it had last.
+    /// The title index that the object or counter had last.
     #[must_use]
     pub fn last_index(&self) -> TitleIndex {
         self.index
     }
 
-    /// The index; `None` while it belongs to another object or counter.
+    /// The title index; `None` while it belongs to another object or counter.
     #[must_use]
     pub fn index(&self) -> Option<TitleIndex> {
         self.is_there.then_some(self.index)
@@ -182,13 +183,13 @@ impl Followed {
     }
 }
 
-/// Whether an index has another name now than before. A name that is unknown, then or now,
-/// proves nothing.
+/// Whether an index had another name before than it has now. A name that is unknown, then or
+/// now, proves nothing: `false`.
 pub(crate) fn is_renamed(before: Option<&str>, now: Option<&str>) -> bool {
     matches!((before, now), (Some(before), Some(now)) if before != now)
 }
 
-/// The reason why a sample lacks an object, where the object's index belongs to another one.
+/// The reason why a sample lacks an object whose title index belongs to another object now.
 pub const INDEX_TAKEN: &str =
     "no object has its name now, and its title index belongs to another object";
 

@@ -26,7 +26,7 @@ pub struct Frame {
     machine: String,
     generation: u64,
     origin: u64,
-    /// What filled the frame: `registry`, `native`, `published`.
+    /// The word for what filled the frame: `registry`, `native`, `published`.
     label: Option<Arc<str>>,
     grown: bool,
 }
@@ -93,7 +93,7 @@ impl Frame {
                     }
                 }
                 Some(Err(error)) => {
-                    // The name is told if its bytes are there.
+                    // The name of the damaged object is noted if its bytes are there.
                     let name = self
                         .bytes
                         .get(start.saturating_add(12)..)
@@ -147,8 +147,8 @@ impl Frame {
         self
     }
 
-    /// The frame with the origin and label of another one, whose objects were copied into it,
-    /// and with the places that its damaged names have there.
+    /// The same frame with the origin and label of `other`, whose objects were copied into it, and
+    /// with the damaged names of the copied objects.
     #[must_use]
     pub fn of_origin(mut self, other: &Self) -> Self {
         let copied = |name| self.objects.iter().any(|object| object.name == name);
@@ -188,7 +188,7 @@ impl Frame {
         self.objects.len()
     }
 
-    /// A sound object by its place.
+    /// The sound object at a place among the sound objects; `None` behind the last one.
     #[must_use]
     pub fn object(&self, place: usize) -> Option<PerfObject<'_>> {
         let object = self.objects.get(place)?;
@@ -214,15 +214,16 @@ impl Frame {
 pub struct Snapshot {
     frames: Vec<Arc<Frame>>,
     objects: Vec<(u32, u32)>,
-    /// Name and place in `objects`, in order: a block may hold many objects.
+    /// The name of each object and its place in `objects`, sorted by name: a block may hold many
+    /// objects.
     by_name: Vec<(TitleIndex, u32)>,
     faults: Vec<Fault>,
-    /// Objects without all of their instances.
+    /// Objects of which some instances are missing.
     partial: Vec<TitleIndex>,
-    /// Whether a list had to grow, or a frame.
+    /// Whether filling the snapshot allocated: a list or a frame had to grow.
     grown: bool,
     age: Duration,
-    /// Faults of earlier collections; most snapshots format none.
+    /// Faults of earlier collections, which are shared where they last; `None` in most snapshots.
     kept: Option<Box<KeptFaults>>,
 }
 
@@ -264,7 +265,7 @@ impl Snapshot {
         self.age = self.age.max(age);
     }
 
-    /// Says that filling the snapshot allocated.
+    /// Notes that filling the snapshot allocated.
     pub(crate) fn set_grown(&mut self) {
         self.grown = true;
     }
@@ -290,7 +291,7 @@ impl Snapshot {
         self.partial.contains(&object)
     }
 
-    /// Says which objects are partial.
+    /// Notes which objects are partial.
     pub(crate) fn push_partial(&mut self, objects: &[TitleIndex]) {
         self.add(|this| this.partial.extend_from_slice(objects));
     }
@@ -356,7 +357,7 @@ impl Snapshot {
         self.add(|this| this.faults.extend(general.cloned()));
     }
 
-    /// Adds everything that another snapshot has.
+    /// Adds all objects and faults of another snapshot.
     pub fn push_all_of(&mut self, other: &Self) {
         self.note_age(other.age);
         self.add(|this| {

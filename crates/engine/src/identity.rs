@@ -106,7 +106,8 @@ impl Identifier {
         self.schema.matches(object)
     }
 
-    /// The identity by numbers, where the object has them.
+    /// The identity that an instance has by numbers (process ID, thread ID, `UniqueID`); `None`
+    /// where it has none.
     pub(crate) fn numbers(&self, instance: &Instance<'_>) -> Option<Identity> {
         if let Some(id) = instance.unique_id() {
             return Some(Identity::Unique(id));

@@ -31,7 +31,7 @@ pub enum InstanceRole {
 }
 
 impl InstanceLabel {
-    /// What the name says that the instance stands for.
+    /// What the instance stands for, as its name says.
     #[must_use]
     pub fn role(&self) -> InstanceRole {
         let of = self.parent.as_deref().unwrap_or(&self.name);
@@ -69,8 +69,8 @@ impl fmt::Display for InstanceLabel {
 }
 
 impl SnapshotObject<'_> {
-    /// The labels of the object's instances, in their order. The number of an instance without
-    /// a name is its name.
+    /// The labels of the object's instances, in their order. An instance without a name has
+    /// its number as its name.
     #[must_use]
     pub fn labels(self) -> Vec<InstanceLabel> {
         let mut parents = self.parents();

@@ -6,8 +6,8 @@
 //! an instance without a name.
 //!
 //! Names are compared without regard to case, but where an instance has exactly the name that is
-//! written, it alone is meant. Where none matches, a name that really ends in `#n` does, and then
-//! the spelling of PDH, which prints `[R]` for `(R)`.
+//! written, it alone is meant. Where no instance matches, `#n` is taken as the end of the name
+//! itself. Where none matches that either, names are compared as PDH prints them: `[R]` for `(R)`.
 //!
 //! `\Process(pid:1234)\...` is the process with that ID, and `\Thread(pid:1234/*)\...` are its threads,
 //! whatever other processes are called. With a number, as in `pid:1234#0`, it is a name.
@@ -33,7 +33,7 @@ pub struct CounterPath {
     pub machine: Option<NamePattern>,
     /// The object.
     pub object: NamePattern,
-    /// The instance; `None` for objects without.
+    /// The instance; `None` for an object without instances.
     pub instance: Option<InstancePattern>,
     /// The counter.
     pub counter: NamePattern,
@@ -53,11 +53,12 @@ pub struct InstancePattern {
 /// Which of several instances of one name a path means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OrderNumber {
-    /// Nothing is written: the first of a name, but all that a wildcard matches.
+    /// No number is written: the first instance of a name; with a wildcard, all instances that
+    /// match.
     Default,
-    /// `#n`: the n-th, from 0.
+    /// `#n`: the n-th instance of the name, from 0.
     Nth(u32),
-    /// `#*`: all.
+    /// `#*`: all instances of the name.
     All,
 }
 
@@ -68,7 +69,7 @@ pub enum Spelling {
     Exact,
     /// Without regard to case, as PDH compares.
     AnyCase,
-    /// The order number is the end of the name: `a#2` is an instance that is called so.
+    /// With the order number as the end of the name: `a#2` is an instance that is called `a#2`.
     WithNumber,
     /// As PDH prints names that its paths cannot hold: `(R)` is `[R]`.
     Pdh,
@@ -78,7 +79,7 @@ pub enum Spelling {
 }
 
 impl Spelling {
-    /// Those of names, the one that wins first.
+    /// The ways to compare names, in the order in which they are tried.
     pub const OF_NAMES: [Self; 4] = [Self::Exact, Self::AnyCase, Self::WithNumber, Self::Pdh];
 }
 

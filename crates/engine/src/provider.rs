@@ -116,7 +116,7 @@ pub trait Session: Send {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OpenContext<'a> {
-    /// The linkage string of its registration (`Linkage\Export`).
+    /// The linkage string of the provider's registration (`Linkage\Export`).
     pub linkage: Option<&'a str>,
     /// Title index of the first name allotted (`First Counter`); 0 for a
     /// provider with Windows' own indexes.
@@ -170,7 +170,7 @@ pub struct ObjectDescription {
     pub spec: ObjectSpec,
     /// The counters, bases included.
     pub counters: Vec<CounterSpec>,
-    /// Names of the counters that are filled only on request.
+    /// Title indexes of the names of the counters that are filled only on request.
     pub on_request: Vec<TitleIndex>,
     /// How expensive the object is to collect.
     pub cost: Cost,
@@ -194,14 +194,15 @@ impl ObjectDescription {
         self
     }
 
-    /// The same object with counters that are filled only on request, by their names.
+    /// The same object with counters that are filled only on request, by the title indexes of
+    /// their names.
     #[must_use]
     pub fn with_on_request(mut self, counters: Vec<TitleIndex>) -> Self {
         self.on_request = counters;
         self
     }
 
-    /// The same object with others that come along with it.
+    /// The same object with other objects that come along with it.
     #[must_use]
     pub fn with_brings(mut self, objects: Vec<TitleIndex>) -> Self {
         self.brings = objects;
@@ -337,12 +338,12 @@ pub struct ObjectWriter<'a> {
     provider: &'a str,
     level: TestLevel,
     faults: &'a mut Vec<Fault>,
-    /// Blocks of foreign machines, beside the local one.
+    /// Blocks of foreign machines, beside the local block.
     foreign: &'a mut Vec<Vec<u8>>,
     failed: Option<CollectFault>,
     /// Faults of earlier collections.
     kept: Option<&'a mut KeptFaults>,
-    /// Objects without all of their instances.
+    /// Objects of which some instances are missing.
     partial: Option<&'a mut Vec<TitleIndex>>,
 }
 
@@ -438,8 +439,8 @@ impl<'a> ObjectWriter<'a> {
         self.take_if(buffer, claim, |_| true)
     }
 
-    /// As [`take`](Self::take), for the objects whose names `keeps` accepts. Objects of
-    /// other providers are left out so. The returned bytes hold all objects.
+    /// As [`take`](Self::take), but adds only the objects whose names `keeps` accepts, so that
+    /// objects of other providers are left out. The returned bytes hold all objects.
     ///
     /// # Errors
     /// As [`take`](Self::take).

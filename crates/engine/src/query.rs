@@ -52,7 +52,7 @@ struct AddedPath {
     id: PathId,
     path: CounterPath,
     targets: Vec<Target>,
-    /// The label of the instance that the path without wildcards meant first.
+    /// The label of the first instance that the path meant, for a path without wildcards.
     last: Option<InstanceLabel>,
 }
 
@@ -64,7 +64,7 @@ impl AddedPath {
         self.targets.iter().find(is_it)
     }
 
-    /// Whether a reading's indexes belong to another object or counter now.
+    /// Whether the title indexes of a reading belong to another object or counter now.
     fn has_lost(&self, reading: &Reading) -> bool {
         self.target(reading).is_some_and(|target| target.lost)
     }
@@ -75,9 +75,9 @@ struct Target {
     slot: usize,
     object: TitleIndex,
     counter: CatalogueCounter,
-    /// The names that object and counter had when they were resolved.
+    /// The names that the object and the counter had when they were resolved.
     names: [Option<Arc<str>>; 2],
-    /// The indexes belong to another object or counter than the path means.
+    /// Whether the indexes belong to another object or counter than the path means.
     lost: bool,
 }
 
@@ -183,7 +183,7 @@ impl Query {
     }
 
     /// The same query with a limit to the age of the data that a cache gives it
-    /// ([`Ask::max_age`](crate::Ask::max_age)); without one the cache's own counts.
+    /// ([`Ask::max_age`](crate::Ask::max_age)); without a limit the cache's own applies.
     #[must_use]
     pub fn max_age(mut self, limit: Duration) -> Self {
         self.max_age = Some(limit);
@@ -363,8 +363,8 @@ impl Query {
         faults_of(&self.faults, source)
     }
 
-    /// The readings of a path with the largest values, the largest first: at most `count`, without
-    /// those that have no number and those of sums and idle time.
+    /// At most `count` readings of a path: those with the largest values, the largest first.
+    /// Readings without a number are left out, and so are sums and idle time.
     #[must_use]
     pub fn top(&self, id: PathId, count: usize) -> Vec<&Reading> {
         let number =
@@ -398,7 +398,8 @@ impl Query {
             Some(label) => {
                 let asked = named.and_then(|item| item.path.instance.as_ref()?.process_id());
                 Some(match asked {
-                    // Of one process alone the number among those of its name is not known.
+                    // If only one process was asked for, its number among the processes of its
+                    // name is not known.
                     Some(_) => InstancePattern::of_process(reading.identity.as_ref(), label),
                     None => label.pattern(),
                 })
@@ -495,14 +496,15 @@ impl QuerySource {
         self.lookup.find(&path.object, until, look)
     }
 
-    /// The same, with the nearest names where there is no such object.
+    /// The counters that a path means in its source; the error for an unknown object has the
+    /// nearest names.
     fn resolve_or_suggest(&mut self, path: &CounterPath) -> Result<ResolvedCounters, QueryError> {
         let look = |directory: &Directory| resolve(directory, path);
         self.lookup.find_or_suggest(&path.object, look)
     }
 }
 
-/// The counters that a path means, among those that are known.
+/// The counters that a path means, among the known ones.
 fn resolve(directory: &Directory, path: &CounterPath) -> Result<ResolvedCounters, QueryError> {
     let titles = &directory.titles;
     let objects = objects_named(directory, &path.object)?;
@@ -539,7 +541,7 @@ fn resolve(directory: &Directory, path: &CounterPath) -> Result<ResolvedCounters
     }
 }
 
-/// The objects that a pattern means, one at least.
+/// The objects that a pattern means; an error where it means none.
 fn objects_named<'a>(
     directory: &'a Directory,
     pattern: &NamePattern,

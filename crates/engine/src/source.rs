@@ -61,8 +61,8 @@ pub trait Source: Send {
         ask: &Ask,
     ) -> Result<Arc<TitleDatabase>, SourceError>;
 
-    /// How the source's providers are doing; an empty list for a source that is not made
-    /// of providers. The ask carries the deadline.
+    /// The state and statistics of the source's providers; an empty list for a source that is
+    /// not made of providers. The ask carries the deadline.
     ///
     /// # Errors
     /// Where the state of any provider cannot be told now: a partial list would be taken
@@ -116,7 +116,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The time of so many samples.
+    /// The span from `begin` to `end`, with so many samples.
     #[must_use]
     pub fn new(begin: FileTime, end: FileTime, samples: u64) -> Self {
         Self { begin, end, samples }
@@ -186,11 +186,11 @@ pub struct CatalogueObject {
     pub help: TitleIndex,
     /// The audience that the object is meant for.
     pub detail: DetailLevel,
-    /// How expensive it is to collect.
+    /// How expensive the object is to collect.
     pub cost: Cost,
-    /// Whether it has instances.
+    /// Whether the object has instances.
     pub has_instances: bool,
-    /// Position of the counter to show first.
+    /// Position of the counter that a tool should show first; `None` if the object names none.
     pub default_counter: Option<u32>,
     /// The counters, without bases.
     pub counters: Vec<CatalogueCounter>,
@@ -210,8 +210,7 @@ pub struct CatalogueCounter {
     pub scale: i32,
     /// The level of detail.
     pub detail: DetailLevel,
-    /// Whether it is filled only on request
-    /// ([`Ask::extra_counters`]).
+    /// Whether the counter is filled only on request ([`Ask::extra_counters`]).
     pub on_request: bool,
 }
 
@@ -264,7 +263,8 @@ impl Catalogue {
 }
 
 impl CatalogueCounter {
-    /// A counter without a help text, for all audiences, that is always filled. Fields set more.
+    /// A counter without a help text, for all audiences, that is always filled. Anything else is
+    /// set through its fields.
     #[must_use]
     pub fn new(name: TitleIndex, counter_type: CounterType) -> Self {
         let (help, detail) = (TitleIndex(0), DetailLevel::NOVICE);
@@ -274,7 +274,7 @@ impl CatalogueCounter {
 
 impl CatalogueObject {
     /// An object without instances and help text, for all audiences, that is part of `Global`.
-    /// Fields set more.
+    /// Anything else is set through its fields.
     #[must_use]
     pub fn new(name: TitleIndex, counters: Vec<CatalogueCounter>) -> Self {
         Self {

@@ -50,7 +50,7 @@ pub struct Object {
     pub cost: Cost,
     /// Whether the object has instances.
     pub has_instances: bool,
-    /// Objects that its instances point to.
+    /// Objects that come along with this one, because its instances point to theirs.
     pub brings: &'static [u32],
     /// The counters, bases included, in the order of the counter block. The
     /// first is the default.
@@ -86,25 +86,26 @@ impl Object {
         }
     }
 
-    /// The place of a counter; of one with a base, that of the counter itself.
+    /// The place of a counter in the table; `None` if the table lacks it. For a counter with a base
+    /// it is the place of the counter itself.
     #[must_use]
     pub fn place(&self, counter: u32) -> Option<usize> {
         self.counters.iter().position(|known| known.index == counter)
     }
 
-    /// The places of the counters that are filled whether asked for or not.
+    /// The places of the counters that are filled whether asked for or not, as set bits.
     #[must_use]
     pub fn standard(&self) -> u64 {
         self.mask(|counter| !counter.on_request)
     }
 
-    /// The places of the counters that Windows has.
+    /// The places of the counters that Windows has, as set bits.
     #[must_use]
     pub fn windows(&self) -> u64 {
         self.mask(|counter| counter.index < OWN)
     }
 
-    /// The places of one counter, its base included.
+    /// The places of one counter and of its base, as set bits.
     #[must_use]
     pub fn bits(&self, counter: u32) -> u64 {
         self.mask(|known| known.index == counter)
@@ -116,7 +117,7 @@ impl Object {
     }
 }
 
-/// A counter that is there.
+/// A counter that is filled here.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
     /// Title index of the name.
@@ -137,9 +138,9 @@ pub struct Counter {
     pub wide: bool,
     /// The unit of the cooked value.
     pub unit: &'static str,
-    /// File and field, or call and field, that it is made from.
+    /// File and field, or call and field, that the value is made from.
     pub source: &'static str,
-    /// The first system that has it, where that is not every one.
+    /// The first system that has the counter; empty where every system has it.
     pub since: &'static str,
     /// The English help text: what the counter means.
     pub meaning: &'static str,
@@ -174,7 +175,7 @@ impl Counter {
         Self::base_as(of, CounterType::PERF_RAW_BASE)
     }
 
-    /// The base of the counter before it, of another type than most have.
+    /// The base of the counter `of`, with the type `kind`, where it is not the usual one.
     #[must_use]
     pub const fn base_as(of: &Self, kind: CounterType) -> Self {
         let mut base = Self::new(of.index, of.help, of.name, kind).means(of.meaning);
@@ -182,7 +183,7 @@ impl Counter {
         base
     }
 
-    /// The same counter where it is not filled, and why.
+    /// The same counter in an object where it is not filled, with the reason.
     #[must_use]
     pub const fn absent(&self, reason: &'static str) -> Absent {
         absent(self.index, self.name, self.kind, reason)
@@ -195,56 +196,56 @@ impl Counter {
         self
     }
 
-    /// With a scale, as a power of ten.
+    /// The same counter with a scale for charts, as a power of ten.
     #[must_use]
     pub const fn scale(mut self, scale: i32) -> Self {
         self.scale = scale;
         self
     }
 
-    /// For others than everyone.
+    /// The same counter with another level of detail than that for everyone.
     #[must_use]
     pub const fn detail(mut self, detail: DetailLevel) -> Self {
         self.detail = detail;
         self
     }
 
-    /// Filled only on request.
+    /// The same counter, filled only on request.
     #[must_use]
     pub const fn on_request(mut self) -> Self {
         self.on_request = true;
         self
     }
 
-    /// With the unit of its cooked value.
+    /// The same counter with the unit of its cooked value.
     #[must_use]
     pub const fn unit(mut self, unit: &'static str) -> Self {
         self.unit = unit;
         self
     }
 
-    /// With file and field, or call and field.
+    /// The same counter with its source: file and field, or call and field.
     #[must_use]
     pub const fn from(mut self, source: &'static str) -> Self {
         self.source = source;
         self
     }
 
-    /// With the first system that has it, where that is not every one.
+    /// The same counter with the first system that has it, where not every system has it.
     #[must_use]
     pub const fn since(mut self, kernel: &'static str) -> Self {
         self.since = kernel;
         self
     }
 
-    /// With its English help text.
+    /// The same counter with its English help text.
     #[must_use]
     pub const fn means(mut self, meaning: &'static str) -> Self {
         self.meaning = meaning;
         self
     }
 
-    /// With what is different here.
+    /// The same counter with a text on what is different here.
     #[must_use]
     pub const fn differs(mut self, difference: &'static str) -> Self {
         self.difference = difference;
@@ -261,8 +262,7 @@ impl Counter {
         if self.is_wide() { spec.size(8) } else { spec }
     }
 
-    /// Whether its data has 8 bytes although its type says 4; so has every
-    /// double.
+    /// Whether the counter's data has 8 bytes although its type says 4; so has every double.
     fn is_wide(&self) -> bool {
         self.wide || self.kind == CounterType::PERF_DOUBLE_RAW
     }
@@ -281,7 +281,7 @@ impl Counter {
     }
 }
 
-/// A counter that Windows has and this machine has not.
+/// A counter that Windows has and that is not filled here.
 #[derive(Clone, Copy, Debug)]
 pub struct Absent {
     /// Title index of the name.
@@ -290,11 +290,11 @@ pub struct Absent {
     pub name: &'static str,
     /// The counter type.
     pub kind: CounterType,
-    /// Why it is not there.
+    /// The reason why it is not filled here.
     pub reason: &'static str,
 }
 
-/// A counter that is not there, and why.
+/// A counter that is not filled here, and the reason.
 #[must_use]
 pub const fn absent(
     index: u32,
@@ -305,7 +305,7 @@ pub const fn absent(
     Absent { index, name, kind, reason }
 }
 
-/// An object: what it is here.
+/// The documentation of an object as it is filled here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectDoc {
@@ -316,7 +316,7 @@ pub struct ObjectDoc {
     /// What its instances are, and how it differs from Windows' object, in
     /// Markdown.
     pub note: &'static str,
-    /// What a collection takes, in Markdown.
+    /// What a collection of the object reads and calls, in Markdown.
     pub reads: &'static str,
     /// Whether `Global` has the object, or only `Costly`.
     pub cost: Cost,
@@ -324,7 +324,7 @@ pub struct ObjectDoc {
     pub counters: Vec<CounterDoc>,
 }
 
-/// One counter of an object: what it is here.
+/// The documentation of one counter as it is filled here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CounterDoc {
@@ -338,14 +338,14 @@ pub struct CounterDoc {
     pub name: &'static str,
     /// The counter type.
     pub counter_type: CounterType,
-    /// Whether it is there, and how.
+    /// Whether the counter is filled here, and how.
     pub availability: Availability,
 }
 
-/// Whether a counter is there.
+/// Whether a counter is filled here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// It is there.
+    /// The counter is filled.
     Present {
         /// The unit of the cooked value.
         unit: &'static str,
@@ -362,7 +362,7 @@ pub enum Availability {
     },
     /// No value here has the counter's meaning.
     Absent {
-        /// Why.
+        /// The reason why the counter is not filled.
         reason: &'static str,
     },
 }
@@ -377,7 +377,7 @@ impl CounterDoc {
 }
 
 impl ObjectDoc {
-    /// What an object is here.
+    /// The documentation of an object.
     #[must_use]
     pub fn of(object: &Object) -> Self {
         let &Object { index, name, note, reads, cost, .. } = object;
@@ -386,7 +386,7 @@ impl ObjectDoc {
     }
 }
 
-/// The counters of an object, present or absent, without bases.
+/// The documentation of the counters of an object, present or absent, without bases.
 #[must_use]
 pub fn counters_of(object: &Object) -> Vec<CounterDoc> {
     let doc = |index, name, kind, availability| CounterDoc {

@@ -1,41 +1,41 @@
-//! How providers are doing.
+//! The state and statistics of providers.
 
 use crate::error::Fault;
 use perfhive_format::TitleIndex;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// How a provider is doing: in this broker, or in all of a user's programs for
-/// a provider that keeps an [account](crate::Provider::account).
+/// The state and statistics of a provider: in this broker, or in all of a user's programs
+/// for a provider that keeps an [account](crate::Provider::account).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProviderStatus {
     /// The provider's name.
     pub name: String,
-    /// Its state.
+    /// The provider's state.
     pub state: ProviderState,
-    /// Whether its collections are counted and timed. Where the system calls the providers,
-    /// as Windows does, they are not: the numbers below are 0 and mean nothing.
+    /// Whether the provider's collections are counted and timed. Where the system calls the
+    /// providers, as Windows does, they are not: the numbers below are 0 and mean nothing.
     pub is_counted: bool,
-    /// Collections that it took part in, except those in which it was [not
+    /// Collections that the provider took part in, except those in which it was [not
     /// ready](crate::FaultKind::NotYet).
     pub collections: u64,
-    /// Collections in which it failed.
+    /// Collections in which the provider failed.
     pub faults: u64,
     /// Failures in a row, up to now.
     pub in_a_row: u32,
-    /// What it failed with last.
+    /// The fault of the provider's last failure.
     pub last_fault: Option<Fault>,
-    /// Time the last collection took.
+    /// How long the last collection took.
     pub last: Duration,
-    /// Time of all collections together.
+    /// How long all collections took together.
     pub total: Duration,
-    /// Time the slowest collection took.
+    /// How long the slowest collection took.
     pub worst: Duration,
     /// Bytes that the last collection delivered.
     pub bytes: usize,
-    /// Title indexes of its names, from the first to the last; `None` for one
-    /// without any.
+    /// Title indexes of the provider's names, from the first to the last; `None` for a
+    /// provider without any.
     pub names: Option<RangeInclusive<u32>>,
     /// Title indexes of its objects, from the provider or its registration; empty where
     /// neither says which names belong to objects.
@@ -46,18 +46,18 @@ pub struct ProviderStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProviderState {
-    /// It has not collected yet.
+    /// The provider has not collected yet.
     Idle,
-    /// Open and delivering.
+    /// The provider is open and delivers.
     Open,
-    /// It could not be opened; the next collection tries again.
+    /// The provider could not be opened; the next collection tries again.
     Failed,
-    /// Disabled after repeated faults, until it is released.
+    /// The provider is in quarantine after repeated faults, until it is released.
     Quarantined,
-    /// Its registration disables it.
+    /// The provider's registration disables it.
     Disabled,
-    /// Its registration is not used: another user could have written it, or it cannot be
-    /// read.
+    /// The provider's registration is not used: another user could have written it, or it
+    /// cannot be read.
     Refused,
 }
 
@@ -103,7 +103,7 @@ impl ProviderStatus {
         Self { state: ProviderState::Refused, last_fault, ..Self::new(&fault.provider) }
     }
 
-    /// Time that a collection took on average.
+    /// How long a collection took on average.
     #[must_use]
     pub fn mean(&self) -> Duration {
         let nanos = self.total.as_nanos().checked_div(self.collections.into()).unwrap_or(0);

@@ -17,9 +17,9 @@ pub fn same_name(a: &str, b: &str) -> bool {
     a == b || fold(a).eq(fold(b))
 }
 
-/// The names nearest to `wanted`, best first, at most `most`: those that begin
-/// with it or contain it, and those a few typing errors away. A text of more
-/// than 256 characters is near to none.
+/// At most `most` names that are near to `wanted`, the nearest first: names that begin with
+/// it or contain it, and names a few typing errors away. A text of more than 256 characters
+/// is near to none.
 pub fn nearest<'a>(
     wanted: &str,
     names: impl IntoIterator<Item = &'a str>,

@@ -18,7 +18,8 @@ pub struct TitleDatabase {
     by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
     /// The error of a list of names that could not be read.
     lacks: Option<SourceError>,
-    /// The names are those that Windows usually has; the source did not tell them.
+    /// Whether the names are those that Windows usually has, because the source did not tell
+    /// them.
     assumed: bool,
 }
 
@@ -26,14 +27,14 @@ pub struct TitleDatabase {
 const NEAR: usize = 32;
 
 impl TitleDatabase {
-    /// From lists as [`TitleList`] reads them. Of several texts for one index
-    /// the first counts.
+    /// A database from lists as [`TitleList`] reads them. Of several texts for one index the
+    /// first counts.
     #[must_use]
     pub fn new(language: LanguageId, names: &TitleList, help: &TitleList) -> Self {
         Self::from_lists(language, [names], [help])
     }
 
-    /// From the lists of several providers.
+    /// A database from the lists of several providers.
     pub fn from_lists<'a>(
         language: LanguageId,
         names: impl IntoIterator<Item = &'a TitleList>,
@@ -74,7 +75,7 @@ impl TitleDatabase {
         self.assumed
     }
 
-    /// The same titles, completed by another database's for indexes without a title here.
+    /// The same titles, and those of another database for indexes without a title here.
     #[must_use]
     pub fn completed_by(&self, other: &Self) -> Self {
         let fill = |mine: &HashMap<TitleIndex, Box<str>>, theirs: &HashMap<_, Box<str>>| {

@@ -40,25 +40,25 @@ pub fn unit_of(counter_type: CounterType, object: &str, counter: &str) -> &'stat
         || OF_MEMORY.contains(&object) && counter != "Mappings" && !is_identifier(counter);
     match (of_word, per_second) {
         (Some((_, unit)), true) | (Some((unit, _)), false) => unit,
-        // What is counted a second is not an amount without the word.
+        // A rate is an amount of bytes only if its name has the word.
         (None, true) => "1/s",
         (None, false) if is_amount => "B",
         (None, false) => "",
     }
 }
 
-/// The beginnings of names of counters that are bytes without the word.
+/// The beginnings of names of counters that count bytes without the word Bytes in their names.
 const AMOUNTS: [&str; 4] = ["Working Set", "Commit Limit", "Huge Page Size", "MTU"];
 
-/// Objects whose counters are bytes, but for identifiers and how many mappings there are: Windows'
-/// maps of memory.
+/// Objects whose counters count bytes, except identifiers and numbers of mappings: Windows' maps of
+/// memory.
 const OF_MEMORY: [&str; 3] = ["Image", "Full Image", "Process Address Space"];
 
-/// Percentages without the sign.
+/// Names of counters that are percentages without a percent sign.
 const SHARES: [&str; 1] = ["CPU Limit"];
 
-/// Whether the values of a counter are the numbers of things, such as process IDs, by its English
-/// name. They are written without separators between digits.
+/// Whether the values of a counter are identifiers, such as process IDs, by its English name. They
+/// are written without separators between digits.
 #[must_use]
 pub fn is_identifier(english: &str) -> bool {
     english.split(|c: char| !c.is_alphanumeric()).any(|word| word == "ID")

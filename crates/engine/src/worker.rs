@@ -169,7 +169,8 @@ impl Worker {
         self.error(SourceErrorKind::Internal, "the source's thread answered another question")
     }
 
-    /// The deadline, or by patience where there is none.
+    /// The deadline; without a deadline, the end of the worker's patience; `None` where
+    /// neither limits the question.
     fn limit(&self, deadline: Option<Instant>) -> Option<Instant> {
         deadline.or_else(|| Instant::now().checked_add(self.patience?))
     }
@@ -179,7 +180,8 @@ impl Worker {
         self.catch_up_by(Some(Instant::now()))
     }
 
-    /// The same, waiting for the reply by a deadline.
+    /// Takes the reply to an earlier question whose caller stopped waiting, and waits for
+    /// it by a deadline.
     fn catch_up_by(&mut self, deadline: Option<Instant>) -> Result<(), SourceError> {
         if self.answered == self.asked {
             return Ok(());
@@ -298,7 +300,7 @@ impl Source for Worker {
     }
 
     /// Waits for an earlier question too, as long as a question may take: the caller wants
-    /// to know of the providers that are late.
+    /// to know which providers are late.
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let now = Instant::now();
         let until = self.patience.map(|patience| now.checked_add(patience));

@@ -430,7 +430,7 @@ fn the_error_for_a_missing_language_lists_the_available_ones() {
     assert!(error.to_string().contains("English"), "{error}");
 }
 
-/// Panics when it collects, and again when it is closed.
+/// A session that panics when it collects, and again when it is closed.
 struct Stubborn;
 
 impl Drop for Stubborn {
@@ -508,7 +508,7 @@ fn an_object_registered_twice_belongs_to_the_first_provider() {
     assert!(second.last_fault.as_ref().unwrap().message.contains("First"));
 }
 
-/// A source whose drop closes a channel.
+/// A source that closes a channel when it is dropped.
 struct Mortal {
     _life: std::sync::mpsc::Sender<()>,
     panics: bool,
@@ -551,7 +551,7 @@ fn a_worker_reports_a_panicked_source_and_drops_it_with_itself() {
     assert!(death.recv().is_err());
 }
 
-/// A session that claims an endless time of work.
+/// A provider whose sessions claim that a collection took `Duration::MAX`.
 struct Endless;
 
 impl Provider for Endless {

@@ -29,9 +29,9 @@ type Process = (&'static str, u64, u64, u64);
 
 #[derive(Clone, Debug)]
 enum Answer {
-    /// Processes, and the seconds on the clocks.
+    /// A machine with these processes; the number is the seconds on its clocks.
     Machine(i64, Vec<Process>),
-    /// Other counters than before.
+    /// The same, with other counters than before.
     Changed(i64, Vec<Process>),
     Fails(SourceErrorKind),
     /// An object that was not asked for.
@@ -39,7 +39,7 @@ enum Answer {
     Partial(i64, Vec<Process>),
 }
 
-/// Answers as told, and the last answer for ever.
+/// A source that gives the scripted answers in turn, and then the last one for ever.
 #[derive(Clone, Default)]
 struct Scripted(Arc<Mutex<Script>>);
 
@@ -153,7 +153,7 @@ const NAMES: [(u32, &str); 5] = [
     (784, "ID Process"),
 ];
 
-/// A source of one block that allocates nothing, unlike a script.
+/// A source that always answers with one block and allocates nothing, unlike a scripted source.
 fn shows(block: Vec<u8>) -> ShownBlock {
     ShownBlock::new(&NAMES, block).pooled()
 }
@@ -175,7 +175,8 @@ fn context(scripted: &Scripted, names: &[&str]) -> MeasurementContext {
     MeasurementContext::new(&mut sources(scripted), &names).unwrap()
 }
 
-/// One cycle; values as text, or the code of the reason.
+/// Runs one cycle. Returns for each reading two texts: the name of its instance, and its value
+/// or the code of the reason why there is none.
 fn cycle(context: &mut MeasurementContext) -> Vec<(String, String)> {
     let mut readings = Readings::new();
     context.prepare().unwrap();

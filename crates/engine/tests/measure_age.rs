@@ -19,13 +19,13 @@ use std::time::Duration;
 const WORKERS: TitleIndex = TitleIndex(500);
 const LIMIT: Duration = Duration::from_millis(500);
 
-/// What a machine has: the work done so far, and whether a second worker was started. Each is
-/// seen when it is collected.
+/// The state of a machine when it is collected: the work done so far, and the number of
+/// workers beside the first.
 #[derive(Default)]
 struct Machine {
     work: AtomicU64,
     workers: AtomicU64,
-    /// The first worker's values change too fast to be read.
+    /// Whether the first worker's values change too fast to be read.
     busy: AtomicBool,
     /// Milliseconds on the clock of the cache.
     now: AtomicU64,
@@ -85,7 +85,7 @@ fn collect(reader: &mut Cached<Broker>) {
     reader.collect(&Ask::objects(&[WORKERS]), &mut Snapshot::new()).unwrap();
 }
 
-/// The work that a sample sees.
+/// Takes a sample. Returns the work that it sees.
 fn sample(context: &mut MeasurementContext) -> u64 {
     let mut readings = Readings::new();
     context.prepare().unwrap();

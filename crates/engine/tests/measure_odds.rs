@@ -75,7 +75,7 @@ fn anomalies(context: &MeasurementContext) -> Vec<String> {
     context.record().unwrap().anomalies.iter().map(ToString::to_string).collect()
 }
 
-/// A block of children with parents, and two sums of one name.
+/// A block with an object of children that have parents, and two instances called `_Total`.
 fn children(second: i64, levels: [u64; 4]) -> Vec<u8> {
     let values = levels.map(|level| [0, level]);
     let parents: [Row<'_>; 2] = [("p", None, &[0, 0]), ("q", None, &[0, 0])];
@@ -206,7 +206,7 @@ fn an_id_without_a_start_time_that_was_gone_is_not_the_same_process() {
     }
 }
 
-/// A clock that ticks with each reading of any such clock.
+/// A clock whose time grows by one with each reading of any clock that shares its counter.
 struct Ticks(&'static str, Arc<AtomicI64>);
 
 impl TimeSource for Ticks {

@@ -40,7 +40,7 @@ fn shows(block: Vec<u8>) -> ShownBlock {
     shown
 }
 
-/// Counters of raw numbers; number 9 is filled on request.
+/// Two counters of raw numbers; counter 9 is filled only on request.
 fn specs() -> [CounterSpec; 2] {
     [8, 9].map(|name| CounterSpec::new(TitleIndex(name), CounterType::PERF_COUNTER_LARGE_RAWCOUNT))
 }
@@ -50,7 +50,7 @@ fn paths(names: &[&str]) -> Vec<u8> {
     block("host", 1, &[(PATHS, &specs(), &rows)])
 }
 
-/// Instances with numbers of their own, and levels.
+/// A block of instances, each with a name, a number of its own and a level.
 fn numbered(list: &[(&str, i32, u64)]) -> Vec<u8> {
     let mut writer = BlockWriter::new();
     writer.start(&BlockHead { system_name: "host", ..BlockHead::default() });
@@ -79,7 +79,7 @@ fn context(shown: &[&ShownBlock], names: &[&str]) -> MeasurementContext {
     MeasurementContext::new(&mut sources, &names).unwrap()
 }
 
-/// One cycle. Returns the allocations of its sample.
+/// Runs one cycle. Returns the number of allocations of its sample.
 fn cycle(context: &mut MeasurementContext) -> u64 {
     context.prepare().unwrap();
     let (_, allocations) = count(|| context.sample().map(|_| ()).unwrap());
@@ -145,7 +145,7 @@ fn a_new_fault_that_allocates_is_reported_as_growth() {
     assert!((1..20).contains(&grew), "{grew}");
 }
 
-/// A probe that changes the list of anomalies.
+/// What a probe does with the list of anomalies in its sample.
 type Does = fn(&mut Vec<Anomaly>) -> Result<(), MeasureError>;
 
 struct Own(&'static str, Does);
@@ -301,7 +301,7 @@ fn anomalies_of_failed(context: &mut MeasurementContext) -> Vec<String> {
     anomalies(context)
 }
 
-/// The number of cycles that allocate, of a source's only sensor.
+/// The number of cycles whose sample allocates, for a source with one sensor.
 fn allocating(source: impl Source + 'static, cycles: usize) -> usize {
     let mut sources = DataSources::new();
     let cached = Cached::builder(source).max_age(Duration::ZERO).build();

@@ -20,7 +20,7 @@ fn sound(name: &str, object: u32, value: u64) -> Arc<dyn Provider> {
     }))
 }
 
-/// The providers set by the test; `None` after they were read.
+/// The providers that the test set; `None` once the broker has read them.
 type Told = Arc<Mutex<Option<Vec<Arc<dyn Provider>>>>>;
 
 struct Scripted(Told);
@@ -40,7 +40,7 @@ fn broker() -> (Broker, Told) {
     (broker, told)
 }
 
-/// Objects and their values.
+/// The objects of an answer, each with its value.
 fn values(broker: &mut Broker, query: &str) -> Vec<(u32, u64)> {
     let mut snapshot = Snapshot::new();
     broker.collect(&Ask::new(query.parse().unwrap()), &mut snapshot).unwrap();

@@ -6,7 +6,7 @@ use perfhive_engine::standard::Counter;
 use perfhive_engine::standard::windows::{process, processor, system};
 use perfhive_testkit::real;
 
-/// The compared parts of the definitions, in no order.
+/// The counters of Process that are compared.
 const PROCESS: &[Counter] = &[
     process::PROCESSOR_TIME,
     process::USER_TIME,

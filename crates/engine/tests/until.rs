@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 /// Longer than any test runs.
 const FOR_EVER: Duration = Duration::from_secs(3600);
 
-/// Calls that wait until they are let through.
+/// A gate at which a call waits until it is let through; the text names the call that waits, or
+/// `all`.
 #[derive(Clone, Default)]
 struct Gate(Arc<(Mutex<&'static str>, Condvar)>);
 
@@ -29,7 +30,7 @@ impl Gate {
     }
 }
 
-/// A source that lists only the wanted objects, behind a gate.
+/// A source that lists only the wanted objects, and passes a gate with each call.
 struct Gated(Renumbered, Gate);
 
 impl Source for Gated {

@@ -34,8 +34,8 @@ impl Source for Still {
     }
 }
 
-/// The least that all threads together allocate in some rounds: the thread that started
-/// the test may still be at its own lists in the first one.
+/// The least number of allocations of all threads in a round, over five rounds: the thread that
+/// started the test may still be at its own lists in the first round.
 fn least_of(mut round: impl FnMut()) -> u64 {
     let rounds = (0..5).map(|_| {
         let before = alloc::process();

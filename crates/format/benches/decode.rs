@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 static ALLOCATOR: alloc::Counting = alloc::Counting;
 
 const PROCESS: TitleIndex = TitleIndex(230);
-/// As many as make 154,728 values of 28 counters.
+/// The number of instances of the largest block: with 28 counters each they have 154,728 values.
 const INSTANCES: usize = 5526;
 const PROCESSES: usize = 300;
-/// Pairs of samples that are cooked.
+/// The number of pairs of samples that are cooked.
 const COOKED: usize = 1000;
 
 /// The 28 counters of Windows' Process object, with their widths and order.
@@ -68,7 +68,7 @@ fn template() -> ObjectTemplate {
     ObjectTemplate::new(&ObjectSpec::new(PROCESS).with_instances(), &counters()).unwrap()
 }
 
-/// The clocks at a moment, counted in seconds.
+/// The clocks `moment` seconds after their beginning.
 fn clocks(moment: i64) -> Clocks {
     let now = 133_000_000_000_000_000 + moment * 10_000_000;
     Clocks {
@@ -80,7 +80,7 @@ fn clocks(moment: i64) -> Clocks {
     }
 }
 
-/// A block of processes at a moment: later ones have larger values.
+/// A block of processes at a moment; at later moments the values are larger.
 fn block(instances: usize, moment: u64) -> Vec<u8> {
     let mut random = Random::new(1);
     let mut writer = BlockWriter::new();
@@ -102,27 +102,27 @@ fn block(instances: usize, moment: u64) -> Vec<u8> {
     writer.finish().to_vec()
 }
 
-/// What a measured time must not exceed.
+/// The limit of a measured time.
 #[derive(Clone, Copy)]
 enum Goal {
-    /// Nothing: it is there for comparison.
+    /// No limit: the approach is there for comparison.
     None,
-    /// A multiple of the time of `memcpy`.
+    /// The measured time as a multiple of the time of `memcpy`.
     Ratio(f64),
     /// Nanoseconds for each value or instance.
     PerItem(f64),
 }
 
-/// One thing that is measured.
+/// One way to decode, cook or write that is measured.
 struct Approach<'a> {
     name: String,
     /// How many values or instances one run handles.
     items: usize,
     goal: Goal,
     run: Box<dyn FnMut() -> u64 + 'a>,
-    /// Runs in a row that one measurement takes the mean of.
+    /// How many runs in a row one measurement takes the mean of.
     repeat: u32,
-    /// Nanoseconds of a run, one for each round.
+    /// The duration of a run in nanoseconds, for each round.
     times: Vec<f64>,
     allocations: u64,
 }
@@ -204,7 +204,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The formulas that the table shows one by one.
+/// The formulas that have a row each in the table.
 const FORMULAS: &[(&str, CounterType)] = &[
     ("Rate", CounterType::PERF_COUNTER_COUNTER),
     ("Timer", CounterType::PERF_100NSEC_TIMER),

@@ -1,9 +1,9 @@
-//! Little-endian reads and writes at fixed offsets. Past the end, reads answer
-//! zero and writes do nothing.
+//! Little-endian reads and writes at fixed offsets. Past the end, reads return zero and
+//! writes do nothing.
 //!
-//! A view's bytes are checked once when it is made; these helpers then read
-//! without a `Result`. Should a check ever be wrong they answer zero instead of
-//! panicking, which the fuzz targets would show as a wrong value.
+//! A view's bytes are checked once when it is made; these helpers then read without a
+//! `Result`. Should a check ever be wrong, they return zero instead of panicking, which the
+//! fuzz targets would show as a wrong value.
 
 #[inline(always)]
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {

@@ -24,13 +24,14 @@ use alloc::vec::Vec;
 pub struct Column {
     /// Where the 8 bytes begin, from the start of the counter block.
     start: u32,
-    /// 0 for a number of 8 bytes, 32 for one of 4.
+    /// How many bits the 8 bytes are shifted to the right: 0 for a number of 8 bytes, 32 for a
+    /// number of 4 bytes.
     shift: u32,
 }
 
 impl Column {
-    /// From an offset and a size in bytes; `None` unless the size is 4 or 8
-    /// and the offset lies behind the block's length field.
+    /// The column at an offset, with a size in bytes; `None` unless the size is 4 or 8 and the
+    /// offset lies behind the block's length field.
     #[must_use]
     pub const fn new(offset: u32, size: u32) -> Option<Self> {
         const LENGTH_FIELD: u32 = PERF_COUNTER_BLOCK::SIZE as u32;
@@ -74,12 +75,11 @@ impl Column {
 /// Where the base of a counter comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BaseColumn {
-    /// The type needs none.
+    /// The type needs no base.
     NotNeeded,
-    /// The type needs one, and neither the next definition nor the counter's
-    /// own data has it.
+    /// The type needs a base, and neither the next definition nor the counter's own data has it.
     Missing,
-    /// The definition behind the counter, or the 32-bit item count behind a
+    /// The column of the definition behind the counter, or of the 32-bit item count behind a
     /// multi timer's value.
     At(Column),
 }
@@ -101,9 +101,11 @@ pub struct CounterPlan {
     pub offset: u32,
     /// Where the base is.
     pub base: BaseColumn,
-    /// How the value is calculated, or what it is instead of a number.
+    /// How the value is calculated; an error for a counter that has no formula, which says what
+    /// it is instead of a number.
     pub formula: Result<Formula, CookError>,
-    /// Where an instance says that it has no value of this counter: a column, and a bit of it.
+    /// The column and the bit by which an instance says that it has no value of this counter;
+    /// `None` where instances do not say that.
     absent: Option<(Column, u64)>,
 }
 
@@ -225,7 +227,8 @@ impl CounterPlan {
     }
 }
 
-/// Where the instances of an object say which counters have no value, if they do.
+/// The column by which the instances of an object say which counters have no value; `None` where
+/// they do not say that.
 fn absent_values(object: PerfObject<'_>) -> Option<Column> {
     let mut counters = object.counters();
     let absent = counters.find(|one| one.counter_type() == CounterType::ABSENT_VALUES)?;
@@ -235,8 +238,8 @@ fn absent_values(object: PerfObject<'_>) -> Option<Column> {
 /// The bytes of a counter block that an object's definitions claim.
 struct Occupied<'a> {
     object: PerfObject<'a>,
-    /// Start of each counter's data, ascending, with the furthest end of it
-    /// and all before it; made when first asked for, which is seldom.
+    /// Start of each counter's data, ascending, each with the furthest end of the data so far;
+    /// calculated when it is first asked for, which is seldom.
     claims: Option<Vec<(u32, u32)>>,
 }
 
@@ -267,7 +270,7 @@ impl<'a> Occupied<'a> {
     }
 }
 
-/// The definition part of an object, kept: what a plan was made from.
+/// A copy of the definition part of an object: what a plan was made from.
 ///
 /// Two samples of an object can be read with one plan exactly if their
 /// definitions are the same bytes; that comparison is cheaper than any hash.

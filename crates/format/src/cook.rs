@@ -93,7 +93,7 @@ impl RawSample {
     }
 }
 
-/// What a formula gives.
+/// The result of a formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CookedValue {
     /// A whole number, exact to 64 bits.
@@ -153,7 +153,7 @@ pub enum CookError {
     ZeroBase,
     /// The start time is not set, or lies in the future.
     NoStartTime,
-    /// The counter is the base of another, not a value of its own.
+    /// The counter is the base of another counter, not a value of its own.
     IsBase,
     /// The counter is text.
     IsText,
@@ -191,10 +191,10 @@ impl core::error::Error for CookError {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CookOptions {
-    /// Clamp percentages to 0 to 100, as PDH does by default. Off by default.
+    /// Whether percentages are limited to 0 to 100, as PDH does by default. Off by default.
     pub cap_percent: bool,
-    /// Both samples are known to be of the same instance, so that a counter
-    /// that wrapped may be unwrapped. Off by default.
+    /// Whether both samples are known to be of the same instance, so that a counter that
+    /// wrapped may be unwrapped. Off by default.
     pub same_instance: bool,
 }
 

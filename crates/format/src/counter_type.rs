@@ -16,21 +16,21 @@ use core::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CounterType(pub u32);
 
-/// How wide the type says its data is. Trust the definition's `CounterSize`
-/// instead: real Windows writes 8 bytes for types that say 4.
+/// How wide the data is according to the type. Trust the definition's `CounterSize` instead:
+/// real Windows writes 8 bytes for types that say 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SizeFacet {
     /// 4 bytes.
     Dword,
     /// 8 bytes.
     Large,
-    /// None.
+    /// No data.
     Zero,
-    /// As many as the definition says.
+    /// As many bytes as the definition says.
     VariableLength,
 }
 
-/// What kind of field it is, with the subtype of that kind.
+/// The kind of the field, with the subtype of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CounterKind {
     /// A number shown as it is.
@@ -43,7 +43,7 @@ pub enum CounterKind {
     Zero,
 }
 
-/// How a number is shown.
+/// The way in which a number is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NumberBase {
     /// Hexadecimal.
@@ -56,12 +56,12 @@ pub enum NumberBase {
     Unknown(u8),
 }
 
-/// What is calculated.
+/// What is calculated from the raw values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NumericSubtype {
-    /// The value itself.
+    /// The value itself, or its change between two samples.
     Value,
-    /// Divided by time.
+    /// The change divided by the time between two samples.
     Rate,
     /// Divided by a base.
     Fraction,
@@ -77,7 +77,7 @@ pub enum NumericSubtype {
     Precision,
 }
 
-/// How text is encoded.
+/// The encoding of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextEncoding {
     /// UTF-16.
@@ -88,7 +88,7 @@ pub enum TextEncoding {
     Unknown(u8),
 }
 
-/// Which clock a time-dependent counter is measured by.
+/// The clock by which a time-dependent counter is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimerFacet {
     /// The system's performance counter.
@@ -101,7 +101,7 @@ pub enum TimerFacet {
     Unknown,
 }
 
-/// How the cooked value is shown.
+/// The way in which the cooked value is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DisplayFacet {
     /// Without a suffix.
@@ -137,8 +137,9 @@ impl CounterType {
     /// value that does not exist is 0.
     pub const ABSENT_VALUES: Self = Self(0x4003_057F);
 
-    /// Bytes of data by the size facet; `None` for variable length. The facet of
-    /// [`PERF_DOUBLE_RAW`](Self::PERF_DOUBLE_RAW) says 4, its data is a double.
+    /// Bytes of data by the size facet; `None` for variable length.
+    /// [`PERF_DOUBLE_RAW`](Self::PERF_DOUBLE_RAW) has the facet for 4, although its data is a
+    /// double of 8 bytes.
     #[must_use]
     pub const fn size_in_bytes(self) -> Option<u32> {
         match self.size() {
@@ -180,7 +181,7 @@ impl CounterType {
         }
     }
 
-    /// The clock.
+    /// The clock that the counter is measured by.
     #[must_use]
     pub const fn timer(self) -> TimerFacet {
         match self.0 & w::PERF_TIMER_MASK {
@@ -203,7 +204,7 @@ impl CounterType {
         self.0 & w::PERF_DELTA_BASE != 0
     }
 
-    /// Whether the value is what is missing to the whole.
+    /// Whether the value is the rest to the whole, such as 100 % less the counted share.
     #[must_use]
     pub const fn is_inverse(self) -> bool {
         self.0 & w::PERF_INVERSE_COUNTER != 0
@@ -309,7 +310,7 @@ impl CounterType {
     }
 }
 
-/// The name of `winperf.h`, or the number in hexadecimal.
+/// Writes the name in `winperf.h`, or for a type without a name the number in hexadecimal.
 impl fmt::Display for CounterType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.winperf_name() {

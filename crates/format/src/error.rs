@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// Why bytes are not a data block, with the place.
+/// Why bytes are not a data block: what is wrong, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ParseError {
@@ -34,7 +34,7 @@ pub enum ParseErrorKind {
     TooShort,
     /// A length or offset points past what holds it.
     TooLong,
-    /// `NumInstances` is negative but none of the values that mean something.
+    /// `NumInstances` is a negative number without a meaning.
     BadInstanceCount,
     /// Counters times instances outnumber the object's bytes, which only
     /// overlapping or missing data can do; decoding it would take time out of
@@ -92,13 +92,13 @@ pub enum ValueError {
     OutsideBlock {
         /// Where the counter's data ends, from the start of the counter block.
         end: u64,
-        /// How long the counter block is.
+        /// The length of the counter block, in bytes.
         block: u32,
     },
-    /// `CounterSize` is neither 4 nor 8; the raw bytes are still to be had
-    /// from [`CounterBlock::data`](crate::CounterBlock::data).
+    /// `CounterSize` is neither 4 nor 8; the raw bytes can still be read by
+    /// [`CounterBlock::data`](crate::CounterBlock::data).
     NotANumber {
-        /// The size the definition states.
+        /// The size in bytes that the definition states.
         size: u32,
     },
     /// The counter needs a base, and the next definition is not a base.
@@ -124,7 +124,7 @@ impl fmt::Display for ValueError {
 
 impl core::error::Error for ValueError {}
 
-/// Why a block cannot be written as asked.
+/// Why a block cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -158,7 +158,7 @@ pub enum WriteError {
     /// Counters times instances outnumber the object's bytes, which a reader
     /// refuses: nearly all values were left out.
     TooManyValues,
-    /// Bytes given as whole objects are not: the parser's verdict.
+    /// The bytes given as whole objects are not objects; the parser's error says why.
     NotObjects(ParseError),
 }
 

@@ -17,8 +17,8 @@ pub struct InstanceName<'a> {
 }
 
 impl<'a> InstanceName<'a> {
-    /// From the raw bytes of a name with or without its terminator.
-    /// `code_page` 0 means UTF-16, little endian.
+    /// The name with these raw bytes, with or without its terminator. `code_page` 0 means
+    /// UTF-16, little endian.
     #[must_use]
     pub fn new(bytes: &'a [u8], code_page: u32) -> Self {
         // The name ends at its first NUL; what follows (Samba sends stale
@@ -50,7 +50,7 @@ impl<'a> InstanceName<'a> {
         self.bytes.is_empty()
     }
 
-    /// The name as text, what cannot be read replaced by U+FFFD.
+    /// The name as text, with U+FFFD for what cannot be read.
     #[must_use]
     pub fn to_text(self) -> String {
         let mut text = String::new();
@@ -86,8 +86,7 @@ impl<'a> InstanceName<'a> {
         out.extend(decode(units));
     }
 
-    /// The characters of a UTF-16 name; of another code page only ASCII is
-    /// told apart here.
+    /// The characters of the name's bytes, read as UTF-16.
     fn chars(self) -> impl Iterator<Item = char> + use<'a> {
         decode(self.bytes.as_chunks().0)
     }
@@ -149,8 +148,8 @@ pub fn decode_code_page(bytes: &[u8], code_page: u32) -> Cow<'_, str> {
     bytes.iter().map(letter).collect::<String>().into()
 }
 
-/// Windows' number of a code page to its decoder. Numbers as registered in
-/// Microsoft's list of code page identifiers.
+/// The decoder of a code page, by the number in Microsoft's list of code page identifiers;
+/// `None` for an unknown number.
 #[cfg(feature = "code-pages")]
 pub(crate) fn encoding_of(code_page: u32) -> Option<&'static encoding_rs::Encoding> {
     Some(match code_page {

@@ -10,10 +10,10 @@ pub struct FileTime(pub i64);
 impl FileTime {
     /// 1970-01-01T00:00:00Z.
     pub const UNIX_EPOCH: Self = Self(116_444_736_000_000_000);
-    /// Units in a second.
+    /// The number of units of 100 ns in a second.
     pub const PER_SECOND: i64 = 10_000_000;
 
-    /// From nanoseconds since 1970, UTC.
+    /// The point in time that is `nanos` nanoseconds after the start of 1970, UTC.
     #[must_use]
     pub const fn from_unix_nanos(nanos: i128) -> Self {
         Self(Self::UNIX_EPOCH.0.saturating_add(saturate(nanos.div_euclid(100))))

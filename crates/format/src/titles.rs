@@ -95,9 +95,8 @@ impl fmt::Display for UnknownLanguage {
 
 impl core::error::Error for UnknownLanguage {}
 
-/// Takes three or four hexadecimal digits (`007`, `0407`: the primary
-/// language counts), an ISO code with or without a region (`de`, `de-DE`,
-/// `de_DE.UTF-8`) or an English name.
+/// Parses three or four hexadecimal digits (`007`, `0407`: the primary language counts), an ISO
+/// code with or without a region (`de`, `de-DE`, `de_DE.UTF-8`) or an English name.
 impl FromStr for LanguageId {
     type Err = UnknownLanguage;
 
@@ -122,7 +121,7 @@ impl FromStr for LanguageId {
 /// One pair of a title list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Title {
-    /// The index.
+    /// The title index.
     pub index: TitleIndex,
     /// The name or help text; may be empty.
     pub text: String,
@@ -183,12 +182,12 @@ impl fmt::Display for TitleFault {
 pub struct TitleList {
     /// The pairs, doubles and all, in the order of the list.
     pub titles: Vec<Title>,
-    /// What was not a pair.
+    /// The parts of the list that were not pairs.
     pub faults: Vec<TitleFault>,
 }
 
-/// How many strings that are not an index are kept as faults, and how much of each. A list
-/// without end may be made of nothing else.
+/// How many strings that are not an index are kept as faults; `STRAY_LENGTH` is how much of each
+/// is kept. A list without end may be made of nothing else.
 const STRAYS: usize = 64;
 const STRAY_LENGTH: usize = 64;
 
@@ -200,7 +199,7 @@ impl From<Vec<Title>> for TitleList {
 }
 
 impl TitleList {
-    /// How many faults there are, those included that were counted and not kept.
+    /// The number of faults, with those that were counted and not kept.
     #[must_use]
     pub fn fault_count(&self) -> usize {
         let count = |fault: &TitleFault| match fault.kind {
@@ -244,7 +243,7 @@ impl TitleList {
         list
     }
 
-    /// Pairs strings up; returns how many there were.
+    /// Makes pairs of index and text from strings. Returns the number of strings.
     fn pair(&mut self, strings: impl Iterator<Item = String>) -> usize {
         let mut pending = None;
         let mut count = 0;
@@ -311,7 +310,7 @@ impl TitleList {
     }
 }
 
-/// The beginning of a string, as much as tells which one it is.
+/// The beginning of a string, long enough to recognise it.
 fn shortened(text: String) -> String {
     match text.char_indices().nth(STRAY_LENGTH) {
         Some(_) => text.chars().take(STRAY_LENGTH).chain(['…']).collect(),
@@ -374,7 +373,7 @@ mod tests {
         }
     }
 
-    /// What is skipped is counted to the end, and kept as far as it helps.
+    /// Skipped strings are counted to the end of the list, and only some of them are kept.
     #[test]
     fn strays_without_end_are_counted_and_take_no_memory_each() {
         let strays = 1_000;

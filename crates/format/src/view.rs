@@ -45,8 +45,8 @@ impl<'a> DataBlock<'a> {
         Ok(block)
     }
 
-    /// Validates the header and answers each object with its own verdict, so
-    /// that one damaged object does not cost the others. The walk ends at the
+    /// Validates the header and gives an iterator over the objects, each with a verdict of
+    /// its own, so that one damaged object does not cost the others. The walk ends at the
     /// first object whose length cannot be trusted.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl<'a> DataBlock<'a> {
         ScanObjects { bytes: self.bytes, at: len_at(self.bytes, 24), left: self.object_count() }
     }
 
-    /// The bytes given, whole.
+    /// The bytes that the view was made from, whole.
     #[must_use]
     pub fn as_bytes(self) -> &'a [u8] {
         self.bytes
@@ -154,8 +154,7 @@ impl<'a> DataBlock<'a> {
         FileTime(i64_at(self.bytes, 72))
     }
 
-    /// The block's clocks, those of an object left zero; see
-    /// [`PerfObject::clocks`].
+    /// The block's clocks. The object's clock in them is zero; see [`PerfObject::clocks`].
     #[must_use]
     pub fn clocks(self) -> Clocks {
         Clocks {

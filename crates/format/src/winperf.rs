@@ -8,33 +8,33 @@
 
 use crate::bytes::{i32_at, i64_at, put, u16_at, u32_at};
 
-/// A structure of this module, described: for headers in other languages.
+/// The description of a structure of this module, for headers in other languages.
 #[derive(Clone, Copy, Debug)]
 pub struct StructLayout {
-    /// Its name.
+    /// The name of the structure.
     pub name: &'static str,
-    /// Its size in bytes.
+    /// The size of the structure in bytes.
     pub size: usize,
-    /// What it is, a line of text each.
+    /// What the structure is, one text for each line.
     pub doc: &'static [&'static str],
-    /// Its fields, in order.
+    /// The fields of the structure, in order.
     pub fields: &'static [FieldLayout],
 }
 
 /// A field of a [`StructLayout`].
 #[derive(Clone, Copy, Debug)]
 pub struct FieldLayout {
-    /// Its name.
+    /// The name of the field.
     pub name: &'static str,
-    /// Its type: `u16`, `u32`, `i32`, `i64`, `WCHAR4` or `SYSTEMTIME`.
+    /// The type of the field: `u16`, `u32`, `i32`, `i64`, `WCHAR4` or `SYSTEMTIME`.
     pub kind: &'static str,
-    /// Where it begins, in bytes.
+    /// The offset of the field in the structure, in bytes.
     pub offset: usize,
-    /// What it means, a line of text each.
+    /// What the field means, one text for each line.
     pub doc: &'static [&'static str],
 }
 
-/// A constant of this module: its name, its value, and what it is.
+/// A constant of this module: its name, its value, and what it is, one text for each line.
 pub type Constant = (&'static str, u32, &'static [&'static str]);
 
 macro_rules! structure {

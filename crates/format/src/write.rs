@@ -26,7 +26,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use name::{put_name, put_text};
 
-/// What a block says of the machine and the moment.
+/// The header of a block: the machine, the default object and the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockHead<'a> {
     /// Name of the machine.
@@ -52,7 +52,7 @@ pub enum NameRef<'a> {
     Bytes(&'a [u8]),
 }
 
-/// What a block says of an instance besides its values.
+/// The definition of an instance: everything but its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceHead<'a> {
     /// The name.
@@ -202,13 +202,13 @@ impl BlockWriter {
         self.buffer.len()
     }
 
-    /// Whether nothing was begun.
+    /// Whether no block was begun.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// Objects finished so far.
+    /// The number of objects that were finished so far.
     #[must_use]
     pub fn object_count(&self) -> u32 {
         self.objects
@@ -227,13 +227,13 @@ impl BlockWriter {
         self.objects = self.objects.min(mark.1);
     }
 
-    /// The bytes written since a mark.
+    /// The bytes written since a mark was taken.
     #[must_use]
     pub fn since(&self, mark: (usize, u32)) -> &[u8] {
         self.buffer.get(mark.0..).unwrap_or_default()
     }
 
-    /// Completes the block's header and gives the block.
+    /// Completes the block's header and returns the block.
     pub fn finish(&mut self) -> &[u8] {
         let total = u32::try_from(self.buffer.len()).unwrap_or(u32::MAX);
         put_u32(&mut self.buffer, 20, total);
@@ -258,15 +258,15 @@ impl BlockWriter {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing behind the definitions yet.
+    /// Nothing is written behind the definitions yet.
     Open,
-    /// One counter block, no instances.
+    /// One counter block is written, for an object without instances.
     Single,
-    /// At least one instance.
+    /// At least one instance is written.
     Instances,
-    /// Only the definitions.
+    /// The object is a bare definition.
     Metadata,
-    /// Counted in the block; nothing to take back.
+    /// The object is counted in the block, and is not taken back.
     Finished,
 }
 
@@ -357,7 +357,7 @@ impl ObjectWriting<'_, '_> {
         self.writer.buffer.len()
     }
 
-    /// What was written since that was the [`position`](Self::position).
+    /// The bytes written since [`position`](Self::position) returned `position`.
     #[must_use]
     pub fn since(&self, position: usize) -> &[u8] {
         self.writer.buffer.get(position.max(self.start)..).unwrap_or_default()
@@ -384,7 +384,7 @@ impl ObjectWriting<'_, '_> {
         Ok(self)
     }
 
-    /// As [`values`](Self::values), the block given as bytes without the
+    /// As [`values`](Self::values), with the counter block given as bytes without the
     /// length field.
     ///
     /// # Errors
@@ -407,7 +407,7 @@ impl ObjectWriting<'_, '_> {
         Ok(self)
     }
 
-    /// Instances written so far.
+    /// The number of instances that were written so far.
     #[must_use]
     pub fn instance_count(&self) -> u32 {
         self.instances

@@ -1,5 +1,5 @@
-//! The cases of `cases.json`: a type, two raw samples, and the value that
-//! others found.
+//! The cases of `cases.json`: a type, two raw samples, and the value that other programs
+//! found.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 #![cfg(not(miri))]
 

@@ -333,9 +333,9 @@ fn edge_case_07_a_step_backwards_and_a_wrap() {
     assert_eq!(cook_with(kind, same, Some(&old), &new), Err(CookError::WentBackwards));
 }
 
-/// The choice, and why: an inverse multi timer is divided by its count, as the
-/// platform SDK has it, so that it is 100 minus the direct one and a share of
-/// the whole. The other reading gives hundreds of percent of one whole.
+/// The choice, and why: an inverse multi timer is divided by its count, as the platform SDK
+/// has it, so that it is 100 minus the direct timer and a share of the whole. The other
+/// reading gives hundreds of percent of one whole.
 #[test]
 fn edge_case_08_inverse_multi_timers_are_divided_by_the_count() {
     let at = |seconds: i64| Clocks {
@@ -558,8 +558,8 @@ fn edge_case_14_code_pages_and_unique_ids() {
     assert_eq!(raw.UniqueID, -1);
 }
 
-/// A parent is found in the block; that it may be in another one, is the
-/// engine's business.
+/// A parent is found in the same block; that it may be in another block is for the engine
+/// to handle.
 #[test]
 fn edge_case_15_parents_are_in_the_same_block() {
     let (processes, threads) = (instanced(230, &[]), instanced(232, &[]));
@@ -625,7 +625,8 @@ fn edge_case_16_blocks_of_another_kind() {
     assert_eq!(kind_of(DataBlock::parse(&[0; 88])), Some(ParseErrorKind::BadSignature));
 }
 
-/// Everything a view can be asked, so that a wrong length would show.
+/// Asks everything that a view can be asked, so that a wrong length would show. Returns the
+/// number of steps.
 fn walk(block: DataBlock<'_>) -> usize {
     let mut steps = usize::from(!block.system_name().is_empty());
     for object in block.objects() {
@@ -868,7 +869,7 @@ fn edge_case_20_lengths_say_where_things_start() {
     assert_eq!(block.objects().count(), 0);
 }
 
-/// A plan answers what the definition answers, also where it is wrong.
+/// A plan gives what the definition gives, also where the definition is wrong.
 #[test]
 fn edge_case_25_one_bad_counter_instance_or_object_costs_only_itself() {
     // A counter outside its block, in one instance of three.
@@ -937,8 +938,8 @@ fn edge_case_25_one_bad_counter_instance_or_object_costs_only_itself() {
     assert_eq!(objects.map(|object| object.is_ok()).collect::<Vec<_>>(), [false]);
 }
 
-/// The guides to a column are the definition's; both ways of reading agree for
-/// every place and size at the edges of a block.
+/// Reading by a column and reading by the definition agree for every offset and size at the
+/// edges of a block.
 #[test]
 fn columns_and_definitions_agree_at_the_edges() {
     let data: Vec<u8> = (1..=28).collect();
@@ -961,8 +962,8 @@ fn columns_and_definitions_agree_at_the_edges() {
     }
 }
 
-/// Of case 5: the item count behind a multi timer's value is there only where
-/// no other counter has its data.
+/// The item count behind a multi timer's value, of case 5, exists only where no other
+/// counter has its data.
 #[test]
 fn edge_case_05_the_count_behind_the_value_is_not_another_counter() {
     let multi = CounterSpec::new(TitleIndex(2), CounterType::PERF_100NSEC_MULTI_TIMER);

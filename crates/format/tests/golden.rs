@@ -276,7 +276,7 @@ fn golden_blocks_are_read_as_ever() {
     }
 }
 
-/// As with the real blocks, and small enough for Miri.
+/// Golden blocks survive damage as the real blocks do; they are small enough for Miri.
 #[test]
 fn golden_blocks_survive_damage() {
     for golden in goldens() {
@@ -309,8 +309,7 @@ fn golden_blocks_survive_damage() {
     }
 }
 
-/// What was never validated gives wrong answers, but no panic and no endless
-/// walk.
+/// Bytes that were never validated give wrong answers, but no panic and no endless walk.
 #[test]
 fn views_over_unvalidated_bytes_are_harmless() {
     let look = |bytes: &[u8]| {

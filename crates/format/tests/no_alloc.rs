@@ -47,7 +47,7 @@ fn block(moment: u64) -> Vec<u8> {
     writer.finish().to_vec()
 }
 
-/// Everything there is to read, without keeping any of it.
+/// Reads everything that there is to read, without keeping any of it.
 fn read_everything(bytes: &[u8], text: &mut String) -> u64 {
     let block = DataBlock::parse(bytes).unwrap();
     let (head, objects) = DataBlock::scan(bytes).unwrap();

@@ -89,7 +89,7 @@ fn vista_blocks_say_what_they_are() {
     }
 }
 
-/// A counter of an instance between two samples of Vista.
+/// The value of a counter of an instance, between two samples of Vista.
 fn cooked(
     [older, newer]: [PerfObject<'_>; 2],
     [before, after]: [Instance<'_>; 2],
@@ -190,8 +190,8 @@ fn a_process_is_in_user_or_privileged_mode() {
     assert!(busy == 35 || vista(0).is_none(), "{busy}");
 }
 
-/// Between samples 1 and 2 a process ended: `_Total` went backwards, and so
-/// did what took the places behind it. None of that has a value.
+/// Between samples 1 and 2 a process ended: `_Total` went backwards, and so did the
+/// instances that took the places behind the process. None of them has a value.
 #[test]
 fn counter_that_went_backwards_has_no_value() {
     let (Some(older), Some(newer)) = (vista(1), vista(2)) else { return };

@@ -18,7 +18,7 @@ static ALLOCATOR: alloc::Counting = alloc::Counting;
 proptest! {
     #![proptest_config(proptest_config(4000))]
 
-    /// model -> write -> read = model, and the same from a used writer.
+    /// A model that is written and read again is the same, also from a used writer.
     #[test]
     fn what_is_written_is_read(model in any_block(), before in any_block()) {
         let bytes = model.to_bytes().unwrap();
@@ -33,7 +33,7 @@ proptest! {
         prop_assert_eq!(writer.finish(), &*bytes);
     }
 
-    /// A block written again from what was read is the same, byte for byte.
+    /// A block that is read and written again is the same, byte for byte.
     #[test]
     fn reading_and_writing_is_a_fixed_point(model in any_block()) {
         let bytes = model.to_bytes().unwrap();
@@ -142,7 +142,7 @@ fn begun() -> (BlockWriter, Vec<u8>) {
     (writer, bytes)
 }
 
-/// Runs something that fails and finds the block as it was.
+/// Runs an attempt that must fail with `expected`, and checks that the block is as it was.
 fn refused<T>(
     expected: WriteError,
     attempt: impl FnOnce(&mut BlockWriter) -> Result<T, WriteError>,
@@ -308,7 +308,8 @@ fn more_values_than_bytes_are_refused_on_both_sides() {
     assert_eq!((error.kind, error.value), (ParseErrorKind::TooManyValues, 100));
 }
 
-/// A value outside its counter block costs that value, and no other.
+/// The template's first counters have values; the counters behind the counter block have
+/// none.
 #[test]
 fn a_prefix_has_values_of_the_first_counters_only() {
     let template = single(&[counter(4, 8), counter(6, 4), counter(8, 8)]);
@@ -356,7 +357,7 @@ fn marks_take_objects_back() {
     assert_eq!(writer.finish(), bytes);
 }
 
-/// The strategy draws every layout and oddity, or the properties above say
+/// The strategy generates every layout and oddity; otherwise the properties above would say
 /// little.
 #[test]
 #[cfg_attr(miri, ignore = "about the strategy, not about the crate")]
@@ -444,7 +445,7 @@ fn instances_are_written_again_as_they_were() {
     assert_eq!(object.instance_count(), 0);
 }
 
-/// Of the definitions of an object, in bytes.
+/// The length of the definitions of an object, in bytes.
 fn template_length(template: &ObjectTemplate) -> usize {
     let mut writer = BlockWriter::new();
     let before = writer.len();
@@ -452,8 +453,8 @@ fn template_length(template: &ObjectTemplate) -> usize {
     object.position() - before
 }
 
-/// An instance tells which of its counters have no value, wherever they stand; one that tells
-/// nothing has all.
+/// An instance can tell that any of its counters has no value, wherever the counter stands;
+/// an instance that tells nothing has all values.
 #[test]
 fn any_counter_of_an_instance_may_have_no_value() {
     let counter = |name, kind| CounterSpec::new(TitleIndex(name), kind);

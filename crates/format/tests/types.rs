@@ -12,10 +12,11 @@ use perfhive_testkit::{is_slow, proptest_config};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// A row of the reference: type, number, samples, formula, suffix, clock, base.
+/// A row of the reference: type, number, samples, formula, suffix, clock, and whether the
+/// type needs a base.
 type Row = (&'static str, u32, u8, Result<Formula, CookError>, &'static str, Option<Clock>, bool);
 
-/// Every named type, written from the documentation and not from the crate.
+/// Every named type, written down from the documentation and not from the crate.
 fn reference() -> Vec<Row> {
     use Clock::{Ns100, Object, Perf};
     use Formula as F;
@@ -238,8 +239,8 @@ fn ratio(number: impl Into<BigInt>) -> BigRational {
     BigRational::from_integer(number.into())
 }
 
-/// What the exact reference says: a value, or the set of reasons why there is
-/// none (which of several is named does not matter).
+/// The result of the exact reference: a value, or the set of reasons why there is none. It
+/// does not matter which of several reasons is named.
 type Exact = Result<BigRational, BTreeSet<&'static str>>;
 
 fn reason(error: CookError) -> &'static str {
@@ -301,7 +302,7 @@ impl Reference<'_> {
         }
     }
 
-    /// The step of the base; `zero` and `backwards` name its faults.
+    /// The step of the base; `zero` and `backwards` are the reasons that its faults have.
     fn base_delta(&mut self, zero: &'static str, backwards: &'static str) -> BigRational {
         let (Some(newer), older) = (self.newer.base, self.older) else {
             return self.fail("no base");
@@ -421,8 +422,8 @@ impl Reference<'_> {
     }
 }
 
-/// Compares a cooked value with the exact one, 1e-12 relative. What is
-/// subtracted from a whole loses as much as the part is larger than the rest.
+/// Whether a cooked value is close to the exact one: relative to it by 1e-12. Where a part
+/// is subtracted from a whole, the error is relative to the part.
 fn close(kind: u32, cooked: CookedValue, exact: &BigRational) -> bool {
     let cooked = match cooked {
         CookedValue::Integer(value) => return ratio(value) == *exact,
@@ -554,7 +555,7 @@ proptest! {
         }
     }
 
-    /// Whatever the type, cooking answers something.
+    /// Whatever the type, cooking gives a value or a reason.
     #[test]
     fn any_type_cooks_or_says_why(kind in any::<u32>(), (older, newer) in any_pair()) {
         let kind = CounterType(kind);
@@ -682,7 +683,7 @@ fn unnamed_combinations_cook_by_their_facets() {
     assert_eq!(cooked, Ok(CookedValue::Float(1.5)));
 }
 
-/// Wraps, resets, zero bases and clocks at their limits, by hand.
+/// Wraps, resets, zero bases and clocks at their limits, calculated by hand.
 #[test]
 fn limits() {
     let kind = CounterType::PERF_COUNTER_COUNTER;
@@ -754,9 +755,9 @@ fn document_5_samples() -> (RawSample, RawSample) {
     (RawSample::new(2000, clocks(0)).with_base(10), RawSample::new(2600, clocks(4)).with_base(15))
 }
 
-/// Document 5's own table of .NET's types: what it says, what we answer, and
-/// every difference on purpose. dN = 600, dB = 5, B1 = 15, F = 100, and 4
-/// seconds are 400 ticks or 40,000,000 units of 100 ns.
+/// The table of .NET's types in document 5: what it says, what perfhive calculates, and
+/// every difference on purpose. dN = 600, dB = 5, B1 = 15, F = 100, and 4 seconds are 400 ticks or
+/// 40,000,000 units of 100 ns.
 #[test]
 fn document_5_table() {
     let (older, newer) = document_5_samples();

@@ -42,7 +42,7 @@ operations! {
     Panic,
 }
 
-/// The answer to a request.
+/// The answer to a request for the operation with this number.
 pub(crate) fn call(operation: i32, request: &[u8]) -> Result<Vec<u8>, Failure> {
     let op = usize::try_from(operation).ok().and_then(|place| Op::ALL.get(place));
     let op = *op.ok_or_else(|| Failure::new(Kind::Internal, "no such operation"))?;
@@ -116,7 +116,8 @@ fn answer_to(op: Op, request: &mut Request<'_>, answer: &mut Answer) -> Result<(
     Ok(())
 }
 
-/// The parts of a sensor's name, or of a text that is no name the reason.
+/// Puts the parts of a sensor's name into the answer. A text that is not a name is a failure with
+/// the reason.
 fn name(text: &str, answer: &mut Answer) -> Result<(), Failure> {
     let name: SensorName = text.parse().map_err(perfhive::measure::MeasureError::from)?;
     answer.text(name.source()).text(name.group()).text(name.sensor());

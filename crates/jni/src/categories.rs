@@ -13,7 +13,8 @@ pub(crate) type CategoryObject = Category;
 pub(crate) type CounterObject = PerformanceCounter;
 pub(crate) type DataObject = CategoryData;
 
-/// A category of a source, or all of them.
+/// Puts the category of a name, or without a name all categories, into the table, and what
+/// Java shows of them into the answer.
 pub(crate) fn open(
     source: &SharedSource,
     name: Option<&str>,
@@ -45,7 +46,7 @@ fn counter_type(kind: CounterType, answer: &mut Answer) {
     answer.i32(kind.0.cast_signed()).text(kind.dotnet_name().unwrap_or("")).text(kind.unit());
 }
 
-/// A value, or the reason why there is none.
+/// Puts a value into the answer, or the reason why there is none.
 fn value<T>(value: Result<T, NoValue>, answer: &mut Answer, write: impl FnOnce(T, &mut Answer)) {
     answer.bool(value.is_ok());
     match value {
@@ -85,7 +86,8 @@ fn read_sample(request: &mut Request<'_>) -> Result<CounterSample, Failure> {
         .with_counter_time_stamp(counter_time))
 }
 
-/// The value of two samples, the older one first; of one alone if both are the same.
+/// Puts the value of the samples in the request into the answer: of two samples, the older
+/// one first, or of one sample alone.
 pub(crate) fn calculate(request: &mut Request<'_>, answer: &mut Answer) -> Result<(), Failure> {
     let older = match request.bool()? {
         true => Some(read_sample(request)?),
@@ -100,7 +102,8 @@ pub(crate) fn calculate(request: &mut Request<'_>, answer: &mut Answer) -> Resul
     Ok(())
 }
 
-/// The next value, sample or text of a counter.
+/// Puts the next value, sample or text of a counter into the answer, as `what` says; any
+/// other `what` resets the counter.
 pub(crate) fn next(
     counter: &mut PerformanceCounter,
     what: i32,
@@ -115,7 +118,8 @@ pub(crate) fn next(
     Ok(())
 }
 
-/// Everything of a category in one sample.
+/// Takes a sample of a category with all its data, puts the data into the table, and its
+/// time, counters and instances into the answer.
 pub(crate) fn read(category: &mut Category, answer: &mut Answer) -> Result<(), Failure> {
     let data = category.read()?;
     let time = data.time();
@@ -139,7 +143,8 @@ pub(crate) fn read(category: &mut Category, answer: &mut Answer) -> Result<(), F
     Ok(())
 }
 
-/// Places of an instance and a counter by their names in any language, or -1.
+/// Puts the places of an instance and of a counter into the answer, found by their names in
+/// any language; -1 for a name that is not found.
 pub(crate) fn places(data: &CategoryData, instance: &str, counter: &str, answer: &mut Answer) {
     let at = |place: Option<usize>| place.map_or(-1, |place| i32::try_from(place).unwrap_or(-1));
     // A row is found by name; its place is that of the row with the same name.
@@ -151,7 +156,7 @@ pub(crate) fn places(data: &CategoryData, instance: &str, counter: &str, answer:
     answer.i32(at(row)).i32(at(column));
 }
 
-/// All values, instance by instance: alone, since older data, or raw samples.
+/// Puts all values into the answer, instance by instance, in the form that `what` names.
 pub(crate) fn values(
     data: &CategoryData,
     what: Values<'_>,
@@ -172,7 +177,8 @@ pub(crate) fn values(
     Ok(())
 }
 
-/// What is wanted of the data of a category.
+/// The form in which the values of a category are wanted: of one sample, since older data,
+/// as raw samples, or as texts.
 #[derive(Clone, Copy)]
 pub(crate) enum Values<'a> {
     Alone,

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 /// The beginning of monotonic time, the same for all readers of the program.
 static MONOTONIC: LazyLock<MonotonicTime> = LazyLock::new(MonotonicTime::default);
 
-/// A clock by its number, which is its place in Java's `TimeSource.Clock`.
+/// What `read` returns for the clock of a number, which is the clock's place in Java's
+/// `TimeSource.Clock`; `None` for an unknown number.
 fn clock<R>(number: i32, read: impl FnOnce(&mut dyn TimeSource) -> R) -> Option<R> {
     #[cfg(any(target_os = "linux", windows))]
     use perfhive::measure::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
@@ -23,7 +24,7 @@ fn clock<R>(number: i32, read: impl FnOnce(&mut dyn TimeSource) -> R) -> Option<
     })
 }
 
-/// The time of a clock that cannot be read.
+/// The number that stands for the time of a clock that cannot be read.
 pub(crate) const UNREADABLE: i64 = i64::MIN;
 
 /// The time of a clock in nanoseconds, or [`UNREADABLE`].
@@ -31,7 +32,8 @@ pub(crate) fn now(number: i32) -> i64 {
     clock(number, |clock| clock.now()).flatten().unwrap_or(UNREADABLE)
 }
 
-/// The smallest step of a clock, and how long a reading of it takes, in nanoseconds.
+/// The smallest step of a clock, and how long a reading of it takes, in nanoseconds; `None`
+/// for an unknown number.
 pub(crate) fn facts(number: i32) -> Option<(i64, i64)> {
     let nanos = |time: std::time::Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     clock(number, |clock| (nanos(clock.resolution()), nanos(clock.cost())))

@@ -76,7 +76,8 @@ extern "system" fn Java_org_perfhive_Native_close<'local>(
     enter(env, |_| handles::close(handle));
 }
 
-/// Needs nothing of the JVM. Finding out which one it is would take longer than reading the clock.
+/// The time of a clock. Needs nothing of the JVM: finding out which JVM it is would take longer
+/// than reading the clock.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_now<'local>(
     _: EnvUnowned<'local>,
@@ -95,7 +96,8 @@ extern "system" fn Java_org_perfhive_Native_prepare<'local>(
     enter(env, |_| handles::probe(handle, |probe| probe.prepare()));
 }
 
-/// `patience` is in nanoseconds, and negative for none. Returns the number of anomalies.
+/// Takes a sample. `patience` is in nanoseconds, and negative for none. Returns the number of
+/// anomalies.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_sample<'local>(
     env: EnvUnowned<'local>,
@@ -109,7 +111,7 @@ extern "system" fn Java_org_perfhive_Native_sample<'local>(
     })
 }
 
-/// Decodes the sample, and fills what [`facts`](Java_org_perfhive_Native_facts) does.
+/// Decodes the sample.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_decode<'local>(
     env: EnvUnowned<'local>,
@@ -141,7 +143,7 @@ extern "system" fn Java_org_perfhive_Native_facts<'local>(
     });
 }
 
-/// Copies all values.
+/// Copies the bits of all values into Java's array.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_values<'local>(
     env: EnvUnowned<'local>,
@@ -154,7 +156,7 @@ extern "system" fn Java_org_perfhive_Native_values<'local>(
     });
 }
 
-/// Copies the codes of all values.
+/// Copies the codes of all values into Java's array.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_codes<'local>(
     env: EnvUnowned<'local>,
@@ -167,7 +169,7 @@ extern "system" fn Java_org_perfhive_Native_codes<'local>(
     });
 }
 
-/// Copies the raw values of the sample and of the one before.
+/// Copies the raw values of the sample, and of the sample before, into Java's arrays.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_rawValues<'local>(
     env: EnvUnowned<'local>,
@@ -184,7 +186,8 @@ extern "system" fn Java_org_perfhive_Native_rawValues<'local>(
     });
 }
 
-/// One value, for the benchmark that compares copying in bulk with a call for each.
+/// The bits of one value, for the benchmark that compares copying in bulk with a call for each
+/// value.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_value<'local>(
     env: EnvUnowned<'local>,

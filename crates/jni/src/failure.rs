@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 pub(crate) enum Failure {
     /// Becomes a `PerfhiveException`.
     Of(Kind, String),
-    /// A JNI call failed. If it left a Java exception, that one goes on.
+    /// A JNI call failed. If it left a Java exception, that exception goes on.
     Jni(jni::errors::Error),
 }
 

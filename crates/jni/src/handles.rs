@@ -49,7 +49,7 @@ struct Table {
 
 static TABLE: RwLock<Table> = RwLock::new(Table { places: Vec::new(), free: Vec::new() });
 
-/// The last generation of a place: handles are positive numbers.
+/// The last generation of a place, so that handles are positive numbers.
 const LAST_GENERATION: u32 = i32::MAX.cast_unsigned();
 
 impl Table {
@@ -128,7 +128,7 @@ fn foreign(handle: i64, object: &Object, wanted: &str) -> Failure {
     )
 }
 
-/// What a panic left behind is as usable as after an error.
+/// Locks an object also after a panic, which leaves it as usable as an error does.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The places for anomalies that a probe context is promised.
+/// The number of places for anomalies that a probe context is promised.
 const ANOMALIES: usize = 64;
 
-/// Different reasons that are kept for one probe context.
+/// The most different reasons that are kept for one probe context.
 const REASONS: usize = 256;
 
 /// The codes of values, as `org.perfhive.ProbeReadings` knows them.
@@ -25,7 +25,8 @@ mod code {
     pub(super) const INT32: i8 = 1;
     pub(super) const INT64: i8 = 2;
     pub(super) const DOUBLE: i8 = 3;
-    /// The raw value is known, and that of the sample before.
+    /// Bit of the code: the raw value is known. `BEFORE` says the same of the raw value of the
+    /// sample before.
     pub(super) const RAW: i8 = 4;
     pub(super) const BEFORE: i8 = 8;
 }
@@ -42,7 +43,7 @@ pub(crate) struct Probe {
     context: Box<dyn ProbeContext>,
     stage: Stage,
     failed: Option<MeasureError>,
-    /// Of the sample, and after decoding of its instances too.
+    /// The anomalies of the sample, and after decoding also those of its instances.
     anomalies: Vec<Anomaly>,
     found: Vec<Anomaly>,
     readings: Vec<SensorReading>,
@@ -52,20 +53,20 @@ pub(crate) struct Probe {
 /// Readings as arrays, one entry for each in their order.
 #[derive(Default)]
 pub(crate) struct Values {
-    /// Integers, the bits of doubles, or numbers of reasons: the code says which.
+    /// The values: integers, the bits of doubles, or numbers of reasons, as the code says.
     pub(crate) bits: Vec<i64>,
     pub(crate) codes: Vec<i8>,
-    /// Changes when a code does, which is seldom.
+    /// The version of the codes, which changes when a code does, and that is seldom.
     pub(crate) codes_version: i32,
     pub(crate) raw: Vec<i64>,
     pub(crate) before: Vec<i64>,
     slots: Vec<(usize, Arc<SensorSlot>)>,
-    /// Changes when the slots do.
+    /// The version of the slots, which changes when they do.
     pub(crate) version: i32,
-    /// The slots of the version that Java has.
+    /// The version of the slots that Java has, and these slots.
     delivered: (i32, Vec<(usize, Arc<SensorSlot>)>),
     reasons: Vec<NoValue>,
-    /// Changes when the reasons do.
+    /// The version of the reasons, which changes when they do.
     pub(crate) reasons_version: i32,
 }
 
@@ -201,7 +202,7 @@ impl Values {
         self.codes_version = self.codes_version.wrapping_add(i32::from(codes_changed));
     }
 
-    /// The number of a reason.
+    /// The number of a reason, which is added if it is new.
     fn reason(&mut self, why: &NoValue) -> u64 {
         let known = self.reasons.iter().position(|known| is_same(known, why));
         let place = known.unwrap_or_else(|| {
@@ -212,9 +213,9 @@ impl Values {
         place as u64
     }
 
-    /// The slots, as runs: the place of a slot in the version that Java has, and how many follow it
-    /// there as here; or -1 for a new one, and then the place of its sensor among those asked for and
-    /// its instance.
+    /// Puts the slots into the answer as runs. A run is the place of a slot in the version that
+    /// Java has, and the number of slots that follow it there in the same way. A new slot is -1,
+    /// the place of its sensor among the requested ones, and its instance.
     pub(crate) fn structure(&mut self, known: i32, answer: &mut Answer) {
         let key = |(asked, slot): &(usize, Arc<SensorSlot>)| (*asked, Arc::as_ptr(slot));
         let before: HashMap<_, usize> = match &self.delivered {
@@ -251,7 +252,7 @@ impl Values {
     }
 }
 
-/// Whether two reasons say the same.
+/// Whether two reasons have the same code and text.
 fn is_same(one: &NoValue, other: &NoValue) -> bool {
     match (one, other) {
         (NoValue::InstanceFailed(one), NoValue::InstanceFailed(other)) => one == other,

@@ -19,7 +19,7 @@ use perfhive::{
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What a snapshot holds.
+/// The objects that a snapshot holds.
 pub(crate) enum Wanted {
     Global,
     Costly,
@@ -27,7 +27,7 @@ pub(crate) enum Wanted {
     Custom(Vec<(TitleIndex, TitleIndex)>),
 }
 
-/// `ValueType` in Java where an item has no value.
+/// The place in Java's `ValueType` for an item without a value.
 const NO_VALUE: u8 = 3;
 
 /// The value of one counter of one instance.
@@ -167,7 +167,7 @@ impl CounterSnapshot {
         Ok(changed)
     }
 
-    /// The title indexes of the objects.
+    /// The title indexes of the snapshot's objects.
     pub(crate) fn objects(&self) -> Result<Vec<TitleIndex>, Failure> {
         self.expect(Operation::Read, &[State::Initialized])?;
         let mut list = objects(&self.wanted, &self.shown);
@@ -218,7 +218,7 @@ impl CounterSnapshot {
         Ok(self.items.len())
     }
 
-    /// All values in bulk.
+    /// Puts all values into the answer.
     pub(crate) fn items(&self, answer: &mut Answer) -> Result<(), Failure> {
         answer.count(self.item_count()?);
         for item in &self.items {
@@ -236,7 +236,7 @@ impl CounterSnapshot {
     }
 }
 
-/// The wanted objects. A source may answer with more.
+/// The wanted objects among those of a snapshot. A source may answer with more objects.
 fn objects(wanted: &Wanted, shown: &Snapshot) -> Vec<TitleIndex> {
     let mut list: Vec<TitleIndex> = match wanted {
         Wanted::Custom(list) => list.iter().map(|(object, _)| *object).collect(),

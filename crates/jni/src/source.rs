@@ -11,12 +11,13 @@ use perfhive::{Ask, LanguageId, OpenOptions, SharedSource, Source as _, TitleDat
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A data source of an address.
+/// The data source of an address, as Java opened it.
 pub(crate) struct OpenSource {
     name: String,
     address: String,
     sensors: DataSources,
-    /// Opened when a category, a counter or a snapshot is first asked for.
+    /// The source that categories, counters and snapshots share; opened when one of them is first
+    /// asked for.
     shared: Option<SharedSource>,
 }
 
@@ -63,7 +64,7 @@ impl OpenSource {
         Ok(())
     }
 
-    /// The sensor that a name means.
+    /// Puts the sensor that a name means into the answer.
     pub(crate) fn find(&mut self, name: &str, answer: &mut Answer) -> Result<(), Failure> {
         let name: SensorName = name.parse().map_err(measure::MeasureError::from)?;
         let found = self.sensors.find(&name)?.sensor;
@@ -92,7 +93,7 @@ impl OpenSource {
         Ok(Probe::new(self.source()?.probe(&selection, max_age)?))
     }
 
-    /// The titles of a language, or of the source's first one.
+    /// The titles of a language; for `None` those of the source's first language.
     pub(crate) fn titles(
         &mut self,
         language: Option<LanguageId>,
@@ -115,7 +116,7 @@ fn sensor(sensor: &Sensor, answer: &mut Answer) {
     answer.bool(sensor.has_instances).bool(sensor.is_costly);
 }
 
-/// No place in an enumeration: Java refuses the sensor.
+/// The place that no enumeration of Java has: Java refuses the sensor.
 const UNKNOWN: u8 = u8::MAX;
 
 /// The place in Java's `SensorKind`.

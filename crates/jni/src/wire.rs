@@ -37,7 +37,7 @@ impl Answer {
         self
     }
 
-    /// The bits of an unsigned number.
+    /// Adds the bits of an unsigned number.
     pub(crate) fn bits(&mut self, value: u64) -> &mut Self {
         self.0.extend(value.to_le_bytes());
         self
@@ -47,7 +47,8 @@ impl Answer {
         self.i32(index.0.cast_signed())
     }
 
-    /// A length; a longer one than Java's arrays can have is cut off where Java reads it.
+    /// Adds a length. A length greater than that of any Java array is written as the greatest
+    /// one.
     pub(crate) fn count(&mut self, count: usize) -> &mut Self {
         self.i32(i32::try_from(count).unwrap_or(i32::MAX))
     }
@@ -118,7 +119,7 @@ impl<'a> Request<'a> {
         Ok(String::from_utf8_lossy(self.take(length)?).into_owned())
     }
 
-    /// A list, each entry read by `read`.
+    /// Reads a list, each entry with `read`.
     pub(crate) fn list<T>(
         &mut self,
         mut read: impl FnMut(&mut Self) -> Result<T, Failure>,

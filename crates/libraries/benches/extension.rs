@@ -37,11 +37,11 @@ mod linux {
     const OBJECT: TitleIndex = TitleIndex(50000);
     const ROUNDS: usize = 4000;
     const WARM_UP: usize = 500;
-    /// Microseconds beyond a bare exchange.
+    /// The most microseconds that a collection should take beyond a bare exchange of packets.
     const GOAL: f64 = 30.0;
     /// The argument of the process that hands packets back.
     const ECHO: &str = "--echo";
-    /// As long as a question to a host process.
+    /// A packet that is as long as a question to a host process.
     const NOTHING: [u8; 64] = [0; 64];
 
     struct Folder(PathBuf);
@@ -66,7 +66,7 @@ mod linux {
             Self { process, socket }
         }
 
-        /// What the process does: it ends with its socket.
+        /// The work of the process; it ends when its socket is closed.
         fn run() {
             let socket = std::io::stdin().as_fd().try_clone_to_owned().unwrap();
             let mut socket = UnixStream::from(socket);
@@ -150,7 +150,7 @@ mod linux {
         );
     }
 
-    /// As the one in zoo.c.
+    /// A broker of a provider in Rust that writes the same object as the provider in zoo.c.
     fn in_rust(instances: usize) -> Broker {
         let counter =
             CounterSpec::new(TitleIndex(OBJECT.0 + 2), CounterType::PERF_COUNTER_RAWCOUNT);

@@ -25,7 +25,8 @@ provider_library! {
     close: CloseGauges,
 }
 
-/// Offsets from First Counter, as in the .ini file.
+/// Offsets from First Counter of the object's name and of its counter's name, as in the
+/// .ini file.
 const GAUGES: TitleIndex = TitleIndex(0);
 const ASKED: TitleIndex = TitleIndex(2);
 
@@ -44,7 +45,7 @@ impl Provider for Gauges {
         )
     }
 
-    /// The registration of a library has its names.
+    /// No titles: the registration of a library has its names.
     fn titles(&self) -> Vec<ProvidedTitles> {
         Vec::new()
     }

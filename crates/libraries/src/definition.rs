@@ -1,4 +1,4 @@
-//! ProviderDefinition files of providers: `.ini` with its symbol file, and manifests (`.man`).
+//! Definition files of providers: `.ini` with its symbol file, and manifests (`.man`).
 
 mod error;
 mod ini;
@@ -17,13 +17,13 @@ use perfhive_format::LanguageId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What a definition file may lack.
+/// Options for what a definition file may lack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadOptions {
     /// The encoding of a file that has no byte order mark and is not UTF-8.
     pub encoding: Option<FileEncoding>,
-    /// The symbol file of an `.ini` file, if not at the place that it names.
+    /// The symbol file of an `.ini` file; `None` for the file that the `.ini` file names.
     pub symbols: Option<PathBuf>,
 }
 

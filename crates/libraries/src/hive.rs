@@ -17,25 +17,26 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// The largest hive that is read or written.
+/// The size of the largest hive that is read or written, in bytes.
 pub const MAX_HIVE: usize = 16 << 20;
 /// The longest name or help text, in bytes.
 pub const MAX_TEXT: usize = 32 << 10;
-/// The most providers of a hive.
+/// The most providers that a hive may have.
 pub const MAX_SERVICES: usize = 4096;
 
 /// The scope of a hive, which decides the indexes that it allots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The whole machine's.
+    /// The hive of the whole machine.
     System,
-    /// One user's.
+    /// The hive of one user.
     User,
 }
 
 impl Scope {
     /// `Base Index` of a new hive: indexes up to it are not allotted. Windows' own indexes end
-    /// at 1847. A user's hive begins far behind, so that both hives can be read together.
+    /// at 1847. A user's hive begins behind the last index of the machine's, so that both
+    /// hives can be read together.
     #[must_use]
     pub const fn base_index(self) -> u32 {
         match self {
@@ -53,7 +54,8 @@ impl Scope {
     }
 }
 
-/// The indexes of perfhive's own objects, which lie between.
+/// The indexes of perfhive's own objects, which lie among those of the machine's hive and are
+/// never allotted.
 const OWN_INDEXES: RangeInclusive<u32> = 100_000..=199_999;
 
 /// The names and help texts of one language.
@@ -99,10 +101,10 @@ pub struct Hive {
     pub(crate) highest: u32,
     /// `ExtCounterTestLevel`, if set.
     pub(crate) test_level: Option<TestLevel>,
-    /// By name.
+    /// The registered providers, in the order of their names.
     pub(crate) services: Vec<Service>,
     pub(crate) languages: BTreeMap<LanguageId, Titles>,
-    /// Values of the file that are ignored. They do not keep it from being changed.
+    /// Faults of values that are ignored. They do not keep the file from being changed.
     pub(crate) warnings: Vec<HiveFault>,
 }
 
@@ -152,8 +154,8 @@ impl Hive {
         self.services.iter().position(|service| fold(&service.registration.name) == folded)
     }
 
-    /// Adds the content of this hive to `all`. A provider whose name or index is registered
-    /// there already is left out, which is a fault at `place`.
+    /// Adds the content of this hive to `all`. A provider whose name or index `all` has
+    /// already is left out, which is a fault at `place`.
     pub fn add_to(&self, all: &mut Registrations, place: &str, faults: &mut Vec<RegisterFault>) {
         if let Some(level) = self.test_level.filter(|_| self.scope == Scope::System) {
             all.test_level = level;
@@ -205,7 +207,7 @@ impl Hive {
     }
 }
 
-/// A name as it is compared: without regard to case, like registry keys.
+/// The form in which a name is compared: in lower case, because registry keys have no case.
 pub(crate) fn fold(name: &str) -> String {
     name.to_lowercase()
 }
@@ -220,8 +222,8 @@ fn overlap(a: &Registration, b: &Registration) -> bool {
     a.start() <= b.end() && b.start() <= a.end()
 }
 
-/// What is wrong with the name of a service, if anything: it must be a registry key on
-/// Windows, and fit a section of the hive.
+/// What is wrong with the name of a service, which must be a registry key on Windows, and fit
+/// a section of the hive; `None` for a good name.
 pub(crate) fn bad_name(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         return Some("is empty");

@@ -1,8 +1,8 @@
 //! Libraries at work: providers, their sessions and accounts, and host processes.
 //!
-//! Reader's side, from top to bottom: `roster`, `provider`, `session`, `state`, `account`
-//! and `hosted`, which drives a `process`. Host's side: `host`, `calls` and `library`.
-//! Both speak `wire` and share the memory of `area`.
+//! The reader's side, from top to bottom: `roster`, `provider`, `session`, `state`,
+//! `account` and `hosted`, which drives a `process`. The host's side: `host`, `calls` and
+//! `library`. Both speak `wire` and share the memory of `area`.
 
 mod account;
 #[allow(unsafe_code, reason = "maps memory that foreign code writes to")]

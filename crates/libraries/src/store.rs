@@ -25,7 +25,7 @@ pub use watch::{ReadHives, Watch};
 /// in its folders `system` and `user`. A program with more rights than its caller ignores it.
 pub const FOLDER_VARIABLE: &str = "PERFHIVE_HIVE";
 
-/// How long a registration waits for the lock.
+/// How long a registration waits for the lock of the hive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One hive on disk.
@@ -80,7 +80,7 @@ impl HiveFile {
         folder.map(|folder| Self::new(Scope::User, folder))
     }
 
-    /// The hives of a reader, the machine's first.
+    /// The hives that a reader reads, the machine's first.
     #[must_use]
     pub fn all() -> Vec<Self> {
         [Some(Self::system()), Self::user()].into_iter().flatten().collect()
@@ -92,13 +92,13 @@ impl HiveFile {
         self.scope
     }
 
-    /// The file.
+    /// The path of the hive's file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.file
     }
 
-    /// Reads the hive; `None` where there is none.
+    /// Reads the hive; `None` if there is no file.
     fn read(&self, trust: Trust) -> Result<Option<(Hive, Vec<HiveFault>)>, RegisterError> {
         let io_error = |error: io::Error| {
             RegisterError::new(
@@ -127,7 +127,7 @@ impl HiveFile {
         Ok(Some(Hive::parse(self.scope, &bytes)))
     }
 
-    /// Reads the hive to change it: an empty one where there is none.
+    /// Reads the hive to change it; an empty hive if there is no file.
     fn read_whole(&self) -> Result<Hive, RegisterError> {
         let Some((hive, faults)) = self.read(Trust::of_caller())? else {
             return Ok(Hive::new(self.scope));
@@ -361,14 +361,14 @@ impl HiveFile {
     }
 }
 
-/// The fault of a registration, at its hive, whose library is not loaded.
+/// The fault of a registration whose library is not loaded; its place is the hive's file.
 fn not_loaded(file: &HiveFile, one: &Registration, refusal: &Refusal) -> RegisterFault {
     let mut fault = not_loaded_by_name(one, refusal);
     fault.place = file.path().display().to_string();
     fault
 }
 
-/// The fault of a registration, by its name, whose library is not loaded.
+/// The fault of a registration whose library is not loaded; its place is the registration's name.
 fn not_loaded_by_name(one: &Registration, refusal: &Refusal) -> RegisterFault {
     let library = one.library.display();
     let message = match refusal {

@@ -1,4 +1,4 @@
-//! ProviderDefinition files of real providers.
+//! Definition files of real providers.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use perfhive_contract::{Functions, InstanceKind, ProviderDefinition};

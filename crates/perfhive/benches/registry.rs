@@ -52,15 +52,15 @@ mod windows {
     /// The number of different calls in a round.
     const ACTS: usize = 5;
     const ROUNDS: usize = 2001;
-    /// Rounds of one process whose library is loaded and unloaded by each call: each load takes one
-    /// of Wine's 1088 TLS indexes for good, as the library's threads have variables with
-    /// destructors. Several processes therefore run in sequence.
+    /// The number of rounds of one process whose library is loaded and unloaded by each call: each
+    /// load takes one of Wine's 1088 TLS indexes for good, as the library's threads have variables
+    /// with destructors. Several processes therefore run in sequence.
     const LOADING: usize = 161;
     const PROCESSES: usize = 8;
     const WARM_UP: usize = 20;
     /// The number of samples, in each process, in which allocations are counted.
     const COUNTED: usize = 20;
-    /// The argument that starts such a process, before the object's index.
+    /// The argument that starts such a process; the object's index follows it.
     const LOADED_EACH_TIME: &str = "--loaded-each-time";
 
     pub(super) fn main() {
@@ -101,8 +101,8 @@ mod windows {
     }
 
     /// The duration of each call in each round, in the order bare call, bare call again, bare call
-    /// on another thread, `RegistrySource`, `local:`; and the allocations of the last two once
-    /// warm.
+    /// on another thread, `RegistrySource`, `local:`; and the number of allocations of the last two
+    /// once warm.
     #[derive(Default)]
     struct Measured {
         times: [Vec<Duration>; ACTS],
@@ -181,7 +181,7 @@ mod windows {
     }
 
     impl Measured {
-        /// Adds the results of a process of its own.
+        /// Runs a process of its own and adds its results.
         fn add_process(&mut self, index: TitleIndex) {
             let mut process = Command::new(std::env::current_exe().unwrap());
             let output = process.args([LOADED_EACH_TIME, &index.to_string()]).output().unwrap();
@@ -201,7 +201,7 @@ mod windows {
             assert_eq!(rounds, LOADING);
         }
 
-        /// Prints the results for the parent process.
+        /// Prints the results for the process that started this one.
         fn tell(&self) {
             println!("{}", self.allocated);
             for round in 0..self.times[0].len() {
@@ -257,7 +257,7 @@ mod windows {
         }
     }
 
-    /// Whether the goal is met, as far as the limits decide it.
+    /// The word for whether the goal is met, missed or open, by the limits.
     fn verdict(ratios: &[Ratio]) -> &'static str {
         const GOAL: f64 = 1.05;
         if ratios.iter().all(|ratio| ratio.most <= GOAL) {
@@ -281,7 +281,7 @@ mod windows {
         format!("{:.1} us", times[times.len() / 2].as_secs_f64() * 1e6)
     }
 
-    /// Calls `RegQueryValueExW` as documentation and book show it, and returns the reply's length.
+    /// Calls `RegQueryValueExW` as its documentation shows it, and returns the reply's length.
     fn query(name: &[u16], buffer: &mut [u8]) -> u32 {
         let mut length = buffer.len() as u32 - 4096;
         // SAFETY: the name ends in NUL, the buffer has more bytes than announced (Wine writes a

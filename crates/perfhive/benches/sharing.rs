@@ -72,7 +72,7 @@ mod linux {
         took
     }
 
-    /// What consumers of Process got in one round.
+    /// What the consumers of Process got in one round.
     struct Consumed {
         collections: f64,
         samples: f64,
@@ -82,7 +82,8 @@ mod linux {
 
     const PERIOD: Duration = Duration::from_millis(100);
 
-    /// Each source asks for Process ten times a second, at times of its own.
+    /// Makes each source ask for Process ten times a second, at times of its own, for the
+    /// time `length`.
     fn consume<S: Source>(sources: &mut [S], length: Duration) -> Consumed {
         let request = Ask::objects(&[PROCESS]);
         let count = sources.len() as u32;
@@ -175,7 +176,7 @@ mod linux {
         }
     }
 
-    /// Readings that are kept, and when they were made.
+    /// A cache of readings, with the time at which they were made.
     struct Cooked {
         query: Query,
         values: Vec<f64>,
@@ -183,7 +184,7 @@ mod linux {
         number: u64,
     }
 
-    /// As long as the cache of objects keeps its data.
+    /// How long readings are kept: as long as the cache of objects keeps its data.
     const KEPT: Duration = Duration::from_millis(500);
 
     fn values_of(query: &Query, into: &mut Vec<f64>) {
@@ -205,7 +206,8 @@ mod linux {
     }
 
     impl Cooked {
-        /// The values, made anew if they are too old, and their number.
+        /// Puts the readings into `into`, made anew if they are too old. Returns their
+        /// number, which grows each time they are made.
         fn read(this: &Mutex<Self>, into: &mut Vec<f64>) -> u64 {
             let mut kept = this.lock().unwrap();
             if kept.made.is_none_or(|made| made.elapsed() > KEPT) {
@@ -221,14 +223,15 @@ mod linux {
         }
     }
 
-    /// A measuring consumer, in one of the three ways.
+    /// A consumer that measures next to the program: with a query of its own, or by the
+    /// shared cache of readings.
     enum Consumer {
         Query(Box<Query>, u64),
         Cooked(Arc<Mutex<Cooked>>),
     }
 
     impl Consumer {
-        /// One measurement cycle; answers the number of the data.
+        /// Runs one measurement cycle. Returns the number of the data.
         fn cycle(&mut self, into: &mut Vec<f64>) -> u64 {
             match self {
                 Self::Query(query, number) => {
@@ -282,14 +285,15 @@ mod linux {
         (done as f64, seconds(ClockId::ThreadCPUTime) - begun)
     }
 
-    /// What a round next to the program gave.
+    /// The results of a round next to the program.
     #[derive(Default)]
     struct Disturbed {
-        /// What the program did in all, and in each second of processor time.
+        /// How much the program calculated in all; `pace` is how much in each second of
+        /// processor time.
         done: f64,
         pace: f64,
         took: Vec<f64>,
-        /// Different data that a consumer got.
+        /// How often a consumer got data that it had not had before.
         different: f64,
         processor: f64,
     }

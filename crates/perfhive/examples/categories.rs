@@ -36,7 +36,7 @@ fn show(category: &Category) -> Result<(), QueryError> {
     let indent = if instances.is_empty() { "\t" } else { "\t\t" };
     for counter in counters {
         println!("{indent}{}", counter.counter_name());
-        // There is nothing to close: a counter lets go when it goes.
+        // There is nothing to close: a counter lets go of its source when it is dropped.
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ const COUNTERS: [(u32, CounterType); 5] = [
     (2, CounterType::PERF_COUNTER_LARGE_RAWCOUNT),
     (4, CounterType::PERF_COUNTER_BULK_COUNT),
     (6, CounterType::PERF_AVERAGE_BULK),
-    // The denominator of the one before; it has no name that anyone sees.
+    // The denominator of the counter before; it has no name of its own that readers show.
     (8, CounterType::PERF_AVERAGE_BASE),
     (10, CounterType::PERF_COUNTER_RAWCOUNT),
 ];

@@ -47,7 +47,7 @@ use std::sync::Arc;
 pub struct Category {
     source: SharedSource,
     tracked: TrackedCategory,
-    /// The titles in every language, and the catalogue's generation of which they are.
+    /// The titles in every language, with the generation of the catalogue that they belong to.
     all_titles: Option<(u64, Arc<TitleSet>)>,
 }
 
@@ -421,7 +421,7 @@ impl Category {
         }
     }
 
-    /// The object of a sample; an error where the sample lacks it.
+    /// The object in a sample; an error if the sample lacks it.
     fn present(&self, sample: SampledObject) -> Result<ObjectSample, QueryError> {
         sample.map_err(|why| {
             let message = format!("{}: {}", self.name(), NoValue::ObjectMissing(why));

@@ -37,8 +37,8 @@ pub(crate) use registered::with_registered;
 
 static HOST: OnceLock<HostCommand> = OnceLock::new();
 
-/// Sets the program that libraries run in, for all sources that this process opens from now
-/// on. Only the first call has an effect; whether this is that call.
+/// Sets the program that libraries run in, for all sources that this process opens from now on.
+/// Only the first call has an effect. Returns whether this is the first call.
 pub fn run_in(host: HostCommand) -> bool {
     HOST.set(host).is_ok()
 }
@@ -59,13 +59,13 @@ pub fn options() -> HostOptions {
     }
 }
 
-/// Enables a registered provider: ends its quarantine for all of the user's programs, and
-/// enables its registration if that disables it. Running programs notice within seconds.
-/// Whether there was an account, or a disabled registration.
+/// Enables a registered provider: ends its quarantine for all of the user's programs, and enables
+/// its registration if that disables it. Running programs notice within seconds. Returns whether
+/// there was an account, or a disabled registration.
 ///
 /// # Errors
-/// Where the account or the registration cannot be written. The whole machine's registration
-/// takes root.
+/// Where the account or the registration cannot be written. Writing the whole machine's
+/// registration takes root.
 pub fn enable(provider: &str) -> std::io::Result<bool> {
     let known = match options().accounts {
         Some(folder) => perfhive_libraries::enable(&folder, provider)?,
@@ -74,7 +74,8 @@ pub fn enable(provider: &str) -> std::io::Result<bool> {
     Ok(enable_registration(provider)? || known)
 }
 
-/// Enables the registration in use. The machine's registration precedes the user's.
+/// Enables the registration that is in use: the machine's before the user's. Returns whether it was
+/// disabled.
 #[cfg(target_os = "linux")]
 fn enable_registration(provider: &str) -> std::io::Result<bool> {
     use perfhive_contract::{RegisterErrorKind, Registrar as _};

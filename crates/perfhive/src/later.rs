@@ -1,5 +1,5 @@
-//! A source that is opened when it is first asked: the one that collects a shared source's
-//! costly objects.
+//! A source that is opened when it is first asked: the source that collects the costly objects of a
+//! shared source.
 
 use crate::{OpenOptions, SourceAddress};
 use perfhive_engine::{

@@ -1,7 +1,7 @@
 //! How each scheme that reads a machine is opened on this system.
 //!
-//! Every system has the same functions; a scheme that the system lacks answers with an error
-//! that names the way out.
+//! Every system has the same functions; for a scheme that the system lacks, the function
+//! returns an error that names the way out.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -20,7 +20,7 @@ pub(crate) use windows::*;
 use crate::scheme::SourceAddress;
 use perfhive_engine::{Source, SourceError, SourceErrorKind};
 
-/// The answer of every function that opens a source.
+/// The result of every function that opens a source.
 type Opened = Result<Box<dyn Source>, SourceError>;
 
 pub(crate) fn unavailable(address: &SourceAddress, message: impl std::fmt::Display) -> SourceError {

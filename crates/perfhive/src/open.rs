@@ -6,7 +6,7 @@ use crate::scheme::SourceAddress;
 use perfhive_engine::{Source, SourceError, SourceErrorKind};
 
 impl OpenOptions {
-    /// As [`reader_of_processes`], with the timeout of these options.
+    /// As the function [`reader_of_processes`], with the timeout of these options.
     #[must_use]
     pub fn reader_of_processes(&self, address: &str) -> Option<String> {
         address.parse::<SourceAddress>().ok()?.reader(self)

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct OpenOptions {
     /// Files with title lists.
     pub(crate) titles: Vec<PathBuf>,
-    /// The timeout of a request, if one was set.
+    /// The timeout of a request; `None` for the default.
     pub(crate) patience: Option<Duration>,
 }
 
@@ -31,12 +31,12 @@ impl OpenOptions {
 
     /// Sets the timeout of each request to a source that is not a recording.
     ///
-    /// - On Windows a quarter of it is for the request as a whole, half for the search for the
-    ///   providers that hang, which cost their own objects only, and a quarter for connecting to
-    ///   another machine. The default is 10, 20 and 10 seconds.
-    /// - On Linux it is for libraries of registered providers; the default is two seconds, or
-    ///   twice the time that the library took lately. Other objects do not wait for a late
-    ///   library, and its objects are missing from that answer.
+    /// - On Windows a quarter of the timeout is for the request as a whole, half for the search
+    ///   for the providers that hang, which cost their own objects only, and a quarter for
+    ///   connecting to another machine. The default is 10, 20 and 10 seconds.
+    /// - On Linux the timeout is for libraries of registered providers; the default is two
+    ///   seconds, or twice the time that the library took lately. Other objects do not wait for
+    ///   a late library, and its objects are missing from that answer.
     ///
     /// ```
     /// use std::time::Duration;

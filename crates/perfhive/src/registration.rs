@@ -33,7 +33,7 @@ pub use perfhive_libraries::hive::Scope;
 /// registry, elsewhere a file, which the manual describes.
 ///
 /// # Errors
-/// Where the system has no place for them.
+/// Where the system has no place for registrations.
 pub fn registrar(scope: Scope) -> Result<Box<dyn Registrar>, RegisterError> {
     on_this_system(scope)
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// One kind of source: what its addresses look like, what it can do, and how it is opened.
 #[derive(Debug)]
 pub struct SourceScheme {
-    /// What an address begins with: `local:`.
+    /// The beginning of the scheme's addresses: `local:`.
     pub name: &'static str,
     /// The form of a whole address: `registry://HOST`.
     pub form: &'static str,
@@ -30,16 +30,17 @@ pub(crate) type DescribeReader = fn(&SourceAddress, &OpenOptions) -> Option<Stri
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// Without a target the source is the machine that the program runs on.
+    /// Whether an address without a target is the machine that the program runs on.
     pub this_machine: bool,
-    /// The samples are recorded: collecting goes on to the next one and ends with the last.
+    /// Whether the samples are recorded: collecting goes on to the next one and ends with the last.
     pub recorded: bool,
-    /// The source may lack names, which title lists give it ([`OpenOptions::titles`]).
+    /// Whether the source may lack names, which title lists give it ([`OpenOptions::titles`]).
     pub takes_titles: bool,
-    /// The objects are those of [`standard`](crate::engine::standard) tables, which have a reason for each
-    /// counter of Windows that is missing.
+    /// Whether the objects are those of [`standard`](crate::engine::standard) tables, which have a
+    /// reason for each counter of Windows that is missing.
     pub standard_objects: bool,
-    /// A second source of the same address collects costly objects without delaying the first.
+    /// Whether a second source of the same address collects costly objects without delaying the
+    /// first.
     pub costly_in_parallel: bool,
 }
 
@@ -82,7 +83,7 @@ impl SourceAddress {
         self.scheme.capabilities.this_machine && self.target.is_empty()
     }
 
-    /// The other machine's name, of `registry://HOST`.
+    /// The other machine's name in `registry://HOST`; `None` for other schemes.
     #[must_use]
     pub fn host(&self) -> Option<&str> {
         (self.scheme.target == TargetKind::Host).then_some(&self.target)
@@ -101,7 +102,7 @@ impl SourceAddress {
         }
     }
 
-    /// The folder with a copy of a machine, of `proc:FOLDER`.
+    /// The folder with a copy of a machine in `proc:FOLDER`; `None` for any other address.
     pub(crate) fn folder(&self) -> Option<&Path> {
         let is_folder = self.scheme.target == TargetKind::OptionalFolder;
         (is_folder && !self.target.is_empty()).then(|| Path::new(&self.target))

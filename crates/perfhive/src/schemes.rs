@@ -118,7 +118,7 @@ fn no_choice(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
     None
 }
 
-/// The reader of processes of a capture.
+/// The reader of processes that a capture was made with; `None` for other files.
 #[cfg(feature = "recording")]
 fn reader_of_files(address: &SourceAddress, _: &OpenOptions) -> Option<String> {
     perfhive_recording::reader_of_processes(&address.files())

@@ -49,13 +49,13 @@ pub(crate) type SampledObject = Result<ObjectSample, Option<Arc<str>>>;
 pub struct SharedSource {
     inner: Inner,
     max_age: Duration,
-    /// `None` for the one that the source prefers.
+    /// The language of shown names; `None` for the language that the source prefers.
     language: Option<LanguageId>,
     /// The faults of the last sample.
     faults: Vec<Fault>,
 }
 
-/// The source of this machine, for the whole process.
+/// The shared source of this machine; `None` before it is opened.
 static LOCAL: Mutex<Option<SharedSource>> = Mutex::new(None);
 
 impl SharedSource {
@@ -282,7 +282,7 @@ impl SharedSource {
         self.inner.catalogue(&Ask::nothing()).map(|catalogue| catalogue.generation)
     }
 
-    /// What the source is known to have, in the shown language and English.
+    /// A new lookup of the source, prepared with names in the shown language.
     fn lookup(&self) -> Result<Lookup<Inner>, SourceError> {
         let mut lookup = Lookup::new(self.inner.clone());
         lookup.prepare(self.language)?;
@@ -315,8 +315,8 @@ impl SharedSource {
         Ok((directory, found?))
     }
 
-    /// The titles of every language of the source, the shown one's first, and the
-    /// generation of which they are.
+    /// The titles of every language of the source, the shown language first, with the generation
+    /// of the catalogue that they belong to.
     pub(crate) fn all_titles(&self) -> Result<(u64, Arc<TitleSet>), SourceError> {
         let mut lookup = self.lookup()?;
         lookup.load_all_languages(None);

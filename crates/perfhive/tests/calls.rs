@@ -19,14 +19,15 @@ const WORK: &str = "PERFHIVE_CALLS_WORK";
 const ROUNDS: &str = "PERFHIVE_CALLS_ROUNDS";
 const FOLDER: &str = "PERFHIVE_CALLS_FOLDER";
 
-/// The work and the rounds of this process, if it was started to be counted.
+/// The name of the work and the number of rounds that this process has to do; `None` unless it
+/// was started to be counted.
 fn told() -> Option<(String, u32)> {
     let rounds = std::env::var(ROUNDS).ok()?.parse().ok()?;
     Some((std::env::var(WORK).ok()?, rounds))
 }
 
-/// The system calls of some rounds of a test's work, start and end of the program included.
-/// Reading the clock does not count: it is a system call on some machines only.
+/// The number of system calls of some rounds of a test's work, start and end of the program
+/// included. Reading the clock does not count: it is a system call on some machines only.
 fn calls(test: &str, work: &str, rounds: u32, folder: &Path) -> Option<i64> {
     let report = format!("perfhive-calls-{test}-{work}-{}", std::process::id());
     let report = std::env::temp_dir().join(report);
@@ -63,7 +64,7 @@ fn calls(test: &str, work: &str, rounds: u32, folder: &Path) -> Option<i64> {
 
 const MORE: u32 = 400;
 
-/// System calls of `MORE` rounds.
+/// The number of system calls of `MORE` rounds; `None` where `strace` cannot be used.
 fn calls_of_more(test: &str, work: &str, folder: &Path) -> Option<i64> {
     let few = calls(test, work, 20, folder);
     let many = few.and_then(|few| Some(calls(test, work, 20 + MORE, folder)? - few));
@@ -88,7 +89,8 @@ fn sharing_makes_no_system_call() {
     }
 }
 
-/// One consumer collects from a source that makes no system call, and two others take the data.
+/// Makes one consumer collect from a source that makes no system call, and two other consumers
+/// take the data.
 fn share(rounds: u32) {
     let provider =
         ScriptProvider::new("p", Numbering::Windows, &[(2, "System"), (10, "Beats")], |_, out| {
@@ -166,7 +168,7 @@ fn collect(rounds: u32, folder: &Path) {
     }
 }
 
-/// Whole cycles, since preparing and decoding make no system call.
+/// Runs whole measurement cycles, since preparing and decoding make no system call.
 fn sample(rounds: u32, folder: &Path) {
     let source = Cached::new(open(&format!("proc:{}", folder.display())).unwrap());
     let mut sources = DataSources::new();

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 struct Folder(PathBuf);
 
 impl Folder {
-    /// The path of the folder, which does not exist yet.
+    /// A new path for the folder, which does not exist yet.
     fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -89,8 +89,8 @@ const PATHS: [&str; 6] = [
     r"\Thread(*)\ID Thread",
 ];
 
-/// Every reading of two samples: identity, raw data and value as text; the
-/// names too, where they are wanted.
+/// Every reading of two samples as text: identity, raw data and value, and with `names` its
+/// names too.
 fn readings(query: &mut Query, names: bool) -> Vec<String> {
     for path in PATHS {
         query.add(path).unwrap();
@@ -154,7 +154,7 @@ fn a_capture_is_a_source_with_its_names() {
     }
 }
 
-/// A source that gets its process from another reader from the third sample on, as on Windows
+/// A source whose objects come from another reader from the third sample on, as on Windows
 /// where the registry breaks.
 struct Breaking {
     readers: [Broker; 2],

@@ -201,7 +201,7 @@ fn counters_work_on_many_threads() {
     });
 }
 
-/// The path of an example of this package, if it was built.
+/// The command that runs an example of this package; `None` if the example was not built.
 fn example(name: &str) -> Option<Command> {
     let mut path = std::env::current_exe().unwrap();
     path.pop();

@@ -11,7 +11,8 @@ use perfhive_testkit::script::{Row, block, titles};
 const THINGS: TitleIndex = TitleIndex(5000);
 const PARTS: TitleIndex = TitleIndex(5004);
 
-/// An object of named instances, and one of parts of the first two, each with a number.
+/// A source of two objects: `things` are named instances, `parts` are instances whose
+/// parents are among the things. Each instance has a number as its value.
 fn source(things: &[&str], parts: &[(u32, &str)]) -> SharedSource {
     let numbers: Vec<[u64; 1]> = (0..).take(things.len()).map(|number| [number]).collect();
     let rows: Vec<Row<'_>> =

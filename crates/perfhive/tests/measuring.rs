@@ -100,8 +100,8 @@ fn found(readings: &Readings, asked: usize, instance: u32) -> Option<String> {
     first
 }
 
-/// Whether a share of time is possible. The kernel counts in ticks, so that one tick in a short
-/// interval may be more than 100 %.
+/// Checks that a share of time is possible. It may be more than 100 %: the kernel counts in
+/// ticks, and one tick can be longer than a short interval.
 fn share(readings: &Readings, asked: usize, instance: u32) {
     let value = found(readings, asked, instance).unwrap();
     let number = value.parse::<f64>();
@@ -133,7 +133,7 @@ fn odd(context: &MeasurementContext) -> Vec<Anomaly> {
     anomalies
 }
 
-/// Processor time of a process in seconds, in the kernel's ticks.
+/// Processor time of a process in seconds, from the kernel's ticks.
 fn processor_time(pid: u32) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, rest) = text.rsplit_once(')').unwrap();
@@ -408,7 +408,7 @@ fn a_section_knows_its_processor_time_and_the_units_of_its_values() {
     assert!(told <= around + step, "{told:?} of {around:?}");
 }
 
-/// Works until the process has used so much time.
+/// Works until the process has used the processor time `end`.
 fn wait_until_used(used: &mut impl FnMut() -> Duration, end: Duration) {
     while used() < end {
         std::hint::black_box((0..1000).sum::<u64>());

@@ -105,7 +105,8 @@ mod windows {
         assert!(error.to_string().contains("does not come back"), "{error}");
     }
 
-    /// Reads in each of the ways of a program. A request for everything would end the process.
+    /// Objects are read by a query, a counter and a category. A request for everything would
+    /// end the process.
     #[test]
     fn reading_one_object_asks_no_other_provider() {
         use perfhive::{Category, PerformanceCounter};

@@ -19,7 +19,8 @@ fn this_machine_is_a_source() {
     conformance::source(|| open("local:").unwrap());
 }
 
-/// The same machine with each reader of its processes, and a copy of one.
+/// `proc:` and `bpf:`, which read this machine's processes in two ways, both keep the rules
+/// of a source; `bpf:` does so through a cache too.
 #[cfg(target_os = "linux")]
 #[test]
 fn this_machine_with_either_reader_is_a_source() {

@@ -1,4 +1,4 @@
-//! A source with published objects beside its own.
+//! A source together with published objects.
 
 use crate::condition::{NameEvent, Owner};
 use perfhive_engine::{
@@ -16,18 +16,20 @@ use std::sync::Arc;
 /// index tells the source of an object. If one source fails, the objects of the other are returned,
 /// with a fault.
 ///
-/// Deadlines decide nothing here: the whole is used inside a [`Worker`](perfhive_engine::Worker), and
-/// the calls of the first source have timeouts of their own.
+/// A deadline does not change which source answers: this source is used inside a
+/// [`Worker`](perfhive_engine::Worker), and the calls of the first source have timeouts of their
+/// own.
 ///
 /// # Names
 ///
 /// A published name is refused while the first source has an object of that name, or cannot tell
 /// yet; a path keeps its meaning.
 ///
-/// The first source is asked for the objects of published names only. What its answers lead to is in
-/// the tables of `condition.rs`, in the section about published names. The names are asked for again
-/// when the generation of the first source changes, and, after an incomplete answer, with each look at
-/// the catalogue. Samples do not ask: a provider that hangs would cost each of them its deadline.
+/// The first source is asked for the objects of published names only. The tables of `condition.rs`
+/// show what follows from its answers, in the section about published names. The names are asked
+/// for again when the generation of the first source changes, and, after an incomplete answer, with
+/// each look at the catalogue. Samples do not ask: a provider that hangs would cost each of them
+/// its deadline.
 pub struct Beside<A, B> {
     first: A,
     second: B,
@@ -38,7 +40,7 @@ pub struct Beside<A, B> {
     catalogue: Option<MergedCatalogue>,
     /// The generations of both sources at the last look.
     generations: Option<[u64; 2]>,
-    /// The published names.
+    /// The published names, each with its owner in the first source.
     names: HashMap<String, Owner>,
     /// Whether the first source answered for all names.
     is_settled: bool,
@@ -48,7 +50,7 @@ pub struct Beside<A, B> {
 /// How many names are remembered beyond those that are in use.
 const NAMES: usize = 1024;
 
-/// A catalogue of both sources, and the two that it was made of.
+/// A catalogue of both sources, and the two catalogues that it was made of.
 struct MergedCatalogue {
     of: [Arc<Catalogue>; 2],
     merged: Arc<Catalogue>,
@@ -56,7 +58,8 @@ struct MergedCatalogue {
 
 /// A source that can refuse names.
 pub trait Yielding: Source {
-    /// Sets the names that are refused: those of another source, and those whose owner is unknown.
+    /// Sets the names that are refused: names that belong to another source, and names whose owner
+    /// is unknown.
     fn reserve(&mut self, taken: &HashSet<String>, unknown: &HashSet<String>);
 }
 
@@ -83,8 +86,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         }
     }
 
-    /// Divides a list of objects by source; returns whether there is anything for each. Allocates
-    /// nothing once the lists are large enough.
+    /// Divides a list of objects by source, into `asked`; returns for each source whether there is
+    /// anything to ask it. Allocates nothing once the lists are large enough.
     fn divide(&mut self, ask: &Ask, wanted: &[TitleIndex]) -> [bool; 2] {
         let is_second = |name: &TitleIndex| name.0 >= CHOSEN_INDEXES;
         let mut any = [false; 2];
@@ -99,7 +102,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         any
     }
 
-    /// The generations of both sources; of one that does not answer, that of the last look.
+    /// The generations of both sources. A source that does not answer counts with its generation at
+    /// the last look.
     fn generations(&mut self) -> [u64; 2] {
         let ask = Ask::nothing();
         let [mine, theirs] = self.generations.unwrap_or_default();
@@ -109,8 +113,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         [now(self.first.catalogue(&ask), mine), now(self.second.catalogue(&ask), theirs)]
     }
 
-    /// Judges the published names where a generation changed, or, for a look at the catalogue,
-    /// where some are open. Answers the generation.
+    /// Judges the published names if a generation changed, or, for a look at the catalogue, if some
+    /// names have no answer yet. Returns the generation.
     fn look(&mut self, is_for_catalogue: bool) -> u64 {
         let now = self.generations();
         let is_other = self.generations != Some(now);
@@ -158,8 +162,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         }
     }
 
-    /// Asks the first source for the objects of all published names. `None` where it could not
-    /// answer for all of them.
+    /// Asks the first source for the objects of all published names. `None` if it could not answer
+    /// for all of them.
     fn judge_names(&mut self) -> Option<()> {
         if self.names.is_empty() {
             return Some(());
@@ -209,7 +213,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
     }
 }
 
-/// Whether an ask names objects, and a catalogue has none of them.
+/// Whether an ask lists objects by index, and a catalogue has none of them.
 fn is_for_none(ask: &Ask, theirs: &Catalogue) -> bool {
     let ObjectQuery::Indexes(list) = &ask.objects else { return false };
     !list.is_empty() && list.iter().all(|name| theirs.object(*name).is_none())

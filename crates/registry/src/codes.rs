@@ -8,16 +8,16 @@ pub const NOT_FOUND: u32 = 2;
 pub const ACCESS_DENIED: u32 = 5;
 /// `ERROR_INVALID_DATA`.
 pub const INVALID_DATA: u32 = 13;
-/// `ERROR_BAD_LENGTH`: what is said here of an answer that is longer than its buffer.
+/// `ERROR_BAD_LENGTH`: used here for an answer that is longer than its buffer.
 pub const BAD_LENGTH: u32 = 24;
 /// `ERROR_MORE_DATA`: the buffer is too small.
 pub const MORE_DATA: u32 = 234;
 
-/// `ERROR_TIMEOUT`: a call that was given up, or that Windows gave up.
+/// `ERROR_TIMEOUT`: a call that this crate or Windows gave up.
 pub const TIMEOUT: u32 = 1460;
 
-/// Another machine did not answer within the time that a connection is waited for. Not
-/// Windows' own: no code of Windows has bit 29 set, which is reserved for applications.
+/// Another machine was not reached within the timeout of a connection. Not Windows' own: no
+/// code of Windows has bit 29 set, which is reserved for applications.
 pub const NOT_REACHED: u32 = 1 << 29 | 1;
 
 pub(crate) const INVALID_HANDLE: u32 = 6;

@@ -1,8 +1,9 @@
-//! The state machine of a registry: what of it answers, and when the rest is asked for again.
+//! The state machine of a registry: which parts of it answer, and when the other parts are asked
+//! for again.
 //!
-//! Four things have a state. None of them asks a registry or reads a clock: events come in with the
-//! time, and the answer says what is to be done. Every call of a registry returns or times out, so a
-//! deadline of a caller is not an event here.
+//! Four things have a state. The code here asks no registry and reads no clock: it is given each
+//! event with its time, and returns what is to be done. Every call of a registry returns or times
+//! out, so a deadline of a caller is not an event here.
 //!
 //! # The whole, for a registry that has a second source ([`Whole`])
 //!
@@ -60,7 +61,8 @@ use std::time::{Duration, Instant};
 
 /// Failures in a row before a check, and deliveries in a row before the objects are used again.
 const IN_A_ROW: u32 = 2;
-/// The pause before what failed is asked for again: the first, and the longest after doubling.
+/// The pause before what failed is asked for again: the first pause, and the longest one after
+/// doubling.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
@@ -78,22 +80,22 @@ impl Pause {
     }
 }
 
-/// The calls of a registry: whether some time out.
+/// The state of a registry's calls: whether some time out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Calls {
     state: CallState,
     /// The pause after the next hang.
     pause: Pause,
-    /// The newest hang.
+    /// The time of the newest hang.
     last: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallState {
     Answering,
-    /// A call has not returned. The pause after its return.
+    /// A call has not returned. Holds the length of the pause after its return.
     Hanging(Duration),
-    /// All calls have returned. The end of the pause.
+    /// All calls have returned. Holds the end of the pause.
     Resting(Instant),
 }
 
@@ -116,7 +118,8 @@ impl Calls {
         (self.state, self.last) = (CallState::Hanging(pause), Some(now));
     }
 
-    /// Whether everything is asked for again; `hanging` is the number of calls that have not returned.
+    /// Whether the pause is over, so that everything is asked for again; `hanging` is the number of
+    /// calls that have not returned.
     pub(crate) fn are_over(&mut self, hanging: usize, now: Instant) -> bool {
         if let CallState::Hanging(pause) = self.state
             && hanging == 0
@@ -136,9 +139,9 @@ impl Calls {
 pub(crate) enum State {
     /// No answer so far.
     Undecided,
-    /// It answers.
+    /// The registry answers.
     Good,
-    /// It does not answer, or refuses access.
+    /// The registry does not answer, or refuses access.
     Broken,
 }
 
@@ -153,7 +156,8 @@ pub(crate) enum Event {
     Incomplete,
     /// An ask failed.
     Failed(Failure),
-    /// A check after failures ended: whether it had an answer, and whether a timeout was its cause.
+    /// A check ended: `answered` says whether it had an answer, `is_hang` whether a timeout was the
+    /// reason for it.
     Checked { answered: bool, is_hang: bool },
     /// A trial for missing objects ended.
     Tried(Trial),
@@ -173,11 +177,11 @@ pub(crate) enum Failure {
 /// How a trial ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trial {
-    /// With a missing object.
+    /// The trial delivered a missing object.
     Delivered,
-    /// With an answer, and without a missing object.
+    /// The trial had an answer, without any missing object.
     Empty,
-    /// With an error.
+    /// The trial had an error.
     Failed,
 }
 
@@ -185,7 +189,7 @@ pub(crate) enum Trial {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Nothing,
-    /// Make a check; whether a timeout is its cause.
+    /// Make a check; `is_hang` says whether a timeout is the reason for it.
     Check {
         is_hang: bool,
     },
@@ -199,11 +203,11 @@ pub(crate) enum Next {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Whole {
     pub(crate) state: State,
-    /// Failures in a row in the state `Good`.
+    /// The number of failures in a row in the state `Good`.
     failures: u32,
-    /// Trials in a row that delivered a missing object.
+    /// The number of trials in a row that delivered a missing object.
     deliveries: u32,
-    /// The time of the next trial, and the pause after it if it fails.
+    /// The time of the next trial; `pause` is the pause after it if it fails.
     again: Option<Instant>,
     pause: Pause,
 }
@@ -269,23 +273,23 @@ impl Whole {
     }
 }
 
-/// What of the registry has a name that a program publishes.
+/// The owner in the registry of a name that a program publishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// The registry never told.
+    /// The registry never told whether it has an object of the name.
     Unknown,
-    /// An object of the registry.
+    /// An object of the registry has the name.
     Registry,
-    /// No object of the registry.
+    /// No object of the registry has the name.
     Nothing,
 }
 
 /// An answer of a registry about a published name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameEvent {
-    /// It lists an object of that name.
+    /// The registry lists an object of that name.
     Listed,
-    /// It lists no object of that name.
+    /// The registry lists no object of that name.
     Absent,
     /// No object of that name can be read, because the registry is broken or a title list is damaged.
     Unreadable,
@@ -294,7 +298,7 @@ pub(crate) enum NameEvent {
 }
 
 impl Owner {
-    /// Takes an event.
+    /// Changes the owner by an event.
     pub(crate) fn on(&mut self, event: NameEvent) {
         *self = match (*self, event) {
             (_, NameEvent::Listed) | (Self::Registry, NameEvent::Unreadable) => Self::Registry,
@@ -372,7 +376,7 @@ mod tests {
         }
     }
 
-    /// A slow provider, which hangs each time that it is asked again, is asked less and less often.
+    /// A slow provider that hangs each time it is asked is asked less and less often.
     #[test]
     fn the_pause_after_a_hang_doubles_and_a_long_rest_ends_that() {
         let mut calls = Calls::NEW;

@@ -33,7 +33,7 @@ pub struct Dialer<R> {
 
 struct Attempt<R> {
     answer: Receiver<Result<R, u32>>,
-    /// The deadline; behind it the attempt is only polled.
+    /// The deadline; after it, the attempt is only polled.
     until: Instant,
 }
 
@@ -43,7 +43,7 @@ impl<R: Send + 'static> Dialer<R> {
         Self { host: host.to_string(), limit, connect, attempt: Mutex::new(None) }
     }
 
-    /// A connection, possibly one that an earlier attempt made too late.
+    /// A connection, possibly from an earlier attempt that ended too late.
     ///
     /// # Errors
     /// The code of the failure; [`NOT_REACHED`] where no answer came in time.
@@ -77,19 +77,21 @@ impl<R: Send + 'static> Dialer<R> {
     }
 }
 
-/// Another machine's registry. The connection is made with the first call, and again after it
-/// broke.
+/// Another machine's registry, over a connection that is made at the first call and again after
+/// it broke.
 pub struct Remote<R> {
     dialer: Arc<Dialer<R>>,
     connection: Option<R>,
     /// The language of the user of this machine.
     user: u16,
-    /// Parts that may not be read and were reported, over all connections.
+    /// Parts of the registry that may not be read and were reported already, over all
+    /// connections.
     told: Vec<RegistryPart>,
 }
 
 impl<R: PerfRegistry + 'static> Remote<R> {
-    /// A registry behind a dialer; `user` is the Windows language identifier of the user here.
+    /// A registry behind a dialer; `user` is the Windows language identifier of this machine's
+    /// user.
     pub fn new(dialer: Arc<Dialer<R>>, user: u16) -> Self {
         Self { dialer, connection: None, user, told: Vec::new() }
     }

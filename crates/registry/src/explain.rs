@@ -6,8 +6,8 @@ use crate::registry::RegistryPart;
 use perfhive_engine::SourceErrorKind;
 
 impl ReadError {
-    /// The meaning for a reader of counters: a kind, and words with the way out. `host` is the other
-    /// machine, if the error is about one.
+    /// What the error means for a reader of counters: its kind, and a text with the way out. `host`
+    /// is the other machine, if the error is about another machine.
     #[must_use]
     pub fn explain(self, host: Option<&str>) -> (SourceErrorKind, String) {
         use SourceErrorKind as Kind;
@@ -43,7 +43,8 @@ impl ReadError {
     }
 }
 
-/// The meaning of an error code for a reader of counters; `host` is the other machine, if it is one.
+/// What an error code means for a reader of counters: its kind, and a text with the way out. `host`
+/// is the other machine, `None` for this machine.
 ///
 /// Codes: Windows SDK, `winerror.h`; the calls that return them: the documentation of
 /// `RegQueryValueExW` and `RegConnectRegistryW`, and reports of remote readers.
@@ -99,7 +100,8 @@ fn local(code: u32) -> (SourceErrorKind, String) {
     (kind, text.to_string())
 }
 
-/// The reason why an account cannot log on to a host, with the way out.
+/// The reason why an account cannot log on to a host, with the way out; `None` for a code that is
+/// not about logging on.
 fn logon(code: u32, host: &str) -> Option<String> {
     let net_use = format!("`net use \\\\{host}\\IPC$ /user:NAME`");
     Some(match code {

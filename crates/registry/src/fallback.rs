@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 /// A source that answers or fails within a timeout, whatever its providers do.
 pub trait TimedSource: Source {
-    /// Sets the timeout of a call, and returns the one before.
+    /// Sets the timeout of a call, and returns the timeout before.
     fn set_timeout(&mut self, timeout: Duration) -> Duration;
 }
 
@@ -33,8 +33,8 @@ pub trait TimedSource: Source {
 /// The states of the first source are those of the state machine in `condition.rs`. Only objects that
 /// are wanted are looked for in it, each before the first answer.
 ///
-/// A [deadline](Ask::until) decides nothing, so that a short one never switches the source of an object:
-/// the first source has its timeout. Callers with deadlines ask through a
+/// A [deadline](Ask::until) never switches the source of an object, however short it is: the first
+/// source has its own timeout. Callers with deadlines ask through a
 /// [`Worker`](perfhive_engine::Worker).
 ///
 /// Each change of source is a warning among the faults of the next answer. Samples of an object from
@@ -44,13 +44,13 @@ pub struct Fallback<A, B> {
     second: B,
     clock: Box<dyn Fn() -> Instant + Send>,
     whole: Whole,
-    /// `None` while undecided.
+    /// The decision; `None` while undecided.
     decision: Option<Decision>,
-    /// Number of decisions, for the catalogue's generation.
+    /// The number of decisions, which counts in the catalogue's generation.
     decisions: u64,
     /// The objects that the second source can fill.
     capable: Vec<TitleIndex>,
-    /// Those of them that were wanted, and looked for in the first source.
+    /// The objects of `capable` that were wanted, and so were looked for in the first source.
     looked_at: Vec<TitleIndex>,
     /// The part of an ask that goes to the second source.
     asked: Ask,
@@ -66,7 +66,7 @@ pub struct Fallback<A, B> {
     told: bool,
 }
 
-/// A catalogue of both sources, and the first one's that it was made of.
+/// A catalogue of both sources, and the catalogue of the first source that it was made of.
 struct MergedCatalogue {
     of: Option<Arc<Catalogue>>,
     merged: Arc<Catalogue>,
@@ -95,7 +95,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         }
     }
 
-    /// The objects of the second source that are used and the reason, in words; `None` without any.
+    /// The objects of the second source that are used and the reason, as text; `None` if none are
+    /// used.
     ///
     /// # Errors
     /// Where the second source cannot be read.
@@ -113,8 +114,9 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         Ok(())
     }
 
-    /// Divides an ask into the parts for the second source (`asked`) and the first one (`rest`); answers
-    /// whether to ask the first and the second. Allocates nothing once the lists are large enough.
+    /// Divides an ask into the parts for the second source (`asked`) and the first one (`rest`).
+    /// Returns whether to ask the first source, and whether to ask the second. Allocates nothing
+    /// once the lists are large enough.
     fn divide(&mut self, request: &Ask) -> (bool, bool) {
         let usable = self.broken().is_none();
         let Some(Decision { objects, .. }) = &self.decision else {
@@ -293,8 +295,9 @@ impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
         Ok(())
     }
 
-    /// The catalogue of both sources. If the first one is broken, an ask for objects that the second one
-    /// does not have gets its error, as does an ask for costly ones: the first source may have them.
+    /// The catalogue of both sources. If the first source is broken, an ask for objects that the
+    /// second source lacks gets the error of the first source, and so does an ask for costly
+    /// objects: the first source may have them.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let catalogue = self.merged_catalogue(ask)?;
         match (&ask.objects, self.broken()) {
@@ -354,7 +357,7 @@ impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
         }
     }
 
-    /// The registered providers, also of a broken registry: nothing is collected for them.
+    /// The registered providers, even if the registry is broken: nothing is collected for the list.
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let mut providers = self.first.providers(ask)?;
         providers.extend(self.second.providers(ask)?);
@@ -362,7 +365,7 @@ impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
     }
 }
 
-/// A list of no objects.
+/// A query for no object.
 fn nothing() -> ObjectQuery {
     ObjectQuery::Indexes(Vec::new())
 }

@@ -1,4 +1,4 @@
-//! Providers that hang or fail, and the end of that.
+//! Providers that hang or fail, and when they are asked again.
 
 use crate::condition::Calls;
 use crate::parts::Failed;
@@ -8,7 +8,7 @@ use perfhive_engine::ObjectQuery;
 use perfhive_format::TitleIndex;
 use std::time::{Duration, Instant};
 
-/// The time of a provider that is asked alone, unless another is set.
+/// The default timeout of a provider that is asked alone.
 const PROBE: Duration = Duration::from_secs(2);
 /// How many queries that hung are remembered; each of them cost a timeout.
 const QUERIES: usize = 64;
@@ -32,13 +32,13 @@ impl Default for Hangs {
 }
 
 impl Hangs {
-    /// No hang so far; a provider that is asked alone has the time `probe`.
+    /// A state without any hang; a provider that is asked alone has the timeout `probe`.
     pub(crate) fn with_probe(probe: Duration) -> Self {
         let (queries, objects) = (Vec::new(), Vec::new());
         Self { queries, objects, everything: false, probe, calls: Calls::NEW }
     }
 
-    /// The time of a provider that is asked alone.
+    /// The timeout of a provider that is asked alone.
     pub(crate) fn probe(&self) -> Duration {
         self.probe
     }
@@ -48,7 +48,7 @@ impl Hangs {
         &self.objects
     }
 
-    /// Whether every query hangs.
+    /// Whether every query hangs, even a query for no object.
     pub(crate) fn are_everywhere(&self) -> bool {
         self.everything
     }
@@ -102,19 +102,19 @@ impl Hangs {
         is_any && self.calls.are_over(registry.hanging(), Instant::now())
     }
 
-    /// Forgets what hung, so that it is asked for again.
+    /// Forgets the queries and objects that hung, so that they are asked for again.
     pub(crate) fn forget(&mut self) {
         self.everything = false;
         self.queries.clear();
         self.objects.clear();
     }
 
-    /// Forgets the pauses: a registration has changed.
+    /// Forgets the pauses, because a registration has changed.
     pub(crate) fn forget_pauses(&mut self) {
         self.calls = Calls::NEW;
     }
 
-    /// Forgets the objects, whose indexes may have new owners.
+    /// Forgets the objects that hung, because their indexes may have new owners.
     pub(crate) fn forget_objects(&mut self) {
         self.objects.clear();
     }
@@ -123,8 +123,8 @@ impl Hangs {
 /// How often the registrations of failing providers are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A watch over the registrations of failing providers: once one is disabled, mended or unregistered,
-/// the whole is tried again at once.
+/// A watch over the registrations of failing providers: once one of them is disabled, mended or
+/// unregistered, whole queries are tried again at once.
 #[derive(Debug)]
 pub(crate) struct Watch {
     services: Vec<(String, Option<u64>)>,
@@ -140,7 +140,7 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// Adds services.
+    /// Adds services to the watch.
     pub(crate) fn over<'a>(
         &mut self,
         services: impl Iterator<Item = &'a str>,
@@ -154,7 +154,8 @@ impl Watch {
         }
     }
 
-    /// Whether a registration has changed or is gone since the provider failed.
+    /// Whether the registration of any watched provider has changed or is gone since the provider
+    /// failed.
     pub(crate) fn is_other(&mut self, registry: &mut dyn PerfRegistry) -> bool {
         if self.services.is_empty() || self.looked.elapsed() < self.every {
             return false;

@@ -31,8 +31,9 @@ const FAILURES: usize = 64;
 pub(crate) const COSTLY: [u32; 6] = [740, 786, 816, 1408, 1548, 1760];
 
 impl Service {
-    /// The fault of a provider without objects: without any (`all`), or without those that were asked
-    /// for. Windows tells no reason. `host` is the other machine, if it is one.
+    /// The fault of a provider that gave no objects: no objects at all (`all`), or none of those
+    /// that were asked for. Windows tells no reason. `host` is the other machine, `None` for this
+    /// machine.
     pub(crate) fn gives_nothing(&self, all: bool, host: Option<&str>) -> Fault {
         let Self { name, library, .. } = self;
         let check = format!("`perfhive check {}`{}", argument(name), run_there(host));
@@ -59,7 +60,7 @@ impl Service {
         Fault::new(FaultKind::Disabled, name, message)
     }
 
-    /// The fault of a registration without indexes, with the way out.
+    /// The fault of a registration without title indexes, with the way out.
     pub(crate) fn has_no_names(&self, host: Option<&str>) -> Fault {
         let Self { name, library, .. } = self;
         let check = format!("`perfhive check {}`{}", argument(name), run_there(host));
@@ -79,7 +80,8 @@ impl Service {
     }
 }
 
-/// Indexes that are asked for together, and their owner.
+/// Indexes that are asked for together, and the place of their owner among the services; `None` for
+/// indexes without an owner.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) owner: Option<usize>,
@@ -160,7 +162,7 @@ impl Failed {
         matches!(self, Self::Read(ReadError::Code(code)) if is_lost(code))
     }
 
-    /// The reason in words, with a provider as the subject.
+    /// The reason as text, as the predicate of a sentence about one provider.
     fn of_one(self, host: Option<&str>) -> String {
         match self {
             Self::Read(ReadError::TooLarge) => {
@@ -197,18 +199,18 @@ pub(crate) fn read_block(
 /// The readable parts of a query that failed as a whole.
 #[derive(Debug)]
 pub(crate) struct Split {
-    /// The value that is read instead: the objects that can be read.
+    /// The name of the value that is read instead: the objects that can be read.
     pub(crate) name: ValueName,
     pub(crate) size: Size,
     /// The number of these objects.
     pub(crate) objects: usize,
-    /// The parts that are left out.
+    /// The faults of the parts that are left out.
     pub(crate) faults: Vec<Fault>,
     /// Objects of providers that hang, also those that the query does not name.
     pub(crate) hanging: Vec<TitleIndex>,
     /// When the whole is tried again.
     pub(crate) until: Instant,
-    /// Whether the damaged whole has as many objects, and is read instead.
+    /// Whether the damaged whole has as many sound objects, and is read instead of `name`.
     pub(crate) is_whole: bool,
 }
 
@@ -217,7 +219,7 @@ pub(crate) struct Search<'a> {
     pub(crate) services: &'a [Service],
     pub(crate) host: Option<&'a str>,
     pub(crate) ask: &'a mut dyn FnMut(&ValueName) -> Result<Arc<Frame>, Failed>,
-    /// Objects that are known to hang, and are not asked for.
+    /// Objects that are known to hang, and so are not asked for.
     hanging: Vec<TitleIndex>,
     found: Vec<TitleIndex>,
     faults: Vec<Fault>,
@@ -236,13 +238,14 @@ impl<'a> Search<'a> {
         Self { services, host, ask, hanging, found, faults, failures: 0, left_out }
     }
 
-    /// Sets the objects that are known to hang, and are not asked for.
+    /// Sets the objects that are known to hang, and so are not asked for.
     pub(crate) fn without(mut self, hanging: &[TitleIndex]) -> Self {
         self.hanging = hanging.to_vec();
         self
     }
 
-    /// Asks for each group alone; `source` is the name of the source.
+    /// Asks for each group alone, and returns the readable parts; `source` is the name of the
+    /// source.
     pub(crate) fn run(mut self, query: &ObjectQuery, groups: &[Group], source: &str) -> Split {
         for group in groups {
             match group.owner.and_then(|owner| self.services.get(owner)) {
@@ -366,12 +369,12 @@ pub fn argument(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The machine on which a command is to be run; empty for this one.
+/// The words for the machine on which a command is to be run; empty for this machine.
 fn run_there(host: Option<&str>) -> String {
     host.map_or(String::new(), |host| format!(", run on {host},"))
 }
 
-/// The account and the machine that a command needs.
+/// The words for the account and the machine that a command needs.
 fn run_as(host: Option<&str>) -> String {
     let there = host.map_or(String::new(), |host| format!(" on {host}"));
     format!("run as administrator{there}")
@@ -389,9 +392,9 @@ fn blame(service: &Service, why: &str, host: Option<&str>) -> String {
 
 /// The way out where every query fails: the suspects and what to do with them. Empty without suspects.
 ///
-/// Windows asks a provider with an `Object List` for the objects of the list only, so that the others
-/// are suspected. All are suspected on systems that ask `everybody` (Wine), and where a provider hangs,
-/// since it may hold up the others.
+/// Windows asks a provider with an `Object List` for the objects of the list only, so that only
+/// providers without a list are suspected. All providers are suspected on systems that ask
+/// `everybody` (Wine), and where a provider hangs, since it may hold up the others.
 pub(crate) fn way_out(
     services: &[Service],
     host: Option<&str>,
@@ -471,7 +474,8 @@ mod tests {
         assert!(backwards.candidates().is_empty() && !backwards.owns(TitleIndex(5)));
     }
 
-    /// Every list is answered without objects, but a list with a bad index fails.
+    /// The made-up registry answers every list without objects, except that a list with a bad index
+    /// fails.
     #[test]
     fn failing_indexes_without_an_owner_are_found_by_halving() {
         let mut asked = 0;

@@ -4,19 +4,20 @@ use crate::codes::{MORE_DATA, SUCCESS, TIMEOUT, is_busy};
 use perfhive_engine::ObjectQuery;
 use std::time::{Duration, Instant};
 
-/// The first buffer, large enough for a few objects.
+/// The size of the first buffer, in bytes: large enough for a few objects.
 const FIRST: usize = 64 << 10;
-/// The first buffer for all objects: a machine at work fills one to four megabytes, and each buffer
-/// that is too small costs a collection.
+/// The size of the first buffer for all objects, in bytes: a machine at work fills one to four
+/// megabytes, and each buffer that is too small costs a collection.
 const FIRST_OF_ALL: usize = 1 << 20;
-/// The largest buffer. A machine with ten thousand threads fills some megabytes; a provider that asks
-/// for more than this asks for more without end.
+/// The size of the largest buffer, in bytes. A machine with ten thousand threads fills some
+/// megabytes; a provider that asks for more than this asks for more without end.
 pub(crate) const LARGEST: usize = 64 << 20;
-/// The largest list of names. Read, it takes nine times as much, and the same again for lookups. A
-/// real list has a megabyte, with many providers a few.
+/// The size of the largest list of names, in bytes. Once read, it takes nine times as much memory,
+/// and the same again for lookups. A real list has a megabyte, or a few megabytes with many
+/// providers.
 pub(crate) const LONGEST: usize = 16 << 20;
-/// How often a busy performance library is asked, and the first pause; each further one is twice as
-/// long, 63 ms in all.
+/// How often a busy performance library is asked. The first pause between two attempts is `PAUSE`;
+/// each further pause is twice as long, 63 ms in all.
 const TRIES: u32 = 7;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -34,11 +35,11 @@ pub enum ReadError {
     Hangs,
     /// The value is not a list of names.
     NoTitles,
-    /// The list of names exceeds every real one.
+    /// The list of names is longer than any real one.
     EndlessTitles,
 }
 
-/// The size of the buffer that a query needed so far.
+/// The size of the buffer that a query has needed so far, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(usize);
 
@@ -127,7 +128,8 @@ mod tests {
         (result, waited)
     }
 
-    /// A value of `length` bytes, as Windows hands it out.
+    /// A made-up call that fills in a value of `length` bytes, as Windows hands it out, and counts
+    /// its calls.
     fn value(length: usize, calls: &mut u32) -> impl FnMut(&mut Vec<u8>) -> u32 {
         move |reply| {
             *calls += 1;

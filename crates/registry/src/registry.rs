@@ -1,4 +1,4 @@
-//! The registry of a machine as a trait: what reading performance data takes of it.
+//! The registry of a machine as a trait: what reading performance data needs of it.
 
 use crate::codes::{NOT_FOUND, SUCCESS, is_lost};
 use crate::service::Service;
@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct ValueName(Vec<u16>);
 
 impl ValueName {
-    /// Takes over another name, and keeps the allocation.
+    /// Copies another name into this one's allocation.
     pub(crate) fn assign(&mut self, other: &Self) {
         self.0.clone_from(&other.0);
     }
@@ -32,7 +32,7 @@ impl ValueName {
     }
 }
 
-/// Where a value is read.
+/// The place where a value is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegistryKey<'a> {
     /// `HKEY_PERFORMANCE_DATA`: data, and the titles of any language.
@@ -53,18 +53,19 @@ pub struct LastTitles {
     pub counter: Option<u32>,
     /// `Perflib\Last Help`.
     pub help: Option<u32>,
-    /// When a value of `Perflib` was last written: a FILETIME.
+    /// When a value of `Perflib` was last written, as a FILETIME; `None` if it is not known.
     ///
     /// Indexes are used again: after a provider was taken away and registered with other names, the
     /// numbers may be as they were. Every registration writes both numbers, and writing a value
     /// changes the key's time even if the value stays (seen under Wine). Assumed, not seen: that
     /// Windows' `loadperf` writes the numbers behind the names, and that no program writes to
-    /// `Perflib` all the time. Providers are disabled, and count their failures, below `Services`.
+    /// `Perflib` all the time. Disabling a provider, and counting its failures, writes below
+    /// `Services` and not here.
     pub written: Option<u64>,
 }
 
-/// A part of the registry beside the counters. Without it less is known, and the counters are there
-/// all the same.
+/// A part of the registry beside the counters. If it cannot be read, less is known about the
+/// counters, but they can be read all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegistryPart {
@@ -72,11 +73,11 @@ pub enum RegistryPart {
     Machine,
     /// The registrations of providers.
     Services,
-    /// The names.
+    /// The names and help texts.
     Perflib,
 }
 
-/// The parts that may not be read, and how many of them were reported.
+/// The parts of the registry that may not be read, and how many of them were reported.
 #[derive(Debug, Default)]
 pub struct Unreadable {
     known: Vec<(RegistryPart, u32)>,
@@ -92,7 +93,7 @@ impl Unreadable {
         }
     }
 
-    /// The value of a result; an error is noted.
+    /// The value of a result; for an error, which is noted, `None`.
     pub fn read<T>(&mut self, key: RegistryPart, result: Result<T, u32>) -> Option<T> {
         result.map_err(|code| self.note(key, code)).ok()
     }
@@ -109,16 +110,16 @@ impl Unreadable {
 /// ([`codes`](crate::codes)). To implement it for another way to a registry, all that is needed is
 /// reading values by name and listing keys.
 pub trait PerfRegistry: Send {
-    /// The other machine's name, if it is one.
+    /// The name of the other machine; `None` for this machine.
     fn host(&self) -> Option<&str>;
 
-    /// Connects to another machine, with a timeout of its own. Answers the error code.
+    /// Connects to another machine, with a timeout of its own. Returns the error code.
     fn connect(&mut self) -> u32 {
         SUCCESS
     }
 
-    /// Reads a value into `reply`, whose capacity is the buffer: one
-    /// `RegQueryValueExW`.
+    /// Reads a value into `reply`, whose capacity is the buffer: one `RegQueryValueExW`. Returns
+    /// the error code.
     fn value(&mut self, place: RegistryKey<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32;
 
     /// `Last Counter` and `Last Help`, and when they were written. Allocates nothing.
@@ -142,12 +143,13 @@ pub trait PerfRegistry: Send {
         false
     }
 
-    /// Sets the timeout of a call, where there is one; answers the timeout before.
+    /// Sets the timeout of a call, where there is one; returns the timeout before.
     fn set_limit(&mut self, limit: Duration) -> Duration {
         limit
     }
 
-    /// The parts of the registry that may not be read, each once: those found since the last call.
+    /// The parts of the registry that may not be read, with the error codes: those found since the
+    /// last call, each part only once.
     fn unreadable(&mut self) -> Vec<(RegistryPart, u32)> {
         Vec::new()
     }

@@ -2,13 +2,13 @@
 
 use perfhive_format::TitleIndex;
 
-/// `Base Index`: the last index that Windows keeps for its own objects.
+/// `Base Index`: the last title index that Windows keeps for its own objects.
 pub const BASE_INDEX: u32 = 1847;
 
-/// How many indexes a registration may claim by its first and last one.
+/// The most indexes that a registration may claim by its first and last index.
 const CLAIMED: u32 = 4096;
 
-/// A registered provider: what `Services\NAME\Performance` says of it, as far as it takes to ask the
+/// A registered provider: those values of `Services\NAME\Performance` that are needed to ask the
 /// provider alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -25,12 +25,13 @@ pub struct Service {
     pub last: Option<u32>,
     /// Whether `Disable Performance Counters` is set: the system does not call the provider.
     pub disabled: bool,
-    /// Whether perfhive registered it.
+    /// Whether perfhive made the registration.
     pub ours: bool,
 }
 
 impl Service {
-    /// The indexes from the first to the one behind the last.
+    /// The range of indexes of the provider's names, from the first to the last; empty if it has
+    /// none.
     fn range(&self) -> std::ops::Range<u32> {
         let (Some(first), Some(last)) = (self.first, self.last) else { return 0..0 };
         first..last.saturating_add(1).min(first.saturating_add(CLAIMED))
@@ -42,8 +43,8 @@ impl Service {
         self.objects.contains(&index) || self.range().contains(&index.0)
     }
 
-    /// The indexes that the provider can be asked for: its objects, or every index that may be
-    /// one.
+    /// The indexes that the provider can be asked for: the objects of its `Object List`, or without
+    /// such a list every index that may be an object's.
     #[must_use]
     pub fn candidates(&self) -> Vec<TitleIndex> {
         if self.objects.is_empty() {

@@ -29,7 +29,7 @@ use std::time::Duration;
 /// this many, all are forgotten.
 const REMEMBERED: usize = 256;
 
-/// The message for an object that was there before.
+/// The message for an object that was there before and is missing now.
 fn stays_away(host: Option<&str>) -> String {
     let there = host.map_or(String::new(), |host| format!(" of {host}"));
     format!(
@@ -53,35 +53,36 @@ pub struct RegistrySource {
     pool: FramePool,
     /// The queries that were made.
     requests: HashMap<ObjectQuery, KnownQuery>,
-    /// The registered providers, once they were needed.
+    /// The registered providers; `None` before they are needed.
     services: Option<Arc<[Service]>>,
     /// Number of the last collection.
     generation: u64,
-    /// Generation of the catalogue and the titles, and the last registration at that time.
+    /// Generation of the catalogue and the titles; `last` is the last registration at that time.
     titles_generation: u64,
     last: LastTitles,
     /// The objects that were seen, with their definitions.
     known: Definitions,
     catalogue: Option<Arc<Catalogue>>,
-    /// Whether the catalogue has all objects of `Global`, rather than those only that were looked
+    /// Whether the catalogue has all objects of `Global`, rather than only those that were looked
     /// for.
     is_whole: bool,
     /// Whether an object of unknown cost was found after `Global` was listed: it may be part of
     /// `Global` by now.
     unsure: bool,
-    /// Whether `Global` was collected: a provider without an object in it has none.
+    /// Whether `Global` was collected: a provider that gave no object then has none.
     asked_all: bool,
     /// The objects that were looked for.
     looked_for: Vec<TitleIndex>,
-    /// The objects of `Costly`, once they were collected.
+    /// The objects of `Costly`; `None` before they are collected.
     costly: Option<Vec<CatalogueObject>>,
     databases: HashMap<LanguageId, Arc<TitleDatabase>>,
     languages: Option<Vec<Language>>,
     hangs: Hangs,
     watch: Watch,
-    /// The timeouts of calls, until all was asked for once.
+    /// The timeouts of calls; `None` without timeouts, and once all objects were asked for.
     timeouts: Option<Timeouts>,
-    /// Repeated faults, kept for their texts: missing objects, and providers without objects.
+    /// Faults that repeat, kept for their texts: of missing objects here, of providers without
+    /// objects in `silent`.
     missing: HashMap<TitleIndex, Fault>,
     silent: Vec<Fault>,
 }
@@ -90,10 +91,10 @@ pub struct RegistrySource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timeouts {
-    /// Of each call.
+    /// The timeout of each call.
     pub call: Duration,
-    /// Of the first query for all objects, with which Windows loads the libraries of all providers: on
-    /// a server that takes longer than any later call.
+    /// The timeout of the first query for all objects, with which Windows loads the libraries of
+    /// all providers: on a server that takes longer than any later call.
     pub first_of_all: Duration,
 }
 
@@ -105,11 +106,11 @@ impl Timeouts {
     }
 }
 
-/// A query that was made.
+/// What is kept of a query that was made.
 struct KnownQuery {
     name: ValueName,
     size: Size,
-    /// The parts that are read instead, after the whole failed.
+    /// The parts that are read instead, once the whole query failed.
     split: Option<Box<Split>>,
 }
 
@@ -199,8 +200,8 @@ impl RegistrySource {
         news
     }
 
-    /// Whether the loaded titles lack a name of an object: the English ones, or others if those are
-    /// damaged.
+    /// Whether the loaded titles lack a name of an object: the English titles, or those of another
+    /// language if the English ones are damaged.
     fn lacks_names(&self, object: PerfObject<'_>) -> bool {
         let english = self.databases.get(&LanguageId::ENGLISH);
         english.or_else(|| self.databases.values().next()).is_some_and(|titles| {
@@ -233,9 +234,9 @@ impl RegistrySource {
         services
     }
 
-    /// Adds a fault for each provider that perfhive registered and that gave no object: Windows leaves out a
-    /// library that cannot be loaded or opened, without an error. Most other providers without objects
-    /// have none at the moment.
+    /// Adds a fault for each provider that perfhive registered and that gave no object: Windows
+    /// leaves out a library that cannot be loaded or opened, without an error. Most other providers
+    /// that give no objects just have none at the moment.
     fn add_silent_providers(&mut self, out: &mut Snapshot) {
         for service in self.services().iter().filter(|one| one.ours && !one.disabled) {
             let is_there = out.objects().any(|one| service.owns(one.view().name_index()));
@@ -254,7 +255,7 @@ impl RegistrySource {
         }
     }
 
-    /// Looks at the registrations of failing providers before each query.
+    /// Makes the source look at the registrations of failing providers before each query.
     #[cfg(test)]
     pub(crate) fn look_often(&mut self) {
         self.watch.every = Duration::ZERO;
@@ -286,7 +287,7 @@ impl RegistrySource {
         }
     }
 
-    /// The catalogue with the objects of `Costly`.
+    /// The catalogue with all objects, also those of `Costly`.
     fn catalogue_with_costly(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         self.whole_catalogue()?;
         let mut snapshot = Snapshot::new();
@@ -377,7 +378,7 @@ impl Source for RegistrySource {
         Ok(())
     }
 
-    /// The registered providers; their state tells whether objects of theirs were seen.
+    /// The registered providers; their state tells whether any object of theirs was seen.
     fn providers(&mut self, _: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let services = self.registry.services();
         let code = if services.is_empty() { self.registry.connect() } else { SUCCESS };
@@ -389,9 +390,10 @@ impl Source for RegistrySource {
         Ok(services.into_iter().map(status).collect())
     }
 
-    /// The objects of `Global` and behind them, after an ask for them, those of `Costly`: a caller that
-    /// does not need these does not wait for their collection. For a list of objects, the objects of
-    /// the list, which alone are asked for, and those that were looked for before.
+    /// The objects of `Global`, and after an ask for costly objects those of `Costly` behind them:
+    /// a caller that does not need costly objects does not wait for their collection. For a list of
+    /// objects, the objects of the list, for which alone the registry is asked, and the objects
+    /// that were looked for before.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         self.notice_changes();
         match &ask.objects {

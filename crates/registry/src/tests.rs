@@ -29,7 +29,7 @@ fn names(source: &mut dyn Source) -> Vec<u32> {
         .collect()
 }
 
-/// Whether a condition becomes true, within at least ten seconds.
+/// Waits until a condition becomes true; `false` if it does not within some ten seconds.
 fn comes_true(mut is_so: impl FnMut() -> bool) -> bool {
     (0..10_000).any(|_| {
         std::thread::sleep(Duration::from_millis(1));
@@ -46,18 +46,18 @@ struct World {
     languages: Vec<String>,
     user: u16,
     last: LastTitles,
-    /// The error code of reading data.
+    /// The error code with which reading data fails, if it does.
     code: Option<u32>,
-    /// How often `ERROR_BUSY` precedes an answer.
+    /// How many times `ERROR_BUSY` is returned before an answer.
     busy: u32,
     host: Option<String>,
     /// The value names that were read.
     asked: Vec<String>,
     /// The providers that answer for values that `data` lacks, with their error codes.
     providers: Vec<(Service, u32)>,
-    /// The number of a service's registration.
+    /// For each service, the number that its registration has now.
     changed: HashMap<String, u64>,
-    /// The unreadable parts that were not reported.
+    /// The unreadable parts that were not reported yet.
     unreadable: Vec<(RegistryPart, u32)>,
     /// How often the providers were listed.
     listed: u32,
@@ -89,7 +89,7 @@ impl World {
 #[derive(Clone, Default)]
 struct Fake(Arc<Mutex<World>>, Option<String>, Arc<Gate>);
 
-/// Objects whose providers hang until the gate is opened.
+/// A gate at which calls for these objects wait until it is opened: their providers hang.
 #[derive(Default)]
 struct Gate(Mutex<Vec<u32>>, Condvar);
 

@@ -8,7 +8,7 @@ use perfhive_format::LanguageId;
 use perfhive_format::titles::TitleList;
 use std::thread::sleep;
 
-/// The part of a language identifier that names the language without a region.
+/// The bits of a language identifier that name the language without a region.
 const PRIMARY: u16 = 0x3ff;
 
 /// How many languages a machine has at the most: Windows has some forty.
@@ -20,21 +20,22 @@ const MOST: usize = 64;
 pub struct Language {
     /// The language.
     pub id: LanguageId,
-    /// The names of its keys: three digits, or four where a region counts, the
-    /// user's region first.
+    /// The names of the language's keys: three digits, or four digits where a region counts; the
+    /// key of the user's region comes first.
     keys: Vec<String>,
-    /// Whether it is the user's own, which a key of its own answers for too.
+    /// Whether it is the user's own language, for which `HKEY_PERFORMANCE_NLSTEXT` answers too.
     own: bool,
 }
 
 impl Language {
-    /// Whether it is the user's own.
+    /// Whether it is the user's own language.
     pub(crate) fn is_own(&self) -> bool {
         self.own
     }
 }
 
-/// The languages of a machine: the user's first, then English, which every machine has.
+/// The languages of a machine: the user's language first, then English, which every machine has,
+/// then the others.
 pub fn languages(registry: &mut dyn PerfRegistry) -> Vec<Language> {
     let user = registry.user_language();
     let mut keys: Vec<(u16, String)> = registry
@@ -70,7 +71,7 @@ pub fn languages(registry: &mut dyn PerfRegistry) -> Vec<Language> {
     languages
 }
 
-/// Whether the titles in the user's language are others than the English ones.
+/// Whether the titles in the user's language differ from the English ones.
 fn has_own_titles(registry: &mut dyn PerfRegistry) -> bool {
     let own = list(registry, RegistryKey::NlsText, "Counter");
     own.as_ref().is_ok_and(|own| !own.titles.is_empty())
@@ -106,10 +107,10 @@ pub fn raw(
     Ok((names, help))
 }
 
-/// The lists that together are the names, or the help texts, of a language:
-/// those of the value `value`, or `older`, as it was called once.
+/// The lists that together are the names, or the help texts, of a language. They are read from the
+/// value `value`, or from `older`, its earlier name.
 ///
-/// Every machine has names in English: a list of those that is empty is damaged.
+/// Every machine has names in English, so an empty list of English names is damaged.
 fn lists(
     registry: &mut dyn PerfRegistry,
     language: &Language,
@@ -120,7 +121,7 @@ fn lists(
     let values = if value == older { &[value][..] } else { &[value, older] };
     let (mut failure, mut is_empty) = (None, false);
     let mut found = Vec::new();
-    // That a list is not there is less than that it cannot be read.
+    // A list that cannot be read is the better error than a list that does not exist.
     let mut failed = |error| match failure {
         None | Some(ReadError::Code(NOT_FOUND)) => failure = Some(error),
         Some(_) => {}
@@ -163,8 +164,8 @@ fn lists(
     }
 }
 
-/// The list of the first name that is there. A later name is not asked for in vain: to a system that
-/// does not know it, it is a request for data.
+/// The list of the first name that can be read. Later names are then not tried: a system that does
+/// not know a name takes it for a request for data.
 fn first_list<'a>(
     registry: &mut dyn PerfRegistry,
     place: RegistryKey<'_>,

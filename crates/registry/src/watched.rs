@@ -9,8 +9,8 @@ use std::time::Duration;
 
 /// `ERROR_INTERNAL_ERROR`: the thread that made the call is gone.
 const INTERNAL: u32 = 1359;
-/// How many threads may be left behind at a time. Each holds a buffer; every hanging provider takes
-/// one.
+/// The most threads that may be left behind at a time. Each thread holds a buffer; every hanging
+/// provider takes one thread.
 const LEFT_BEHIND: usize = 8;
 
 /// Makes a registry for one thread.
@@ -27,13 +27,13 @@ pub(crate) struct Watched {
     own: Box<dyn PerfRegistry>,
     limit: Duration,
     helper: Option<Helper>,
-    /// Threads of calls that have not returned.
+    /// Threads that were left behind, because their calls have not returned.
     behind: Vec<Helper>,
     /// The last name that came back, for its allocation.
     spare: Option<ValueName>,
 }
 
-/// A key that performance libraries answer for.
+/// A key whose values performance libraries answer for.
 #[derive(Clone, Copy)]
 enum Special {
     Data,
@@ -41,7 +41,7 @@ enum Special {
     NlsText,
 }
 
-/// One call, and its buffer.
+/// One call to make, and the buffer for its result.
 struct Call {
     place: Special,
     name: ValueName,

@@ -28,8 +28,8 @@ thread_local! {
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// How often, and how much, memory was asked for. Giving memory back does not
-/// count; growing it counts as another request, for the bytes it grew by.
+/// The number of requests for memory, and their bytes. Giving memory back does not count;
+/// growing it counts as another request, for the bytes it grew by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocations {
     /// Calls of the allocator.
@@ -39,7 +39,7 @@ pub struct Allocations {
 }
 
 impl Allocations {
-    /// What came on top since `earlier`.
+    /// The allocations since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self { count: self.count - earlier.count, bytes: self.bytes - earlier.bytes }
@@ -102,7 +102,7 @@ pub fn process() -> Allocations {
     Allocations { count: COUNT.load(Ordering::Relaxed), bytes: BYTES.load(Ordering::Relaxed) }
 }
 
-/// Runs `work` and answers what it allocated on this thread.
+/// Runs `work` and returns its result, and what it allocated on this thread.
 ///
 /// # Panics
 /// Where [`Counting`] is not the allocator of this binary: every count would

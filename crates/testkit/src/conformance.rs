@@ -35,7 +35,7 @@ fn collect(source: &mut dyn Source, query: ObjectQuery) -> Snapshot {
     snapshot
 }
 
-/// Blocks parse and name a machine, and a collection replaces the objects of the one
+/// Rule: blocks parse and name a machine, and a collection replaces the objects of the one
 /// before.
 fn answers_are_sound(source: &mut dyn Source) {
     let mut snapshot = collect(source, ObjectQuery::Global);
@@ -60,8 +60,8 @@ fn answers_are_sound(source: &mut dyn Source) {
     }
 }
 
-/// Every object and counter collected is in the catalogue, and what is Costly
-/// is not in Global.
+/// Rule: every collected object and counter is in the catalogue, and costly objects are not in
+/// `Global`.
 fn the_catalogue_tells_the_truth(source: &mut dyn Source) {
     let catalogue = source.catalogue(&Ask::everything()).expect("a catalogue");
     let snapshot = collect(source, ObjectQuery::Global);
@@ -82,8 +82,8 @@ fn the_catalogue_tells_the_truth(source: &mut dyn Source) {
     }
 }
 
-/// An object asked for by index is there or is told as a fault; one that does
-/// not exist is neither an error nor there.
+/// Rule: an object that is asked for by index is there, or a fault tells why not; an index that
+/// no object has is neither an error nor there.
 fn selects_by_index(source: &mut dyn Source) {
     let catalogue = source.catalogue(&Ask::everything()).expect("a catalogue");
     let nothing = TitleIndex(0x7fff_fff0);
@@ -104,7 +104,7 @@ fn selects_by_index(source: &mut dyn Source) {
     }
 }
 
-/// Every language listed can be had; one that is not listed is `NotFound`.
+/// Rule: every listed language has titles; a language that is not listed is `NotFound`.
 fn titles_are_to_be_had(source: &mut dyn Source) {
     let catalogue = source.catalogue(&Ask::everything()).expect("a catalogue");
     for language in &catalogue.languages {
@@ -122,7 +122,7 @@ fn titles_are_to_be_had(source: &mut dyn Source) {
     }
 }
 
-/// An ask whose deadline has passed may get nothing, and changes nothing for later asks.
+/// Rule: an ask whose deadline has passed may get nothing, and changes nothing for later asks.
 fn a_deadline_says_nothing(source: &mut dyn Source) {
     {
         let now = Instant::now();
@@ -144,7 +144,7 @@ fn a_deadline_says_nothing(source: &mut dyn Source) {
     titles_are_to_be_had(source);
 }
 
-/// Generations and clocks grow, and two samples cook to numbers or reasons.
+/// Rule: generations and clocks grow, and two samples cook to numbers or reasons.
 fn time_goes_forward(source: &mut dyn Source) {
     let first = collect(source, ObjectQuery::Global);
     let mut second = Snapshot::new();
@@ -186,8 +186,8 @@ fn time_goes_forward(source: &mut dyn Source) {
     }
 }
 
-/// A recording ends with `EndOfData`, has as many samples as it says, and begins again where it
-/// is told to.
+/// Rule: a recording ends with `EndOfData`, has as many samples as it says, and begins again
+/// where it is told to.
 fn ends_or_goes_on(source: &mut dyn Source) {
     if is_live(source) {
         return;

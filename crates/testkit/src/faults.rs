@@ -8,11 +8,11 @@ pub fn truncations(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// One byte set to another value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Which byte.
+    /// The offset of the byte.
     pub at: usize,
-    /// Its value before.
+    /// The byte's value before the change.
     pub from: u8,
-    /// Its value after.
+    /// The byte's value after the change.
     pub to: u8,
 }
 
@@ -43,9 +43,9 @@ pub fn all_changes(bytes: &[u8]) -> impl Iterator<Item = Change> + use<> {
     })
 }
 
-/// `per_byte` different changes of every byte: first those that lengths and
-/// counts mind most (0, 255, one more, one less, the sign bit), then what the
-/// seed brings. The same seed brings the same changes.
+/// `per_byte` different changes of every byte: first the changes that matter most for
+/// lengths and counts (0, 255, one more, one less, the sign bit), then random ones. The
+/// same seed gives the same changes.
 pub fn some_changes(
     bytes: &[u8],
     per_byte: usize,

@@ -9,10 +9,11 @@ use perfhive_format::{FileTime, LanguageId, TitleIndex};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The method, and the objects, the deadline and the conditions of its ask.
+/// A call of a source: the method, and the objects, the deadline and the conditions of its
+/// ask.
 type Call = (&'static str, ObjectQuery, Option<Instant>, Conditions);
 
-/// The counters on request and the instances of an ask.
+/// The conditions of an ask: the counters on request, and the instances.
 type Conditions = (Vec<(TitleIndex, TitleIndex)>, Vec<(TitleIndex, InstanceWish)>);
 
 /// A recording that notes every call.

@@ -128,7 +128,7 @@ impl BlockModel {
         }
     }
 
-    /// Writes a block of this meaning; [`BlockWriter::finish`] then gives it.
+    /// Writes a block with the model's meaning; [`BlockWriter::finish`] then returns it.
     ///
     /// # Errors
     /// What the writer refuses.
@@ -142,7 +142,7 @@ impl BlockModel {
         self.objects.iter().try_for_each(|object| object.write(writer))
     }
 
-    /// The bytes of a block of this meaning.
+    /// The bytes of a block with the model's meaning.
     ///
     /// # Errors
     /// What the writer refuses.
@@ -194,7 +194,7 @@ impl ObjectModel {
         matches!(self.body, BodyModel::Instances(_) | BodyModel::MetadataInstances)
     }
 
-    /// What the writer keeps of the definitions.
+    /// The template of the object for the writer.
     ///
     /// # Errors
     /// Where a counter's place is impossible.
@@ -252,7 +252,7 @@ impl CounterModel {
         }
     }
 
-    /// What the writer is told of the counter.
+    /// The counter's definition, as the writer takes it.
     #[must_use]
     pub fn spec(&self) -> CounterSpec {
         CounterSpec {
@@ -266,8 +266,8 @@ impl CounterModel {
         }
     }
 
-    /// The bytes of this counter in a counter block, from its length field on;
-    /// `None` where the block is too short for them.
+    /// The bytes of this counter in a counter block, which is given from its length field
+    /// on; `None` where the block is too short for them.
     fn data_in(self, block: &[u8]) -> Option<&[u8]> {
         match self.size {
             0 => Some(&[]),
@@ -275,7 +275,8 @@ impl CounterModel {
         }
     }
 
-    /// Where the data lies; `None` where that is in the block's length field.
+    /// The range of the data in the counter block; `None` where it begins in the block's
+    /// length field.
     fn range(self) -> Option<std::ops::Range<usize>> {
         let start = self.offset as usize;
         (start >= 4).then(|| start..start.saturating_add(self.size as usize))
@@ -293,7 +294,7 @@ impl InstanceModel {
         }
     }
 
-    /// What the writer is told of the instance.
+    /// The instance's definition, as the writer takes it.
     #[must_use]
     pub fn head(&self) -> InstanceHead<'_> {
         InstanceHead {
@@ -310,16 +311,15 @@ impl ValuesModel {
         Self(definitions.iter().map(data).collect())
     }
 
-    /// The values that a counter block has whose bytes, from the length field
-    /// on, are given.
+    /// The values in a counter block, whose bytes are given from its length field on.
     #[must_use]
     pub fn cut_from(counters: &[CounterModel], block: &[u8]) -> Self {
         let data = |counter: &CounterModel| counter.data_in(block).map(<[u8]>::to_vec);
         Self(counters.iter().map(data).collect())
     }
 
-    /// The bytes of a counter block with these values, from behind the length
-    /// field on, ending with the last of them.
+    /// The bytes of a counter block with these values. They begin after the length field,
+    /// and end with the last value.
     fn lay_out(&self, counters: &[CounterModel]) -> Vec<u8> {
         let mut block = vec![0; 4];
         for (counter, data) in counters.iter().zip(&self.0) {

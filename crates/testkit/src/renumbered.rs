@@ -15,11 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Thing {
     /// Title index and name of the object.
     pub object: (u32, &'static str),
-    /// The same of the counter.
+    /// Title index and name of the counter.
     pub counter: (u32, &'static str),
-    /// A second counter, of value 1.
+    /// Title index and name of a second counter, whose value is 1.
     pub second: Option<(u32, &'static str)>,
-    /// The instances, and what each counts.
+    /// The instances, each with its name and the value of its counter.
     pub rows: Vec<(&'static str, u64)>,
 }
 
@@ -46,15 +46,16 @@ pub fn thing(
     Thing { object, counter, second: None, rows: rows.to_vec() }
 }
 
-/// A live source of [`Thing`]s. It answers with what it is asked for, by index;
-/// clones show the same.
+/// A live source of [`Thing`]s. It answers with the objects that it is asked for by index.
+/// Clones are the same source.
 #[derive(Clone)]
 pub struct Renumbered(Arc<Mutex<World>>);
 
 struct World {
     kind: CounterType,
     things: Vec<Thing>,
-    /// What there is in place of that after the next collections, one each.
+    /// The things that replace `things`, one list for each of the next collections, the last
+    /// list first.
     next: Vec<Vec<Thing>>,
     generation: u64,
     collections: u64,
@@ -65,13 +66,13 @@ struct World {
 }
 
 impl Renumbered {
-    /// A source of gauges.
+    /// A source of gauges, whose values are those of the things.
     #[must_use]
     pub fn gauges(things: &[Thing]) -> Self {
         Self::of(CounterType::PERF_COUNTER_LARGE_RAWCOUNT, things)
     }
 
-    /// A source of counters that grow by one with each collection, which are a
+    /// A source of counters whose values grow by one with each collection; collections are a
     /// second apart.
     #[must_use]
     pub fn rates(things: &[Thing]) -> Self {
@@ -92,7 +93,7 @@ impl Renumbered {
         })))
     }
 
-    /// The same, of objects that are costly.
+    /// The same source with costly objects.
     #[must_use]
     pub fn costly(self) -> Self {
         self.world().cost = Cost::Costly;
@@ -103,26 +104,27 @@ impl Renumbered {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows other things, with another generation.
+    /// Makes the source show other things, with another generation.
     pub fn show(&self, things: &[Thing]) {
         let mut world = self.world();
         world.things = things.to_vec();
         world.generation += 1;
     }
 
-    /// Shows other things just before each of the next collections.
+    /// Makes the source show other things just before each of the next collections.
     pub fn show_while_collecting(&self, next: &[&[Thing]]) {
         self.world().next = next.iter().rev().map(|things| things.to_vec()).collect();
     }
 
-    /// Answers the next collection with everything, and shows other things just after it.
+    /// Makes the source answer the next collection with everything, and show other things
+    /// just after it.
     pub fn show_after_collecting(&self, things: &[Thing]) {
         let mut world = self.world();
         world.everything = true;
         world.after = Some(things.to_vec());
     }
 
-    /// Whether it can say what it has.
+    /// Sets whether the source answers questions for its catalogue with an error.
     pub fn be_silent(&self, silent: bool) {
         self.world().silent = silent;
     }
@@ -210,7 +212,7 @@ impl Source for Renumbered {
     }
 }
 
-/// The counter of the tests.
+/// Title index and name of the counter of the tests.
 const ITEMS: (u32, &str) = (12, "Items");
 
 /// The objects `Custom`, whose counter `Items` of instance `a` is 42, and `Other`.

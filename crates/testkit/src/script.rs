@@ -22,13 +22,13 @@ pub type Script =
 pub struct ScriptProvider {
     /// The provider's name.
     pub name: String,
-    /// What it offers.
+    /// The objects that the provider offers.
     pub description: ProviderDescription,
-    /// Its names.
+    /// The provider's names and help texts.
     pub titles: Vec<ProvidedTitles>,
-    /// What a session does.
+    /// What a session does when it collects.
     pub script: Arc<Script>,
-    /// Message with which opening fails, if it does.
+    /// The message with which opening fails; `None` if it succeeds.
     pub refuse: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl Session for ScriptSession {
     }
 }
 
-/// A title list from pairs.
+/// A title list of pairs of index and name.
 #[must_use]
 pub fn titles(pairs: &[(u32, &str)]) -> TitleList {
     let titles = pairs.iter();

@@ -57,27 +57,28 @@ impl ShownBlock {
         self
     }
 
-    /// Changes the catalogue.
+    /// Makes a change to the catalogue.
     pub fn change_catalogue(&self, change: impl FnOnce(&mut Catalogue)) {
         change(Arc::make_mut(&mut self.shown().catalogue));
     }
 
-    /// Shows another block.
+    /// Makes the source show another block.
     pub fn show(&self, block: Vec<u8>) {
         self.shown().block = block;
     }
 
-    /// Adds these faults to each answer from now on.
+    /// Makes the source add these faults to each answer from now on.
     pub fn add_faults(&self, faults: Vec<Fault>) {
         self.shown().faults = faults;
     }
 
-    /// Answers with an error from now on, or with the block again.
+    /// Makes the source answer with an error from now on, or for `None` with the block
+    /// again.
     pub fn fail(&self, error: Option<SourceError>) {
         self.shown().error = error;
     }
 
-    /// Holds every collection back, or lets them go on.
+    /// Makes the source hold every collection back, or for `false` let them go on.
     pub fn hold(&self, held: bool) {
         self.shown().held = held;
         self.0.1.notify_all();

@@ -9,31 +9,32 @@ use std::fmt::{self, Write as _};
 /// block's length, whatever the block says of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walk {
-    /// Objects visited.
+    /// The number of objects visited.
     pub objects: u64,
-    /// Counter definitions visited.
+    /// The number of counter definitions visited.
     pub counters: u64,
-    /// Instances visited.
+    /// The number of instances visited.
     pub instances: u64,
-    /// Values asked for, those of bases included.
+    /// The number of values asked for, those of bases included.
     pub values: u64,
-    /// Values that cooked, from one sample or from two.
+    /// The number of values that cooked, from one sample or from two.
     pub cooked: u64,
-    /// Characters of names.
+    /// The number of characters of names.
     pub name_chars: u64,
-    /// Names, values and objects that the block says to have and has not.
+    /// The number of names, values and objects that the block says to have and does not
+    /// have.
     pub faults: u64,
 }
 
 impl Walk {
-    /// Everything visited.
+    /// The number of all things visited.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.objects + self.counters + self.instances + self.values + self.name_chars
     }
 }
 
-/// Counts characters.
+/// A sink for text that counts its characters.
 #[derive(Default)]
 struct Chars(u64);
 

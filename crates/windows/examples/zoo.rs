@@ -14,8 +14,8 @@ use perfhive_format::{
 use std::ffi::c_void;
 use std::time::{Duration, SystemTime};
 
-/// Hives: two instances with a count, a timer that runs a quarter of the time,
-/// and a fraction.
+/// A provider of hives: two instances with a count, a timer that runs a quarter of the time, and a
+/// fraction.
 struct Bees;
 
 struct Hives {
@@ -100,7 +100,7 @@ perfhive_contract::provider_dll! {
     report: perfhive_windows::report_event,
 }
 
-/// Panics at each request.
+/// A provider that panics at each request.
 struct Panics;
 
 struct Panicking;
@@ -139,7 +139,8 @@ perfhive_contract::provider_dll! {
     report: perfhive_windows::report_event,
 }
 
-/// The arguments of Collect: where to write, how much, and how many objects.
+/// The arguments of Collect: pointers to where to write, to the number of bytes, and to the number
+/// of objects.
 struct Out {
     data: *mut *mut c_void,
     bytes: *mut u32,
@@ -361,8 +362,8 @@ extern "system" fn OpenFatal(_: *mut u16) -> u32 {
     0
 }
 
-/// Ends the process that asks for its objects or for everything, so that a living process did not
-/// ask.
+/// Ends the process that asks for its objects or for everything, so that a process that is still
+/// alive did not ask.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 unsafe extern "system" fn CollectFatal(
@@ -384,7 +385,7 @@ extern "system" fn OpenSleeps(_: *mut u16) -> u32 {
     0
 }
 
-/// Takes three seconds for `Global`, and hangs on nothing else.
+/// Takes three seconds for a request that includes its objects, and then gives nothing.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 unsafe extern "system" fn CollectSleeps(

@@ -4,7 +4,7 @@ use crate::ffi;
 use perfhive_engine::measure::SystemClock;
 use std::time::Duration;
 
-/// Windows counts times in steps of 100 ns.
+/// The unit of Windows' times, in ns.
 const UNIT: u64 = 100;
 
 /// The smallest step of a clock. Processor time is accounted at each tick of the system's clock.

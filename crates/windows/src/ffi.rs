@@ -208,7 +208,8 @@ impl Key {
         (code == SUCCESS).then(|| units(time))
     }
 
-    /// Reads a text; of a list of texts all, separated by NUL.
+    /// Reads a text, or a list of texts, which are separated by NUL in the result; `None` if the
+    /// value cannot be read.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let (name, mut bytes) = (ValueName::new(name), Vec::new());
         let call = |reply: &mut Vec<u8>| self.read(&name, Layout::Windows, reply);
@@ -218,7 +219,7 @@ impl Key {
         Some(text.trim_end_matches('\0').to_string())
     }
 
-    /// The type of a value.
+    /// The type of a value; `None` if the value cannot be read.
     fn kind(&self, name: &ValueName) -> Option<u32> {
         let mut kind = 0;
         // SAFETY: as in `read`; the type is written to a number, and neither the data nor its
@@ -229,12 +230,12 @@ impl Key {
         (code == SUCCESS).then_some(kind)
     }
 
-    /// Whether environment variables in the text are to be expanded.
+    /// Whether environment variables in a value's text are to be expanded.
     pub(crate) fn expands(&self, name: &str) -> bool {
         self.kind(&ValueName::new(name)) == Some(REG_EXPAND_SZ)
     }
 
-    /// Whether the key has a value.
+    /// Whether the key has any value.
     fn has_values(&self) -> bool {
         let mut name = [0u16; 1];
         let mut length = 1;
@@ -332,7 +333,7 @@ pub(crate) fn system_information(class: Class, buffer: &mut [u8]) -> (u32, u32) 
     (status.cast_unsigned(), length)
 }
 
-/// The performance counter, and its ticks in a second.
+/// The performance counter, and its ticks per second.
 pub(crate) fn performance_counter() -> (i64, i64) {
     let (mut now, mut frequency) = (0, 0);
     // SAFETY: both write one number to the given place, which lives beyond the call. Since Windows
@@ -369,7 +370,7 @@ pub(crate) fn process_time() -> Option<u64> {
     (told != 0).then(|| units(kernel).saturating_add(units(user)))
 }
 
-/// The same for the calling thread.
+/// Processor time of the calling thread in user and kernel mode, in 100 ns.
 pub(crate) fn thread_time() -> Option<u64> {
     let [mut start, mut end, mut kernel, mut user] = [NO_TIME; 4];
     // SAFETY: as for the process.

@@ -1,11 +1,12 @@
-//! Counts the readers of the key that a process has once, and closes it after the last one.
+//! Counts the readers of a key that the process has only once, and closes the key after the last
+//! reader.
 
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long the last reader waits for the closing of the key, which calls Close of every provider.
+/// How long the last reader waits until the key is closed, which calls Close of every provider.
 const CLOSES: Duration = Duration::from_secs(2);
 
 /// Counts the readers of `HKEY_PERFORMANCE_DATA`. Closing the key unloads the providers of all
@@ -20,7 +21,7 @@ struct State {
     readers: usize,
     /// Whether a thread is about to close the key.
     closing: bool,
-    /// Whether the last reader left again meanwhile.
+    /// Whether the last reader left once more while a thread was closing the key.
     again: bool,
 }
 
@@ -38,7 +39,7 @@ impl Readers {
         self.state().readers += 1;
     }
 
-    /// Lets the last reader close the key, and waits for that up to the limit.
+    /// Removes a reader. The last reader closes the key, and waits for that up to the limit.
     pub(crate) fn leave(&'static self) {
         let mut state = self.state();
         state.readers = state.readers.saturating_sub(1);

@@ -23,8 +23,8 @@ use std::time::Duration;
 
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
-/// The value that is not 0 for a disabled provider: written by Windows after failed tests, or by an
-/// administrator.
+/// The value that is not 0 for a disabled provider. Windows writes it after failed tests, or an
+/// administrator does.
 const DISABLED: &str = "Disable Performance Counters";
 
 /// The registry of this machine: `Services\NAME\Performance` for the functions,
@@ -45,7 +45,7 @@ fn invalid(message: impl Into<String>) -> RegisterError {
     RegisterError::new(RegisterErrorKind::Invalid, message)
 }
 
-/// The error for a code of a failed write.
+/// The error for the code of a write that failed.
 fn refused(what: &str, code: u32) -> RegisterError {
     match code {
         5 => RegisterError::new(
@@ -177,8 +177,8 @@ impl Registrar for WindowsRegistrar {
     }
 }
 
-/// The wanted registration with its titles, and the present one: everything that can be tested
-/// without writing.
+/// The wanted registration with its titles, and the present registration. Everything that can be
+/// tested without writing is tested.
 fn prepare(
     definition: &ProviderDefinition,
     functions: &Functions,
@@ -199,7 +199,7 @@ fn prepare(
     Ok((made, titles, before))
 }
 
-/// The first text for each index of several lists.
+/// One list of several lists: of several texts for an index, the first counts.
 fn merged(lists: Vec<TitleList>) -> TitleList {
     let mut all = BTreeMap::new();
     for title in lists.into_iter().flat_map(|list| list.titles) {
@@ -213,7 +213,7 @@ fn objects(offsets: &[u32], first: u32) -> Vec<TitleIndex> {
     offsets.iter().filter_map(|offset| first.checked_add(*offset)).map(TitleIndex).collect()
 }
 
-/// A provider's registration, and whether it is one of perfhive's.
+/// A provider's registration, and whether perfhive made it; `None` without a registration.
 fn registered(name: &str) -> Option<(Registration, bool)> {
     let service = Key::MACHINE.open(&service(name).ok()?).ok()?;
     let key = service.open("Performance").ok()?;
@@ -236,7 +236,7 @@ fn registered(name: &str) -> Option<(Registration, bool)> {
     Some((one, ours))
 }
 
-/// The registration of a provider of perfhive's; `None` without one.
+/// A provider's registration; `None` without one, and an error if another program made it.
 fn own(name: &str) -> Result<Option<Registration>, RegisterError> {
     let key = format!(r"{}\Performance", service(name)?);
     match registered(name) {
@@ -346,7 +346,7 @@ fn same(old: &[ProvidedTitles], new: &[ProvidedTitles], languages: &[LanguageId]
     })
 }
 
-/// Whether every trace of a removed registration is gone.
+/// Tests that nothing of a removed registration is left.
 fn has_no_rest(name: &str) -> Result<(), RegisterError> {
     if allotted_indexes(name).is_none() {
         return Ok(());

@@ -19,7 +19,7 @@ const CONNECTION: Duration = Duration::from_secs(10);
 /// The key of title lists.
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
 
-/// The readers of this machine's counters. `HKEY_PERFORMANCE_DATA` is one key for the process:
+/// The readers of this machine's counters. The process has `HKEY_PERFORMANCE_DATA` only once:
 /// closing it unloads the providers for all readers.
 static READERS: Readers = Readers::new(|| {
     // A failure needs no handling.
@@ -61,8 +61,8 @@ pub fn remote_with_timeouts(name: &str, host: &str, timeouts: Timeouts) -> Regis
     RegistrySource::with_timeouts(name, timeouts, Box::new(make))
 }
 
-/// The value that marks a registration of perfhive's. Other registrations are neither replaced nor
-/// removed.
+/// The value that marks a registration as made by perfhive. Other registrations are neither
+/// replaced nor removed.
 pub(crate) const MARK: &str = "Registered By";
 pub(crate) const MARKED: &str = "perfhive";
 
@@ -157,7 +157,7 @@ fn registration(machine: &Key, service: &str) -> Option<u64> {
 /// This machine's registry.
 pub(crate) struct Local {
     layout: Layout,
-    /// Kept open: Last Counter is read before each sample.
+    /// The key `Perflib`, which is kept open: Last Counter is read before each sample.
     perflib: Option<Key>,
     names: Names,
     unreadable: Unreadable,
@@ -225,8 +225,8 @@ impl PerfRegistry for Local {
 /// Another machine's registry over one connection.
 struct Far {
     data: Key,
-    /// The keys of names and registrations. Reading them needs other rights than the counters do;
-    /// without them English titles remain.
+    /// `HKEY_LOCAL_MACHINE` of the other machine; `perflib` is the key `Perflib` below it. Reading
+    /// them needs other rights than the counters do; without them English titles remain.
     machine: Option<Key>,
     perflib: Option<Key>,
     names: Names,
@@ -301,7 +301,7 @@ mod tests {
     /// Serializes the tests, since the counts are those of the process.
     static ALONE: Mutex<()> = Mutex::new(());
 
-    /// The number of calls that closed the key.
+    /// How many times the key was closed.
     static CLOSED: AtomicU32 = AtomicU32::new(0);
 
     pub(super) fn closed(code: u32) {

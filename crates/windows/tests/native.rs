@@ -51,7 +51,7 @@ fn rows(snapshot: &Snapshot, object: u32) -> Vec<(String, Row)> {
     object.instances().map(|one| (one.name().to_string(), values(one.counter_block()))).collect()
 }
 
-/// The row of this process.
+/// The instance of this process: its name and its values.
 fn mine(snapshot: &Snapshot) -> (String, Row) {
     let id = u64::from(std::process::id());
     let rows = rows(snapshot, 230);

@@ -85,7 +85,7 @@ fn zoo() -> PathBuf {
     library
 }
 
-/// The definition file of the bees.
+/// The definition of the provider of bees.
 fn definition(name: &str) -> ProviderDefinition {
     let list = |texts: [&str; 4]| {
         (0u32..).step_by(2).zip(texts).map(|(offset, text)| (offset, text.to_string())).collect()
@@ -375,7 +375,7 @@ fn a_failing_provider_is_left_out_and_named() {
     }));
 }
 
-/// Repeats a request until the answer is as wanted; some changes are noticed within a second.
+/// Repeats a request until it succeeds; some changes are noticed only after up to a second.
 fn comes_true(mut is_so: impl FnMut() -> bool) -> bool {
     (0..500).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
@@ -383,7 +383,8 @@ fn comes_true(mut is_so: impl FnMut() -> bool) -> bool {
     })
 }
 
-/// As `local:` reads. The thread stays in the library as long as this process lives.
+/// The source has timeouts, as `local:` has. The hanging thread stays in the library as long as
+/// this process lives.
 #[test]
 fn a_hanging_provider_is_left_out_until_it_is_unregistered() {
     let Some(_providers) = Registered::new(&["Stuck", "Bees"]) else { return };
@@ -413,7 +414,7 @@ fn a_hanging_provider_is_left_out_until_it_is_unregistered() {
     }));
 }
 
-/// The output of a bad provider, and the remaining objects of a good one.
+/// The bad provider's output is reported, and the objects of a good provider remain.
 #[test]
 fn garbage_of_a_provider_is_a_fault() {
     for bad in ["Count", "Garbage", "Zero", "Claims"] {
@@ -572,7 +573,7 @@ fn this_machine_is_reached_by_its_name_and_other_names_are_errors() {
     assert!(error.message().contains("(Windows error 53)"), "{error}");
 }
 
-/// A provider as registered by another program's installer.
+/// A registration as another program's installer makes it.
 struct Foreign(&'static str);
 
 impl Foreign {

@@ -76,7 +76,8 @@ fn ask(machines: &mut ForeignMachines<Network>, name: &str) -> Seen {
 }
 
 impl Seen {
-    /// Machine, its value if there is one, and its status.
+    /// The machine's name, its value if there is one, its status, and the clocks of the
+    /// block.
     fn read(&self) -> (String, Option<u64>, u64, Clocks) {
         let block = DataBlock::parse(&self.blocks[0]).unwrap();
         let value = |name: u32| {

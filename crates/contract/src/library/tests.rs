@@ -46,8 +46,8 @@ fn gauges() -> Box<dyn Provider> {
     Box::new(Gauges { refuse: false })
 }
 
-/// Three objects at offsets 0 (global), 10 (costly), 20 (foreign), whose single
-/// value is First Counter. Sessions with the linkage `one` are counted.
+/// A provider of three objects at offsets 0 (global), 10 (costly) and 20 (foreign), whose
+/// single value is First Counter. Sessions with the linkage `one` are counted.
 struct Gauges {
     refuse: bool,
 }
@@ -307,7 +307,7 @@ fn host_passes_indexes_and_receives_reports() {
     assert_eq!(*lock(&HEARD), ["a message"]);
 }
 
-/// On Windows only the first NUL of the argument is certain.
+/// On Windows only the first NUL of the argument of Open is certain.
 #[test]
 fn linkage_lookup_replaces_the_truncated_list() {
     for (handed, found, wanted) in [

@@ -3,7 +3,7 @@
 use perfhive_format::{CalendarTime, Clocks, FileTime};
 use std::time::{Instant, SystemTime};
 
-/// Where a broker takes the time of its blocks from.
+/// A clock that gives the times of a broker's blocks.
 pub trait BlockClock: Send {
     /// The clocks of a block that is made now (an object's own clock is set by
     /// its provider), and calendar time, UTC.

@@ -27,7 +27,7 @@ pub(super) struct Entry {
     refusal: Option<Fault>,
     /// Whether the provider used up a deadline and has not succeeded in time since.
     pub(super) is_late: bool,
-    /// The generation of the last answer that the provider had its turn in.
+    /// The generation of the last answer for which the provider was asked.
     pub(super) turn: u64,
     /// The wanted objects of this collection; kept for its allocation.
     pub(super) wanted: Vec<TitleIndex>,
@@ -36,7 +36,7 @@ pub(super) struct Entry {
     pub(super) goes_on: bool,
     /// Objects that the provider offers and does not serve.
     pub(super) lost: Vec<ObjectDescription>,
-    /// Why it does not serve them.
+    /// The reason why the provider does not serve the `lost` objects.
     pub(super) lost_fault: Option<Fault>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Turn<'a> {
     pub(super) level: TestLevel,
 }
 
-/// Where faults, foreign blocks and partial objects of a provider go.
+/// The lists that take the faults, the foreign blocks and the partial objects of a provider.
 pub(super) struct Extras<'a> {
     pub(super) faults: &'a mut Vec<Fault>,
     pub(super) kept: &'a mut KeptFaults,
@@ -192,8 +192,8 @@ impl Entry {
         self.roster.is_some() && self.is_selected && self.status.state != ProviderState::Quarantined
     }
 
-    /// Begins a collection, or goes on with it. A failure here is not reported: it happens
-    /// again in [`collect`](Self::collect), which reports it.
+    /// Begins a collection, or goes on with a begun one. A failure here is not reported: it
+    /// happens again in [`collect`](Self::collect), which reports it.
     pub(super) fn begin(&mut self, ask: &Ask, until: Option<Instant>, step: Step) {
         let session = self.session.take().or_else(|| self.begun(step));
         self.goes_on = false;

@@ -18,7 +18,7 @@ pub(super) struct Members {
     pub(super) owners: Owners,
     /// Names of objects of another source, in lower case: not served here.
     reserved: HashSet<String>,
-    /// Names that another source may have objects of; not served either.
+    /// Names that objects of another source may have; not served either.
     doubtful: HashSet<String>,
 }
 
@@ -35,7 +35,7 @@ impl Members {
         members
     }
 
-    /// Takes over what the rosters say before an answer. Returns whether any provider came,
+    /// Updates the providers from the rosters, before an answer. Returns whether any provider came,
     /// went or changed.
     pub(super) fn look_at_rosters(&mut self, ask: &Ask) -> bool {
         let mut changed = false;
@@ -93,8 +93,8 @@ impl Members {
         changed
     }
 
-    /// Sets the names that are not served, and those that may not be. Returns whether they
-    /// are others than before.
+    /// Sets the names that are not served because another source has them, and those that it may
+    /// have. Returns whether either set changed.
     pub(super) fn reserve(&mut self, names: &HashSet<String>, doubtful: &HashSet<String>) -> bool {
         let folded = |names: &HashSet<String>| names.iter().map(|name| spelling(name)).collect();
         let (reserved, doubtful) = (folded(names), folded(doubtful));
@@ -106,8 +106,8 @@ impl Members {
         true
     }
 
-    /// Adds a provider of a roster, or one that stays. Its objects have no owner before
-    /// [`claim`](Self::claim).
+    /// Adds a provider: of the roster at that place, or for `None` a provider that stays. Its
+    /// objects have no owner before [`claim`](Self::claim).
     pub(super) fn add(&mut self, provider: Arc<dyn Provider>, roster: Option<usize>) {
         let last = self.entries.iter().map(|entry| entry.registered.highest()).max();
         let registered = registry::register(&[Arc::clone(&provider)], last.unwrap_or(0));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 const BASE_INDEX: u32 = 1847;
 
 /// Fixed indexes of perfhive's own objects, far above those of any Windows machine.
-/// Allotted indexes are below them, or above them where a provider needs more.
+/// Allotted indexes are below this range, or above it where a provider needs more of them.
 const OWN_INDEXES: Range<u32> = 100_000..200_000;
 
 /// The first of the indexes that providers of a [`Roster`](crate::Roster) may
@@ -75,7 +75,7 @@ impl Registered {
         objects.chain(titles).filter(|index| !own(index)).max().unwrap_or(0)
     }
 
-    /// The first and the last index of its names.
+    /// The first and the last index of the provider's names; `None` if it has no names.
     pub(super) fn names(&self) -> Option<RangeInclusive<u32>> {
         let titles = self.titles.iter().flat_map(|titles| &titles.names.titles);
         let indexes = titles.map(|title| title.index.0);
@@ -110,7 +110,7 @@ impl Registered {
         }
     }
 
-    /// The objects as a catalogue lists them.
+    /// The provider's objects as a catalogue lists them.
     pub(super) fn catalogue_objects(&self) -> impl Iterator<Item = CatalogueObject> {
         self.description.objects.iter().map(|object| CatalogueObject {
             name: object.spec.name,

@@ -22,30 +22,30 @@ impl<S: Source> CacheBuilder<S> {
         Self { source, costly: None, limit: LIMIT, clock: None }
     }
 
-    /// The limit to the age of kept data for requests without one of their own. With zero, no data is
-    /// kept for others, and simultaneous requests still become one collection.
+    /// Sets the limit to the age of kept data, for requests without a limit of their own. With
+    /// zero, no data is kept for others, and simultaneous requests still become one collection.
     #[must_use]
     pub fn max_age(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// A second source of the same data for the objects that the catalogue calls
-    /// [costly](crate::Cost::Costly), so that they do not delay the others.
+    /// Sets a second source of the same data for the objects that the catalogue calls
+    /// [costly](crate::Cost::Costly), so that costly objects do not delay others.
     #[must_use]
     pub fn costly_by(mut self, source: S) -> Self {
         self.costly = Some(source);
         self
     }
 
-    /// Another clock for the age of data; it must never go backwards.
+    /// Sets the clock for the age of data; it must never go backwards.
     #[must_use]
     pub fn clock(mut self, now: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         self.clock = Some(Arc::new(now));
         self
     }
 
-    /// Builds the cache; the answer is its first consumer.
+    /// Builds the cache. Returns its first consumer.
     #[must_use]
     pub fn build(self) -> Cached<S> {
         let Self { source, costly, limit, clock } = self;

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// Limit to the replies kept for reuse.
+/// The most replies that are kept for reuse.
 const REPLIES: usize = 64;
 
 /// The clock for the age of data.
@@ -57,7 +57,8 @@ pub(super) struct Hub<S> {
 /// The result of one collection of a run.
 pub(super) type Collected = Result<Arc<Reply>, SourceError>;
 
-/// The results of a run. Mostly one collection; more only where objects and words were wanted together.
+/// The results of a run. Mostly one collection; more only where objects by index and whole answers
+/// (`Global`, `Costly`, `Foreign`) were wanted together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Brought {
     first: Option<Collected>,
@@ -170,7 +171,8 @@ impl<S: Source> Hub<S> {
         Ok(brought)
     }
 
-    /// Reads the catalogue that the fast source has at hand, and notes its generation.
+    /// Reads the catalogue that the source of objects that are not costly has at hand, and notes
+    /// its generation.
     pub(super) fn check(
         &self,
         source: &mut S,
@@ -217,7 +219,7 @@ impl<S: Source> Hub<S> {
         }
     }
 
-    /// Reads the fast source's generation again.
+    /// Reads the generation of the main source's catalogue again.
     pub(super) fn look(&self, deadline: Option<Instant>) -> Result<(), SourceError> {
         self.main.with(deadline, |source| drop(self.check(source, deadline)))
     }
@@ -242,9 +244,9 @@ impl<S: Source> Hub<S> {
         Ok(titles)
     }
 
-    /// Checks that the costly source gives the indexes of costly objects the same names as the fast one,
-    /// whose catalogue consumers use: each source notices changes of providers by itself. Returns the
-    /// generations, the hub's and the source's own, for which that holds.
+    /// Checks that the costly source gives the indexes of costly objects the same names as the main
+    /// source, whose catalogue consumers use: each source notices changes of providers by itself.
+    /// Returns the generations, the hub's and the source's own, for which that holds.
     fn agree(&self, source: &mut S, deadline: Option<Instant>) -> Result<(u64, u64), SourceError> {
         let ask = Ask::nothing().until(deadline);
         let own = source.catalogue(&ask)?.generation;
@@ -307,7 +309,7 @@ impl<S: Source> Hub<S> {
         self.costs_of.store(self.generation.load(Ordering::Acquire), Ordering::Release);
     }
 
-    /// An empty reply: one without another owner, or a new one.
+    /// An empty reply: a kept reply that has no other owner, or a new one.
     fn free_reply(&self) -> Arc<Reply> {
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
         match empty(&mut replies) {
@@ -331,14 +333,14 @@ impl<S: Source> Hub<S> {
     }
 }
 
-/// Whether the catalogue of a source may have another generation than before.
+/// Whether a source's catalogue has, or may have, another generation than the given one.
 fn has_moved(source: &mut impl Source, generation: u64, deadline: Option<Instant>) -> bool {
     let now = source.catalogue(&Ask::nothing().until(deadline));
     !now.is_ok_and(|now| now.generation == generation)
 }
 
-/// Empties the replies that no slot and no consumer holds, so that their frames return to the source's
-/// pool. Returns the position of one of them.
+/// Empties the replies that no slot and no consumer holds, so that their frames return to the
+/// source's pool. Returns the position of an emptied reply; `None` if there is none.
 fn empty(replies: &mut [Arc<Reply>]) -> Option<usize> {
     let mut free = None;
     for (at, reply) in replies.iter_mut().enumerate() {

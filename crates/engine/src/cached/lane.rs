@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The set of what a run collects.
+/// A set of what a run collects.
 pub(super) trait Wishes: Default {
     /// Adds what another set holds.
     fn merge(&mut self, other: &Self);
@@ -55,12 +55,13 @@ struct State<S, W, T> {
     next: W,
     next_number: u64,
     next_waiting: usize,
-    /// Which of the waiting requests may lead it; its deadline limits the run.
+    /// Which of the waiting requests may lead the next run; the leader's deadline limits the run.
     leader: Leader,
     /// Callers that want the source to themselves, in order of arrival.
     alone: VecDeque<u64>,
     next_alone: u64,
-    /// Whose turn it is where runs and exclusive callers wait: they alternate, so that neither starves.
+    /// Whether a run or an exclusive caller is next where both wait: they alternate, so that
+    /// neither starves.
     turn: Turn,
     /// Number of the newest run that ended.
     ended: u64,
@@ -72,7 +73,7 @@ struct State<S, W, T> {
     asleep: usize,
 }
 
-/// The request that leads the next run.
+/// The request that may lead the next run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leader {
     /// The first to arrive: no request waits, or the intended leader gave up.
@@ -152,8 +153,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         SourceError::fixed(kind, &self.name, message)
     }
 
-    /// Waits for a run that brings what is wanted, or leads it. A run in progress is joined if it brings
-    /// at least a part and `joins` accepts the time of its start.
+    /// Waits for a run that brings what is wanted, or leads such a run. A run in progress is joined
+    /// if it brings at least a part and `joins` accepts the time of its start.
     ///
     /// `run` gets the source and what to collect; it is called at most once, without any lock held.
     pub(super) fn request(

@@ -20,11 +20,12 @@ pub(super) struct Reply {
     pub(super) number: u64,
     /// Start of the collection on the cache's clock: no value is older.
     pub(super) begun: Duration,
-    /// The request that it answers.
+    /// The request that the reply answers.
     pub(super) request: Ask,
     /// Spare list for `request` while that lists no objects.
     pub(super) list: Vec<TitleIndex>,
-    /// The generation of the catalogue that its indexes belong to, if known.
+    /// The generation of the catalogue that the reply's indexes belong to; `None` if it is not
+    /// known.
     pub(super) generation: Option<u64>,
 }
 
@@ -119,7 +120,7 @@ impl Slot {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts a reply in, unless a newer one is there.
+    /// Puts a reply into the slot, unless the slot has a newer one.
     fn publish(&self, reply: &Arc<Reply>) {
         let older = self.load().as_ref().is_none_or(|kept| kept.number < reply.number);
         if older {
@@ -135,16 +136,16 @@ impl Slot {
     }
 }
 
-/// What a slot holds the newest reply of.
+/// The key of a slot: what the slot holds the newest reply for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    /// An object, by name.
+    /// An object, by the title index of its name.
     Object(TitleIndex),
-    /// The whole answer to a word: `Global`, `Costly`, `Foreign NAME`.
+    /// The whole answer to `Global`, `Costly` or `Foreign NAME`.
     Whole(ObjectQuery),
 }
 
-/// Limit to the slots: readers can ask for any index and any name of a foreign machine.
+/// The most slots: readers can ask for any index and any name of a foreign machine.
 const MOST: usize = 65_536;
 
 /// The slots of all keys. A consumer takes the lock once for each key.
@@ -156,7 +157,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// The slot of a key, made if it is missing; `None` at the limit.
+    /// The slot of a key, which is made if it is missing; `None` if there are too many slots.
     pub(super) fn get(&self, key: &Key) -> Option<Arc<Slot>> {
         {
             let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
@@ -171,8 +172,9 @@ impl Slots {
         Some(Arc::clone(slots.entry(key.clone()).or_default()))
     }
 
-    /// Publishes a reply under the objects in it, the objects that were asked for, and the word that was.
-    /// Publishes nothing if `holds`, called under the lock, says that the indexes changed their meaning.
+    /// Publishes a reply under the objects in it and under what was asked for: objects, or a whole
+    /// answer. Publishes nothing if `holds`, called under the lock, returns `false`: the indexes
+    /// changed their meaning.
     pub(super) fn publish(
         &self,
         reply: &Arc<Reply>,

@@ -6,13 +6,15 @@ use crate::ask::{Ask, InstanceWish, ObjectQuery};
 use perfhive_format::TitleIndex;
 use std::time::{Duration, Instant};
 
-/// A set of objects, words, and counters that cost extra.
+/// A set of objects, of whole answers (`Global`, `Costly`, `Foreign`), and of counters that cost
+/// extra.
 #[derive(Debug)]
 pub(super) struct Wants {
     objects: Vec<TitleIndex>,
     words: Vec<ObjectQuery>,
     extra: Vec<(TitleIndex, TitleIndex)>,
-    /// The instances of objects that no request wants whole, and the objects that one does.
+    /// The wanted instances of objects that no request wants with all instances; in `whole`, the
+    /// objects that some request wants with all.
     instances: Vec<(TitleIndex, InstanceWish)>,
     whole: Vec<TitleIndex>,
     /// The ask that is handed to the source; kept for its allocations.
@@ -81,7 +83,8 @@ impl Wants {
         self.instances.retain(|(of, _)| *of != object);
     }
 
-    /// Calls `ask` for each request that is needed: one for the objects by index, and one for each word.
+    /// Calls `ask` for each request that is needed: one for the objects by index, and one for each
+    /// whole answer (`Global`, `Costly`, `Foreign`).
     pub(super) fn each_request(&mut self, deadline: Option<Instant>, mut ask: impl FnMut(&Ask)) {
         self.request.until = deadline;
         std::mem::swap(&mut self.request.extra_counters, &mut self.extra);

@@ -24,8 +24,8 @@ impl<'a> Parents<'a> {
         self.place_of(instance).map(|(_, parent)| parent)
     }
 
-    /// As [`of`](Self::of), with the parent's object and its place there, which are unique
-    /// in the block.
+    /// The parent of `instance`, with the object it is in and its place there, which are
+    /// unique in the block; `None` where the block does not have it.
     pub(crate) fn place_of(
         &mut self,
         instance: &Instance<'_>,

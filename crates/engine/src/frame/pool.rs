@@ -14,8 +14,8 @@ pub struct FramePool {
     bound: usize,
     origin: u64,
     label: Option<Arc<str>>,
-    /// Frames that were free at each of the newest fills, and how many fills
-    /// those are.
+    /// The number of frames that stayed free at each of the newest fills; `fills` counts
+    /// these fills.
     idle: usize,
     fills: u32,
 }
@@ -25,8 +25,8 @@ pub struct FramePool {
 const WATCHED_FILLS: u32 = 256;
 
 impl Default for FramePool {
-    /// A pool for more consumers than there are in practice: frames that none of them holds
-    /// are dropped.
+    /// A pool of at most 64 frames, for more consumers than there are in practice. Frames
+    /// that no consumer holds are dropped after a while.
     fn default() -> Self {
         Self::new(64)
     }

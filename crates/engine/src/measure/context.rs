@@ -55,7 +55,7 @@ impl MeasurementOptions {
         Self::default()
     }
 
-    /// Reads a clock before and after each sample.
+    /// Adds a clock that is read before and after each sample.
     #[must_use]
     pub fn time(mut self, source: impl TimeSource + 'static) -> Self {
         self.times.push(Box::new(source));
@@ -86,9 +86,11 @@ impl MeasurementOptions {
 pub struct TimeReading {
     /// The clock's name.
     pub name: Arc<str>,
-    /// Before the sample, in ns; `None` where it could not be read.
+    /// The clock's time before the sample, in ns since its beginning; `None` where it could not be
+    /// read.
     pub before: Option<i64>,
-    /// After it.
+    /// The clock's time after the sample, in ns since its beginning; `None` where it could not be
+    /// read.
     pub after: Option<i64>,
 }
 
@@ -96,7 +98,7 @@ pub struct TimeReading {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SampleRecord {
-    /// The clocks.
+    /// The readings of the clocks around the sample.
     pub times: Vec<TimeReading>,
     /// How long the sample stage took.
     pub duration: Duration,
@@ -146,7 +148,8 @@ impl MeasurementContext {
         Self::with_options(sources, names, MeasurementOptions::new())
     }
 
-    /// As [`new`](Self::new), with options.
+    /// A context for sensors by name, with options. It takes a baseline, so that the first cycle
+    /// has rates.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -387,7 +390,7 @@ impl MeasurementContext {
     }
 
     /// The readings of the newest cycle, or of the baseline before the first cycle. Their slots
-    /// are the structure.
+    /// tell which values there are: the structure.
     ///
     /// # Errors
     /// [`MeasureError::State`] in any state but [`State::Initialized`].
@@ -450,8 +453,8 @@ impl SourceProbe {
         Self { name: source.into(), probe, asked, failed: None, anomalies }
     }
 
-    /// Adds the failure and the anomalies to the record, which has [`PLACES`] for each data
-    /// source. Nothing is allocated; anomalies without a place are counted.
+    /// Adds the source's failure and its anomalies to the record, which has [`PLACES`] for each
+    /// data source. Nothing is allocated; anomalies without a place are counted.
     fn report(&mut self, record: &mut Vec<Anomaly>) {
         let source = || Arc::clone(&self.name);
         record.extend(self.failed.as_ref().map(|error| match error.is_late() {

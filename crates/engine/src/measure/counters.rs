@@ -28,9 +28,9 @@ use std::time::{Duration, Instant};
 
 /// One counter of one probed object.
 struct ProbedCounter {
-    /// The place of the sensor among those requested.
+    /// The place of the sensor among the requested sensors.
     asked: usize,
-    /// The place of the object among those probed.
+    /// The place of the object among the probed objects.
     object: usize,
     counter: Followed,
     on_request: bool,
@@ -70,28 +70,29 @@ impl LabelledSlot {
 struct BoundInstance {
     name: String,
     identity: Option<Identity>,
-    /// Matches its name in the object, where it has no parent.
+    /// Matches the name of the instance in its object; `None` where the instance has a parent.
     pattern: Option<Arc<NamePattern>>,
-    /// The instance was ambiguous once, or is gone. It cannot come back.
+    /// Whether the instance was ambiguous once, or is gone. It cannot come back.
     lost: bool,
-    /// Whether it was the only one of its name in the sample before the indexes changed, which
-    /// is not kept.
+    /// Whether the instance was the only one of its name in the last sample before the indexes
+    /// changed; that sample is not kept.
     was_alone: bool,
     slot: Arc<SensorSlot>,
 }
 
 struct ProbedObject {
     index: Followed,
-    /// Data source and group.
+    /// Data source and group: `linux.procfs/Process`.
     group: Arc<str>,
     state: ObjectState,
     /// Whether any sensor wants all instances.
     all: bool,
-    /// An index changed, which is not reported yet.
+    /// Whether an index changed, and the change is not reported yet.
     moved: bool,
 }
 
-/// The limit to the age of data as an ask has it: none for a recording, whose samples have no age.
+/// The limit to the age of data that an ask gets; `None` for a recording, whose samples have no
+/// age.
 fn limit_of(source: &mut impl Source, max_age: Duration) -> Option<Duration> {
     source.recording().is_none().then_some(max_age)
 }
@@ -203,7 +204,7 @@ impl<S: Source> CounterProbe<S> {
         });
     }
 
-    /// The first sample, which binds instances to their names.
+    /// Takes the first sample, which binds instances to their names.
     fn take_baseline(&mut self) -> Result<(), MeasureError> {
         let until = Instant::now().checked_add(PATIENCE);
         self.request.until = until;
@@ -266,8 +267,9 @@ impl<S: Source> CounterProbe<S> {
         Ok(())
     }
 
-    /// Notes the instances to ask for: those of objects of which each sensor measures one, all of
-    /// them known by the number of a process or by a name without a parent.
+    /// Notes the instances to ask for. An object of which every sensor measures a single instance
+    /// is asked for these instances, if all of them are known by the number of a process or by a
+    /// name without a parent.
     fn note_instances(&mut self) {
         self.request.instances.clear();
         for (number, probed) in self.objects.iter().enumerate().filter(|(_, probed)| !probed.all) {

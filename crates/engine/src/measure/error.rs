@@ -14,35 +14,35 @@ pub enum MeasureError {
     BadName(BadSensorName),
     /// No data source has the name.
     UnknownSource {
-        /// The name.
+        /// The name that was asked for.
         name: String,
-        /// The names that exist.
+        /// The names of the data sources that exist.
         known: Vec<String>,
     },
     /// The data source has no such sensor.
     UnknownSensor {
-        /// The name.
+        /// The name that was asked for.
         name: Box<SensorName>,
-        /// The nearest ones.
+        /// The nearest names of existing sensors.
         nearest: Vec<String>,
     },
     /// The sensor has no such instance now.
     UnknownInstance {
-        /// The name.
+        /// The name that was asked for.
         name: Box<SensorName>,
-        /// The nearest ones.
+        /// The nearest names of existing instances.
         nearest: Vec<String>,
     },
-    /// The source has the sensor, and does not deliver it now.
+    /// The data source has the sensor, and does not deliver it now.
     NotDelivered {
-        /// The name.
+        /// The name that was asked for.
         name: Box<SensorName>,
         /// The reason that the source gives.
         reason: Arc<str>,
     },
     /// The sensor has instances and the name has none, or the other way round.
     SensorInstances {
-        /// The name.
+        /// The name that was asked for.
         name: Box<SensorName>,
         /// Whether the sensor has instances.
         has: bool,
@@ -53,12 +53,12 @@ pub enum MeasureError {
     State {
         /// The operation.
         operation: Operation,
-        /// The state, which stays.
+        /// The state of the context, which does not change.
         state: State,
     },
     /// The source of the data failed.
     Source(SourceError),
-    /// A data source of the user's own failed.
+    /// A data source of the user's own failed; the text says how.
     Other(Arc<str>),
 }
 

@@ -84,27 +84,27 @@ impl fmt::Display for ValueType {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sensor {
-    /// Its number within the data source.
+    /// The sensor's number within the data source.
     pub id: SensorId,
-    /// Its name, without an instance.
+    /// The sensor's name, without an instance.
     pub name: SensorName,
     /// The behaviour of the quantity.
     pub kind: SensorKind,
-    /// The type of its values.
+    /// The type of the sensor's values.
     pub value_type: ValueType,
-    /// The unit of its values; empty if there is none or it is not known.
+    /// The unit of the sensor's values; empty if there is none or it is not known.
     pub unit: String,
     /// The help text; empty if the source has none.
     pub help: String,
-    /// Whether it has instances.
+    /// Whether the sensor has instances.
     pub has_instances: bool,
-    /// Whether measuring it costs more than measuring others.
+    /// Whether measuring the sensor costs more than measuring others.
     pub is_costly: bool,
 }
 
 impl Sensor {
-    /// A sensor without a unit, a help text and instances, which is cheap to measure. Fields set
-    /// more.
+    /// A sensor without a unit, a help text and instances, which is cheap to measure. Anything else
+    /// is set through its fields.
     #[must_use]
     pub fn new(id: SensorId, name: SensorName, kind: SensorKind, value_type: ValueType) -> Self {
         Self {
@@ -136,7 +136,7 @@ pub struct SensorSlot {
 }
 
 impl SensorSlot {
-    /// A slot of values without a unit. Fields set more.
+    /// A slot of values without a unit. Anything else is set through its fields.
     #[must_use]
     pub fn new(name: SensorName, value_type: ValueType) -> Self {
         Self { name, value_type, unit: Arc::default(), instance: None }
@@ -164,16 +164,16 @@ impl SensorSlot {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SensorReading {
-    /// The place of its sensor among those requested, from 0. A sensor for every instance has
-    /// several readings.
+    /// The place of the reading's sensor among the requested sensors, from 0. A sensor for every
+    /// instance has several readings.
     pub asked: usize,
-    /// The slot.
+    /// The sensor, or the instance of it, that the value is of.
     pub slot: Arc<SensorSlot>,
     /// The value, or why there is none.
     pub value: Result<CookedValue, NoValue>,
-    /// The raw value behind it, where there is one.
+    /// The raw value in this sample; `None` where there is none.
     pub raw: Option<u64>,
-    /// The raw value in the sample before, where that had the same instance.
+    /// The raw value in the sample before; `None` where that sample lacks this instance.
     pub before: Option<u64>,
     /// How many units of the raw value are a second, where it counts time; `None` where it counts
     /// anything else.
@@ -181,7 +181,8 @@ pub struct SensorReading {
 }
 
 impl SensorReading {
-    /// A value, or the reason why there is none, without raw values. Fields set these.
+    /// A value, or the reason why there is none, without raw values; these are set through the
+    /// fields.
     #[must_use]
     pub fn new(asked: usize, slot: Arc<SensorSlot>, value: Result<CookedValue, NoValue>) -> Self {
         Self { asked, slot, value, raw: None, before: None, raw_per_second: None }
@@ -206,9 +207,9 @@ impl SensorReading {
         u64::try_from(nanos).ok().map(Duration::from_nanos)
     }
 
-    /// How much the raw value grew since the sample before; `None` without two raw values, and where it
-    /// shrank: a gauge may, of which [`before`](Self::before) and [`raw`](Self::raw) are both ends, and
-    /// a count that began anew has no difference.
+    /// How much the raw value grew since the sample before; `None` without two raw values, and
+    /// where the value shrank. A gauge may shrink: [`before`](Self::before) and [`raw`](Self::raw)
+    /// are its two values. A count that shrank began anew, and has no difference.
     #[must_use]
     pub fn difference(&self) -> Option<u64> {
         self.raw?.checked_sub(self.before?)
@@ -232,21 +233,21 @@ pub enum Anomaly {
     Aged {
         /// The data source.
         source: Arc<str>,
-        /// How long before the sample the collection began.
+        /// How long before the sample the collection of the data began.
         age: Duration,
     },
     /// Instances that were not there in the sample before.
     Born {
         /// Data source and group: `linux.procfs/Process`.
         group: Arc<str>,
-        /// How many.
+        /// The number of these instances.
         count: usize,
     },
     /// Instances that are gone since the sample before.
     Gone {
         /// Data source and group: `linux.procfs/Process`.
         group: Arc<str>,
-        /// How many.
+        /// The number of these instances.
         count: usize,
     },
     /// The counters of a group changed. They were resolved anew, and counters that take two

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 /// A source of sensors.
 pub trait DataSource: Send {
-    /// Its name, the first part of its sensors' names: `linux.procfs`.
+    /// The data source's name, which is the first part of its sensors' names: `linux.procfs`.
     fn name(&self) -> &str;
 
-    /// Its sensors.
+    /// All sensors of the data source.
     ///
     /// # Errors
     /// Where the source does not answer.
     fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError>;
 
-    /// Its sensors. Those of other groups than this may be missing where finding them out takes
-    /// time. Case does not matter.
+    /// The sensors of the data source, at least those of one group. Sensors of other groups may
+    /// be missing where finding them takes time. Case does not matter.
     ///
     /// # Errors
     /// As [`sensors`](Self::sensors).
@@ -28,8 +28,8 @@ pub trait DataSource: Send {
         self.sensors()
     }
 
-    /// Its sensors, including those of groups with a name near to an unknown one, for
-    /// suggestions.
+    /// The sensors of the data source, at least those of groups with a name near to `group`,
+    /// which is unknown: for suggestions.
     ///
     /// # Errors
     /// As [`sensors`](Self::sensors).
@@ -61,10 +61,10 @@ pub trait DataSource: Send {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SensorSelection {
-    /// Everything that is cheap to measure.
+    /// Every sensor that is cheap to measure.
     Global,
-    /// Everything that is expensive, and what is delivered only on request: its cost is not
-    /// known.
+    /// Every sensor that is expensive to measure, and every sensor that is delivered only on
+    /// request: its cost is not known.
     Costly,
     /// These sensors, in this order.
     Custom(Vec<SelectedSensor>),
@@ -82,7 +82,7 @@ pub struct SelectedSensor {
 }
 
 impl SelectedSensor {
-    /// A sensor, and which of its instances.
+    /// A selection of a sensor and of its instances.
     #[must_use]
     pub fn new(sensor: SensorId, instances: SensorInstances) -> Self {
         Self { sensor, instances }
@@ -93,9 +93,9 @@ impl SelectedSensor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SensorInstances {
-    /// All of them, or the sensor itself if it has no instances.
+    /// All instances, or the sensor itself if it has no instances.
     All,
-    /// One, which has to exist when the probe context is made.
+    /// The instance of this name, which has to exist when the probe context is made.
     One(String),
 }
 
@@ -145,7 +145,7 @@ pub struct DataSources {
 }
 
 impl DataSources {
-    /// No data sources.
+    /// An empty set of data sources.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -168,7 +168,8 @@ impl DataSources {
         self.sources.iter().position(|source| source_name(source.name()) == name)
     }
 
-    /// Case matters only where two names differ in nothing else.
+    /// The place of the data source that a name means. Case matters only where two names differ
+    /// in nothing else.
     fn place_meant(&self, name: &str) -> Option<usize> {
         let is_meant =
             |source: &&dyn DataSource| same_name(source_name(source.name()), source_name(name));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The state of a [`MeasurementContext`](super::MeasurementContext); see the [module](super).
-/// States of work are seen from another thread only.
+/// The states of an operation at work can be seen from another thread only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum State {

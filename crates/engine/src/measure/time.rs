@@ -46,7 +46,7 @@ pub enum SystemClock {
     PerformanceCounter,
     /// Processor time of this process.
     ProcessCpu,
-    /// Processor time of the thread that reads it.
+    /// Processor time of the thread that reads the clock.
     ThreadCpu,
 }
 

@@ -144,7 +144,7 @@ impl NamePattern {
         self.pieces.iter().flat_map(|piece| piece.chars())
     }
 
-    /// Whether any of these characters is in it.
+    /// Whether any of `characters` is in the pattern, apart from wildcards.
     pub(crate) fn has_any(&self, characters: &str) -> bool {
         self.literal_chars().any(|c| characters.contains(c))
     }
@@ -164,8 +164,10 @@ impl NamePattern {
         depth == 0
     }
 
-    /// Whether the one slash, if any, stands where it parts nothing: at an end,
-    /// but not at the end of a name that a number follows.
+    /// Whether the pattern can be written without a caret before a slash: it has no slash,
+    /// or it is a name with a single slash at an end, where the slash separates nothing.
+    /// With `numbered`, an order number follows the name, so that only a slash at the start
+    /// counts.
     pub(super) fn slash_only_at_an_end(&self, numbered: bool) -> bool {
         if self.is_wild() {
             return !self.literal_chars().any(|c| c == '/');
@@ -211,7 +213,7 @@ pub(super) fn write_escaped(
     Ok(())
 }
 
-/// As it is written where nothing but `*` is special.
+/// Writes the pattern with a caret only before `^` and before a `*` that is not a wildcard.
 impl fmt::Display for NamePattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_escaped(f, self, "^")

@@ -45,11 +45,11 @@ pub struct ValueFormat {
 /// A formatted value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FormattedValue {
-    /// Of [`NumberFormat::Long`].
+    /// A value in the format [`NumberFormat::Long`].
     Long(i32),
-    /// Of [`NumberFormat::Large`].
+    /// A value in the format [`NumberFormat::Large`].
     Large(i64),
-    /// Of [`NumberFormat::Double`].
+    /// A value in the format [`NumberFormat::Double`].
     Double(f64),
 }
 

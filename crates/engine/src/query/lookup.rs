@@ -44,15 +44,15 @@ pub struct Lookup<S> {
     directory: Directory,
     /// The language that names are shown in; `None` before anything was read.
     language: Option<LanguageId>,
-    /// The titles of every language are loaded.
+    /// Whether the titles of every language are loaded.
     all_languages: bool,
-    /// The source was asked to list its costly objects.
+    /// Whether the source was asked to list its costly objects.
     costly: bool,
-    /// The catalogue is to have everything, not only what was looked for.
+    /// Whether the catalogue is to have every object, not only those that were looked for.
     complete: bool,
     /// The error of the last search, where it left open whether the name exists.
     failed: Option<SourceError>,
-    /// The generation changed since [`take_change`](Self::take_change).
+    /// Whether the generation changed since [`take_change`](Self::take_change).
     changed: bool,
 }
 
@@ -190,8 +190,8 @@ impl<S: Source> Lookup<S> {
         Ok(std::mem::take(&mut self.changed))
     }
 
-    /// Has the next [`take_change`](Self::take_change) report the change again, because
-    /// it could not be followed.
+    /// Makes the next [`take_change`](Self::take_change) report the change again, because the
+    /// change could not be followed.
     pub(super) fn put_change_back(&mut self) {
         self.changed = true;
     }

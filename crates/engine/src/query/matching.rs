@@ -4,7 +4,7 @@ use crate::identity::Identity;
 use crate::label::InstanceLabel;
 use crate::path::{InstancePattern, NamePattern, OrderNumber, Spelling};
 
-/// A name as PDH prints it: brackets for parentheses, underscores for what separates.
+/// A name as PDH prints it: brackets for parentheses, underscores for `#`, `/` and `\`.
 fn pdh_spelling(name: &str) -> String {
     let replaced = name.chars().map(|c| match c {
         '(' => '[',
@@ -33,7 +33,7 @@ impl InstancePattern {
         Spelling::OF_NAMES.into_iter().find(means).unwrap_or(Spelling::AnyCase)
     }
 
-    /// Whether an instance is meant, if names are compared in one way.
+    /// Whether the pattern means an instance, if names are compared by `spelling`.
     #[must_use]
     pub fn matches(&self, spelling: Spelling, label: &InstanceLabel, identity: &Identity) -> bool {
         if spelling == Spelling::ProcessId {

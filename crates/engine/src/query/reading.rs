@@ -11,7 +11,7 @@ use crate::source::CatalogueCounter;
 use perfhive_format::{CookedValue, CounterPlan, CounterType, RawSample, TitleIndex};
 use std::sync::Arc;
 
-/// A path that was added to a [`Query`](crate::Query).
+/// The handle of a path that was added to a [`Query`](crate::Query).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub(super) u32);
 
@@ -33,13 +33,13 @@ pub struct Reading {
     pub counter_type: CounterType,
     /// Power of ten by which a chart should scale the value.
     pub scale: i32,
-    /// The instance; `None` for an object without.
+    /// The label of the instance; `None` for an object without instances.
     pub instance: Option<InstanceLabel>,
-    /// The identity of the instance; `None` where there is none.
+    /// The identity of the instance; `None` where there is no instance.
     pub identity: Option<Identity>,
-    /// The raw sample that the value was made from.
+    /// The raw sample that the value was made from; `None` where there is none.
     pub raw: Option<RawSample>,
-    /// The text of a text counter.
+    /// The text of a text counter; `None` for any other counter.
     pub text: Option<String>,
     /// The value, or why there is none.
     pub value: Result<CookedValue, NoValue>,
@@ -176,8 +176,8 @@ impl TargetReader<'_> {
         failed.unwrap_or(NoValue::NoSuchInstance)
     }
 
-    /// Why an instance could not be read; `is_it` recognises its name, or none for the object
-    /// itself.
+    /// Why an instance could not be read, by the faults of the object. `is_it` gets the name of
+    /// the instance that a fault concerns, `None` for a fault of the object itself.
     fn failed(&self, is_it: impl Fn(Option<&str>) -> bool) -> Option<NoValue> {
         let mut faults = self.faults.iter().filter(|fault| fault.object == Some(self.object));
         let fault = faults.find(|fault| is_it(fault.instance.as_deref()))?;

@@ -212,7 +212,8 @@ impl ObjectSample {
             && own.layout() == other.layout()
             && own.counter_block().map(length) == other.counter_block().map(length)
             && pairs.all(|(own, other)| {
-                // The name is part of the definition, that of the parent stands elsewhere.
+                // An instance's name is part of its definition; the name of its parent stands
+                // elsewhere.
                 let parent = other.parent().map(|(parent, _)| parent);
                 let known = parent.is_none() || parents.is_some_and(|known| parent == Some(known));
                 let same_parents = known

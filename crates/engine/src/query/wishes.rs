@@ -1,4 +1,5 @@
-//! The instances that paths want, so that one process costs one process.
+//! The instances that paths want: for a path to one process, a source need not read all
+//! processes.
 
 use crate::ask::InstanceWish;
 use crate::frame::Snapshot;
@@ -9,7 +10,7 @@ use perfhive_format::TitleIndex;
 use perfhive_format::winperf::{PROCESS, THREAD};
 use std::sync::Arc;
 
-/// Objects of Windows whose instances belong to those of Process.
+/// Objects of Windows whose instances belong to instances of Process.
 const IMAGE: u32 = 740;
 const FULL_IMAGE: u32 = 1408;
 const ADDRESS_SPACE: u32 = 786;
@@ -18,7 +19,8 @@ const THREAD_DETAILS: u32 = 816;
 /// What the paths of one source want of the instances of its objects.
 #[derive(Debug, Default)]
 pub(super) struct Wishes {
-    /// Objects with the wishes of one path each, any of which may find its instances.
+    /// Objects, each with the instances that one path wants of it; any of these wishes may
+    /// find the path's instances.
     of_paths: Vec<(TitleIndex, Vec<InstanceWish>)>,
     /// Objects that a path wants all instances of.
     whole: Vec<TitleIndex>,

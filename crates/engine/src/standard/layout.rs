@@ -17,7 +17,8 @@ pub struct Layouts {
     tells_absent: bool,
 }
 
-/// More different sets of counters than ever come up together.
+/// The most templates that are kept: more different sets of counters than ever come up
+/// together.
 const KEPT: usize = 16;
 
 impl Layouts {
@@ -72,8 +73,8 @@ impl Layouts {
     }
 }
 
-/// The values of an instance by counter, in the order of the object's table,
-/// with those left out that are not known.
+/// The values of one instance by counter, in the order of the object's table; a counter may be
+/// without a value.
 #[derive(Debug)]
 pub struct CounterValues {
     object: &'static Object,
@@ -130,14 +131,14 @@ impl CounterValues {
         }
     }
 
-    /// Which counters have a value.
+    /// The places of the counters that have a value, as set bits.
     #[must_use]
     pub fn mask(&self) -> u64 {
         self.mask
     }
 
-    /// The values of the counters in `mask`, one after the other, up to the
-    /// first that is not known.
+    /// The values of the counters in `mask`, one after the other, up to the first counter
+    /// without a value.
     #[must_use]
     pub fn values<'a>(&self, mask: u64, out: &'a mut [u64; MOST]) -> &'a [u64] {
         let mut count = 0;

@@ -92,7 +92,7 @@ fn a_change_during_a_costly_collection_repeats_it() {
     assert_eq!(collect(&mut query), ["42"]);
 }
 
-/// A source that holds its answers while there is a gate.
+/// A source that holds its answers back while a gate is set.
 struct KeptBack {
     inner: Renumbered,
     gate: Arc<Mutex<Option<Gate>>>,

@@ -43,7 +43,7 @@ fn cache(source: Numbered, clock: &Hand) -> Cached<Numbered> {
     Cached::builder(source).clock(clock.read()).build()
 }
 
-/// The number of the collection that each object of the answer came from.
+/// The objects of the answer, each with the number of the collection that it came from.
 fn ask(cache: &mut Cached<impl Source>, request: &Ask) -> Vec<(u32, u64)> {
     let mut out = Snapshot::new();
     cache.collect(request, &mut out).unwrap();

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A consumer asks for objects, with a limit in ms, or the default.
+    /// A consumer asks for objects, with a limit to their age in ms; `None` is the default
+    /// limit.
     Ask {
         consumer: usize,
         objects: Vec<u32>,
@@ -27,7 +28,7 @@ enum Step {
 
 const CONSUMERS: usize = 3;
 const GLOBAL: [u32; 3] = [1, 2, 3];
-/// Object 4 is not part of Global, and brings 1.
+/// The objects of the source. Object 4 is not part of Global, and brings object 1 along.
 const OBJECTS: [u32; 4] = [1, 2, 3, 4];
 
 fn step() -> impl Strategy<Value = Step> {

@@ -22,7 +22,7 @@ struct Stamped {
     pause: Duration,
 }
 
-/// Objects from here on are costly.
+/// Objects with this index or a higher one are costly.
 const COSTLY: u32 = 100;
 
 impl Source for Stamped {
@@ -272,7 +272,8 @@ fn costly_objects_in_an_answer_of_the_fast_source_are_not_kept() {
     assert_eq!((fast.asked(), slow.asked()), (vec![vec![1]], vec![vec![740]]));
 }
 
-/// A source that misses every deadline, after a while.
+/// A source that never answers a request with a deadline in time: it returns an error once the
+/// deadline has passed.
 #[derive(Clone, Default)]
 struct LateForSome(Arc<AtomicU64>);
 
@@ -431,7 +432,7 @@ fn rewinding_a_recording_drops_kept_data() {
 #[derive(Clone, Default)]
 struct Everywhere(Arc<AtomicU64>, Gate);
 
-/// Generations from here on belong to another machine.
+/// Generations from this number on belong to another machine.
 const ELSEWHERE: u64 = 1000;
 
 impl Source for Everywhere {

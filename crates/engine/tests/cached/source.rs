@@ -12,7 +12,8 @@ use std::sync::{Arc, Condvar, Mutex};
 
 type Then = Box<dyn FnMut() + Send>;
 
-/// Answers every object that it is asked for. Clones are the same source.
+/// A source that answers with every object that it is asked for. Clones are the same
+/// source.
 #[derive(Clone, Default)]
 pub(crate) struct Numbered {
     shared: Arc<Shared>,
@@ -42,7 +43,7 @@ struct State {
     written: Vec<u32>,
 }
 
-/// Holds a collection until it is opened.
+/// A gate that holds a collection until the gate is opened.
 #[derive(Clone, Default)]
 pub(crate) struct Gate(Arc<(Mutex<(bool, bool)>, Condvar)>);
 
@@ -77,7 +78,7 @@ impl Numbered {
         self
     }
 
-    /// An answer with `object` holds `other` as well.
+    /// Makes each answer with `object` hold `other` as well.
     pub(crate) fn brings(self, object: u32, other: u32) -> Self {
         self.with(|state| state.brings.push((object, other)))
     }
@@ -97,7 +98,7 @@ impl Numbered {
         self.with(|state| state.catalogue = catalogue)
     }
 
-    /// Reuses frames from a pool, as sources for long use do.
+    /// Makes the source use the frames of a pool again, as sources for long use do.
     pub(crate) fn pooled(self) -> Self {
         self.with(|state| state.pool = Some(FramePool::default()))
     }
@@ -112,14 +113,14 @@ impl Numbered {
         self.shared.state.lock().unwrap().fails = fails;
     }
 
-    /// Calls a function within each collection from now on.
+    /// Makes the source call a function within each collection from now on.
     pub(crate) fn then(&self, then: impl FnMut() + Send + 'static) {
         let old = self.shared.then.lock();
         let mut old = old.unwrap_or_else(std::sync::PoisonError::into_inner);
         *old = Some(Box::new(then));
     }
 
-    /// Holds every collection from now on until the gate is opened.
+    /// A gate that holds every collection from now on until it is opened.
     pub(crate) fn gate(&self) -> Gate {
         let gate = Gate::default();
         *self.shared.gate.lock().unwrap() = Some(gate.clone());
@@ -227,7 +228,7 @@ impl Source for Numbered {
     }
 }
 
-/// Some numbers without an allocation.
+/// A list of up to 16 numbers without an allocation.
 #[derive(Clone, Copy, Default)]
 struct Numbers {
     list: [u32; 16],

@@ -52,7 +52,8 @@ impl Clock {
         if frequency > 0 { Ok(frequency) } else { Err(CookError::NoFrequency) }
     }
 
-    /// Ticks from the older to the newer sample, more than none.
+    /// The number of ticks from the older to the newer sample; an error unless it is greater than
+    /// 0.
     pub(super) fn elapsed(self, older: &Clocks, newer: &Clocks) -> Result<f64, CookError> {
         match self.time(newer).checked_sub(self.time(older)) {
             Some(0) => Err(CookError::NoTimePassed),
@@ -244,7 +245,7 @@ impl Formula {
         )
     }
 
-    /// The clocks of a sample that the formula reads.
+    /// The clock of a sample that the formula reads; `None` for a formula without a clock.
     #[must_use]
     pub const fn clock(self) -> Option<Clock> {
         match self {
@@ -384,7 +385,7 @@ impl CounterType {
     }
 }
 
-/// A base that is a clock: standing still means that no time passed.
+/// The step of a base that is a clock: if it stands still, the error is that no time passed.
 fn clock_step(step: impl Fn() -> Result<f64, CookError>) -> Result<f64, CookError> {
     step().map_err(|error| match error {
         CookError::ZeroBase => CookError::NoTimePassed,
@@ -401,8 +402,8 @@ fn finite(value: f64, formula: Formula, options: CookOptions) -> Result<CookedVa
     Ok(CookedValue::Float(if cap { value.clamp(0.0, 100.0) } else { value }))
 }
 
-/// How far a counter of `size` bytes went; a wrap is undone where the samples
-/// are known to be of the same instance.
+/// How far a counter of `size` bytes went from the older to the newer value; a wrap is undone where
+/// the samples are known to be of the same instance.
 #[inline]
 fn step(older: u64, newer: u64, size: u8, options: CookOptions) -> Result<u64, CookError> {
     if newer >= older {

@@ -14,11 +14,11 @@ use super::CounterType;
 pub struct TypeInfo {
     /// The type.
     pub counter_type: CounterType,
-    /// Its name in `winperf.h`.
+    /// The type's name in `winperf.h`.
     pub winperf: &'static str,
     /// Further names under which documentation and providers know it.
     pub aliases: &'static [&'static str],
-    /// Its name in .NET, if it has one.
+    /// The type's name in .NET; `None` if .NET has no such type.
     pub dotnet: Option<&'static str>,
     /// The formula as text; empty where there is none.
     pub formula: &'static str,

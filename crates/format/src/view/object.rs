@@ -27,25 +27,27 @@ impl DetailLevel {
     pub const WIZARD: Self = Self(crate::winperf::PERF_DETAIL_WIZARD);
 }
 
-/// The three shapes of an object, and the two of its bare definition.
+/// The shape of an object: with or without instances, and with its data or only its
+/// definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectLayout {
     /// The object never has instances: one counter block.
     NoInstances,
-    /// The object has instances, perhaps none at this moment.
+    /// The object can have instances; it has this many, perhaps none at this moment.
     Instances(u32),
-    /// Only the definition, of an object that has instances.
+    /// Only the definition of an object that has instances.
     MetadataInstances,
-    /// Only the definition, of an object without instances.
+    /// Only the definition of an object without instances.
     MetadataNoInstances,
 }
 
 /// One validated object of a block (`PERF_OBJECT_TYPE`).
 #[derive(Clone, Copy)]
 pub struct PerfObject<'a> {
-    /// From the object's first byte to its last.
+    /// The bytes of the object, from the first to the last.
     bytes: &'a [u8],
-    /// The block around it, for its clocks; empty for an object on its own.
+    /// The bytes of the block around the object, for its clocks; empty for an object on its
+    /// own.
     block: &'a [u8],
 }
 
@@ -60,7 +62,7 @@ impl<'a> PerfObject<'a> {
         Self::parse_in(bytes.get(..length).unwrap_or_default(), &[])
     }
 
-    /// The length of the object at the start of `rest`, if it can be trusted.
+    /// The length of the object at the start of `rest`; an error if it cannot be trusted.
     pub(super) fn length(rest: &[u8]) -> Result<usize, ParseError> {
         const FIELD: &str = "PERF_OBJECT_TYPE.TotalByteLength";
         if rest.len() < PERF_OBJECT_TYPE::SIZE {
@@ -166,7 +168,7 @@ impl<'a> PerfObject<'a> {
         Self::trusted(bytes, block)
     }
 
-    /// An object that was validated before.
+    /// The view over an object that was validated before.
     pub(super) fn trusted(bytes: &'a [u8], block: &'a [u8]) -> Self {
         Self { bytes, block }
     }
@@ -280,8 +282,8 @@ impl<'a> PerfObject<'a> {
         }
     }
 
-    /// What is wrong with the first instance name that lies outside its
-    /// definition, if one does. The offset is counted from the object's start.
+    /// What is wrong with the first instance name that lies outside its definition; `None`
+    /// if no name does. The offset is counted from the object's start.
     #[must_use]
     pub fn name_fault(self) -> Option<ParseError> {
         let mut at = len_at(self.bytes, 4);
@@ -460,8 +462,8 @@ impl<'a> Instance<'a> {
         self.definition
     }
 
-    /// The name; empty where there is none (identified by number) or where it
-    /// lies outside the definition, which [`name_fault`](Self::name_fault) tells.
+    /// The name; empty where there is none (identified by number) or where it lies outside
+    /// the definition, which [`name_fault`](Self::name_fault) reports.
     #[must_use]
     pub fn name(self) -> InstanceName<'a> {
         InstanceName::new(self.name_bytes().unwrap_or_default(), self.code_page)
@@ -511,7 +513,8 @@ impl<'a> Instance<'a> {
 /// Raw counter data of one instance or object (`PERF_COUNTER_BLOCK`).
 #[derive(Clone, Copy)]
 pub struct CounterBlock<'a> {
-    /// With the length field at its start, as counter offsets are counted.
+    /// The bytes from the length field at the start on: counter offsets are counted from
+    /// there.
     bytes: &'a [u8],
 }
 

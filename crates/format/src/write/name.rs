@@ -6,7 +6,7 @@ use crate::error::WriteError;
 use crate::name::encoding_of;
 use alloc::vec::Vec;
 
-/// Appends a name with its terminator; nothing for no name.
+/// Appends a name with its terminator; appends nothing for [`NameRef::None`].
 pub(super) fn put_name(
     buffer: &mut Vec<u8>,
     name: NameRef<'_>,

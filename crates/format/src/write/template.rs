@@ -7,7 +7,7 @@ use crate::view::DetailLevel;
 use crate::winperf::{PERF_COUNTER_BLOCK, PERF_COUNTER_DEFINITION, PERF_OBJECT_TYPE};
 use alloc::vec::Vec;
 
-/// What an object's header says.
+/// The header of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectSpec {
     /// Title index of the name.
@@ -25,8 +25,8 @@ pub struct ObjectSpec {
 }
 
 impl ObjectSpec {
-    /// An object for everyone, without instances, whose help text has the
-    /// index behind its name's (as registration allots them).
+    /// An object for everyone, without instances. Its help index is the index of its name
+    /// plus one, as registration allots them.
     #[must_use]
     pub const fn new(name: TitleIndex) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl ObjectSpec {
     }
 }
 
-/// What a counter's definition says.
+/// The definition of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterSpec {
     /// Title index of the name.
@@ -68,8 +68,8 @@ pub struct CounterSpec {
 }
 
 impl CounterSpec {
-    /// A counter for everyone, unscaled, as wide as its type says, whose help
-    /// text has the index behind its name's.
+    /// A counter for everyone, unscaled, as wide as its type says. Its help index is the
+    /// index of its name plus one.
     #[must_use]
     pub fn new(name: TitleIndex, counter_type: CounterType) -> Self {
         Self {
@@ -97,7 +97,7 @@ impl CounterSpec {
         self
     }
 
-    /// The same counter for others.
+    /// The same counter with another level of detail.
     #[must_use]
     pub const fn detail(mut self, detail: DetailLevel) -> Self {
         self.detail = detail;
@@ -112,7 +112,7 @@ impl CounterSpec {
     }
 }
 
-/// Where one counter's data lies.
+/// The place of one counter's data in the counter block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub(super) offset: u32,
@@ -250,9 +250,9 @@ impl ObjectTemplate {
         Ok((head, self.padded(end)))
     }
 
-    /// Length of a counter block whose data ends at `end`: padded to a multiple
-    /// of 8, unless a narrow counter that lies behind the end would then appear
-    /// in the block; to a multiple of 4 or not at all where it would.
+    /// Length of a counter block whose data ends at `end`. It is padded to a multiple of 8,
+    /// unless the padding would make a narrow counter behind the end appear in the block;
+    /// then it is padded to a multiple of 4, or not at all.
     pub(super) fn padded(&self, end: u32) -> u32 {
         let hidden = |length: u32| {
             let mut slots = self.slots.iter();

@@ -22,7 +22,7 @@ impl DefinitionError {
         &self.file
     }
 
-    /// The line, from 1, if there is one.
+    /// The line, from 1; `None` for an error about the whole file.
     #[must_use]
     pub fn line(&self) -> Option<u32> {
         self.line

@@ -85,7 +85,8 @@ enum Kind {
     Help,
 }
 
-/// Takes `SYMBOL_LLL_NAME` apart. A symbol may hold underscores and digits.
+/// The symbol, language and kind in a key of the form `SYMBOL_LLL_NAME`; `None` for any
+/// other key. A symbol may hold underscores and digits.
 fn text_key(key: &str) -> Option<(&str, &str, Kind)> {
     let (rest, kind) = key.rsplit_once('_')?;
     let kind = match () {
@@ -234,13 +235,13 @@ fn languages(
     found
 }
 
-/// The texts while they are put together.
+/// The names and help texts of a file while they are collected.
 struct Made<'a> {
     header: &'a Path,
     symbols: Symbols,
     names: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
     help: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
-    /// The symbol of an offset.
+    /// The symbol at each offset.
     symbol_at: BTreeMap<u32, String>,
     foreign: BTreeSet<LanguageId>,
 }
@@ -257,7 +258,7 @@ impl<'a> Made<'a> {
         }
     }
 
-    /// The offset of a symbol that a line of the `.ini` file names.
+    /// The offset of a symbol that a line of the `.ini` file refers to.
     fn offset(
         &mut self,
         name: &str,

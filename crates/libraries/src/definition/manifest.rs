@@ -17,17 +17,17 @@ use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-/// More elements than any manifest has.
+/// The most elements of a manifest: more than any manifest has.
 const MAX_NODES: u32 = 1 << 20;
 
-/// The most bytes of all names and descriptions: more than a hive takes.
+/// The most bytes of all names and descriptions together: more than a hive takes.
 const MAX_TEXTS: usize = 16 << 20;
-/// More attributes than any element has. The XML reader compares each with each, which would
-/// take hours for thousands.
+/// The most attributes of an element: more than any element has. The XML reader compares each
+/// attribute with each other one, which would take hours for thousands.
 const MAX_ATTRIBUTES: usize = 256;
 
-/// More namespaces than any manifest names. The XML reader copies all of them to each
-/// element.
+/// The most namespaces of a manifest: more than any manifest names. The XML reader copies all
+/// of them to each element.
 const MAX_NAMESPACES: usize = 1000;
 
 /// Reads a manifest.
@@ -99,8 +99,8 @@ pub fn parse_manifest(
     Ok(WithWarnings { value: definitions, warnings: reader.warnings.finish() })
 }
 
-/// The place of a tag with too many attributes. Follows a text as an XML reader does, and
-/// stops at invalid XML, which that reader refuses.
+/// The position of a tag with too many attributes; `None` without one. Follows the text as an
+/// XML reader does, and stops at invalid XML, which that reader refuses.
 fn crowded_tag(text: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = text.get(at..).and_then(|rest| rest.find('<')) {
@@ -181,11 +181,11 @@ struct Reader<'a> {
     document: &'a Document<'a>,
     strings: Strings<'a>,
     warnings: Warnings<'a>,
-    /// The bytes left for texts.
+    /// The number of bytes that are left for texts.
     room: usize,
 }
 
-/// The texts of a definition while they are put together.
+/// The texts of a definition while they are collected.
 type Texts = BTreeMap<LanguageId, BTreeMap<u32, String>>;
 
 impl<'a> Reader<'a> {
@@ -312,7 +312,7 @@ impl<'a> Reader<'a> {
         Ok(object)
     }
 
-    /// The next offset: names are numbered in the order of the file.
+    /// Takes the next offset: names are numbered in the order of the file.
     fn allot(&self, node: Node<'_, '_>, next: &mut u32) -> Result<u32, DefinitionError> {
         let offset = *next;
         if offset > MAX_OFFSET {
@@ -377,7 +377,7 @@ impl<'a> Reader<'a> {
         Ok(one)
     }
 
-    /// Notes name and description; whether there is a name.
+    /// Notes the name and the description of an element. Returns whether it has a name.
     fn texts(
         &mut self,
         node: Node<'a, 'a>,
@@ -407,7 +407,8 @@ impl<'a> Reader<'a> {
         Ok(is_named)
     }
 
-    /// A text as written, or the strings that it refers to.
+    /// The text of an attribute in each language: as written, or the strings that it refers
+    /// to.
     fn in_languages(
         &self,
         node: Node<'a, 'a>,

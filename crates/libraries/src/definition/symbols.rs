@@ -19,7 +19,7 @@ pub(super) struct Symbol {
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     known: HashMap<String, Symbol>,
-    /// The symbols that are defined, but not as a number, with the line and the reason.
+    /// The symbols that are defined, but not as a number: the line and the reason of each.
     unclear: HashMap<String, (u32, String)>,
 }
 
@@ -72,8 +72,8 @@ impl Symbols {
         (symbols, warnings.finish())
     }
 
-    /// A number, a symbol defined above, or a sum of these, in parentheses or
-    /// not.
+    /// The value of an expression: a number, a symbol defined above, or a sum of these, in
+    /// parentheses or not.
     fn evaluate(&self, text: &str) -> Result<u32, String> {
         let mut text = text.trim();
         if text.len() > MAX_VALUE {
@@ -104,7 +104,7 @@ impl Symbols {
     }
 }
 
-/// A C integer: decimal, hexadecimal or octal, with or without U and L.
+/// The value of a C integer: decimal, hexadecimal or octal, with or without U and L.
 fn number(text: &str) -> Option<u32> {
     let text = text.trim_end_matches(['u', 'U', 'l', 'L']);
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {

@@ -13,10 +13,10 @@ use std::str::FromStr;
 /// kilobytes.
 const LIMIT: u64 = 16 << 20;
 
-/// The way out where a file is not a definition file.
+/// The words for what to do about a file that is not a definition file.
 const WANTED: &str = "name the .ini or .man file that describes the provider";
 
-/// Reads a whole file, unless it is too large or no file.
+/// Reads a whole file. A file that is too large, and a path that is no file, are errors.
 pub(super) fn read(file: &Path) -> Result<Vec<u8>, DefinitionError> {
     let wrong = |message: String| DefinitionError::new(file, None, message);
     let failed = |error: std::io::Error| match error.kind() {
@@ -53,8 +53,8 @@ impl fmt::Display for UnknownEncoding {
 
 impl std::error::Error for UnknownEncoding {}
 
-/// Takes a name (`windows-1251`, `shift_jis`, `utf-8`) or the number of a code
-/// page (`1251`, `cp932`).
+/// Parses a name (`windows-1251`, `shift_jis`, `utf-8`) or the number of a code page
+/// (`1251`, `cp932`).
 impl FromStr for FileEncoding {
     type Err = UnknownEncoding;
 
@@ -78,7 +78,7 @@ impl FromStr for FileEncoding {
     }
 }
 
-/// The ANSI code page of a language's Windows.
+/// The ANSI code page of a Windows in a language.
 fn ansi(language: LanguageId) -> &'static Encoding {
     match language.0 & 0x3ff {
         0x001 | 0x020 | 0x029 => encoding_rs::WINDOWS_1256,
@@ -145,7 +145,7 @@ pub(super) fn decode(
     }
 }
 
-/// Decodes strictly: a name with a replacement character in it would be wrong.
+/// Decodes a file, or fails: a name with a replacement character in it would be wrong.
 fn strictly(
     file: &Path,
     bytes: &[u8],

@@ -7,7 +7,8 @@
 //! providers, because running programs know their indexes.
 //!
 //! Removed indexes are not allotted again as long as there are unused ones: a running
-//! reader that still knows the old provider would take the new one's values for it.
+//! reader that still knows the old provider would take values of the new provider for those
+//! of the old one.
 
 use super::{Hive, MAX_HIVE, MAX_SERVICES, MAX_TEXT, OWN_INDEXES, Service, Titles, bad_name, span};
 use perfhive_contract::{

@@ -11,7 +11,7 @@ use perfhive_contract::{InstanceKind, RegisteredCounter, RegisteredObject, Regis
 use perfhive_format::{CounterType, TitleIndex};
 use std::fmt::Write as _;
 
-/// Writes the section, if there is anything in it.
+/// Writes the section, unless it would be empty.
 pub(super) fn write(one: &Registration, out: &mut String) {
     if one.declared.is_empty() {
         return;

@@ -350,7 +350,8 @@ proptest! {
     #![proptest_config(perfhive_testkit::proptest_config(256))]
 
     /// After any registrations in any order the file reads back the same, no indexes overlap,
-    /// no other provider's move, and an emptied hive has nothing left.
+    /// no provider's indexes move when another one is registered, and an emptied hive has
+    /// nothing left.
     #[test]
     fn registering_keeps_its_promises(steps in proptest::collection::vec(any_definition(), 1..12)) {
         let mut hive = Hive::new(Scope::User);

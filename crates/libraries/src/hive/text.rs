@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// The first line: form and version.
 pub(super) const FIRST: &str = "perfhive hive 1";
-/// The last line. A file without it has lost its end.
+/// The last line. A file without it is cut off.
 pub(super) const LAST: &str = "[End]";
 /// The longest line: every character of a text may be escaped.
 const MAX_LINE: usize = MAX_TEXT * 4;
@@ -40,7 +40,8 @@ enum Part {
 }
 
 impl Section {
-    /// The section of a name; `draft` gives the place of a provider.
+    /// The section of a name in brackets; `draft` gives the place of a provider among the
+    /// drafts.
     fn parse(text: &str, draft: impl FnOnce(&str) -> Option<usize>) -> Option<Self> {
         let parts: Vec<&str> = text.split('\\').collect();
         let is = |part: &str, name: &str| part.eq_ignore_ascii_case(name);
@@ -72,23 +73,23 @@ impl Section {
 /// A provider whose lines are being read.
 #[derive(Default)]
 struct Draft {
-    /// The first line of the provider.
+    /// The number of the provider's first line.
     line: u32,
     name: String,
     values: BTreeMap<&'static str, (u32, Value)>,
     linkage: Option<Vec<String>>,
     declared: Vec<RegisteredObject>,
     other: Vec<(String, String)>,
-    /// The line of a value that is ignored.
+    /// The number of the line with the value [`IN_PROCESS`], which is ignored.
     in_process: Option<u32>,
-    /// Whether a line was damaged: a library called by the others might be called wrongly.
+    /// Whether a line was damaged: the library might be called wrongly by the other lines.
     damaged: bool,
 }
 
 /// A value of earlier versions, which let trusted libraries run in the reader.
 const IN_PROCESS: &str = "In Process";
 
-/// The values of `Services\NAME\Performance` that are the contract's.
+/// The names of the values of `Services\NAME\Performance` that belong to the contract.
 const KNOWN: [&str; 15] = [
     "Library",
     "Open",
@@ -110,7 +111,7 @@ const KNOWN: [&str; 15] = [
 struct Reader {
     hive: Hive,
     drafts: Vec<Draft>,
-    /// Folded names of the drafts.
+    /// The place of the draft of each name, in lower case.
     places: HashMap<String, usize>,
     section: Section,
     faults: Vec<HiveFault>,

@@ -1,9 +1,10 @@
-//! What is known of a provider beyond one reader: its failures, pauses and quarantine,
-//! what it offers and how it did. All programs of a user share it through a file.
+//! What is known of a provider beyond one reader: its failures, pauses and quarantine, what it
+//! offers and how long its collections took. All programs of a user share the account through
+//! a file.
 //!
 //! Every failure is written at once: lock the file, read it, change it, replace it.
 //! Collections are counted in memory and added every few seconds. Where the file cannot be
-//! kept or locked, a program goes on with what it knows itself.
+//! kept or locked, a program goes on with its own account in memory.
 
 mod file;
 mod record;
@@ -24,9 +25,10 @@ use std::time::{Duration, Instant, SystemTime};
 /// Failures in a row, or timeouts in a row, after which a provider is quarantined; as many
 /// as a broker allows by default.
 const QUARANTINE_AFTER: u32 = 5;
-/// A provider that was waited for in vain gets this part of the usual patience.
+/// The part of the usual patience, as a divisor, that a provider gets after a reader waited
+/// for it in vain.
 const PROBATION: u32 = 4;
-/// The part of the longest time that is forgotten with each call.
+/// The part of the longest recent time, as a divisor, that is taken away with each call.
 const FADES: u32 = 64;
 /// How often the tally of collections is written.
 const WRITE_EVERY: Duration = Duration::from_secs(5);
@@ -44,14 +46,14 @@ pub(crate) struct Account {
 }
 
 struct Inner {
-    /// `None` where the account is kept in memory alone.
+    /// The file of the account; `None` where the account is kept in memory alone.
     file: Option<AccountFile>,
-    /// The file's record as last read or written, with what happened since.
+    /// The record of the file as last read or written, with the changes since.
     record: Record,
     /// The part of the record that is not in the file.
     unwritten: CollectionTally,
-    /// The fingerprint of another library or registration, whose account this one may
-    /// replace.
+    /// The fingerprint of another library or registration, whose account in the file may be
+    /// replaced.
     replaces: Option<u64>,
     stamp: Option<FileStamp>,
     written: Instant,
@@ -89,7 +91,7 @@ impl Account {
         lock(&self.inner).record.known.clone()
     }
 
-    /// Takes over what the library offers.
+    /// Notes the objects that the library offers.
     pub(crate) fn note_objects(&self, known: &KnownObjects) {
         self.change(Duration::ZERO, |record| record.known = known.clone());
     }
@@ -118,7 +120,8 @@ impl Account {
         status
     }
 
-    /// Why the library is not asked what it offers: the state and the reason.
+    /// Why the library is not asked what it offers: the state and the reason; `None` if it may
+    /// be asked.
     pub(crate) fn refusal(&self) -> Option<(ProviderState, String)> {
         let inner = lock(&self.inner);
         let record = &inner.record;
@@ -132,12 +135,12 @@ impl Account {
         is_paused.then(|| (ProviderState::Failed, message()))
     }
 
-    /// How long the library is still left alone.
+    /// How long the library must not be called yet; `None` without a pause.
     pub(crate) fn pause_left(&self) -> Option<Duration> {
         lock(&self.inner).record.pause_left(now())
     }
 
-    /// Failures in a row, and the last of them.
+    /// The number of failures in a row, and the message of the last one.
     pub(crate) fn failures(&self) -> (u32, String) {
         let inner = lock(&self.inner);
         (inner.record.in_a_row, inner.record.fault.clone().unwrap_or_default())
@@ -162,7 +165,7 @@ impl Account {
         }
     }
 
-    /// Has every program leave the library alone for a while.
+    /// Notes a pause, in which no program of the user calls the library.
     pub(crate) fn pause(&self, pause: Duration) {
         self.change(Duration::ZERO, |record| record.pause(pause, now()));
     }
@@ -193,7 +196,7 @@ impl Account {
         }
     }
 
-    /// Notes whether the library said what it offers.
+    /// Notes whether the library said what it offers: `failure` is the reason why it did not.
     pub(crate) fn discovered(&self, failure: Option<&str>, known: &KnownObjects) {
         self.change(LOCK_PATIENCE, |record| match failure {
             Some(message) => {
@@ -216,7 +219,7 @@ impl Account {
     }
 
     /// Notes that a reader waited in vain, and for what, so that the next program knows it
-    /// even if this one ends soon. Whether the quarantine begins with it.
+    /// even if this one ends soon. Returns whether the quarantine begins with it.
     pub(crate) fn late(&self, why: &str) -> bool {
         let mut inner = lock(&self.inner);
         let was_quarantined = inner.record.quarantined;
@@ -229,7 +232,7 @@ impl Account {
         inner.record.quarantined && !was_quarantined
     }
 
-    /// Writes what is not in the file yet.
+    /// Writes to the file what it does not have yet.
     pub(crate) fn flush(&self) {
         let mut inner = lock(&self.inner);
         if inner.unwritten.collections > 0 {
@@ -242,7 +245,8 @@ impl Account {
         self.change(LOCK_PATIENCE, Record::release);
     }
 
-    /// Takes over what other programs wrote; whether that changes the provider's state.
+    /// Reads what other programs wrote to the file. Returns whether that changes the
+    /// provider's state.
     pub(crate) fn look(&self) -> bool {
         let mut inner = lock(&self.inner);
         let Some(file) = &inner.file else { return false };
@@ -323,7 +327,7 @@ fn now() -> u64 {
 /// The fingerprint of a library and its registration. Where it differs, the account begins
 /// anew.
 fn fingerprint(of: &Registration, library: Option<LibraryStamp>, level: TestLevel) -> u64 {
-    // Disabling and enabling changes neither.
+    // A provider that is disabled or enabled keeps its account.
     let mut of = of.clone();
     of.disabled = false;
     let text = format!("{of:?} {library:?} {level:?}");
@@ -352,7 +356,7 @@ pub fn forget(folder: &Path, provider: &str) -> io::Result<bool> {
 }
 
 /// Ends the quarantine of a provider for all programs that share the accounts in `folder`;
-/// running ones notice within seconds. Whether there is an account.
+/// running ones notice within seconds. Returns whether there is an account.
 ///
 /// # Errors
 /// Where the account cannot be written.

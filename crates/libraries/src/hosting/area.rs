@@ -16,7 +16,7 @@ use crate::hosting::layout::{FENCE, length};
 pub(crate) use crate::hosting::layout::{FIRST_ROOM, LAST_ROOM, front, larger, rear};
 
 const GUARD: usize = GuardedBuffer::GUARD;
-/// The shared memory, for rooms of every size.
+/// New shared memory, which is large enough for every room.
 pub(crate) fn memory() -> io::Result<OwnedFd> {
     let memory = memfd_create("perfhive", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&memory, length(LAST_ROOM) as u64)?;
@@ -24,7 +24,7 @@ pub(crate) fn memory() -> io::Result<OwnedFd> {
     Ok(memory)
 }
 
-/// A mapping.
+/// The shared memory of a host process, mapped into this process.
 pub(crate) struct Area {
     /// Where the mapping begins, fence included.
     whole: *mut c_void,
@@ -73,7 +73,7 @@ impl Area {
     }
 
     /// Clears the buffer and paints its guards. Without that, bytes that a provider skips
-    /// would still hold its last answer.
+    /// would still hold its answer to an earlier request.
     pub(crate) fn renew(&mut self) {
         // SAFETY: the guards and the buffer are mapped, one behind the other,
         // and may be written. A thread that the library left behind may write

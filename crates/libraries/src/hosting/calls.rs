@@ -8,10 +8,11 @@ use perfhive_contract::abi::{ERROR_NOT_ENOUGH_MEMORY, ERROR_SUCCESS};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The stack of a thread that collects costly objects: as large as that of a main thread.
+/// The size of the stack of a thread that collects costly objects, in bytes: as large as
+/// that of a main thread.
 const STACK: usize = 8 << 20;
 
-/// Loads a library and calls Open; the library, if both succeed.
+/// Loads a library and calls Open. Returns the response, and the library if both succeed.
 pub(crate) fn open(request: &OpenRequest) -> (Response, Option<LoadedLibrary>) {
     let names = Names {
         library: &request.library,
@@ -68,13 +69,13 @@ pub(crate) unsafe fn collect(
     Response { id, code, moved: moved as i64, bytes, objects, took, reports, ..Response::default() }
 }
 
-/// The response where a library could not be called.
+/// The response to a request for which a library could not be called.
 pub(crate) fn failed(id: u32, message: &str) -> Response {
     let (code, failure) = (ERROR_NOT_ENOUGH_MEMORY, Some(message.to_string()));
     Response { id, code, failure, ..Response::default() }
 }
 
-/// Serves the requests that only [`check`](crate::check) makes; `None` for others.
+/// Serves the requests that only [`check`](crate::check) makes; `None` for other requests.
 pub(crate) fn conduct(request: &Request, library: &LoadedLibrary) -> Option<Response> {
     match request {
         Request::OpenAgain { id, linkage } => {

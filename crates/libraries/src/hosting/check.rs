@@ -25,11 +25,11 @@ use std::time::{Duration, Instant};
 /// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// As it should be.
+    /// The library does as it should.
     Good,
-    /// It works, but may not be what is meant.
+    /// The library works, but may not do what its author means.
     Warning,
-    /// Readers lose data by it.
+    /// Readers lose data because of the finding.
     Error,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// How serious it is.
+    /// How serious the finding is.
     pub severity: Severity,
     /// What was asked: a value string, or a function's name.
     pub asked: String,
@@ -59,19 +59,19 @@ pub struct Finding {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Verdict {
-    /// In the order in which it was asked.
+    /// The findings, in the order of the requests.
     pub findings: Vec<Finding>,
-    /// The objects that it has.
+    /// The objects that the library has.
     pub objects: Vec<ObjectDescription>,
-    /// The slowest collection of everything that is not costly; the first one, which loads,
-    /// does not count.
+    /// How long the slowest collection of everything that is not costly took; the first
+    /// collection, which loads, does not count.
     pub slowest: Duration,
-    /// The bytes of such a collection.
+    /// The number of bytes of a collection of everything that is not costly.
     pub bytes: usize,
 }
 
 impl Verdict {
-    /// The worst of the findings.
+    /// The severity of the worst finding.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Good)
@@ -83,7 +83,7 @@ const LEVELS: [(TestLevel, u32); 3] =
 const NOTHING: RawClaim = RawClaim { moved: 0, bytes: 0, objects: 0 };
 /// Requests for objects that no library has.
 const NOT_ITS: [&str; 4] = ["Foreign", "Foreign NO-SUCH-MACHINE", "4294967294", "no such request"];
-/// How often `Global` is collected again.
+/// How many more times `Global` is collected.
 const TIMES: u32 = 5;
 
 /// The content of another machine's block, or what is wrong with it.
@@ -139,7 +139,7 @@ struct Check {
     verdict: Verdict,
 }
 
-/// The result of one call, kept while the next is made.
+/// The result of one call, kept while the next call is made.
 struct CheckedCall {
     code: u32,
     claim: RawClaim,
@@ -201,7 +201,7 @@ impl Check {
         }
     }
 
-    /// One call, with its failures as findings.
+    /// Makes one call; a failure of the call becomes a finding.
     fn call(&mut self, value: &str, lane: Lane, room: usize) -> Option<CheckedCall> {
         if self.library.is_none() {
             self.library = self.state.library().ok();
@@ -226,7 +226,7 @@ impl Check {
         }
     }
 
-    /// One call, with a larger buffer each time the library asks for one.
+    /// Makes one call, with a larger buffer each time the library asks for one.
     fn collect(&mut self, value: &str, lane: Lane) -> Option<CheckedCall> {
         let mut room = crate::hosting::area::FIRST_ROOM;
         loop {
@@ -254,8 +254,8 @@ impl Check {
         }
     }
 
-    /// Tests an answer at every level; the bytes of its objects, if they pass the tests that
-    /// readers make.
+    /// Tests an answer at every level. Returns the bytes of its objects, if they pass the
+    /// tests that readers make.
     fn test(&mut self, value: &str, answer: &CheckedCall) -> Option<Vec<u8>> {
         answer.reports.iter().for_each(|text| self.warn(value, format!("it reports: {text}")));
         if answer.code != ERROR_SUCCESS {

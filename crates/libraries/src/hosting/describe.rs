@@ -4,9 +4,10 @@ use perfhive_engine::{Cost, ObjectDescription};
 use perfhive_format::{CounterSpec, ObjectSpec, PerfObject, TitleIndex};
 use std::ops::Range;
 
-/// The bytes of an object's header that define it: names to default counter, code page.
+/// The bytes of an object's header that define it: from the name to the default counter, and
+/// the code page.
 const STEADY: [Range<usize>; 2] = [4..40, 44..48];
-/// The shortest header; the counters follow.
+/// The length of the shortest header, in bytes; the counters follow.
 const DEFINITIONS: usize = 64;
 
 /// The objects of a library, as last delivered.
@@ -15,12 +16,12 @@ pub(crate) struct KnownObjects {
     objects: Vec<KnownObject>,
 }
 
-/// The news about an object.
+/// What is new about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// It is delivered for the first time.
+    /// The object is delivered for the first time.
     Object,
-    /// Its counters or header differ from before.
+    /// The object's counters or header differ from before.
     ProviderDefinition,
 }
 
@@ -58,7 +59,8 @@ impl KnownObjects {
         self.objects.iter().map(|known| (known.description.cost, &*known.definition))
     }
 
-    /// Takes a definition from an account; whether the bytes, which may be hostile, are one.
+    /// Takes the definition of an object from an account. Returns whether the bytes, which
+    /// may be hostile, are a definition.
     pub(crate) fn restore(&mut self, mut bytes: Vec<u8>, cost: Cost) -> bool {
         let definition = bytes.len();
         // Made into an object without instances.
@@ -79,8 +81,8 @@ impl KnownObjects {
     }
 
     /// Notes an object that was delivered in answer to a request of a cost, from validated
-    /// bytes; the news about it. An object that is not delivered stays known, because it may
-    /// be absent only for the moment.
+    /// bytes. Returns what is new about it. An object that is not delivered stays known,
+    /// because it may be absent only for the moment.
     pub(crate) fn note(&mut self, bytes: &[u8], cost: Cost) -> Option<News> {
         let name = name_of(bytes);
         let known = self.objects.iter_mut().find(|known| known.description.spec.name == name);
@@ -105,7 +107,7 @@ impl KnownObjects {
     }
 }
 
-/// The objects of validated bytes, without looking into them.
+/// The bytes of each object in validated bytes; the walk looks at their lengths only.
 pub(crate) fn objects(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let length = u32::from_le_bytes(*bytes.first_chunk()?) as usize;
@@ -121,7 +123,7 @@ pub(crate) fn name_of(object: &[u8]) -> TitleIndex {
     TitleIndex(name.map_or(0, |name| u32::from_le_bytes(*name)))
 }
 
-/// Whether an object has a definition, apart from what changes with every sample.
+/// Whether an object still has a definition, apart from what changes with every sample.
 fn is_same(definition: &[u8], object: &[u8]) -> bool {
     let Some(counters) = definition.get(DEFINITIONS..) else { return false };
     STEADY.iter().all(|range| definition.get(range.clone()) == object.get(range.clone()))

@@ -11,7 +11,7 @@ use perfhive_format::{BlockHead, BlockWriter, DataBlock};
 const LEVELS: [TestLevel; 3] = [TestLevel::All, TestLevel::Basic, TestLevel::None];
 
 /// Takes an answer as a reader does: decodes it, tests its claim against the memory, and
-/// writes objects that pass into a block. Whether it was an answer.
+/// writes objects that pass into a block. Returns whether the packet was an answer.
 ///
 /// # Panics
 /// Where the reader would believe something wrong.

@@ -35,7 +35,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The exit status of a host of another version than its reader.
+/// The exit status of a host that has another version than its reader.
 pub(crate) const OTHER_VERSION: i32 = 86;
 
 fn serve() -> Result<(), Errno> {

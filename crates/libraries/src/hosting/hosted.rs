@@ -15,29 +15,30 @@ use std::time::{Duration, Instant};
 
 /// The longest pause after a crash, before the process is started again.
 const LONGEST_AFTER_CRASH: Duration = Duration::from_secs(60);
-/// After so many collections without a failure the pauses begin anew.
+/// The number of collections without a failure after which the pauses begin anew.
 const CALM: u32 = 10;
 
-/// How long a call is waited for. The function's own timeout limits both.
+/// How long a call is waited for. The function's own timeout also limits each of the two
+/// times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Patience {
     /// The reader's deadline.
     pub(crate) deadline: Option<Instant>,
-    /// The time since its beginning after which a call is overdue: a reader without a
-    /// deadline goes on then, and no reader waits for that call once more.
+    /// The time after the beginning of a call from which the call is overdue: a reader
+    /// without a deadline stops waiting then, and no reader waits for that call once more.
     pub(crate) usual: Option<Duration>,
 }
 
 /// The result of a call of Collect.
 pub(crate) struct Call {
-    /// What the function returned.
+    /// The error code that the function returned.
     pub(crate) code: u32,
     pub(crate) claim: RawClaim,
-    /// What the provider reported meanwhile.
+    /// The messages that the provider reported during the call.
     pub(crate) reports: Vec<String>,
     /// The limits that could not be set for the process; reported once per process.
     pub(crate) note: Option<String>,
-    /// What the library wrote, copied into this process' own memory; to be
+    /// The buffer that the library wrote, copied into this process' own memory; to be
     /// [given back](HostedLibrary::give_back).
     pub(crate) buffer: GuardedBuffer,
     /// How long the function took.
@@ -47,7 +48,7 @@ pub(crate) struct Call {
 /// Why a call has no result.
 #[derive(Debug)]
 pub(crate) enum CallFault {
-    /// The library failed; why, in words.
+    /// The library failed; the text says why.
     Failed(String),
     /// The function did not come back within its own timeout, and the process was ended.
     TimedOut(String),
@@ -60,7 +61,7 @@ impl CallFault {
         !matches!(self, Self::NotYet(_))
     }
 
-    /// What happened, in words.
+    /// The text that says what happened.
     pub(crate) fn into_message(self) -> String {
         let (Self::Failed(message) | Self::TimedOut(message) | Self::NotYet(message)) = self;
         message
@@ -80,26 +81,27 @@ pub(crate) struct HostedLibrary {
     registration: Arc<Registration>,
     command: HostCommand,
     memory_limit: u64,
-    /// The first pause after a crash, and the first after a hang.
+    /// The first pause after a crash; `hang_pause` is the first pause after a hang.
     crash_pause: Duration,
     hang_pause: Duration,
     process: Option<HostProcess>,
     /// The call that the process is still at work on.
     in_flight: Option<CallInFlight>,
-    /// The collection that was sent ahead of [`collect`](Self::collect), or why it could
-    /// not be.
+    /// The collection that was sent before [`collect`](Self::collect) is called; `early` is
+    /// the reason why it could not be sent.
     begun: Option<BegunCall>,
     early: Option<CallFault>,
     note: Option<String>,
     /// How long the last call of Collect took, or has taken so far.
     took: Duration,
     next_id: u32,
-    /// Failures since the last calm, and collections since the last failure.
+    /// The number of failures since the last calm; `good` is the number of collections
+    /// since the last failure.
     failures: u32,
     good: u32,
     not_before: Option<Instant>,
     last_failure: String,
-    /// Taken by the last [`Call`] until it is given back.
+    /// The buffer for the next call; `None` while the last [`Call`] has it.
     buffer: Option<GuardedBuffer>,
 }
 
@@ -108,7 +110,8 @@ struct CallInFlight {
     id: u32,
     function: Function,
     since: Instant,
-    /// Whether it was waited for until it was overdue, and whether that was reported.
+    /// Whether a reader waited until the call was overdue; `is_reported` says whether that
+    /// was reported.
     is_late: bool,
     is_reported: bool,
 }
@@ -157,15 +160,15 @@ impl HostedLibrary {
         }
     }
 
-    /// The same library with failures in a row that other readers met, and the rest of the
-    /// pause that is due for them.
+    /// The same library, which counts failures in a row that other readers met, and waits
+    /// for the rest of the pause that is due for them.
     pub(crate) fn after(mut self, failures: (u32, String), left: Option<Duration>) -> Self {
         (self.failures, self.last_failure) = failures;
         self.not_before = left.map(|left| Instant::now() + left);
         self
     }
 
-    /// How long the library is still left alone.
+    /// How long the library must not be called yet; `None` without a pause.
     pub(crate) fn pause_left(&self) -> Option<Duration> {
         let left = self.not_before?.checked_duration_since(Instant::now())?;
         (!left.is_zero()).then_some(left)
@@ -176,7 +179,7 @@ impl HostedLibrary {
         self.took
     }
 
-    /// Whether a call is overdue now that was not when this was asked before.
+    /// Whether a call has become overdue since this was asked before.
     pub(crate) fn is_newly_late(&mut self) -> bool {
         let call = self.in_flight.as_mut().filter(|call| call.is_late);
         call.is_some_and(|call| !std::mem::replace(&mut call.is_reported, true))
@@ -192,7 +195,7 @@ impl HostedLibrary {
         self.buffer = Some(buffer);
     }
 
-    /// Begins a collection without waiting: starts the process, or has it call Collect.
+    /// Begins a collection without waiting: starts the process, or makes it call Collect.
     pub(crate) fn begin(&mut self, value: &str, lane: Lane, room: usize) {
         self.forget_begun();
         // An older call in flight is waited for by `collect`.
@@ -205,8 +208,8 @@ impl HostedLibrary {
         }
     }
 
-    /// Waits until the library is open, if [`begin`](Self::begin) started it, and has
-    /// Collect called.
+    /// Waits until the library is open, if [`begin`](Self::begin) started its process, and
+    /// makes it call Collect.
     pub(crate) fn go_on(&mut self, value: &str, lane: Lane, room: usize, patience: Patience) {
         if self.in_flight.is_some_and(|call| call.function == Function::Open) {
             let ready = self.make_ready(patience);
@@ -215,7 +218,7 @@ impl HostedLibrary {
         }
     }
 
-    /// Forgets what was begun: another collection follows.
+    /// Forgets what was begun, because another collection follows.
     pub(crate) fn forget_begun(&mut self) {
         (self.begun, self.early) = (None, None);
     }
@@ -293,7 +296,7 @@ impl HostedLibrary {
         Ok(Call { code, claim, reports, note, buffer, took })
     }
 
-    /// Starts a process and has it open the library, without waiting for that.
+    /// Starts a process and makes it open the library, without waiting for that.
     fn start(&mut self) -> Result<(), CallFault> {
         if let Some(left) = self.pause_left() {
             let left = left.as_secs_f64();
@@ -440,7 +443,8 @@ impl HostedLibrary {
         Err(self.fail("cut off the buffer that it shares".to_string()))
     }
 
-    /// Ends the process after a failure. The first restart is at once, later ones wait.
+    /// Ends the process after a failure. After the first failure it may be started again at
+    /// once, after later ones only after a pause.
     fn fail(&mut self, message: String) -> CallFault {
         let doubled = |more: u32| self.crash_pause.saturating_mul(1 << (more - 1).min(16));
         let pause = if self.failures == 0 { Duration::ZERO } else { doubled(self.failures) };

@@ -14,7 +14,7 @@ use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// The part of a registration that loading needs.
+/// The part of a registration that is needed to load its library.
 pub(crate) struct Names<'a> {
     pub(crate) library: &'a Path,
     pub(crate) open: Option<&'a str>,
@@ -30,7 +30,7 @@ pub(crate) struct LoadedLibrary {
     open: Option<OpenFunction>,
     collect: CollectFunction,
     close: Option<CloseFunction>,
-    /// Reports from the library's own threads.
+    /// Reports that the library's own threads made.
     stray: &'static StrayReports,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct LoadedLibrary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Returned {
     pub(crate) code: u32,
-    /// How far the pointer moved.
+    /// How far the pointer moved, in bytes.
     pub(crate) moved: isize,
     pub(crate) bytes: u32,
     pub(crate) objects: u32,
@@ -93,7 +93,7 @@ impl LoadedLibrary {
         Ok(loaded)
     }
 
-    /// Calls Open; its code and the library's reports.
+    /// Calls Open. Returns its error code and the library's reports.
     pub(crate) fn open(&self, linkage: Option<&str>) -> (u32, Vec<String>) {
         let mut linkage = linkage.map(wide_list);
         let list = linkage.as_mut().map_or(core::ptr::null_mut(), |list| list.as_mut_ptr());
@@ -190,10 +190,10 @@ unsafe fn function<F: Copy>(library: &Library, path: &Path, name: &str) -> Resul
     Ok(function)
 }
 
-/// Reports from outside of calls.
+/// Reports that were made outside of calls.
 type StrayReports = Mutex<Vec<String>>;
 
-/// Keeps a report, as many as go into an answer.
+/// Keeps a report, unless there are as many as an answer can hold.
 fn keep(messages: &mut Vec<String>, text: &[u8]) {
     if messages.len() < crate::hosting::wire::MESSAGES {
         messages.push(crate::hosting::wire::cut(&String::from_utf8_lossy(text)).to_string());
@@ -201,11 +201,11 @@ fn keep(messages: &mut Vec<String>, text: &[u8]) {
 }
 
 thread_local! {
-    /// Reports during a call on this thread.
+    /// Reports that are made during a call on this thread.
     static REPORTS: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Runs a call; its result, and the reports during it or since the last call.
+/// Runs a call. Returns its result, and the reports during it or since the last call.
 fn listen<T>(stray: &StrayReports, call: impl FnOnce() -> T) -> (T, Vec<String>) {
     REPORTS.set(Some(Vec::new()));
     let answer = call();
@@ -215,7 +215,7 @@ fn listen<T>(stray: &StrayReports, call: impl FnOnce() -> T) -> (T, Vec<String>)
     (answer, reports)
 }
 
-/// [`Host::report`].
+/// The function [`Host::report`], which keeps a message.
 ///
 /// # Safety
 /// `context` is the [`StrayReports`] of a library, `length` bytes behind `text` can
@@ -224,7 +224,7 @@ unsafe extern "system" fn report(context: *mut c_void, text: *const c_char, leng
     if context.is_null() || text.is_null() {
         return;
     }
-    // A wrong length does less harm so.
+    // If the length is wrong, less memory is read beyond the text.
     let length = length.min(4096);
     // SAFETY: as promised by the caller; the context was made from a
     // reference that lives for ever.

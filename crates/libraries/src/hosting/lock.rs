@@ -1,4 +1,4 @@
-//! Locking without poison.
+//! Locking a mutex also after a thread panicked with it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct HostCommand {
     /// The program, an absolute path.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The arguments of the program.
     pub arguments: Vec<OsString>,
 }
 
@@ -58,16 +58,17 @@ impl HostCommand {
 /// The file of the calling process, under any name.
 pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// Takes lines for the system's log, rate-limited: a provider's name, and a message.
+/// A log: takes lines for the system's log, each a provider's name and a message. The lines are
+/// rate-limited already.
 pub type LogSink = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-/// How libraries are run.
+/// The options for running libraries.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct HostOptions {
     /// The program that libraries run in; with `None` no library can be read.
     pub host: Option<HostCommand>,
-    /// Address space that a host process may have, in bytes.
+    /// The default address space that a host process may have, in bytes.
     pub memory_limit: u64,
     /// How long a reader without a deadline waits for libraries. Objects of a library that is
     /// asked for the first time, and takes longer, appear later. A library that took longer
@@ -77,29 +78,28 @@ pub struct HostOptions {
     /// How often the roster looks for replaced libraries, and describes libraries anew whose
     /// objects keep changing.
     pub look_every: Duration,
-    /// The pause before a host process is started again after its second crash; it doubles
-    /// with each further one, up to a minute. The first restart does not wait. A library that
-    /// hangs or does not say what it offers is left alone for five times as long, up to five
-    /// minutes.
+    /// The pause before a host process is started again after its second crash; it doubles with
+    /// each further one, up to a minute. The first restart does not wait. A library that hangs or
+    /// does not say what it offers is not called for five times as long, up to five minutes.
     pub pause: Duration,
-    /// The folder of accounts, which is made if need be: how each provider did, what it
-    /// offers, and its pause. All programs of a user that use the folder share what one of
-    /// them found out. With `None`, or a folder that others may write, each program has only
-    /// its own experience.
+    /// The folder of accounts, which is made if need be: each provider's statistics, objects, and
+    /// pause. All programs of a user that use the folder share what one of them found out. With
+    /// `None`, or a folder that others may write, each program has only its own experience.
     pub accounts: Option<PathBuf>,
     /// The log for failures; the system's log by default.
     pub log: LogSink,
 }
 
 impl HostOptions {
-    /// One GiB: room for a provider and the libraries that it needs.
+    /// The default memory limit, in bytes: one GiB, room for a provider and the libraries that it
+    /// needs.
     pub const MEMORY_LIMIT: u64 = 1 << 30;
-    /// Two seconds: a person at a terminal waits that long.
+    /// The default patience: two seconds, which a person at a terminal waits.
     pub const PATIENCE: Duration = Duration::from_secs(2);
 
-    /// Two seconds.
+    /// The default period of looking at libraries: two seconds.
     pub const LOOK_EVERY: Duration = Duration::from_secs(2);
-    /// One second: less than the time between samples of most readers.
+    /// The default pause: one second, less than the time between samples of most readers.
     pub const PAUSE: Duration = Duration::from_secs(1);
 
     /// The first pause before a library is asked again what it offers.
@@ -142,7 +142,7 @@ impl HostOptions {
         self
     }
 
-    /// The same options, looking at libraries more or less often.
+    /// The same options with another period of looking at libraries.
     #[must_use]
     pub fn look_every(mut self, period: Duration) -> Self {
         self.look_every = period;

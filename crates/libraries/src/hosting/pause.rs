@@ -1,4 +1,4 @@
-//! How long a library is left alone after a failure.
+//! How long a library is not called after a failure.
 
 use std::time::Duration;
 
@@ -6,7 +6,8 @@ use std::time::Duration;
 /// again.
 pub(crate) const LONGEST: Duration = Duration::from_secs(300);
 
-/// The pause after so many failures in a row: `first`, doubled with each further failure.
+/// The pause after `failures` failures in a row: `first`, doubled with each further
+/// failure.
 pub(crate) fn after_failures(first: Duration, failures: u32) -> Duration {
     first.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(LONGEST)
 }

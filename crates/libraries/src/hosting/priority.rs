@@ -1,9 +1,9 @@
 //! The lower priority of threads that collect costly objects.
 
-/// The rise of the nice value of a thread that collects costly objects.
+/// How much the nice value of a thread that collects costly objects is raised.
 #[cfg(target_os = "linux")]
 const LOWERED: i32 = 10;
-/// The lowest priority that there is.
+/// The nice value of the lowest priority.
 #[cfg(target_os = "linux")]
 const LOWEST: i32 = 19;
 

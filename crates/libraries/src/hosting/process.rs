@@ -23,15 +23,15 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time for a supervisor to end all processes below it, and itself.
+/// How long a supervisor may take to end all processes below it, and itself.
 const TERM_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A host process with its socket and shared memory. Dropping it ends the process.
 pub(crate) struct HostProcess {
     child: Option<Child>,
-    /// Whether it has a supervisor, which ends all other processes when told to.
+    /// Whether the process has a supervisor, which ends all other processes when told to.
     is_supervised: bool,
-    /// Whether it was told to end.
+    /// Whether the process was told to end.
     is_closing: bool,
     socket: OwnedFd,
     memory: OwnedFd,
@@ -43,12 +43,13 @@ pub(crate) struct HostProcess {
 pub(crate) enum HostSilence {
     /// The deadline passed.
     Late,
-    /// The process is gone; how, in words.
+    /// The process is gone; the text says how.
     Gone(String),
 }
 
 impl HostProcess {
-    /// Starts a process for a library, which may start others or not. Nothing is loaded yet.
+    /// Starts a process for a library. `processes` says whether the library may start other
+    /// processes. Nothing is loaded yet.
     ///
     /// # Errors
     /// Why it cannot be started, in words.
@@ -74,8 +75,8 @@ impl HostProcess {
         Ok(Self { child: Some(child), is_supervised, is_closing, socket, memory, packet })
     }
 
-    /// Copies the guards of a buffer of `room` bytes, and its first `data` bytes,
-    /// out of the shared memory; whether all of that was there.
+    /// Copies the guards of a buffer of `room` bytes, and its first `data` bytes, out of the shared
+    /// memory. Returns whether all of that was there.
     pub(crate) fn copy(&mut self, room: usize, data: usize, whole: &mut [u8]) -> bool {
         const GUARD: usize = GuardedBuffer::GUARD;
         let Some((body, behind)) = whole.split_at_mut_checked(GUARD + room) else { return false };
@@ -131,9 +132,9 @@ impl HostProcess {
         }
     }
 
-    /// Has the process close the library and end by itself within half a second. The caller
-    /// waits for a few milliseconds of that, which is enough for most libraries; a thread
-    /// waits for the rest.
+    /// Makes the process close the library and end by itself within half a second. The caller waits
+    /// for a few milliseconds of that, which is enough for most libraries; a thread waits for the
+    /// rest.
     pub(crate) fn close(mut self) {
         const AT_ONCE: Duration = Duration::from_millis(5);
         const MOMENT: Duration = Duration::from_millis(500);
@@ -150,7 +151,8 @@ impl HostProcess {
         }
     }
 
-    /// The same, but waits up to half a second; whether Close came back.
+    /// Makes the process close the library and end by itself, and waits up to half a second.
+    /// Returns whether Close came back.
     pub(crate) fn close_and_wait(mut self) -> bool {
         self.is_closing = true;
         let sent = self.send(&Request::Close).is_ok();
@@ -183,7 +185,7 @@ impl HostProcess {
         });
     }
 
-    /// How a process ended that does not answer any more, waiting no longer than `deadline`.
+    /// How a process ended that does not answer any more, as text. Waits no longer than `deadline`.
     fn how_it_went(&mut self, deadline: Instant) -> String {
         /// The socket is closed a little before the end of the process is known. A library may
         /// close it and go on: its reader must not wait beyond the deadline.
@@ -213,7 +215,7 @@ impl HostProcess {
     }
 }
 
-/// The path to start a host program by: without symbolic links, and such that only root and this user
+/// The path by which a host program is started: without symbolic links, and only root and this user
 /// can change what it leads to.
 ///
 /// # Errors
@@ -269,8 +271,8 @@ fn describe(status: ExitStatus) -> String {
 
 type Job = (Command, Sender<io::Result<Child>>);
 
-/// Starts a process from a thread that lives as long as this process, because the kernel
-/// ends a host together with the *thread* that started it.
+/// Starts a process from a thread that lives as long as this process, because the kernel ends a
+/// host when the *thread* that started it ends.
 fn nursery(command: Command) -> io::Result<Child> {
     static NURSERY: OnceLock<Option<Sender<Job>>> = OnceLock::new();
     let gone = || io::Error::other("the thread that starts processes is gone");

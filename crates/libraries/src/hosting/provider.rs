@@ -10,14 +10,14 @@ use perfhive_format::TitleIndex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A registered library with what is known of its objects.
+/// A registered library as a provider, with what is known of its objects.
 pub(crate) struct ExtensionProvider {
     pub(crate) state: Arc<LibraryState>,
     pub(crate) objects: Vec<ObjectDescription>,
     pub(crate) titles: Vec<ProvidedTitles>,
     pub(crate) refusal: Option<(ProviderState, String)>,
-    /// Whether it is asked for other machines: it works, though it may have no objects of
-    /// this one.
+    /// Whether the library works, so that it is asked for other machines although it may
+    /// have no objects of this one.
     pub(crate) works: bool,
 }
 

@@ -74,7 +74,7 @@ impl ExtensionRoster {
         }
     }
 
-    /// Takes over the current registrations; whether they differ.
+    /// Takes over the current registrations. Returns whether they differ from before.
     fn update(&mut self, registrations: &Registrations) -> bool {
         *lock(&self.registrations) = registrations.providers.clone();
         let level = registrations.test_level;
@@ -125,9 +125,9 @@ impl ExtensionRoster {
         }
     }
 
-    /// Asks the libraries that may have what is wanted and have not said so far, all at the
-    /// same time, and waits for those that are asked for the first time. Whether anything
-    /// new is known.
+    /// Asks the libraries that may have wanted objects and have not said so far what they
+    /// offer, all at the same time, and waits for those that are asked for the first time.
+    /// Returns whether anything new is known.
     fn find_out(&mut self, ask: &Ask) -> bool {
         let wanted = &ask.objects;
         let now = Instant::now();
@@ -167,8 +167,8 @@ impl ExtensionRoster {
         changed
     }
 
-    /// Takes the answers that are there, and waits until `deadline` for the open ones.
-    /// Whether there were any.
+    /// Takes the answers that are there, and waits until `deadline` for those that are
+    /// open. Returns whether there were any.
     fn take_answers(&mut self, deadline: Instant, is_open: impl Fn(&Entry) -> bool) -> bool {
         let mut changed = false;
         while self.entries.iter().any(&is_open) {

@@ -23,14 +23,14 @@ struct LibraryRequest<'a> {
     value: &'a str,
     lane: Lane,
     cost: Cost,
-    /// Whether the call was begun before.
+    /// Whether the call of Collect was begun before.
     is_begun: bool,
 }
 
 /// A session of an extension provider.
 pub(crate) struct ExtensionSession {
     state: Arc<LibraryState>,
-    /// `None` only while the session is dropped.
+    /// The library; `None` only while the session is dropped.
     library: Option<HostedLibrary>,
     /// Objects of the current answer; kept for its allocation.
     delivered: Vec<TitleIndex>,
@@ -41,18 +41,18 @@ pub(crate) struct ExtensionSession {
     begun: Option<BegunCollection>,
 }
 
-/// A collection that was begun: when, and its requests.
+/// A collection that was begun, with its requests.
 struct BegunCollection {
     since: Instant,
     requests: Vec<(String, Lane)>,
-    /// The answers of the first requests. The request behind them is in flight.
+    /// The answers to the first requests. The request after them is in flight.
     answers: Vec<Result<Call, ProviderError>>,
-    /// Whether the library was waited for until it is open.
+    /// Whether the library is known to be open, because it was waited for.
     is_open: bool,
 }
 
 impl ExtensionSession {
-    /// A session with the parked library, or with one that starts when it is called.
+    /// A session with the parked library, or with a library that starts when it is called.
     pub(crate) fn open(state: &Arc<LibraryState>) -> Result<Self, ProviderError> {
         let library = Some(state.library()?);
         Ok(Self {
@@ -69,7 +69,7 @@ impl ExtensionSession {
     /// the other objects of its `Object List`.
     ///
     /// # Errors
-    /// Where it does not answer `Global`; faults of the others only go to the log.
+    /// Where it does not answer `Global`; faults of other requests only go to the log.
     pub(crate) fn discover(&mut self) -> Result<(), ProviderError> {
         let name = self.state.registration.name.clone();
         let mut block = BlockWriter::new();
@@ -97,7 +97,8 @@ impl ExtensionSession {
         Ok(())
     }
 
-    /// Writes a failure to the log which the broker does not get.
+    /// Notes whether the last request failed, and writes its failure to the log, since the
+    /// broker does not get it.
     fn note(&mut self, error: Option<&ProviderError>) {
         self.failed = error.is_some();
         // The reason of a pause was logged when it began.

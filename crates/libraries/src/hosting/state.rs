@@ -25,15 +25,16 @@ pub(crate) struct LibraryState {
     pub(crate) known: Mutex<KnownObjects>,
     /// Whether more objects are known than the provider describes.
     pub(crate) has_news: AtomicBool,
-    /// Whether the provider was described with objects: later ones are unusual then.
+    /// Whether the provider was described with objects, so that further objects are
+    /// unusual.
     pub(crate) is_settled: AtomicBool,
     /// Whether quarantine began or ended, which the broker must learn.
     pub(crate) has_turned: AtomicBool,
-    /// A note about the process that readers have not got yet.
+    /// A note about the host process that readers have not got yet.
     pub(crate) note: Mutex<Option<String>>,
-    /// A library at work that its last session left in good order.
+    /// A library in a running host process that the last session left in good order.
     parked: Mutex<Option<HostedLibrary>>,
-    /// The buffer size that sufficed for the last collection.
+    /// The room of the buffer that was large enough for the last collection, in bytes.
     pub(crate) room: AtomicUsize,
     limiter: Mutex<Limiter>,
     pub(crate) account: Account,
@@ -100,7 +101,7 @@ impl LibraryState {
         format!("left out object {object}, which {owner}; it may give {own}")
     }
 
-    /// The parked library at work, or one that starts with its first call.
+    /// The parked library, or a library that starts with its first call.
     pub(crate) fn library(&self) -> Result<HostedLibrary, ProviderError> {
         if let Some(library) = lock(&self.parked).take() {
             return Ok(library);
@@ -118,7 +119,7 @@ impl LibraryState {
         Ok(library.after(self.account.failures(), self.account.pause_left()))
     }
 
-    /// Keeps a library at work for the next session.
+    /// Keeps a library with its running host process for the next session.
     pub(crate) fn park(&self, library: HostedLibrary) {
         let before = if library.is_sound() { lock(&self.parked).replace(library) } else { None };
         // Closed without the lock held.
@@ -150,7 +151,7 @@ impl LibraryState {
         );
     }
 
-    /// The known objects. After this they are no longer news.
+    /// The known objects. They are no longer news afterwards.
     pub(crate) fn describe(&self) -> Vec<ObjectDescription> {
         self.has_news.store(false, Ordering::Relaxed);
         let known = lock(&self.known).descriptions();

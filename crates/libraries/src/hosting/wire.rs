@@ -7,9 +7,10 @@
 
 use std::path::{Path, PathBuf};
 
-/// Packets are no longer than this; the socket's own limit is above it.
+/// The length of the longest packet, in bytes; the socket's own limit is larger.
 pub(crate) const LONGEST: usize = 128 << 10;
-/// Messages of a provider that go with one answer, and how long each may be.
+/// The most messages of a provider in one answer; `MESSAGE` is the length of the longest
+/// one.
 pub(crate) const MESSAGES: usize = 8;
 const MESSAGE: usize = 1000;
 
@@ -53,7 +54,7 @@ pub(crate) struct OpenRequest {
     pub(crate) memory_limit: u64,
     /// Whether the host may start other processes.
     pub(crate) processes: bool,
-    /// The only files that the host may read, if there are any.
+    /// The only files that the host may read; empty without such a limit.
     pub(crate) reads: Vec<PathBuf>,
     pub(crate) library: PathBuf,
     pub(crate) open: Option<String>,
@@ -68,17 +69,18 @@ pub(crate) struct OpenRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Response {
     pub(crate) id: u32,
-    /// What the function returned.
+    /// The error code that the function returned.
     pub(crate) code: u32,
-    /// How far Collect moved its pointer.
+    /// How far Collect moved its pointer, in bytes.
     pub(crate) moved: i64,
-    /// The counts of Collect; for [`Request::Together`] the calls and the wrong answers.
+    /// The two counts of Collect; for [`Request::Together`] the number of calls and of
+    /// wrong answers.
     pub(crate) bytes: u32,
     pub(crate) objects: u32,
     /// How long Collect took, in nanoseconds.
     pub(crate) took: u64,
-    /// Why the library could not be called; for [`Request::Together`] what was wrong first,
-    /// with its request in `reports`.
+    /// Why the library could not be called; for [`Request::Together`] the fault of the
+    /// first wrong answer, whose request is in `reports`.
     pub(crate) failure: Option<String>,
     /// The limits that could not be set for the process, from Open.
     pub(crate) note: Option<String>,
@@ -150,7 +152,7 @@ fn path_of(bytes: &[u8]) -> PathBuf {
     <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes).into()
 }
 
-/// Units of 16 bits, which need not be text.
+/// The path's units of 16 bits, which need not be valid text.
 #[cfg(windows)]
 fn path_bytes(path: &Path) -> Vec<u8> {
     let units = std::os::windows::ffi::OsStrExt::encode_wide(path.as_os_str());
@@ -291,7 +293,7 @@ impl Response {
     }
 }
 
-/// The beginning of a text, as much as fits a message.
+/// The beginning of a text, as long as a message may be.
 pub(crate) fn cut(text: &str) -> &str {
     let mut end = text.len().min(MESSAGE);
     while !text.is_char_boundary(end) {

@@ -152,7 +152,7 @@ fn concurrent_registrations_are_all_kept() {
 
 const CHILD: &str = "PERFHIVE_TEST_KILLED";
 
-/// Registers B with 400 names in a folder; `see` gets each step before it happens.
+/// Registers the provider B with 400 names in a folder; `see` gets each step before it happens.
 fn register_b(folder: &Path, see: &mut dyn FnMut(Step)) {
     let library = folder.join("library.so");
     let functions = Functions { library: Some(library), ..Functions::default() };
@@ -381,7 +381,7 @@ fn files_of_another_user_are_refused() {
     assert_eq!(error.kind(), RegisterErrorKind::Denied);
 }
 
-/// Root with another user's HOME creates nothing there that would lock the user out.
+/// Root with another user's HOME creates no file there that would keep the user out.
 #[test]
 fn hive_that_would_not_be_read_is_not_created() {
     if !is_root() {

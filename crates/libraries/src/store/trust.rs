@@ -31,30 +31,31 @@ pub struct Trust {
 pub enum Refusal {
     /// The file is missing, and only root or the reader could create it.
     NotFound,
-    /// The file, or a folder or link on the way, belongs to another user.
+    /// The file, or a folder or link on the way, belongs to a user that is neither root nor
+    /// the reader.
     Owner {
-        /// The part that belongs to another user.
+        /// The path of the part that belongs to another user.
         path: PathBuf,
-        /// The user that it belongs to.
+        /// The number of the user that the part belongs to.
         owner: u32,
-        /// The user that reads.
+        /// The number of the user that reads.
         reader: u32,
     },
     /// Other users may write the file, or a folder on the way.
     Writable {
-        /// The part that others may write.
+        /// The path of the part that others may write.
         path: PathBuf,
-        /// Its mode.
+        /// The mode bits of the part.
         mode: u32,
     },
     /// The path leads to no file, over too many links, or is not absolute.
     Kind {
         /// The path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the path.
         what: &'static str,
     },
-    /// The system refused to open it.
+    /// The system refused to open the file.
     Io {
         /// The path.
         path: PathBuf,
@@ -91,20 +92,20 @@ impl fmt::Display for Refusal {
 }
 
 impl Trust {
-    /// For the effective user of this process.
+    /// Trusts files of root and of the effective user of this process.
     #[must_use]
     pub fn of_caller() -> Self {
         Self { reader: rustix::process::geteuid().as_raw() }
     }
 
-    /// For a user, by number.
+    /// Trusts files of root and of a user, by number.
     #[must_use]
     pub fn of_user(reader: u32) -> Self {
         Self { reader }
     }
 
-    /// Opens a trusted file for reading; the file, and its path without symbolic links. Only
-    /// root and the reader can change what that path leads through.
+    /// Opens a trusted file for reading. Returns the file, and its path without symbolic
+    /// links. Only root and the reader can change what that path leads through.
     ///
     /// # Errors
     /// [`Refusal`], with the part that is not trusted and the way out.
@@ -123,10 +124,10 @@ impl Trust {
     }
 }
 
-/// A path on its way from the root.
+/// A walk along a path from the root of the file system.
 struct Walk {
     trust: Trust,
-    /// The folders above, the root first.
+    /// The opened folders above the present place, the root first.
     folders: Vec<(OwnedFd, Stat)>,
     path: PathBuf,
     todo: VecDeque<OsString>,
@@ -163,7 +164,7 @@ impl Walk {
         self.folder(root, stat)
     }
 
-    /// Puts the parts of a path in front of the remaining ones.
+    /// Puts the parts of a path in front of the parts that remain.
     fn ahead(&mut self, path: &Path) {
         for part in path.components().rev() {
             match part {
@@ -193,7 +194,8 @@ impl Walk {
         Err(Refusal::Owner { path, owner, reader: self.trust.reader })
     }
 
-    /// Takes one step; the file, at the end.
+    /// Takes one step along the path. Returns the file at the end of the path, `None`
+    /// before.
     fn step(&mut self, name: &OsStr) -> Result<Option<File>, Refusal> {
         if name == ".." {
             // The parent of the root is the root.

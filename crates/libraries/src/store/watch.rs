@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// All registrations for a reader, and those that cannot be used.
+/// The registrations that a reader uses, and those that cannot be used.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReadHives {
@@ -57,7 +57,8 @@ impl ReadHives {
     }
 }
 
-/// What tells one state of a hive's file from the next.
+/// A stamp of a hive's file, which differs from one state of the file to the next; `None` if
+/// there is no file.
 type HiveStamp = Option<(u64, u64, i64, i64, i64, i64, u64)>;
 
 fn stamp(file: &HiveFile) -> HiveStamp {
@@ -81,7 +82,8 @@ pub struct Watch {
     trust: Trust,
     stamps: Vec<HiveStamp>,
     looked: Option<Instant>,
-    /// When refused files were last examined. A corrected mode does not show in the hive.
+    /// When refused files were last examined. They are examined by time, because a corrected mode
+    /// does not show in the hive.
     refused: Option<Instant>,
     providers: Vec<Registration>,
 }
@@ -106,7 +108,7 @@ impl Watch {
         self.changed_at(Instant::now())
     }
 
-    /// The same as [`changed`](Self::changed), at a given time.
+    /// As [`changed`](Self::changed), at a given time.
     pub fn changed_at(&mut self, now: Instant) -> Option<ReadHives> {
         let first = match self.looked {
             Some(looked) if now.saturating_duration_since(looked) < Self::EVERY => return None,

@@ -27,7 +27,7 @@ fn file(folder: &Folder) -> PathBuf {
     files.find(|file| file.file_name().unwrap().to_string_lossy().starts_with("Zoo-")).unwrap()
 }
 
-/// Collects everything until a condition holds.
+/// Collects everything until a condition holds; `what` names it in the failure.
 fn until(reader: &mut Reader, what: &str, mut is_so: impl FnMut(&mut Reader) -> bool) {
     let start = Instant::now();
     loop {
@@ -116,8 +116,8 @@ fn library_hanging_on_global_is_not_asked_again_during_the_pause() {
     assert!(text.contains("\nlate 2\n"), "{text}");
 }
 
-/// A reader of a library that hangs when it is asked by index, with a very long timeout. Its
-/// objects are known.
+/// A reader of a library that hangs when it is asked by index, with a very long timeout. The
+/// library's objects are known already.
 fn hanging(folder: &Folder, library: &Path, pause: Duration) -> Reader {
     let mut registration = registration(library, "never returns");
     registration.collect_timeout = Duration::from_secs(3600);
@@ -163,7 +163,7 @@ fn library_hanging_in_collect_is_waited_for_once() {
     assert_eq!(second.state(), ProviderState::Open);
 }
 
-/// Waits in vain of programs that end soon count towards the quarantine.
+/// Programs that each end soon after a wait in vain count towards the quarantine together.
 #[test]
 fn five_hangs_in_short_programs_quarantine_the_library() {
     let folder = Folder::new("hangs-short");
@@ -290,7 +290,7 @@ fn failed_questions_for_objects_quarantine_without_a_file_too() {
     }
 }
 
-/// Changing objects make no new account.
+/// An object that changes does not begin a new account.
 #[test]
 fn account_counts_on_while_objects_change() {
     let folder = Folder::new("outlives");

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The processes whose parent is this one and that are not dead, with a text in their name.
+/// The living processes whose parent is `parent` and whose name contains a text.
 fn children(parent: u32, name: &str) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -155,8 +155,8 @@ fn hostile_library_reads_public_files_and_changes_nothing() {
     }
 }
 
-/// Root's libraries run as nobody: one that it may not read says so, and
-/// reads what is registered.
+/// Root's libraries run as nobody. A library that nobody may not read says so, and reads the
+/// files that are registered for it.
 #[test]
 fn private_library_of_root_says_how_it_is_read() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -179,8 +179,8 @@ fn private_library_of_root_says_how_it_is_read() {
     assert!(wrong.contains("--reads PATH"), "{wrong}");
 }
 
-/// Where the system cannot refuse processes, readers, the log and `check` get a note, unless
-/// the library may start them.
+/// Where the system cannot refuse to start processes, readers, the log and `check` get a note,
+/// unless the library may start processes.
 #[test]
 fn missing_filter_is_reported_to_readers_the_log_and_check() {
     let folder = Folder::new("no-filters");
@@ -342,7 +342,7 @@ fn users(library: &Path) -> Vec<u32> {
     found
 }
 
-/// Ends processes that a failed test would leave behind.
+/// Kills the processes that a failed test would leave behind.
 struct Leftovers<'a>(&'a Path);
 
 impl Drop for Leftovers<'_> {
@@ -392,7 +392,7 @@ fn reader_to_be_killed(library: &Path, kind: &str) -> Child {
         .unwrap()
 }
 
-/// The reader of the tests above and below, until it is killed.
+/// The program that the tests above and below start as a reader and kill.
 #[test]
 fn reader_that_is_killed() {
     let Some(library) = std::env::var_os("PERFHIVE_TEST_LIBRARY") else { return };

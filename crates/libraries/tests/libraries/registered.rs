@@ -179,7 +179,7 @@ fn foreign_request_gives_the_other_machines_block() {
     assert!(local.objects().all(|object| object.machine() == "HERE"));
 }
 
-/// The example in Rust, which cargo builds along with this test.
+/// The path of the example in Rust, which cargo builds along with this test.
 fn example() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let library = tests.parent().unwrap().with_file_name("examples").join("libgauges.so");
@@ -187,7 +187,7 @@ fn example() -> PathBuf {
     library
 }
 
-/// A registration of a copy of it.
+/// A registration of a copy of the example.
 fn gauges(folder: &Folder, linkage: &str) -> Registration {
     gauges_of(folder, "gauges.so", linkage)
 }

@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 const LINK: TitleIndex = TitleIndex(50000);
 const TANK: TitleIndex = TitleIndex(50004);
 
-/// A machine that gives levels from 1 on until it is dropped.
+/// A machine that answers each request with a level, from 1 on, until it is dropped.
 struct Machine {
     address: SocketAddr,
     connections: Arc<AtomicU32>,
@@ -56,7 +56,7 @@ impl Machine {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// The thread ends with the next word or connection.
+    /// Switches the machine off. Its thread ends with the next word or connection.
     fn switch_off(&mut self) -> JoinHandle<()> {
         self.off.store(true, Ordering::SeqCst);
         self.thread.take().unwrap()

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// The object of the providers in zoo.c.
 pub(crate) const OBJECT: TitleIndex = TitleIndex(50000);
-/// The object of the good [`neighbour`], and the levels that it gives.
+/// The object of the good [`neighbour`]; beside it, the levels that it gives.
 pub(crate) const NEIGHBOUR: TitleIndex = TitleIndex(52000);
 const LEVELS: [u64; 2] = [70, 71];
 
@@ -138,7 +138,7 @@ pub(crate) struct Reader {
 /// The result of one collection.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    /// Instances of the zoo's object, if it is there.
+    /// The number of instances of the zoo's object; `None` if the object is missing.
     pub(crate) instances: Option<usize>,
     pub(crate) faults: Vec<Fault>,
 }
@@ -151,14 +151,15 @@ impl Reader {
         (snapshot, faults)
     }
 
-    /// Reads the zoo's object.
+    /// Collects once, and returns what the zoo's object shows.
     pub(crate) fn see(&mut self) -> Seen {
         let (snapshot, faults) = self.collect(&Ask::objects(&[OBJECT]));
         let object = snapshot.object(OBJECT);
         Seen { instances: object.map(|object| object.view().instances().count()), faults }
     }
 
-    /// Reads the zoo's object and its neighbour's, which must be there as if it were alone.
+    /// Collects once, as [`see`](Self::see), and checks that the neighbour's object is
+    /// there as if it were alone.
     pub(crate) fn see_with_neighbour(&mut self) -> Seen {
         let (snapshot, faults) = self.collect(&Ask::objects(&[OBJECT, NEIGHBOUR]));
         let good = snapshot.object(NEIGHBOUR).expect("the good neighbour is read");
@@ -170,14 +171,14 @@ impl Reader {
         Seen { instances: object.map(|object| object.view().instances().count()), faults }
     }
 
-    /// Checks that the neighbour has no fault in state and log.
+    /// Checks that neither the state nor the log of the neighbour shows a fault.
     pub(crate) fn neighbour_is_sound(&self, kind: &str) {
         let status = self.broker.providers().find(|one| &*one.name == "Neighbour").unwrap();
         assert_eq!((status.state, status.faults), (ProviderState::Open, 0), "{kind}: {status:?}");
         assert_eq!(self.logged("Neighbour: "), 0, "{kind}: {:?}", self.lines());
     }
 
-    /// The status of the zoo.
+    /// The status of the zoo's provider.
     pub(crate) fn status(&self) -> ProviderStatus {
         let mut all = self.broker.providers();
         all.find(|one| &*one.name != "Neighbour").unwrap().clone()
@@ -191,7 +192,7 @@ impl Reader {
         self.lines.lock().unwrap().clone()
     }
 
-    /// The lines of the log that have a text in them.
+    /// The number of lines of the log that contain a text.
     pub(crate) fn logged(&self, text: &str) -> usize {
         self.lines().iter().filter(|line| line.contains(text)).count()
     }

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// A kind of provider, and what its reader sees: instances of its object, text
-/// in its fault, the state after six collections.
+/// A kind of provider, and what its reader sees: the number of instances of its object, a
+/// text in its fault, and its state after six collections.
 type Row = (&'static str, Option<usize>, &'static str, ProviderState);
 
 /// The text in the log; empty for no line.
@@ -24,7 +24,7 @@ fn log_of(row: &Row) -> &'static str {
     }
 }
 
-/// None of them may harm the reader.
+/// Bad providers, none of which may harm the reader.
 const BAD: &[Row] = &[
     ("wrong byte count", Some(2), "the byte count says", Open),
     ("moves and counts no bytes", Some(2), "the byte count says 0", Open),
@@ -150,8 +150,8 @@ fn bad_library_costs_only_its_own_objects() {
     }
 }
 
-/// Every other call gives an object of another name: the reader gets the requested object or
-/// a fault.
+/// Every other call gives an object of another name: the reader gets the requested object,
+/// or a fault.
 #[test]
 fn library_that_changes_its_objects_gives_the_object_or_a_fault() {
     let folder = Folder::new("changes-objects");
@@ -190,7 +190,8 @@ fn neighbours_object_stays_the_neighbours_after_a_new_description() {
     reader.neighbour_is_sound(kind);
 }
 
-/// Objects beside its own are left out even while their owner is disabled; its own is read.
+/// Objects of other providers are left out even while their owner is disabled; the library's
+/// own object is read.
 #[test]
 fn objects_of_others_are_left_out_with_a_warning() {
     let folder = Folder::new("more");
@@ -222,7 +223,7 @@ fn reader_of_free(library: &Path, kind: &str, other: &Registration) -> Reader {
     broker_of(vec![free, other.clone()], TestLevel::All, |options| options)
 }
 
-/// Each thread reads whole answers of one call.
+/// Each thread gets answers that are whole and come from one call.
 #[test]
 fn readers_in_several_threads_get_whole_answers() {
     let folder = Folder::new("differs");
@@ -247,7 +248,7 @@ fn readers_in_several_threads_get_whole_answers() {
     });
 }
 
-/// A panic in Rust: in the first call, and after it said what it offers.
+/// A Rust library panics in its first call, and after it said what it offers.
 #[test]
 fn panic_in_a_rust_library_costs_only_its_own_objects() {
     let folder = Folder::new("panics");

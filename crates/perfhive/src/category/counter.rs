@@ -97,7 +97,7 @@ impl PerformanceCounter {
         Self::asked(source, directory, (object, &asked.0), (counter, &asked.1), instance)
     }
 
-    /// A counter, with the names that category and counter are asked for by.
+    /// A counter that is asked for by the given names of its category and of itself.
     fn asked(
         source: &SharedSource,
         directory: &Directory,
@@ -239,8 +239,8 @@ impl PerformanceCounter {
         sampled.text().map(str::to_string).ok_or(NoValue::CounterMissing)
     }
 
-    /// A fresh value as a double. Where the type takes two samples, it is calculated against
-    /// that of the last call. Whole numbers above 2^53 are rounded;
+    /// A fresh value as a double. Where the type takes two samples, it is calculated against the
+    /// sample of the last call. Whole numbers above 2^53 are rounded;
     /// [`raw_value`](Self::raw_value) has them exactly.
     ///
     /// ```ignore-windows,ignore-macos
@@ -292,7 +292,7 @@ impl PerformanceCounter {
         self.last = None;
     }
 
-    /// The counter of the instance in a new sample.
+    /// Takes a sample. Returns the counter of the instance in it.
     fn take(&mut self) -> Result<SampledCounter, NoValue> {
         let sampled = self.tracked.sample(&mut self.source, &[]);
         self.counter = self.tracked.counter.unwrap_or(self.counter);

@@ -188,13 +188,14 @@ impl<'a> InstanceData<'a> {
     /// The sample: raw value, base, clocks.
     ///
     /// # Errors
-    /// The reason why there is none: this instance has no such data, or it is not a number.
+    /// The reason why there is none: this instance has no data of the counter, or the counter is
+    /// not a number.
     pub fn sample(&self) -> Result<CounterSample, NoValue> {
         let sampled = self.sampled()?;
         Ok(CounterSample::of(sampled.counter_type(), *sampled.raw()?))
     }
 
-    /// The text of a text counter.
+    /// The text of a text counter; `None` for any other counter.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         self.sampled().ok()?.text().map(str::to_string)

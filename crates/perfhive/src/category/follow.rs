@@ -8,14 +8,14 @@ use perfhive_engine::{
 use perfhive_format::TitleIndex;
 use std::sync::Arc;
 
-/// A category, and the counter of it where the reader is a counter, by name.
+/// A category by name, and if the reader is a counter, that counter by name.
 #[derive(Clone)]
 pub(super) struct TrackedCategory {
     /// The directory in which the category was found last.
     pub(super) directory: Directory,
-    /// The category as it was then.
+    /// The category as it was in that directory.
     pub(super) object: Arc<CatalogueObject>,
-    /// The counter as it was then.
+    /// The counter as it was in that directory; `None` if the reader is a category.
     pub(super) counter: Option<CatalogueCounter>,
     /// The catalogue's generation for which the indexes are known.
     generation: u64,
@@ -77,12 +77,12 @@ impl TrackedCategory {
         Ok((sample, is_taken))
     }
 
-    /// The title index of the counter; `None` while it belongs to another one.
+    /// The title index of the counter; `None` while the index belongs to another counter.
     pub(super) fn counter_index(&self) -> Option<TitleIndex> {
         self.counter_index.as_ref().and_then(Followed::index)
     }
 
-    /// Whether the category's index is its own.
+    /// Whether the category's title index belongs to it now.
     pub(super) fn is_there(&self) -> bool {
         self.object_index.index().is_some()
     }

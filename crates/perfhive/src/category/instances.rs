@@ -2,7 +2,7 @@
 
 use perfhive_engine::{InstanceLabel, same_name};
 
-/// The result of looking for an instance.
+/// The result of a search for an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InstanceMatch {
     Nothing,
@@ -46,8 +46,8 @@ pub(super) fn find(labels: &[InstanceLabel], text: &str) -> InstanceMatch {
     found
 }
 
-/// The only label that matches. Of several it is the one that prints exactly as the text, or
-/// else the only one that prints so without regard to case.
+/// The only label that matches. Of several labels it is the one that prints exactly as the
+/// text, or else the only label that prints like the text without regard to case.
 fn choose(
     labels: &[InstanceLabel],
     text: &str,
@@ -85,7 +85,8 @@ fn is_plainly(label: &InstanceLabel, text: &str) -> bool {
     }
 }
 
-/// The rest of `text` behind `start`, which is compared without regard to case.
+/// The rest of `text` after `start`, which is compared without regard to case; `None` if
+/// `text` does not begin with it.
 fn strip<'t>(text: &'t str, start: &str) -> Option<&'t str> {
     // The case is right in most calls, and comparing bytes is fast.
     if let Some(rest) = text.strip_prefix(start) {

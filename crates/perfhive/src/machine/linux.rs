@@ -64,7 +64,7 @@ fn this_machine(address: &SourceAddress, options: &OpenOptions, reader: ReaderCh
     Ok(Box::new(builder.build()))
 }
 
-/// The counters of registered libraries.
+/// Adds the counters of registered libraries to a broker.
 #[cfg(feature = "libraries")]
 fn with_registered(builder: BrokerBuilder, options: &OpenOptions) -> BrokerBuilder {
     crate::extension::with_registered(builder, options.patience)
@@ -87,7 +87,7 @@ fn builder(
         .default_object(DEFAULT_OBJECT)
 }
 
-/// The counters that programs of this machine publish.
+/// Adds the counters that programs of this machine publish to a broker.
 #[cfg(all(feature = "publish", target_endian = "little"))]
 fn with_published(builder: BrokerBuilder) -> BrokerBuilder {
     builder.roster(perfhive_shm::PublishedCounters::new())
@@ -124,7 +124,8 @@ pub(crate) fn reader_of_bpf(_: &SourceAddress, _: &OpenOptions) -> Option<String
     Some("processes through BPF".to_string())
 }
 
-/// Without the feature `bpf` there is one reader of processes.
+/// The reader of processes that `local:` uses: `None`, since without the feature `bpf`
+/// there is no choice.
 #[cfg(not(feature = "bpf"))]
 pub(crate) fn reader_of_local(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
     None

@@ -17,7 +17,7 @@ pub(crate) const DATA_SOURCE: &str = "windows.winperf";
 
 /// The timeout of a call of the registry: the time that Windows gives a provider for its Open.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The same for the first request for all objects, which loads all libraries.
+/// The timeout of the first request for all objects, which loads all libraries.
 const FIRST_OF_ALL: Duration = Duration::from_secs(60);
 /// How many timeouts a request takes at most: one to connect to another machine, one for the whole, and
 /// two for the search for the providers that hang.
@@ -82,7 +82,8 @@ fn with_published(_: &str, source: impl Source + 'static) -> Box<dyn Source> {
     Box::new(source)
 }
 
-/// This machine's counters: the registry's, and the native functions for what it lacks.
+/// This machine's counters: those of the registry, and those of the native functions for the
+/// objects that the registry lacks.
 fn local(name: &str, timeouts: Timeouts) -> Fallback<RegistrySource, Broker> {
     Fallback::new(local_with_timeouts(name, timeouts), native(name))
 }

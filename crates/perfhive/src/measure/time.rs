@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// Uses processor time until a clock has advanced by this much.
+    /// Uses processor time until a clock has advanced by `nanos` nanoseconds.
     fn work(clock: &mut impl TimeSource, nanos: i64) {
         let begun = clock.now().unwrap();
         while clock.now().unwrap() - begun < nanos {

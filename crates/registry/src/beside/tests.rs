@@ -85,7 +85,7 @@ fn paths_lead_to_both_sources_and_a_shared_name_to_the_systems_object() {
     assert_eq!(values, [9.0, 7.0, 11.0, 5.0]);
 }
 
-/// Published objects, listed once.
+/// A roster of published objects, which reports them once.
 struct PublishedOnce(Option<Vec<Arc<dyn Provider>>>);
 
 impl Roster for PublishedOnce {
@@ -157,7 +157,7 @@ impl Source for Broken {
     }
 }
 
-/// A source that lists its own objects, and answers for others with an error.
+/// A source that answers for its own objects, and returns an error for all others.
 struct Partly(Broker);
 
 impl Source for Partly {
@@ -225,7 +225,7 @@ fn a_source_that_fails_costs_its_own_objects() {
     assert!(source.collect(&published, &mut snapshot).is_err());
 }
 
-/// A source that answers with a prepared block, and without one with an error.
+/// A source that answers with a prepared block, or with an error if it has none.
 #[derive(Clone)]
 struct Ready {
     block: Arc<Mutex<Vec<u8>>>,

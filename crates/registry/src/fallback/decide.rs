@@ -9,7 +9,7 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Thread refers to Process: both come from one source.
+/// Process and Thread, which always come from the same source, since threads refer to processes.
 const PROCESS: TitleIndex = TitleIndex(230);
 const THREAD: TitleIndex = TitleIndex(232);
 
@@ -21,23 +21,23 @@ const TRIAL: Duration = Duration::from_millis(500);
 pub(super) struct Decision {
     /// The last known generation of the first source's catalogue.
     pub(super) seen: u64,
-    /// Why the first source is broken, if it is.
+    /// The error by which the first source is broken; `None` if it is not.
     pub(super) broken: Option<SourceError>,
     /// The objects of the second source that are used.
     pub(super) objects: Vec<TitleIndex>,
-    /// The decision in words, unless there is nothing to report.
+    /// The decision as text; `None` if there is nothing to report.
     pub(super) reason: Option<String>,
 }
 
 impl<A: TimedSource, B: Source> Fallback<A, B> {
-    /// Whether an object is wanted that the second source can fill, and that was never looked for in the
-    /// first one.
+    /// Whether a wanted object was never looked for in the first source, although the second source
+    /// can fill it.
     pub(super) fn is_news(&self, wanted: &ObjectQuery) -> bool {
         let is_new = |name: &&TitleIndex| !self.looked_at.contains(name);
         self.capable.iter().filter(is_new).any(|name| wanted.may_mean(*name))
     }
 
-    /// Adds the wanted objects to those that are looked for.
+    /// Adds wanted objects to the objects that are looked for in the first source.
     fn look_at(&mut self, wanted: &ObjectQuery) {
         let (capable, looked_at) = (&self.capable, &mut self.looked_at);
         let known = std::mem::take(looked_at);
@@ -88,7 +88,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.decision.as_ref().is_some_and(lacks) && self.whole.is_due((self.clock)())
     }
 
-    /// The answer to a question to the first source, with the short timeout where `is_short`.
+    /// The answer of the first source to a question, with the short timeout where `is_short`.
     fn timed<T>(&mut self, is_short: bool, question: impl FnOnce(&mut A) -> T) -> T {
         if !is_short {
             return question(&mut self.first);
@@ -118,7 +118,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         catalogue.ok().map(|catalogue| catalogue.generation)
     }
 
-    /// Asks for the objects of a check or a trial.
+    /// Asks the first source for the objects of a check or a trial.
     fn try_first(&mut self) -> Result<(), SourceError> {
         self.tried.clear();
         let mut tried = std::mem::take(&mut self.tried);
@@ -128,7 +128,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         result
     }
 
-    /// Makes a trial for objects that were missing.
+    /// Makes a trial: asks the first source again for objects that were missing.
     fn try_again(&mut self) {
         let tried = self.try_first();
         let missing = self.decision.as_ref().map_or(&[][..], |decision| &decision.objects);
@@ -147,8 +147,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         }
     }
 
-    /// Decides for good: the second source is used for the objects that the first one does not list or,
-    /// after a trial, did not deliver.
+    /// Makes a new decision: the second source is used for the objects that the first one does not
+    /// list or, after a trial, did not deliver.
     fn settle(&mut self, catalogue: &Catalogue, delivered: Option<&[TitleIndex]>) {
         let looked_at = &self.looked_at;
         let lacks = |name: &TitleIndex| {
@@ -181,8 +181,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.note(Event::Failed(failure), Some(error));
     }
 
-    /// Takes an event of an ask, and makes a check if the first source is in doubt: it may be broken, or
-    /// only the objects that were asked for.
+    /// Takes an event of an ask, and makes a check if the first source is in doubt: the source may
+    /// be broken, or only the objects that were asked for.
     pub(super) fn note(&mut self, event: Event, error: Option<&SourceError>) {
         let is_hang = match (self.whole.on(event, (self.clock)()), error) {
             (Next::Check { is_hang }, _) => is_hang,
@@ -222,7 +222,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         }
     }
 
-    /// Uses the second source for everything.
+    /// Declares the first source broken: the second source is used for everything.
     fn break_with(&mut self, error: &SourceError) {
         let objects = self.capable.clone();
         let native =
@@ -255,7 +255,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.catalogue = None;
     }
 
-    /// The names of objects; `None` without objects.
+    /// The names of objects as text; `None` without objects.
     fn names(&mut self, objects: &[TitleIndex]) -> Option<String> {
         let titles = self.second.titles(LanguageId::ENGLISH, &Ask::nothing()).ok();
         let name = |index: &TitleIndex| {
@@ -266,7 +266,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         (!names.is_empty()).then(|| names.join(", "))
     }
 
-    /// The reason why the first source is broken, if it is.
+    /// The error by which the first source is broken; `None` if it is not.
     pub(super) fn broken(&self) -> Option<&SourceError> {
         self.decision.as_ref()?.broken.as_ref()
     }

@@ -34,18 +34,18 @@ fn provider(object: u32, name: &str, value: u64) -> Arc<dyn Provider> {
 /// The queries that were made.
 type Queries = Arc<Mutex<Vec<String>>>;
 
-/// The orders of a test.
+/// The orders that a test gives to the made-up registry.
 #[derive(Clone, Default)]
 struct Orders(Arc<Mutex<Order>>);
 
 #[derive(Default)]
 struct Order {
     fails: Option<SourceErrorKind>,
-    /// Objects that are listed, and missing in samples.
+    /// Objects that are in the catalogue, and missing in samples.
     lacks: Vec<u32>,
     /// An object whose provider hangs.
     hangs: Option<u32>,
-    /// Its list of names cannot be read.
+    /// Whether the registry's list of names cannot be read.
     unnamed: bool,
 }
 
@@ -55,7 +55,7 @@ impl Orders {
     }
 }
 
-/// A source that follows orders.
+/// A made-up registry that follows the orders.
 struct Registry {
     broker: Arc<Mutex<Broker>>,
     orders: Orders,
@@ -134,7 +134,7 @@ struct Parts {
     broker: Arc<Mutex<Broker>>,
     orders: Orders,
     asked: Queries,
-    /// The time since the beginning, in milliseconds.
+    /// The time since the start of the test, in milliseconds.
     passed: Arc<AtomicU64>,
 }
 
@@ -153,7 +153,8 @@ pub(crate) fn native() -> Broker {
         .build()
 }
 
-/// A registry with these objects, and native functions with the four of Windows.
+/// A made-up registry with these objects, together with native functions for the four
+/// objects of Windows.
 fn parts(objects: &[(u32, &str)]) -> Parts {
     let mut broker = Broker::builder("local:", "BOX");
     for (index, name) in objects {
@@ -176,7 +177,8 @@ fn collect(source: &mut impl Source, query: &str) -> Snapshot {
     snapshot
 }
 
-/// Objects and their values, which tell the source: 1 the registry, 2 native functions.
+/// The objects of an answer with their values, which tell the source: 1 for the registry, 2
+/// for native functions.
 fn origins(snapshot: &Snapshot) -> Vec<(u32, u64)> {
     let mut origins: Vec<_> = snapshot
         .objects()

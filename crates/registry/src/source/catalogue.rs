@@ -60,7 +60,8 @@ impl RegistrySource {
         }
     }
 
-    /// Keeps the objects of a reply as the catalogue, or adds those of `only` to it.
+    /// Keeps the objects of a reply as the catalogue, or adds only the objects of `only` to the
+    /// catalogue.
     pub(super) fn keep(
         &mut self,
         snapshot: &Snapshot,

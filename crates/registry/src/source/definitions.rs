@@ -13,7 +13,7 @@ const DEFINITIONS: usize = 16;
 /// often. Values are not affected: they are found by the definition in their own sample.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// The counters of an object, which change when its provider defines it anew.
+/// A fingerprint of the counters of an object, which changes when its provider defines it anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Definition {
     counters: usize,
@@ -35,20 +35,20 @@ impl Definition {
 /// An object that was seen.
 #[derive(Debug)]
 struct Seen {
-    /// The newest is the last.
+    /// The definitions that were seen, the newest last.
     definitions: Vec<Definition>,
-    /// When the newest was added.
+    /// When the newest definition was added.
     since: Instant,
 }
 
-/// The news in an object.
+/// What is new about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
-    /// None, or a further definition before its time.
+    /// Nothing is new, or a further definition came before it counts as news.
     Nothing,
     /// The object or the definition is new.
     Defined,
-    /// The same, and all that was known before is forgotten.
+    /// The object or the definition is new, and all that was known before is forgotten.
     Forgotten,
 }
 
@@ -74,7 +74,8 @@ impl Definitions {
         self.objects.keys().copied()
     }
 
-    /// Notes an object. An object that alternates between a few definitions is news once for each.
+    /// Notes an object. Returns what is new about it: an object that alternates between a few
+    /// definitions is news once for each.
     pub(super) fn learn(&mut self, object: PerfObject<'_>) -> News {
         let (name, definition) = (object.name_index(), Definition::of(object));
         if let Some(seen) = self.objects.get_mut(&name) {
@@ -109,7 +110,7 @@ mod tests {
     use perfhive_format::{CounterSpec, CounterType};
     use perfhive_testkit::script::block;
 
-    /// The news in an object with one counter of this name.
+    /// What `learn` returns for an object with one counter of this name.
     fn learn(all: &mut Definitions, object: u32, counter: u32) -> News {
         let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
         let counters = [CounterSpec::new(TitleIndex(counter), kind)];

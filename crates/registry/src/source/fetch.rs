@@ -103,8 +103,8 @@ impl RegistrySource {
         frame
     }
 
-    /// Looks for more than the `sound` objects of a reply with a damaged object: the objects behind
-    /// that one cannot be read.
+    /// Looks for more objects than the `sound` ones of a reply with a damaged object: the objects
+    /// behind the damaged one cannot be read.
     fn fetch_more(
         &mut self,
         request: &Ask,

@@ -5,7 +5,7 @@ use crate::service::Service;
 use perfhive_engine::{ProviderState, ProviderStatus};
 use perfhive_format::TitleIndex;
 
-/// How many of the objects of a provider were asked for so far.
+/// How much of a provider was asked for so far: none, some or all of its objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AskedFor {
     Nothing,

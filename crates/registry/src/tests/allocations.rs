@@ -6,7 +6,7 @@ use perfhive_engine::Cached;
 use perfhive_testkit::alloc;
 use std::time::Duration;
 
-/// Prepared answers, and the number of every registration.
+/// A registry with prepared answers, and one number for every registration.
 #[derive(Default)]
 struct Answers {
     blocks: Vec<(ValueName, Result<Vec<u8>, u32>)>,
@@ -94,7 +94,7 @@ fn sample(source: &mut dyn Source, query: &ObjectQuery, snapshot: &mut Snapshot)
     taken.count
 }
 
-/// A step: its name, the change of the registry, and the query.
+/// A step of the test: its name, the change of the registry, and the query.
 type Step<'a> = (&'a str, &'a dyn Fn(), ObjectQuery);
 
 fn run(source: &mut dyn Source, steps: &[Step<'_>]) {

@@ -16,7 +16,7 @@ fn a_query_names_its_objects_and_an_empty_one_asks_nothing() {
     assert!(fake.with(|world| world.asked.is_empty()));
 }
 
-/// The queries for data since the last call.
+/// The queries for data that were made since the last call.
 fn requests(fake: &Fake) -> Vec<String> {
     let asked = fake.with(|world| std::mem::take(&mut world.asked));
     let is_request = |name: &String| {
@@ -158,7 +158,7 @@ fn objects_looked_for_before_are_asked_for_together_after_a_registration() {
     assert_eq!(requests(&fake), ["230 240 9000"]);
 }
 
-/// While the catalogue has only the objects that were looked for.
+/// This holds while the catalogue has only the objects that were looked for.
 #[test]
 fn an_object_that_was_not_looked_for_is_news_only_without_a_name() {
     let fake = world();
@@ -298,7 +298,7 @@ fn a_costly_object_is_found_by_index_behind_a_cache_with_the_global_catalogue() 
     assert_eq!(sensors.sensors().unwrap().len(), all + 1);
 }
 
-/// The cost of other programs' objects is known only after collecting all.
+/// The cost of other programs' objects is known only once all objects were collected.
 #[test]
 fn the_cost_of_an_object_that_was_looked_for_is_unknown_until_all_are_listed() {
     use perfhive_engine::Cost;
@@ -446,7 +446,7 @@ fn a_failing_object_that_was_looked_for_fails_no_other_catalogue() {
     }
 }
 
-/// Objects with one counter each, in one reply.
+/// A reply with these objects, each with one counter.
 fn objects(names: &[u32]) -> Vec<u8> {
     let specs = [CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
     let rows: &[_] = &[("one", None, &[7u64][..])];

@@ -51,7 +51,7 @@ fn machine(limit: Duration) -> (Fake, Network, Arc<AtomicUsize>, RegistrySource)
     (fake, network, attempts, source)
 }
 
-/// Long enough to connect, on any machine.
+/// A timeout that is long enough to connect on any machine.
 const SOON: Duration = Duration::from_secs(1);
 
 fn is_not_reached(error: &perfhive_engine::SourceError) {

@@ -46,7 +46,7 @@ fn a_provider_of_ours_without_objects_is_a_fault() {
     assert!(off.message.contains("`perfhive providers --enable \"Off\"`"), "{off}");
 }
 
-/// Its names were not loaded, or were taken back.
+/// The names of the registration were not loaded, or were removed.
 #[test]
 fn a_registration_without_names_and_objects_has_failed() {
     let fake = world();
@@ -143,7 +143,7 @@ fn garbage() -> Vec<u8> {
     "no pairs\0".encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Sets the list of a language in all places.
+/// Sets a language's list in all places that have one.
 fn say_everywhere(fake: &Fake, language: &str, list: &[u8]) {
     fake.with(|world| {
         let (data, by_year) = (format!("Counter {language}"), "Counter".to_string());
@@ -188,7 +188,8 @@ fn with_damaged_english_names_a_search_uses_another_language() {
     assert_eq!(&*answer.faults()[0].provider, "Broken");
 }
 
-/// Every machine has English names; an empty list of another language is not damage.
+/// Every machine has English names, so an empty English list is damaged; an empty list of
+/// another language is not.
 #[test]
 fn an_empty_list_of_english_names_is_a_damaged_one() {
     for nothing in [&[][..], &[0; 4]] {

@@ -99,14 +99,14 @@ fn clocks() -> impl Strategy<Value = Clocks> {
     })
 }
 
-/// Where a counter's data is put.
+/// The place of a counter's data in the counter block.
 #[derive(Clone, Copy, Debug)]
 enum DataOffset {
-    /// Behind the one before, aligned to 4 or 8 bytes.
+    /// Behind the data of the counter before, aligned to 4 or 8 bytes.
     Aligned,
-    /// Right behind the one before.
+    /// Right behind the data of the counter before.
     Packed,
-    /// Anywhere; counters may overlap, and share their data.
+    /// At this offset; counters may overlap, and share their data.
     At(u32),
 }
 

@@ -16,8 +16,8 @@ pub enum TextStream {
 }
 
 /// The code page in which the reader of a stream expects text: that of the console's output, where
-/// the stream is a pipe and the console's text is not UTF-8. PowerShell 5.1 decodes a program's
-/// output so. A file gets UTF-8.
+/// the stream is a pipe and the console's text is not UTF-8. `None` where UTF-8 is expected, as by
+/// a file. PowerShell 5.1 decodes a program's output with the console's code page.
 #[must_use]
 pub fn code_page_of_pipe(stream: TextStream) -> Option<u32> {
     let stream = match stream {
@@ -30,8 +30,8 @@ pub fn code_page_of_pipe(stream: TextStream) -> Option<u32> {
     (kind == FILE_TYPE_PIPE && page != 0 && page != CP_UTF8).then_some(page)
 }
 
-/// A text in a code page; what the code page lacks becomes the nearest character that it has, or a
-/// question mark. `None` for a code page that the system does not have.
+/// A text encoded in a code page; a character that the code page lacks becomes its nearest
+/// character, or a question mark. `None` for a code page that the system does not have.
 #[must_use]
 pub fn encoded(text: &str, code_page: u32) -> Option<Vec<u8>> {
     if text.is_empty() {

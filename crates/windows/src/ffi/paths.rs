@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use windows_sys::Win32::System::Environment::ExpandEnvironmentStringsW;
 use windows_sys::Win32::System::SystemInformation::{GetSystemDirectoryW, GetWindowsDirectoryW};
 
-/// The longest path of Windows, with its NUL.
+/// The length of the longest path of Windows in UTF-16 units, with its NUL.
 const LONGEST: u32 = 1 << 15;
 
 /// A text with its environment variables expanded; unchanged if the result would be longer than any

@@ -179,7 +179,8 @@ impl LoadPerf {
     }
 }
 
-/// A text of a file like those of `loadperf`, read by the function that it uses.
+/// A text of a file in the format of `loadperf`'s files, read by the function that
+/// `loadperf` uses.
 #[cfg(test)]
 pub(crate) fn profile_string(file: &std::path::Path, section: &str, key: &str) -> String {
     use windows_sys::Win32::System::WindowsProgramming::GetPrivateProfileStringW;

@@ -45,7 +45,8 @@ impl Status {
     /// `STATUS_BUFFER_OVERFLOW`.
     pub const BUFFER_OVERFLOW: Self = Self(0x8000_0005);
 
-    /// Whether it is a success or an information, not a warning or an error (`NT_SUCCESS`).
+    /// Whether the status is a success or an information, not a warning or an error
+    /// (`NT_SUCCESS`).
     #[must_use]
     pub fn is_success(self) -> bool {
         self.0 < 0x8000_0000

@@ -8,24 +8,24 @@ use perfhive_engine::standard::MOST;
 /// and stay so.
 pub(super) struct Filled {
     known: u64,
-    /// Positions that no value makes known.
+    /// Positions that become known only by [`add`](Self::add), whatever their values.
     by_rule: u64,
 }
 
 impl Filled {
-    /// Starts with the fields that are `always` filled; `by_rule` become known only by
+    /// Starts with the positions that are `always` filled; those in `by_rule` become known only by
     /// [`add`](Self::add).
     pub(super) fn new(always: u64, by_rule: u64) -> Self {
         Self { known: always, by_rule }
     }
 
-    /// Examines the values of an instance.
+    /// Notes as filled the positions at which an instance has a value other than 0.
     pub(super) fn see(&mut self, values: &[u64]) {
         let bits = (0..).zip(values).filter(|(_, value)| **value != 0);
         self.known |= bits.fold(0, |mask, (place, _)| mask | 1u64 << place) & !self.by_rule;
     }
 
-    /// Adds positions that are known to be filled for another reason.
+    /// Adds positions that are known to be filled for a reason other than their values.
     pub(super) fn add(&mut self, mask: u64) {
         self.known |= mask;
     }

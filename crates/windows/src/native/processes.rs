@@ -8,11 +8,12 @@ use perfhive_engine::standard::{Layouts, MOST};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
 
-/// The counters, in the order of the table.
+/// The number of counters.
 const COUNTERS: usize = 28;
-/// The counters of `_Total`: all but the priority.
+/// The counters of `_Total`, as bits by position in the table: all but the priority.
 const COMMON: u64 = (1 << (COUNTERS - 1)) - 1;
-/// The counters of every process: times, numbers and threads.
+/// The counters that every process has, as bits by position in the table: times, numbers
+/// and threads.
 const ALWAYS: u64 = 0x7F;
 
 /// Positions of counters that are not summed.
@@ -20,7 +21,7 @@ const ELAPSED: usize = 3;
 const ID: usize = 4;
 const PARENT: usize = 5;
 
-/// The parent of `_Total`'s threads, if it was written.
+/// The place of the parent of `_Total`'s threads; `None` if it was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Places {
     pub(super) total: Option<u32>,
@@ -120,7 +121,7 @@ fn values(process: &Process<'_>, time: Time) -> [u64; COUNTERS] {
     ]
 }
 
-/// The values in the widths of the counters.
+/// The values as the counters' widths store them.
 fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
     for (value, counter) in values.iter_mut().zip(PROCESS.counters) {
         *value = counter.fit(*value);

@@ -12,13 +12,14 @@ use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, TitleIndex};
 
 const SIZE: usize = 48;
-/// The counters, in the order of the table.
+/// The number of counters.
 const COUNTERS: usize = 7;
-/// % Processor Time, % User Time, % Idle Time.
+/// The counters that every processor has, as bits by position in the table: % Processor Time, %
+/// User Time, % Idle Time.
 const ALWAYS: u64 = 0b1011;
-/// % Privileged Time.
+/// The bit of % Privileged Time.
 const PRIVILEGED: u64 = 1 << 2;
-/// Position of the only count, which `_Total` sums.
+/// Position of the only counter that is a count, which `_Total` sums.
 const INTERRUPTS: usize = 4;
 
 pub(super) struct Writer {
@@ -77,8 +78,8 @@ impl Writer {
     }
 }
 
-/// The values in the order of the table, and whether the kernel's time is more than the idle time
-/// that belongs in it.
+/// The values in the order of the table, and whether the kernel time contains the idle time, as
+/// it should: `false` if the idle time is the longer one.
 fn values(processor: &[u8; SIZE]) -> ([u64; COUNTERS], bool) {
     let time = |at| u64_at(processor, at).unwrap_or(0);
     let (idle, kernel, user, dpc, interrupt) = (time(0), time(8), time(16), time(24), time(32));

@@ -20,7 +20,7 @@ use perfhive_engine::standard::{CounterValues, Layouts, write_single};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{FileTime, TitleIndex};
 
-/// FILETIMEs of the machine's clock.
+/// The time of the machine's start and the present time, as FILETIMEs of its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Time {
     pub(super) boot: u64,
@@ -37,8 +37,8 @@ impl Time {
         Ok(Self { boot: at(0), now: at(8) })
     }
 
-    /// The start time of a process from its own `start`: Idle and System, which started with the
-    /// machine, have 0.
+    /// The start time of a process from the `start` in its entry. Idle and System have 0 there,
+    /// and started with the machine.
     pub(super) fn start(self, start: u64) -> u64 {
         if start == 0 { self.boot } else { start }
     }
@@ -54,7 +54,7 @@ struct Population {
     has_states: bool,
 }
 
-/// States of threads: running, and ready.
+/// The states of running threads, and of ready ones.
 const RUNNING: u32 = 2;
 const READY: [u32; 2] = [1, 7];
 

@@ -13,7 +13,8 @@ pub fn object_table() -> Vec<ObjectDoc> {
     OBJECTS.into_iter().map(ObjectDoc::of).collect()
 }
 
-/// Every counter of them, present or absent, without bases, by object.
+/// Every counter of the objects of the native functions, present or absent, without bases,
+/// by object.
 #[must_use]
 pub fn counter_table() -> Vec<CounterDoc> {
     OBJECTS.into_iter().flat_map(counters_of).collect()

@@ -27,15 +27,15 @@ struct MadeThread {
     state: u32,
 }
 
-/// Writes a list of processes and their threads, for a width and the address where the list will
-/// lie.
+/// Builds a list of processes and their threads, for a width and the address at which the list
+/// will lie.
 #[derive(Clone)]
 struct List {
     width: Width,
     bytes: Vec<u8>,
-    /// Start of the entry before.
+    /// Offset of the entry before.
     last: Option<usize>,
-    /// Offsets of pointers, which move with the list.
+    /// Offsets of the pointers in the list, whose values depend on its address.
     pointers: Vec<usize>,
 }
 
@@ -137,7 +137,7 @@ fn sound(width: Width) -> List {
         .process(1000, "", BOOT + 10, &[made_thread(1004, 0, 0, 5)])
 }
 
-/// A machine with given answers.
+/// A machine that gives prepared answers.
 #[derive(Default)]
 struct Fake {
     list: Mutex<Option<List>>,
@@ -235,7 +235,7 @@ fn faults(snapshot: &Snapshot) -> Vec<String> {
     snapshot.faults().iter().map(Fault::to_string).collect()
 }
 
-/// Every instance with its values by counter; an instance without values has none.
+/// The instances, each with its values by counter. Absent values are left out.
 fn table(object: PerfObject<'_>) -> Vec<(String, HashMap<u32, u64>)> {
     let plans = CounterPlan::all(object);
     let values = |block: CounterBlock<'_>| {
@@ -545,7 +545,8 @@ fn warm_samples_allocate_nothing() {
     assert_eq!(snapshot.objects().count(), 4);
 }
 
-/// The number of unreported allocations, and whether any was reported.
+/// The number of allocations of a sample that the snapshot did not report, and whether it
+/// reported any.
 fn unreported(machine: &mut Broker, request: &Ask, snapshot: &mut Snapshot) -> (u64, bool) {
     let ((), taken) = count(|| machine.collect(request, snapshot).unwrap());
     (if snapshot.has_grown() { 0 } else { taken.count }, snapshot.has_grown())

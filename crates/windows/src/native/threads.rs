@@ -9,13 +9,14 @@ use perfhive_engine::standard::{Layouts, MOST};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
 
-/// The counters, in the order of the table.
+/// The number of counters.
 const COUNTERS: usize = 12;
-/// The counters of `_Total`: without priorities, address, state and reason.
+/// The counters of `_Total`, as bits by position in the table: all but priorities, address,
+/// state and reason.
 const COMMON: u64 = 0x7F;
-/// The counters of every thread: times and numbers.
+/// The counters that every thread has, as bits by position in the table: times and numbers.
 const ALWAYS: u64 = 0x3F;
-/// State and reason.
+/// The bits of state and wait reason.
 const STATE: u64 = 0b11 << 10;
 
 /// Positions of counters that are not summed.

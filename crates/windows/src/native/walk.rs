@@ -83,7 +83,7 @@ impl Fields<'_> {
     }
 }
 
-/// One process.
+/// One process of the list.
 #[derive(Clone, Debug)]
 pub(super) struct Process<'a> {
     pub(super) id: u64,
@@ -98,7 +98,7 @@ pub(super) struct Process<'a> {
     pub(super) kernel: u64,
     pub(super) page_faults: u32,
     pub(super) memory: Memory,
-    /// Counts of reads, writes and others, then their bytes.
+    /// The counts of reads, writes and other operations, then the bytes of each.
     pub(super) io: [u64; 6],
     /// The number of threads that the process states.
     pub(super) thread_count: u32,
@@ -120,7 +120,7 @@ pub(super) struct Memory {
     pub(super) private: u64,
 }
 
-/// One thread.
+/// One thread of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Thread {
     pub(super) id: u64,
@@ -149,11 +149,12 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The processes of a list. A damaged entry ends it; it cannot loop, since it only goes forwards.
+/// The processes of a list. A damaged entry ends the walk; the walk cannot loop, since it only goes
+/// forwards.
 #[derive(Clone, Debug)]
 pub(super) struct Processes<'a> {
     bytes: &'a [u8],
-    /// The address of the bytes when they were filled.
+    /// The address that the bytes had when the system wrote them.
     address: u64,
     width: Width,
     next: Option<usize>,
@@ -218,7 +219,7 @@ impl<'a> Processes<'a> {
         Ok((process, next))
     }
 
-    /// The bytes of the image's name; `None` if they lie outside.
+    /// The bytes of the image's name; `None` if they lie outside the list.
     fn name(&self, fields: Fields<'_>) -> Option<&'a [u8]> {
         let length = (fields.u32(56, 56) & 0xFFFF) as usize;
         if length == 0 {

@@ -10,18 +10,18 @@ use std::path::Path;
 
 /// Rights to change a file: write, append, delete, change its rights or its owner.
 const CHANGE_FILE: u32 = 0x2 | 0x4 | DELETE | RIGHTS | GENERIC_WRITE;
-/// Rights to change what is in the folder of the library.
+/// Rights to change the content of the library's folder.
 const CHANGE_FOLDER: u32 = 0x2 | DELETE_CHILD | DELETE | RIGHTS | GENERIC_WRITE;
-/// Rights to put another folder in the place of one on the way.
+/// Rights to put another folder in the place of one on the way to the library.
 const REPLACE_FOLDER: u32 = DELETE_CHILD | DELETE | RIGHTS;
 const DELETE_CHILD: u32 = 0x40;
 const DELETE: u32 = 0x1_0000;
-/// To change the list of rights, the owner, or anything.
+/// The rights to change the list of rights, to change the owner, and to do anything.
 const RIGHTS: u32 = 0x4_0000 | 0x8_0000 | 0x1000_0000;
 const GENERIC_WRITE: u32 = 0x4000_0000;
 
-/// Those who may change everything anyway: the system, administrators, the built-in administrator,
-/// the installer of Windows, and the owner, which is tested by itself.
+/// The users and groups that may change everything anyway: the system, administrators, the built-in
+/// administrator, the installer of Windows, and the owner, which is tested separately.
 const TRUSTED: [&str; 9] = [
     "SY",
     "S-1-5-18",
@@ -37,7 +37,7 @@ const TRUSTED: [&str; 9] = [
 /// Tests the library, its folder, and the folders above.
 ///
 /// # Errors
-/// The first that users other than administrators may change, with the way out.
+/// For the first file or folder that users other than administrators may change, with the way out.
 pub(super) fn test(library: &Path) -> Result<(), RegisterError> {
     // Where there is no such file, readers say so; a name without a folder is looked for in the
     // folders of Windows.
@@ -70,8 +70,9 @@ pub(super) fn test(library: &Path) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// The first user or group, other than those trusted, to which a descriptor gives one of the
-/// rights; a descriptor that is not understood trusts no user.
+/// The owner, or the first user or group, to which a descriptor gives any of the rights although it
+/// is neither in [`TRUSTED`] nor `me`; `None` if there is none. A descriptor that cannot be read
+/// gives everybody all rights.
 fn untrusted(descriptor: &str, rights: u32, me: Option<&str>) -> Option<String> {
     let is_trusted = |sid: &str| TRUSTED.contains(&sid) || me == Some(sid);
     let owner = descriptor.strip_prefix("O:").map(|rest| until(rest, &["G:", "D:", "S:"]));
@@ -101,7 +102,7 @@ fn untrusted(descriptor: &str, rights: u32, me: Option<&str>) -> Option<String> 
     None
 }
 
-/// The text up to the first of some words.
+/// The text before the first occurrence of any of the words.
 fn until<'t>(text: &'t str, words: &[&str]) -> &'t str {
     let end = words.iter().filter_map(|word| text.find(word)).min();
     text.get(..end.unwrap_or(text.len())).unwrap_or_default()
@@ -111,7 +112,7 @@ fn pairs(text: &str) -> impl Iterator<Item = &str> {
     (0..text.len()).step_by(2).filter_map(|at| text.get(at..at + 2))
 }
 
-/// The rights of an entry: a number, or pairs of letters. Pairs that are not known are all rights.
+/// The rights of an entry: a number, or pairs of letters. An unknown pair stands for all rights.
 fn mask(text: &str) -> u32 {
     if let Some(digits) = text.strip_prefix("0x") {
         return u32::from_str_radix(digits, 16).unwrap_or(u32::MAX);
@@ -147,7 +148,8 @@ fn mask(text: &str) -> u32 {
 mod tests {
     use super::*;
 
-    /// The rights of `C:\Program Files`, of `C:\`, and of folders that users can write to.
+    /// The descriptors are those of `C:\Program Files`, of `C:\`, and of folders that users can
+    /// write to.
     #[test]
     fn users_who_may_change_a_library_are_found() {
         let installer = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464";

@@ -12,8 +12,8 @@
 
 use perfhive_format::DataBlock;
 
-/// The announced size of a buffer is smaller by this, so that bytes written beyond it stay inside.
-/// 88 would do; a page is used.
+/// How many bytes of a buffer are not announced, so that bytes written beyond the announced size
+/// stay inside. 88 would do; a page is used.
 const RESERVE: usize = 4096;
 
 /// The distance by which Wine writes too far: `sizeof(PERF_DATA_BLOCK)` on 64-bit systems.
@@ -22,11 +22,11 @@ const SHIFT: usize = 88;
 /// The marking byte. Read as the length of an object, the mark exceeds any buffer.
 const MARK: u8 = 0xEE;
 
-/// The marked length of a buffer: a header with the longest machine name (256 units), and the 88
-/// bytes after it.
+/// How many bytes at the start of a buffer are marked: a header with the longest machine name (256
+/// units), and the 88 bytes after it.
 const MARKED: usize = 1024;
 
-/// The layout of replies, by the system that gives them.
+/// The layout of replies, which depends on the system that gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// Windows: objects stand where the header says.
@@ -35,12 +35,13 @@ pub(crate) enum Layout {
     Wine(Seen),
 }
 
-/// Proof that `ntdll` exports Wine's function. The private field keeps other files, and tests, from
-/// using the repair on Windows.
+/// Proof that `ntdll` exports `wine_get_version`. The private field keeps other files, and tests,
+/// from using the repair on Windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen(());
 
-/// Decides whether the repair is used; the only place that does.
+/// The layout that the repair needs, by whether `ntdll` exports Wine's function. No other place
+/// decides whether the repair is used.
 pub(super) fn given(is_exported: bool) -> Layout {
     if is_exported { Layout::Wine(Seen(())) } else { Layout::Windows }
 }
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(reply, sound);
     }
 
-    /// A future Wine without the fault.
+    /// A later, fixed Wine leaves the objects at the stated place.
     #[test]
     fn objects_at_the_stated_place_are_not_moved() {
         let sound = sound();

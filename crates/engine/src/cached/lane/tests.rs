@@ -196,7 +196,7 @@ fn an_exclusive_use_times_out_while_a_free_source_is_kept_for_a_run() {
     lane.with(Some(Instant::now()), |()| ()).unwrap();
 }
 
-/// Otherwise a request with hardly any time left could lead, and its deadline would fail the run for all.
+/// A request with hardly any time left must not lead: its deadline would fail the run for all.
 #[test]
 fn the_request_with_the_latest_deadline_leads() {
     let lane: Lane<(), Bits, u32> = Lane::new("source", ());

@@ -22,7 +22,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct SensorList {
     pub(super) directory: Directory,
     pub(super) sensors: Arc<[Sensor]>,
-    /// The place of each among these.
+    /// The place of each sensor in `sensors`.
     places: HashMap<SensorId, usize>,
 }
 
@@ -69,12 +69,12 @@ impl SensorList {
 }
 
 impl Directory {
-    /// An object, followed by the name that it has now.
+    /// An object, followed by its present name.
     pub(super) fn follow_object(&self, object: TitleIndex) -> Followed {
         Followed::object(self, &self.titles.name_or_index(object), object)
     }
 
-    /// A counter of an object, followed by the name that it has now.
+    /// A counter of an object, followed by its present name.
     pub(super) fn follow_counter(&self, object: &CatalogueObject, counter: TitleIndex) -> Followed {
         Followed::counter(self, object, &self.titles.name_or_index(counter), counter)
     }
@@ -108,7 +108,8 @@ pub(super) fn counter_of(id: SensorId) -> TitleIndex {
     TitleIndex((id.0 & 0xffff_ffff) as u32)
 }
 
-/// The error of a number without a sensor, with the names that its indexes have.
+/// The error of a sensor number that no sensor has. It shows the names that the number's title
+/// indexes have.
 pub(super) fn unknown_sensor(source: &str, list: &SensorList, id: SensorId) -> MeasureError {
     let named = |index| list.directory.titles.name_or_index(index);
     let name = SensorName::new(source, &named(object_of(id)), &named(counter_of(id)));
@@ -160,10 +161,10 @@ fn sensor(
     }
 }
 
-/// A name for each index that no other has, without regard to case. Of several indexes of one
-/// name, the one with the least `rank` has the name, as in counter paths. The others have their
-/// index behind it; an index that a provider chose differs from reader to reader, so that
-/// `published` stands in its place.
+/// For each index a name that no other index has, without regard to case. Of several indexes of
+/// one name, the index with the least `rank` has the name itself, as in counter paths. The
+/// names of the others end in `#INDEX`; an index that a provider chose differs from reader to
+/// reader, so that `#published` stands there instead.
 fn own_names<R: Ord>(
     titles: &TitleSet,
     indexes: impl Iterator<Item = TitleIndex>,

@@ -49,7 +49,8 @@ impl<'a> InstancePlaces<'a> {
         Self { exact, folded }
     }
 
-    /// Case matters only where two names differ in nothing else.
+    /// The place of the instance with a name; `None` where no instance has it, or several
+    /// have. Case matters only where two names differ in nothing else.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let exact = self.exact.get(name).copied().flatten();
         exact.or_else(|| self.folded.get(&fold(name)).copied().flatten())

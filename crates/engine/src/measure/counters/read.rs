@@ -11,7 +11,8 @@ use perfhive_format::{CookedValue, Formula, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A value or the reason why there is none, and the raw values of this sample and the one before.
+/// A value or the reason why there is none, and the raw values of this sample and of the sample
+/// before.
 struct Measured {
     value: Result<CookedValue, NoValue>,
     raw: Option<u64>,
@@ -85,7 +86,7 @@ impl ProbedCounter {
         Some(SensorReading::new(self.asked, Arc::clone(&one.slot), Err(NoValue::Busy(why))))
     }
 
-    /// The readings of this target from the newest sample of its object.
+    /// Adds the readings of this target from the newest sample of its object.
     pub(super) fn read(
         &mut self,
         probed: &ProbedObject,

@@ -36,9 +36,9 @@ pub struct CounterSource<S> {
     name: Arc<str>,
     source: S,
     list: Option<Arc<SensorList>>,
-    /// The source was asked to list its costly objects.
+    /// Whether the source was asked to list its costly objects.
     costly: bool,
-    /// All sensors were asked for, not only those of wanted groups.
+    /// Whether all sensors were asked for, not only those of wanted groups.
     complete: bool,
     /// The groups that were looked for since the list was made, in lower case.
     groups: HashSet<String>,
@@ -64,9 +64,9 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         (object_of(sensor), counter_of(sensor))
     }
 
-    /// Whether any title satisfies a condition, in the language of the sensors' names. The
-    /// title may be of an object or counter that does not exist now, and a sensor without a
-    /// title of its own has another name.
+    /// Whether any title satisfies the condition `is_it`, in the language of the sensors'
+    /// names. The title may be of an object or counter that does not exist now, and a sensor
+    /// without a title of its own has another name.
     ///
     /// # Errors
     /// Where the source does not tell its titles.
@@ -286,7 +286,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         wanted.iter().map(now).collect()
     }
 
-    /// The name of a sensor; counter 0 stands for the first one of the object.
+    /// The name of a sensor; counter 0 stands for the first sensor of the object.
     fn name_of(&mut self, sensor: SensorId) -> Result<SensorName, MeasureError> {
         if let Some(name) = self.list()?.name_of(sensor) {
             return Ok(name);
@@ -297,7 +297,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         list.name_of(sensor).ok_or_else(|| unknown_sensor(&source, &list, sensor))
     }
 
-    /// All objects of a cost.
+    /// A selection of all counters and instances of the objects with a cost.
     fn whole(&mut self, cost: Cost) -> Result<Vec<SelectedSensor>, MeasureError> {
         if cost == Cost::Costly {
             self.list_costly()?;

@@ -108,7 +108,7 @@ fn errors_name_their_line() {
     assert!(warning("<struct name=\"S\" type=\"WAVES\"/>", "").contains("field Sine"));
 }
 
-/// The second would replace the first when both are registered.
+/// When both are registered, the second provider would replace the first.
 #[test]
 fn two_providers_of_one_name_are_refused() {
     let provider = |name: &str| {
@@ -128,7 +128,7 @@ fn two_providers_of_one_name_are_refused() {
     assert!(error.message().contains("twice is there already"), "{error}");
 }
 
-/// What no author writes costs no more than its size.
+/// A manifest that no author writes costs no more than its size.
 #[test]
 fn hostile_manifests() {
     let depth = 200_000;

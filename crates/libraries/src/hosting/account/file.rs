@@ -1,8 +1,8 @@
 //! The folder of the accounts: the user's own, with a file for each provider. A file is
 //! changed under a lock, by writing a new one and renaming it.
 //!
-//! No reader fails for want of an account: where none can be kept, every program has its
-//! own in memory.
+//! No reader fails because it cannot keep an account: every program then has its own account
+//! in memory.
 
 use super::record::{MOST, Record, hash};
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
@@ -10,7 +10,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What tells one state of a file from the next.
+/// A stamp of a file, which differs from one state of the file to the next.
 pub(super) type FileStamp = (u64, i64, i64, u64);
 
 /// The file of one provider's account.
@@ -105,7 +105,7 @@ impl AccountFile {
     }
 }
 
-/// Makes a folder, in one that is the user's own.
+/// Makes a folder, if the nearest existing folder above it belongs to this user.
 fn make(folder: &Path) -> io::Result<()> {
     if !folder.is_absolute() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -133,7 +133,7 @@ fn make(folder: &Path) -> io::Result<()> {
     owned(folder, &std::fs::symlink_metadata(folder)?)
 }
 
-/// Opens no link, and does not block on a pipe.
+/// Makes opening a file refuse links and not block on a pipe.
 fn no_link(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     {
@@ -148,15 +148,15 @@ fn no_link(options: &mut OpenOptions) -> &mut OpenOptions {
     }
 }
 
-/// A created file is for this user alone.
+/// Makes a created file readable and writable for this user alone.
 fn mine_alone(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
 }
 
-/// Checks that a file or folder is not a link. On Windows it inherits its access rights from
-/// the user's folder.
+/// Checks that a file or folder is not a link. On Windows the file or folder inherits its
+/// access rights from the user's folder.
 #[cfg(windows)]
 fn owned(path: &Path, meta: &Metadata) -> io::Result<()> {
     if !meta.is_symlink() {

@@ -7,7 +7,7 @@ use perfhive_engine::{Cost, ProviderStatus};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// The first line, and the last: without it, the file has lost its end.
+/// The first line; `LAST` is the last line, without which the file is cut off.
 const FIRST: &str = "perfhive account 1";
 const LAST: &str = "[End]";
 /// The largest account in bytes. Definitions that do not fit are not kept: each program
@@ -21,7 +21,7 @@ const LONGEST: usize = 500;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     pub(super) name: String,
-    /// Tells this library and registration from any other.
+    /// A number that differs for another library or registration.
     pub(super) fingerprint: u64,
     /// How often a user or program ended the quarantine.
     pub(super) released: u64,
@@ -29,9 +29,9 @@ pub(super) struct Record {
     pub(super) faults: u64,
     pub(super) in_a_row: u32,
     pub(super) quarantined: bool,
-    /// The end of the pause.
+    /// The end of the pause, in milliseconds since 1970.
     pub(super) not_before: u64,
-    /// Waits in vain, in a row.
+    /// How many times in a row a reader waited in vain.
     pub(super) late: u32,
     /// The longest recent time of a call.
     pub(super) slowest: Duration,
@@ -39,7 +39,7 @@ pub(super) struct Record {
     pub(super) known: KnownObjects,
 }
 
-/// How many collections there were, what they cost and gave.
+/// The number of collections, how long they took and how many bytes they gave.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CollectionTally {
     pub(super) collections: u64,
@@ -61,7 +61,7 @@ impl CollectionTally {
         });
     }
 
-    /// Adds later collections.
+    /// Adds the counts of later collections.
     pub(super) fn add(&mut self, later: &Self) {
         if later.collections == 0 {
             return;
@@ -114,8 +114,8 @@ impl Record {
         self.not_before = now.saturating_add(millis);
     }
 
-    /// The rest of the pause at the time `now`. A pause longer than any that perfhive sets
-    /// comes from a clock that was changed, and does not count.
+    /// The rest of the pause at the time `now`; `None` without a pause. A pause longer than
+    /// any that perfhive sets comes from a clock that was changed, and does not count.
     pub(super) fn pause_left(&self, now: u64) -> Option<Duration> {
         let left = self.not_before.checked_sub(now).filter(|left| *left > 0)?;
         Some(Duration::from_millis(left)).filter(|left| *left <= pause::LONGEST)

@@ -9,7 +9,8 @@ use perfhive_engine::{GuardedBuffer, RawClaim, TestLevel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The result of one thread: calls, wrong answers, and the first of them.
+/// The result of one thread: the number of calls and of wrong answers, and the request and
+/// the fault of the first wrong answer.
 #[derive(Default)]
 struct Tally {
     calls: u32,
@@ -17,9 +18,9 @@ struct Tally {
     first: Option<(String, String)>,
 }
 
-/// Has each of `threads` call Collect `times` times, with the values in turn, but no longer
-/// than `budget`. The response counts the calls and the wrong answers, and has the request
-/// of the first wrong one with what was wrong.
+/// Makes `threads` threads call Collect, each thread `times` times with the values in turn,
+/// but no longer than `budget`. The response counts the calls and the wrong answers, and
+/// has the request of the first wrong answer with what was wrong.
 pub(super) fn collect(
     library: &LoadedLibrary,
     threads: u32,
@@ -64,7 +65,7 @@ pub(super) fn collect(
     }
 }
 
-/// One call, with a larger buffer each time the library asks for one, and the tests of its
+/// Makes one call, with a larger buffer each time the library asks for one, and tests the
 /// answer.
 fn one(library: &LoadedLibrary, value: &str, buffer: &mut GuardedBuffer) -> Result<(), String> {
     let mut room = FIRST_ROOM;

@@ -9,21 +9,21 @@ use perfhive_engine::ObjectQuery;
 use perfhive_format::TitleIndex;
 use std::time::Duration;
 
-/// Threads that collect at once, and how often each.
+/// The number of threads that collect at once; `TIMES` is how often each of them does.
 const THREADS: u32 = 4;
 const TIMES: u32 = 100;
 /// A library slower than this is called fewer times.
 const QUICK: Duration = Duration::from_millis(5);
 
 impl Check {
-    /// Notes a failed call; the next one gets a new process.
+    /// Notes a failed call as a finding; the next call gets a new process.
     fn failed(&mut self, asked: &str, fault: CallFault) {
         self.wrong(asked, fault.into_message());
         self.library = None;
     }
 
-    /// Opens it for a second reader, which closes it again: the first one must still get its
-    /// objects.
+    /// Opens the library for a second reader, which closes it again: the first reader must
+    /// still get its objects.
     pub(super) fn open_twice(&mut self) {
         let before = self.given();
         let Some(library) = &mut self.library else { return };
@@ -70,14 +70,14 @@ impl Check {
         }
     }
 
-    /// The objects that it gives for Global.
+    /// The objects that the library gives for `Global`.
     fn given(&mut self) -> Vec<TitleIndex> {
         let Some(answer) = self.collect("Global", Lane::Usual) else { return Vec::new() };
         let Some(bytes) = self.test("Global", &answer) else { return Vec::new() };
         objects(&bytes).map(name_of).collect()
     }
 
-    /// Has several threads collect different objects at once.
+    /// Makes several threads collect different objects at once.
     pub(super) fn collect_together(&mut self) {
         let names: Vec<TitleIndex> =
             self.known.descriptions().iter().map(|object| object.spec.name).collect();

@@ -11,10 +11,10 @@ use std::collections::HashMap;
 
 const NO_CLOCK: &str = "its type divides by the object's clock, and PerfTime or PerfFreq of \
                         PERF_OBJECT_TYPE is 0";
-/// The clock of the older sample, and one second later.
+/// The clocks of the older and of the newer sample, one second apart, in 100 ns.
 const TIMES: [i64; 2] = [10_000_000, 20_000_000];
 
-/// What is wrong with an object: readers lose data by the first kind.
+/// A fault of an object: `Loses` if readers lose data by it, `Doubtful` if not.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ContentFault {
     Loses(String),
@@ -22,7 +22,8 @@ pub(super) enum ContentFault {
 }
 
 impl Check {
-    /// Tests whether each counter of an answer, and of the same request made again, cooks.
+    /// Tests whether each counter of an answer gives a value, from this answer and the
+    /// older one to the same request.
     pub(super) fn look_at_content(&mut self, value: &str, older: &[u8], newer: &CheckedCall) {
         let newer = match newer.buffer.check(TestLevel::All, &newer.claim) {
             Ok((bytes, _)) => bytes,
@@ -58,7 +59,7 @@ fn content_faults(older: Option<PerfObject<'_>>, newer: PerfObject<'_>) -> Vec<C
     counters.chain(name_fault(newer).map(ContentFault::Loses)).collect()
 }
 
-/// What keeps readers from every value of a counter.
+/// What keeps readers from a value of a counter; `None` if nothing does.
 fn counter_fault(
     plan: &CounterPlan,
     older: Option<PerfObject<'_>>,
@@ -135,7 +136,8 @@ fn blocks<'a>(object: PerfObject<'a>) -> impl Iterator<Item = CounterBlock<'a>> 
     single.chain(object.instances().map(Instance::counter_block))
 }
 
-/// A sample with the reader's clocks, and the object's own.
+/// The raw sample of a counter with `time` as the reader's clocks, and the object's own
+/// clock.
 fn sample_at(
     plan: &CounterPlan,
     object: PerfObject<'_>,
@@ -148,7 +150,7 @@ fn sample_at(
     Some(sample)
 }
 
-/// The first instance without a name of its own that readers can write.
+/// The fault of the first instance without a name of its own that readers can write.
 fn name_fault(object: PerfObject<'_>) -> Option<String> {
     let name = object.name_index();
     if let Some(fault) = object.name_fault() {

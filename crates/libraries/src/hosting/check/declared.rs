@@ -7,7 +7,7 @@ use perfhive_engine::ObjectDescription;
 use perfhive_format::{CounterSpec, DetailLevel};
 use std::sync::Arc;
 
-/// The request that the findings are listed under.
+/// The name of the request under which the findings are listed.
 const MANIFEST: &str = "manifest";
 
 impl Check {

@@ -125,7 +125,7 @@ impl Check {
         }
     }
 
-    /// Requests the objects of another machine; whether there are any.
+    /// Requests the objects of another machine. Returns whether there are any.
     pub(super) fn ask_for_machine(&mut self, machine: &str) -> bool {
         let value = ObjectQuery::Foreign(machine.to_string()).to_string();
         let Some(answer) = self.collect(&value, Lane::Usual) else { return false };
@@ -148,7 +148,7 @@ impl Check {
         self.test_foreign(&value, &answer)
     }
 
-    /// Tests the block of another machine; whether it is sound.
+    /// Tests the block of another machine. Returns whether it is sound.
     pub(super) fn test_foreign(&mut self, value: &str, answer: &CheckedCall) -> bool {
         let (blocks, warnings) = match answer.buffer.check_foreign(TestLevel::All, &answer.claim) {
             Ok(found) => found,
@@ -215,7 +215,7 @@ impl Check {
         answer.buffer.check(TestLevel::Basic, &nothing).map(drop).map_err(drop)
     }
 
-    /// Collects several times: readers have to prepare anew for objects that change.
+    /// Collects several times, since readers have to prepare anew for objects that change.
     pub(super) fn ask_again(&mut self) {
         let mut changes = 0;
         for _ in 0..TIMES {

@@ -26,17 +26,18 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// Files that a library may have open.
+/// The most files that a library may have open.
 const MOST_FILES: u64 = 1024;
-/// Threads that a library may have, and with `--processes` all its processes together.
+/// The most threads that a library may have, and with `--processes` all its processes together.
 const MOST_THREADS: u64 = 512;
 /// The number of the user and of the group that own no files.
 const NOBODY: u32 = 65_534;
-/// Reads every file that the restriction of files allows.
+/// The capability to read every file that the restriction of files allows.
 const READS_ALL: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;
-/// `fchmodat2`, since Linux 6.6, on every architecture with a filter.
+/// The number of the system call `fchmodat2`, which exists since Linux 6.6, on every architecture
+/// with a filter.
 const FCHMODAT2: i64 = 452;
-/// Where the system's libraries are, and what they read of their own.
+/// Paths of the system's libraries, and of the files that these read.
 const SYSTEM: [&str; 8] = [
     "/usr",
     "/lib",
@@ -48,8 +49,9 @@ const SYSTEM: [&str; 8] = [
     "/dev",
 ];
 
-/// Gives up what a provider does not need; a note about what could not be given up. The process has
-/// one thread before, and a second one afterwards, which ends the process with its reader.
+/// Gives up what a provider does not need. Returns a note about what could not be given up, if
+/// anything. The process has one thread before, and a second one afterwards, which ends the process
+/// with its reader.
 pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     let parent = rustix::process::getppid();
     // Kernels before 5.3 have no such descriptor.
@@ -118,9 +120,9 @@ pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     Ok(Some(notes.join("; ")).filter(|notes| !notes.is_empty()))
 }
 
-/// Leaves root for the user and group that own no files: what no other user may read is then out
-/// of reach, which no capability would be needed for. `keeps` leaves the capabilities to be chosen
-/// from.
+/// Switches from root to the user and the group that own no files. Root could read its own files
+/// without any capability, as their owner. With `keeps` the capabilities stay, so that a later step
+/// can choose from them.
 fn become_nobody(keeps: bool) -> Result<(), Errno> {
     let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
     rustix::thread::set_keep_capabilities(keeps)?;
@@ -131,7 +133,7 @@ fn become_nobody(keeps: bool) -> Result<(), Errno> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
 }
 
-/// The note where the process may not read the library.
+/// The note that the process may not read the library; `None` if it may.
 fn unreadable(library: &Path) -> Option<String> {
     let error = File::open(library).err()?;
     Some(format!(
@@ -140,7 +142,7 @@ fn unreadable(library: &Path) -> Option<String> {
     ))
 }
 
-/// Moves this process to a user namespace of its own, which has its user alone.
+/// Moves this process to a user namespace of its own, in which only its own user exists.
 fn own_user_namespace() -> Result<(), Errno> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     if user.is_root() {
@@ -166,8 +168,8 @@ fn counts_by_namespace() -> bool {
     (next(), next()) >= (5, 14)
 }
 
-/// Gives up all other capabilities: root's reach every file and process, those of a namespace what
-/// is in it.
+/// Gives up all capabilities but `kept`: those of root reach every file and process, those of a
+/// namespace everything in it.
 fn keep_capabilities(kept: CapabilitySet) -> Result<(), Errno> {
     let inheritable = CapabilitySet::empty();
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable };
@@ -224,8 +226,8 @@ fn end_with_reader(reader: OwnedFd) -> Result<(), Errno> {
     thread.spawn(watch).map(drop).map_err(error)
 }
 
-/// Whether a supervisor process stands above the library's, which ends all processes that
-/// the library starts: where it may start others, or no filter can refuse them.
+/// Whether a supervisor process stands above the library's process and ends all processes that the
+/// library starts: where the library may start processes, or no filter can refuse them.
 pub(crate) fn is_supervised(processes: bool) -> bool {
     const FILTERED: bool =
         cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
@@ -240,7 +242,7 @@ fn not_refused(why: &dyn std::error::Error) -> String {
     )
 }
 
-/// Has the kernel refuse system calls with an error.
+/// Makes the kernel refuse system calls with an error.
 fn refuse(
     calls: Vec<(i64, Vec<SeccompRule>)>,
     error: i32,
@@ -253,7 +255,7 @@ fn refuse(
     Ok(seccompiler::apply_filter(&BpfProgram::try_from(filter)?)?)
 }
 
-/// Has the kernel refuse to trace other processes, to read or write their memory, to change
+/// Makes the kernel refuse to trace other processes, to read or write their memory, to change
 /// namespaces, and to change owners and modes of files.
 fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     let calls = [
@@ -284,9 +286,10 @@ fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     refuse(calls.map(|call| (call, vec![])).into(), libc::EPERM, arch)
 }
 
-/// Has the kernel refuse to start processes, which would have the memory limit each and
-/// could outlive this one. Threads are allowed. The kernel also refuses to signal other processes: a
-/// library whose fork failed may `kill` the process -1, which means all processes of the user.
+/// Makes the kernel refuse to start processes, each of which would have the memory limit for itself
+/// and could outlive this one. Threads are allowed. The kernel also refuses to signal other
+/// processes: a library whose fork failed may `kill` the process -1, which means all processes of
+/// the user.
 fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     let thread = libc::CLONE_THREAD as u64;
     let no_thread =

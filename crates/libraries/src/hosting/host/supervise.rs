@@ -1,6 +1,6 @@
-//! The supervisor: the process above that of a library which may start others. It calls no
-//! foreign code. It ends all processes that the library leaves behind, in whatever session
-//! they are: the kernel makes it the parent of orphans.
+//! The supervisor: the process above the process of a library that may start others. It
+//! calls no foreign code. It ends all processes that the library leaves behind, in whatever
+//! session they are: the kernel makes it the parent of orphans.
 
 use rustix::fs::{Dir, Mode, OFlags, open};
 use rustix::io::Errno;
@@ -55,7 +55,7 @@ fn block_all() -> libc::sigset_t {
 }
 
 /// Waits until the library's process ends or this one is told to end. Then ends all
-/// remaining processes, and itself in the way the library's process ended.
+/// remaining processes, and itself in the same way as the library's process ended.
 fn supervise(child: Pid) -> ! {
     let mut status = None;
     loop {
@@ -124,13 +124,13 @@ fn children() -> Vec<Pid> {
     numbers.filter(is_ours).filter_map(Pid::from_raw).collect()
 }
 
-/// The parent in a process's `stat`. The name before it may hold any character.
+/// The parent's number in a process's `stat`. The name before it may hold any character.
 fn parent_of(stat: &str) -> Option<i32> {
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Ends this process as the library's ended, so that the reader sees the cause.
+/// Ends this process as the library's process ended, so that the reader sees the cause.
 fn end_like(status: Option<WaitStatus>) -> ! {
     if let Some(signal) = status.and_then(WaitStatus::terminating_signal) {
         // SAFETY: the default action of an unblocked signal, for this process alone.

@@ -6,13 +6,13 @@ use crate::hosting::wire::{Request, Response};
 use std::time::Duration;
 
 impl HostedLibrary {
-    /// Calls Close and waits for half a second at most; whether it came back.
+    /// Calls Close and waits for half a second at most. Returns whether Close came back.
     pub(crate) fn close(mut self) -> bool {
         let process = self.process.take().filter(|_| self.in_flight.is_none());
         process.is_none_or(HostProcess::close_and_wait)
     }
 
-    /// Calls Open once more; its code.
+    /// Calls Open once more. Returns its error code.
     pub(crate) fn open_again(&mut self) -> Result<u32, CallFault> {
         let linkage = self.registration.linkage.clone();
         let answer = self.special(Function::Open, |id| Request::OpenAgain { id, linkage })?;

@@ -22,18 +22,19 @@ pub(super) struct Entry {
     described: Instant,
     /// The number of the question for its objects that is not answered yet.
     pub(super) question: Option<u64>,
-    /// The time since which, and until which, readers wait for that answer.
+    /// The times since which and until which readers wait for the answer to `question`.
     pub(super) waited_for: Option<(Instant, Instant)>,
-    /// Whether readers waited in vain: they do not wait again.
+    /// Whether readers waited for the library in vain, so that they do not wait again.
     pub(super) was_late: bool,
     /// The pause after an answer without objects.
     pub(super) pause: Duration,
-    /// The time of the next question, if there is to be one.
+    /// The time of the next question for the library's objects; `None` if there is to be
+    /// none.
     pub(super) due: Option<Instant>,
 }
 
 impl Entry {
-    /// An entry that knows what its account knows.
+    /// An entry that begins with what the account says.
     pub(super) fn new(
         state: Arc<LibraryState>,
         titles: Vec<ProvidedTitles>,
@@ -63,7 +64,7 @@ impl Entry {
         entry
     }
 
-    /// Describes the provider by its account, and decides when the library is asked.
+    /// Makes the provider by its account, and decides when the library is asked.
     fn begin(&mut self) {
         self.due = None;
         let known = !lock(&self.state.known).is_empty();
@@ -113,7 +114,7 @@ impl Entry {
         self.question.is_some() && self.may_have(wanted)
     }
 
-    /// Asks again after the pause: no thread could be started for the question.
+    /// Sets the question for after the pause, because no thread could be started for it.
     pub(super) fn postpone(&mut self) {
         self.due = Some(after(Instant::now(), self.pause));
     }
@@ -178,8 +179,8 @@ impl Entry {
         self.describe(refusal.filter(|_| !known), works || known);
     }
 
-    /// Describes the provider anew if sessions found objects since, or quarantine turned;
-    /// whether it did.
+    /// Makes a new provider if sessions found objects since, or if the quarantine began or
+    /// ended. Returns whether it did.
     pub(super) fn refresh(&mut self, now: Instant) -> bool {
         let mut changed = false;
         if self.state.has_turned.swap(false, Ordering::Relaxed) {
@@ -208,13 +209,14 @@ impl Entry {
     }
 }
 
-/// The time so long after another, at most a century.
+/// The time `time` after `start`, but at most a century after it.
 pub(super) fn after(start: Instant, time: Duration) -> Instant {
     const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
     start + time.min(CENTURY)
 }
 
-/// What tells a library's file from another one of its name.
+/// A stamp of a library's file, which differs for another file of the same name; `None` if
+/// it cannot be read.
 pub(super) fn stamp(library: &Path) -> Option<LibraryStamp> {
     #[cfg(unix)]
     use std::os::unix::fs::MetadataExt as _;

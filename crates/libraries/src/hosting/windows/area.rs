@@ -14,13 +14,13 @@ const GUARD: usize = GuardedBuffer::GUARD;
 
 /// Memory for one room.
 pub(crate) struct Area {
-    /// Where it begins, fence included.
+    /// Where the memory begins, fence included.
     whole: *mut c_void,
     room: usize,
 }
 
 impl Area {
-    /// Takes the memory.
+    /// Allocates the memory for a buffer with a room.
     pub(crate) fn new(room: usize) -> io::Result<Self> {
         // An odd room would give the provider an odd address.
         if !room.is_multiple_of(8) || room > LAST_ROOM {

@@ -45,7 +45,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Ends the process with the exception's code as its exit status.
+/// The handler of unhandled exceptions: ends the process with the exception's code as its
+/// exit status.
 ///
 /// # Safety
 /// As Windows calls it: the pointers are NULL or valid.
@@ -60,7 +61,7 @@ unsafe extern "system" fn crash(exception: *const EXCEPTION_POINTERS) -> i32 {
     EXCEPTION_CONTINUE_SEARCH
 }
 
-/// The exit status of a host of another version than its reader.
+/// The exit status of a host that has another version than its reader.
 pub(crate) const OTHER_VERSION: i32 = 86;
 
 /// The pipes that the reader named, which processes of the library do not inherit.
@@ -122,7 +123,7 @@ fn serve(mut requests: File, mut answers: File) -> io::Result<()> {
     }
 }
 
-/// The response of Collect, and its buffer with the guards.
+/// The response to a call of Collect, and its buffer with the guards.
 fn collect(
     library: &LoadedLibrary,
     area: &mut Option<Area>,

@@ -29,9 +29,9 @@ use windows_sys::Win32::System::Threading::CREATE_NO_WINDOW;
 pub(crate) struct HostProcess {
     child: Option<Child>,
     job: Job,
-    /// To a thread that writes: a full pipe would block the reader.
+    /// The channel to a thread that writes requests: a full pipe would block the reader.
     requests: Option<Sender<Vec<u8>>>,
-    /// From a thread that reads.
+    /// The channel from a thread that reads answers.
     answers: Receiver<Option<HostAnswer>>,
     /// The buffer that came with the last answer, guards included.
     data: Vec<u8>,
@@ -45,7 +45,7 @@ type HostAnswer = (Response, Vec<u8>);
 pub(crate) enum HostSilence {
     /// The deadline passed.
     Late,
-    /// The process is gone; how, in words.
+    /// The process is gone; the text says how.
     Gone(String),
 }
 
@@ -97,8 +97,8 @@ impl HostProcess {
         Ok(process)
     }
 
-    /// Copies the guards of a buffer of `room` bytes, and its first `data` bytes, out
-    /// of what came with the last answer; whether all of that was there.
+    /// Copies the guards of a buffer of `room` bytes, and its first `data` bytes, out of
+    /// what came with the last answer. Returns whether all of that was there.
     pub(crate) fn copy(&mut self, room: usize, data: usize, whole: &mut [u8]) -> bool {
         const GUARD: usize = GuardedBuffer::GUARD;
         if self.data.len() != whole.len() || data > room || whole.len() != GUARD + room + GUARD {
@@ -146,12 +146,13 @@ impl HostProcess {
         }
     }
 
-    /// Has the process close the library and end by itself within half a second.
+    /// Makes the process close the library and end by itself within half a second.
     pub(crate) fn close(self) {
         self.close_and_wait();
     }
 
-    /// Does the same and waits for it. Returns whether Close came back.
+    /// Makes the process close the library and end by itself, and waits for that. Returns
+    /// whether Close came back.
     pub(crate) fn close_and_wait(mut self) -> bool {
         let sent = self.send(&Request::Close).is_ok();
         let end = Instant::now() + Duration::from_millis(500);
@@ -167,7 +168,7 @@ impl HostProcess {
         let _ = child.wait();
     }
 
-    /// How a process ended that does not answer any more.
+    /// How a process ended that does not answer any more, as text.
     fn how_it_went(&mut self) -> String {
         /// The pipe is closed a little before the end of the process is known.
         const PATIENCE: Duration = Duration::from_millis(1000);
@@ -194,7 +195,7 @@ impl Drop for HostProcess {
     }
 }
 
-/// Starts a host with its ends of the pipes, which are closed here.
+/// Starts a host with its ends of the pipes, which this process closes afterwards.
 fn spawn(command: &HostCommand, requests: PipeReader, answers: PipeWriter) -> io::Result<Child> {
     /// Keeps a host that is started at the same time from inheriting these handles.
     static ONE: Mutex<()> = Mutex::new(());

@@ -3,23 +3,23 @@
 use super::*;
 use perfhive_format::titles::{Title, TitleList};
 
-/// What the first source does with questions.
+/// How the first source reacts to questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mood {
-    /// It answers.
+    /// The source answers.
     Well,
-    /// It answers no question in time.
+    /// The source answers no question in time.
     Late,
-    /// It does not answer for Web Shop in time: that provider hangs.
+    /// The source does not answer for Web Shop in time: that provider hangs.
     HangsForOne,
-    /// It answers for Processor only, as native functions do while the registry hangs, and has no
-    /// other names.
+    /// The source answers for Processor only, as native functions do while the registry hangs,
+    /// and has no other names.
     Broken,
-    /// It answers, but its title list is damaged.
+    /// The source answers, but its title list is damaged.
     Damaged,
-    /// It answers, but its title list is late.
+    /// The source answers, but its title list is late.
     HangsForNames,
-    /// It answers with errors.
+    /// The source answers with errors.
     Gone,
 }
 
@@ -103,8 +103,8 @@ impl Source for Moody {
     }
 }
 
-/// A registry with the object or only the name Web Shop, and programs that publish under that name,
-/// under the name Processor, and under a free one.
+/// A first source that has the object Web Shop or only the name, and programs that publish under
+/// that name, under the name Processor, and under a free name.
 struct Parts {
     source: Beside<Moody, Broker>,
     mood: Arc<Mutex<Mood>>,
