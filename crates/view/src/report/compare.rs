@@ -1,25 +1,26 @@
-//! Two recordings, or two spans of one, side by side.
+//! The comparison of two recordings, or of two spans of one recording.
 
 use super::figures::Summary;
 use super::{CounterReport, NameTotal, Report};
 use perfhive_format::CounterType;
 use std::collections::{BTreeSet, HashMap};
 
-/// How many standard errors a difference of means must have to be more than chance.
+/// How many standard errors the difference of two means must reach to be called clear.
 const MORE_THAN_CHANCE: f64 = 4.0;
 
-/// What is different in the second of two reports.
+/// The differences between two reports.
 #[derive(Clone, Debug, Default)]
 pub struct Differences {
-    /// Counters that both have, the largest changes first.
+    /// The counters that both reports have: clear differences first, and of these the largest ones, each as
+    /// a part of the larger mean.
     pub counters: Vec<CounterChange>,
-    /// The paths of counters that only the first has, and that only the second has.
+    /// The paths of the counters that only the first report has, and of those that only the second has.
     pub only: [Vec<String>; 2],
-    /// Names of processes, the largest changes of processor time first.
+    /// The processes by name, the largest changes of processor time first.
     pub processes: Vec<ProcessChange>,
 }
 
-/// A counter in two recordings.
+/// A counter that two reports have.
 #[derive(Clone, Debug)]
 pub struct CounterChange {
     /// The path in the shown language.
@@ -28,9 +29,9 @@ pub struct CounterChange {
     pub unit: &'static str,
     /// The counter's type.
     pub counter_type: CounterType,
-    /// Its values in the first.
+    /// The statistics of its values in the first report.
     pub first: Summary,
-    /// Its values in the second.
+    /// The statistics of its values in the second report.
     pub second: Summary,
     /// Whether the difference of the means is at least four times its standard error. Otherwise it
     /// may be chance.
@@ -38,14 +39,14 @@ pub struct CounterChange {
 }
 
 impl CounterChange {
-    /// The mean of the second less that of the first.
+    /// The mean in the second report less the mean in the first.
     #[must_use]
     pub fn difference(&self) -> f64 {
         self.second.mean - self.first.mean
     }
 
-    /// The difference as a part of the larger mean: from -1, which is down to nothing, to 1, which
-    /// is up from nothing.
+    /// The difference divided by the larger of both means: -1 if the second mean is zero, 1 if the first
+    /// is zero (for values that are not negative).
     #[must_use]
     pub fn part(&self) -> f64 {
         let larger = self.first.mean.abs().max(self.second.mean.abs());
@@ -66,24 +67,24 @@ impl CounterChange {
             counter_type: second.counter_type,
             first: one,
             second: other,
-            // Without a spread any difference is one.
+            // Values that do not vary have no standard error: any difference is clear.
             is_clear: difference > 0.0 && difference >= MORE_THAN_CHANCE * error,
         }
     }
 }
 
-/// All processes of a name in two recordings, on average over each.
+/// All processes of one name in two reports, on average over each recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessChange {
     /// The name.
     pub name: String,
-    /// Processor time in percent of one processor, in the first and in the second.
+    /// Processor time in percent of one processor, in the first report and in the second.
     pub processor: [f64; 2],
-    /// Working set in bytes, in the first and in the second.
+    /// Working set in bytes, in the first report and in the second.
     pub working_set: [f64; 2],
 }
 
-/// Sets two reports against each other.
+/// The differences between two reports.
 #[must_use]
 pub fn compare(first: &Report, second: &Report) -> Differences {
     let (one, mut other) =
@@ -95,7 +96,7 @@ pub fn compare(first: &Report, second: &Report) -> Differences {
             None => comparison.only[0].push(path),
         }
     }
-    // In the order of the report, not of the map.
+    // The order is that of the report: a map has none.
     let left = counters(second).into_iter().filter(|(key, _)| other.contains_key(key));
     comparison.only[1] = left.map(|(_, (path, _))| path).collect();
     comparison.counters.sort_by(|a, b| {
@@ -108,12 +109,12 @@ pub fn compare(first: &Report, second: &Report) -> Differences {
 
 type Key<'a> = (&'a str, Option<&'a str>, &'a str);
 
-/// The counters of a report by their English names, with paths.
+/// The counters of a report, each with its English names and its path.
 fn counters(report: &Report) -> Vec<(Key<'_>, (String, &CounterReport))> {
     let mut all = Vec::new();
     for object in &report.objects {
         for instance in &object.instances {
-            // The time since a start is another in each recording.
+            // Elapsed times differ between any two recordings.
             let is_elapsed =
                 |one: &&CounterReport| one.counter_type == CounterType::PERF_ELAPSED_TIME;
             for counter in instance.counters.iter().filter(|one| !is_elapsed(one)) {

@@ -1,23 +1,23 @@
-//! The arithmetic of PAL's thresholds: the small part of PowerShell that they mostly consist of.
+//! An interpreter for the thresholds of PAL: the small part of PowerShell that most of them consist of.
 //!
-//! Assignments, `+ - * /`, parentheses, casts to whole and other numbers, numbers with `KB` to `TB`,
-//! `[Math]::Round`, `If` and `Else`, the number of a collection's instances (`.Count`), and the call of
-//! `StaticThreshold`. Anything else is an error that names it: nothing is guessed.
+//! It knows assignments, `+ - * /`, parentheses, casts to whole and other numbers, numbers with `KB` to
+//! `TB`, `[Math]::Round`, `If` and `Else`, the number of a collection's instances (`.Count`), and the call
+//! of `StaticThreshold`. Anything else is an error that names it: nothing is guessed.
 
 use crate::report::threshold::Comparison;
 use std::collections::HashMap;
 
-/// A call of `StaticThreshold`.
+/// A call of `StaticThreshold` with its arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Call {
-    /// The variable of the collection, in lower case.
+    /// The name of the collection's variable, in lower case.
     pub(super) collection: String,
     pub(super) comparison: Comparison,
     pub(super) limit: f64,
     pub(super) is_trend: bool,
 }
 
-/// What a script asks for.
+/// Where a script gets the values that it does not compute itself.
 pub(super) trait World {
     /// The number of instances of a collection, by its variable in lower case; `None` where there is no
     /// such collection.
@@ -27,10 +27,10 @@ pub(super) trait World {
     fn variable(&mut self, name: &str) -> Result<f64, String>;
 }
 
-/// How deep blocks and parentheses may be.
+/// How deep blocks and parentheses may be nested.
 const DEEPEST: usize = 32;
 
-/// Runs a script. Returns the calls in their order, or why it cannot be run.
+/// Runs a script. Returns its calls in their order, or the reason why it cannot be run.
 pub(super) fn run(code: &str, world: &mut dyn World) -> Result<Vec<Call>, String> {
     let tokens = tokens(code)?;
     let mut script = Script {
@@ -68,7 +68,7 @@ struct Token {
     kind: Kind,
     /// The token as it was written, for messages.
     text: String,
-    /// Whether it is the first of its line: there a statement ends.
+    /// Whether the token is the first of its line: a statement ends before it.
     begins_line: bool,
 }
 
@@ -87,7 +87,7 @@ fn tokens(code: &str) -> Result<Vec<Token>, String> {
     Ok(tokens)
 }
 
-/// The first token of a text, and its length.
+/// The first token of a text, and its length in bytes; an error if the text begins otherwise.
 fn token(text: &str) -> Result<(Kind, usize), String> {
     let unknown = || format!("uses {:?}", text.chars().take(20).collect::<String>());
     let first = text.chars().next().ok_or_else(unknown)?;
@@ -114,7 +114,7 @@ fn token(text: &str) -> Result<(Kind, usize), String> {
         '\'' | '"' => {
             let end = part(1, text.len()).find(first).ok_or_else(unknown)?;
             let inside = part(1, 1 + end);
-            // What stands in double quotes may be more than a text.
+            // In double quotes, `$` and a backtick have a meaning of their own.
             if inside.contains(['$', '`']) {
                 return Err(unknown());
             }
@@ -143,7 +143,8 @@ fn token(text: &str) -> Result<(Kind, usize), String> {
     }
 }
 
-/// A number with or without a suffix.
+/// The number at the beginning of a text, multiplied by its suffix, and its length in bytes; `None` for
+/// an unknown suffix.
 fn number(text: &str) -> Option<(Kind, usize)> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let value: f64 = text.get(..digits)?.parse().ok()?;
@@ -155,13 +156,13 @@ fn number(text: &str) -> Option<(Kind, usize)> {
         "mb" => 2,
         "gb" => 3,
         "tb" => 4,
-        // Hexadecimal numbers, exponents.
+        // Such as `x10` of a hexadecimal number, or an exponent.
         _ => return None,
     };
     Some((Kind::Number(value * 1024_f64.powi(power)), digits + letters))
 }
 
-/// What is done to values that are assigned or cast.
+/// The type to which a value is converted when it is assigned or cast.
 #[derive(Clone, Copy, PartialEq)]
 enum NumberType {
     Any,
@@ -179,7 +180,7 @@ impl NumberType {
         }
     }
 
-    /// PowerShell rounds to the nearest, and halves to the even one.
+    /// The value in this type. Whole numbers are rounded as PowerShell does: to the nearest, halves to even.
     fn apply(self, value: f64) -> Result<f64, String> {
         let limit = match self {
             Self::Any => return Ok(value),
@@ -242,7 +243,7 @@ impl Script<'_> {
         if self.depth > DEEPEST { Err("is nested too deeply".to_string()) } else { Ok(()) }
     }
 
-    /// A statement, which is done or passed over.
+    /// Reads a statement, and runs it if `does` is true.
     fn statement(&mut self, does: bool) -> Result<(), String> {
         match self.peek() {
             Some(Kind::Sign(';')) => self.skip(';'),
@@ -302,7 +303,8 @@ impl Script<'_> {
         self.skip('}')
     }
 
-    /// `a -gt b`, or several of these in parentheses with `-and` or `-or` between them.
+    /// Reads a condition and returns whether it holds: `a -gt b`, or several comparisons in parentheses with
+    /// `-and` or `-or` between them.
     fn condition(&mut self, does: bool) -> Result<bool, String> {
         let mut holds = self.comparison(does)?;
         while let Some(Kind::Word(word)) = self.peek() {
@@ -321,7 +323,7 @@ impl Script<'_> {
     fn comparison(&mut self, does: bool) -> Result<bool, String> {
         let start = self.at;
         if self.is_sign('(') {
-            // A comparison in parentheses, or the beginning of a sum.
+            // The parenthesis holds a condition, or it begins a sum.
             let depth = self.depth;
             self.deeper()?;
             self.at += 1;
@@ -365,7 +367,7 @@ impl Script<'_> {
         if value.is_finite() { Ok(value) } else { Err("divides by zero".to_string()) }
     }
 
-    /// One of these signs, on the line of the token before.
+    /// Takes an operator that is one of these signs; `None` if the next token is another or begins a line.
     fn operator(&mut self, signs: [char; 2]) -> Option<char> {
         let token = self.tokens.get(self.at).filter(|token| !token.begins_line)?;
         match token.kind {
@@ -413,7 +415,7 @@ impl Script<'_> {
         value
     }
 
-    /// `::Round(value)` or `::Round(value, decimals)`, which rounds halves to the even one.
+    /// The value of `::Round(value)` or `::Round(value, decimals)`, which rounds halves to even.
     fn round(&mut self, does: bool) -> Result<f64, String> {
         if !self.is_word("::round") {
             return Err(self.unexpected());
@@ -571,7 +573,7 @@ mod tests {
         assert_eq!(run(code, &mut Fixed), Ok(vec![call]));
         let code = "StaticThreshold -Operator 'lt' -Threshold 1";
         assert!(run(code, &mut Fixed).is_err());
-        // A threshold under a condition that does not hold.
+        // The condition does not hold, and so nothing is called.
         let code = "If (1 -gt 2) { StaticThreshold -CollectionOfCounterInstances $A -Operator gt -Threshold 1 }";
         assert_eq!(run(code, &mut Fixed), Ok(vec![]));
     }
