@@ -1,12 +1,12 @@
-//! The columns of a text log: counters of instances, in the order in which they appear.
+//! The columns of a text log, each a counter of an instance, in the order in which they appear.
 
 use perfhive::{Query, Reading, TitleIndex};
 use std::collections::HashMap;
 
-/// What identifies a column: machine, object, instance with its number, counter.
+/// The identity of a column: machine, object, instance with its number, counter.
 type Key = (String, TitleIndex, Option<String>, TitleIndex);
 
-/// The columns of a text log, which its first line names.
+/// The columns of a text log, whose paths form the log's first line.
 #[derive(Default)]
 pub(super) struct Columns {
     places: HashMap<Key, usize>,
@@ -20,7 +20,7 @@ impl Columns {
         (reading.machine.to_string(), reading.object, instance, reading.counter)
     }
 
-    /// Adds the column of a reading, if it is a new one.
+    /// Adds the column of a reading, unless it exists.
     pub(super) fn add(&mut self, query: &Query, reading: &Reading) {
         let next = self.paths.len();
         self.places.entry(Self::key(reading)).or_insert_with(|| {
@@ -33,12 +33,12 @@ impl Columns {
         self.paths.is_empty()
     }
 
-    /// The paths of the columns.
+    /// The paths of the columns, in their order.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(String::as_str)
     }
 
-    /// The values of the newest sample; `None` where a counter has none.
+    /// The values of the query's newest sample, one for each column; `None` where a counter has no value.
     pub(super) fn row(&mut self, query: &Query) -> &[Option<f64>] {
         self.row.clear();
         self.row.resize(self.paths.len(), None);
@@ -52,7 +52,7 @@ impl Columns {
     }
 }
 
-/// A path as PDH prints it, which has no escapes: brackets stand for parentheses in names.
+/// The path of a reading as PDH prints it: without escapes, and with brackets for parentheses in names.
 pub(super) fn path(query: &Query, reading: &Reading) -> String {
     let (object, counter) = query.names_of(reading);
     let plain = |name: &str| name.replace('(', "[").replace(')', "]");

@@ -1,16 +1,16 @@
-//! Times for people: in the time zone of the user. (Programs get UTC.)
+//! Times for people, in the time zone of the user. (Output for programs has UTC.)
 
 use perfhive::CalendarTime;
 use perfhive_view::time::rfc3339;
 use std::time::Duration;
 
-/// A sample's time as `2026-11-24 03:35:12 CET`, with milliseconds where samples follow one another
-/// within a second; `None` if the block has no valid date.
+/// A sample's time as `2026-11-24 03:35:12 CET`, with milliseconds if the interval is shorter than
+/// a second; `None` if the block has no valid date.
 pub(crate) fn local(time: CalendarTime, interval: Option<Duration>) -> Option<String> {
     zoned(time, if has_fractions(interval) { "%F %T%.3f %Z" } else { "%F %T %Z" })
 }
 
-/// The time of day alone, as `03:35:12`.
+/// The time of day alone, as `03:35:12`, with milliseconds as in [`local`]; `None` if there is no valid date.
 pub(crate) fn local_clock(time: CalendarTime, interval: Option<Duration>) -> Option<String> {
     zoned(time, if has_fractions(interval) { "%T%.3f" } else { "%T" })
 }
