@@ -1,4 +1,4 @@
-//! Recordings against live sources, read by the thread that samples.
+//! Compares recordings with live sources, both read by the thread that samples.
 
 use super::*;
 
@@ -24,7 +24,7 @@ impl Source for Live {
     }
 }
 
-/// What a model shows after the samples of a source.
+/// The model after so many samples of a source.
 fn read(source: Box<dyn Source>, samples: usize) -> Model {
     let path = r"\System\Context Switches/sec".to_string();
     let (events, messages) = sync_channel(32);
