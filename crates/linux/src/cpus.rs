@@ -205,8 +205,8 @@ fn leading_digits(text: &[u8]) -> String {
 /// The mean and the sum of the times of processors that come and go.
 ///
 /// When a processor is switched off or on, its times leave or enter the list, and a
-/// plain sum or mean would jump. So both start as the plain ones, and then grow by
-/// what the processors that are in two consecutive samples did between them.
+/// plain sum or mean would jump. So both start as the plain sum and mean, and then grow by
+/// the growth of the processors that are in two consecutive samples.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     /// Whether there has been a processor.
@@ -247,7 +247,8 @@ impl Totals {
         self.last.extend_from_slice(cpus);
     }
 
-    /// A processor in the previous sample, where it is mostly at the same index.
+    /// The processor `number` as of the previous sample, where it is mostly at the same index;
+    /// `None` if the previous sample did not have it.
     fn before(&self, at: usize, number: u32) -> Option<&Cpu> {
         match self.last.get(at) {
             Some(last) if last.number == number => Some(last),

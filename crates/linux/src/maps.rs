@@ -36,9 +36,11 @@ pub(crate) struct WantedMaps {
     full: bool,
     space: bool,
     details: bool,
-    /// Whether the memory counters of Image, of Full Image and of Process Address Space are wanted.
+    /// Whether the memory counters of Image are wanted.
     image_memory: bool,
+    /// Whether the memory counters of Full Image are wanted.
     full_memory: bool,
+    /// Whether the memory counters of Process Address Space are wanted.
     space_memory: bool,
 }
 

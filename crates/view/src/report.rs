@@ -97,7 +97,7 @@ pub struct CounterReport {
     /// The statistics of its values.
     pub summary: Summary,
     /// The change per hour: the mean of the last thirtieth of the samples less that of the first; `None`
-    /// if the values do not reach from one to another.
+    /// if all values lie in one thirtieth.
     pub trend: Option<f64>,
     /// The course of its values over time. All curves of a report have parts of the same width.
     pub curve: Curve,

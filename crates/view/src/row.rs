@@ -51,7 +51,7 @@ pub struct Row {
     pub value: RowValue,
     /// The quantity of the value, which decides how it is written.
     pub quantity: Quantity<'static>,
-    /// The unit of `value`; another than the quantity's after [`scale`](Self::scale).
+    /// The unit of `value`, which [`scale`](Self::scale) changes together with it.
     pub unit: Cow<'static, str>,
     /// The time of the sample as RFC 3339; `None` if it has none.
     pub time: Option<String>,

@@ -36,7 +36,7 @@ pub struct BusyProcess<'q> {
     pub working_set: Option<&'q Reading>,
 }
 
-/// How many processes are listed.
+/// The most processes in the list of the busiest.
 const PROCESSES: usize = 10;
 
 impl Selection {

@@ -19,8 +19,9 @@ const PEERS: [SystemTool; 3] = [
 ];
 /// How many processes the machine has during the measurement.
 const PROCESSES: usize = 500;
-/// How long a program may take to begin, before it is watched for [`WATCHED`].
+/// How long a program may take to begin, before it is watched.
 const WARM_UP: Duration = Duration::from_secs(5);
+/// How long a program is watched each time.
 const WATCHED: Duration = Duration::from_secs(20);
 /// The rounds, unless the command line asks for fewer.
 const ROUNDS: usize = 3;

@@ -5,14 +5,16 @@ use std::time::Duration;
 /// The result of comparing the times of two programs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Comparison {
-    /// The median times of the own program and of the peer.
+    /// The median time of the own program.
     pub(super) own: Duration,
+    /// The median time of the peer.
     pub(super) peer: Duration,
     /// The median of the rounds' ratios (own time to the peer's). It is not the ratio of the medians, so that
     /// a round in which both programs were slow counts like any other.
     pub(super) ratio: f64,
-    /// The lower and the upper quartile of the ratios: half of the rounds lie between them.
+    /// The lower quartile of the ratios.
     pub(super) low: f64,
+    /// The upper quartile of the ratios: half of the rounds lie between both quartiles.
     pub(super) high: f64,
 }
 

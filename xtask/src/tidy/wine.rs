@@ -2,7 +2,7 @@
 
 use super::{FLOORS, Finding};
 
-/// Where the list stands, for messages.
+/// The place of the list of tests that run under Wine, for messages.
 const LIST: &str = "PARTS in xtask/src/test/wine.rs";
 
 /// The finding for a file of tests that has some for Windows of which no stage runs any. `runs` returns whether a

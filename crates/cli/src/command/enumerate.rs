@@ -179,7 +179,7 @@ fn mark(names: &Names, object: PerfObject<'_>, counter: CounterDefinition<'_>) -
 /// The raw value of one counter.
 enum Raw<'a> {
     Number(u64),
-    /// The number of `PERF_DOUBLE_RAW`, whose raw value is the bits of a double.
+    /// A double: the raw value of `PERF_DOUBLE_RAW` is its bits.
     Double(f64),
     Text(String),
     Bytes(&'a [u8]),

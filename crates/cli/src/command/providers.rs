@@ -156,7 +156,7 @@ fn names_of(known: &[ProviderStatus], pattern: &NamePattern) -> Option<Vec<Title
     Some((first..=last).step_by(2).map(TitleIndex).collect())
 }
 
-/// Collects those of the named objects that exist.
+/// Collects the objects with these indexes, as far as the source has them.
 fn collect_some(source: &mut dyn Source, names: &[TitleIndex]) -> Result<(), SourceError> {
     if names.is_empty() {
         return Ok(());

@@ -34,8 +34,9 @@ pub(super) struct Screen<'a> {
     hits: &'a mut Hits,
 }
 
-/// The width and the height of the smallest pane that is drawn.
+/// The width of the narrowest pane that is drawn.
 const LEAST_WIDTH: u16 = 12;
+/// The height of the lowest pane that is drawn.
 const LEAST_HEIGHT: u16 = 3;
 
 impl Screen<'_> {

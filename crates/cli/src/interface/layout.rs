@@ -44,8 +44,9 @@ impl Kind {
 pub(crate) struct Counter {
     /// The counter path. With wildcards it has several lines; their colours follow that of the first line.
     pub(crate) path: String,
-    /// The place of the first line's colour in the palette, and the first line's marker.
+    /// The place of the first line's colour in the palette.
     pub(crate) colour: u8,
+    /// The marker of the first line.
     pub(crate) marker: char,
     pub(crate) scale: LineScale,
     pub(crate) is_visible: bool,

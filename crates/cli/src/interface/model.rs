@@ -158,8 +158,9 @@ pub(crate) struct Model {
     pub(crate) focus: usize,
     pub(crate) is_full: bool,
     pub(crate) past: Past,
-    /// The newest sample, followed by the sample that tables show while the view is frozen.
+    /// The newest sample.
     pub(crate) latest: Sample,
+    /// The sample that tables show while the view is frozen; `None` if it is not.
     pub(crate) frozen: Option<Sample>,
     /// The sample of a recording at the cursor; `None` if it was not read.
     pub(crate) looked: Option<Sample>,
@@ -168,8 +169,9 @@ pub(crate) struct Model {
     /// The time at which charts end; `None` for the newest sample.
     pub(crate) end: Option<FileTime>,
     pub(crate) cursor: Option<FileTime>,
-    /// The marked spans, followed by the beginning of a span that is being marked.
+    /// The marked spans, at most two.
     pub(crate) spans: [Option<Window>; 2],
+    /// The beginning of a span that is being marked; `None` if there is none.
     pub(crate) mark: Option<FileTime>,
     pub(crate) mode: Mode,
     pub(crate) message: String,

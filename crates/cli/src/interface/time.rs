@@ -6,8 +6,9 @@ use super::model::{Effect, Mode, Model};
 use perfhive::FileTime;
 use perfhive_view::past::Window;
 
-/// The shortest and the longest time that charts show, in seconds.
+/// The shortest time that charts show, in seconds.
 pub(super) const SHORTEST: f64 = 1.0;
+/// The longest time that charts show, in seconds.
 pub(super) const LONGEST: f64 = 1e8;
 
 impl Model {

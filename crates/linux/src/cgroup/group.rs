@@ -28,8 +28,9 @@ pub(super) struct Group {
     pub(super) around: Option<u32>,
     /// The container to which its processes belong, as a place among the groups.
     pub(super) owner: Option<u32>,
-    /// Its place among the instances of Cgroup, and among those of Container; `None` if it has no instance.
+    /// Its place among the instances of Cgroup; `None` if it has no instance.
     pub(super) place: Option<u32>,
+    /// Its place among the instances of Container; `None` if it has no instance.
     pub(super) container_place: Option<u32>,
     /// The files that were missing, as a mask of [`File::bit`].
     absent: u32,

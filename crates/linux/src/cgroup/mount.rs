@@ -128,7 +128,7 @@ fn mounts(text: &[u8], parse: fn(&[u8]) -> Option<Mount<'_>>) -> Vec<Mounted> {
     of_groups.collect()
 }
 
-/// Mount point, type and options of the file system of a line of `mountinfo`.
+/// Mount point, type and options of the file system in a line of `mountinfo`; `None` for an invalid line.
 fn from_mountinfo(line: &[u8]) -> Option<Mount<'_>> {
     let mut words = line.split(|byte| *byte == b' ');
     let point = words.nth(4)?;
@@ -138,7 +138,7 @@ fn from_mountinfo(line: &[u8]) -> Option<Mount<'_>> {
     Some((point, kind, words.next()?))
 }
 
-/// Mount point, type and options of a line of `mounts`.
+/// Mount point, type and options in a line of `mounts`; `None` for an invalid line.
 fn from_mounts(line: &[u8]) -> Option<Mount<'_>> {
     let mut words = line.split(|byte| *byte == b' ');
     Some((words.nth(1)?, words.next()?, words.next()?))

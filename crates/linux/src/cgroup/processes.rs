@@ -15,8 +15,9 @@ struct Process {
     pid: u32,
     /// The place of its group among the groups.
     group: u32,
-    /// The range of its name in [`Processes::names`].
+    /// The place of its name in [`Processes::names`].
     start: usize,
+    /// The length of its name.
     length: usize,
 }
 

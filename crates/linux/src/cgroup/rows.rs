@@ -29,8 +29,9 @@ impl GroupSelection {
 struct Instance {
     /// The place of the group among the groups.
     at: usize,
-    /// The counters that have a value, as a mask, and the place of the first value in [`Rows::values`].
+    /// The counters that have a value, as a mask.
     mask: u64,
+    /// The place of its first value in [`Rows::values`].
     start: usize,
 }
 

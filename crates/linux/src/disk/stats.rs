@@ -113,7 +113,7 @@ pub(super) struct DeviceCounts {
     /// The time during which no request was under way, in 100 ns units.
     pub(super) idle: u64,
     /// The growth since the previous sample; `None` if the device was not in it, or was another
-    /// one.
+    /// device.
     pub(super) step: Option<Growth>,
 }
 
@@ -153,7 +153,7 @@ impl Track {
     }
 
     /// Takes the line of the next sample. `same` is false if the device is known to be another
-    /// one; otherwise the numbers decide whether it is.
+    /// device than before; otherwise the numbers decide whether it is.
     pub(super) fn update(&mut self, line: &Line<'_>, now: u64, same: bool) {
         let passed = now.saturating_sub(self.at);
         self.at = now;

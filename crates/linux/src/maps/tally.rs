@@ -88,8 +88,9 @@ pub(super) struct Tally {
     pub(super) shared: Sums,
     /// The private memory without a file, including memory that is only reserved.
     pub(super) private: Sums,
-    /// How many numbers of mappings `smaps` gave, and how many it should have given.
+    /// How many numbers of mappings `smaps` gave.
     told: u64,
+    /// How many numbers of mappings `smaps` should have given.
     expected: u64,
 }
 

@@ -612,7 +612,7 @@ fn job_objects_are_control_groups() {
     assert_eq!(row("/b")[6], None, "without the memory controller");
 }
 
-/// A count as 32 bits hold it.
+/// The lower 32 bits of a count.
 fn wrapped(count: Option<u64>) -> Option<u64> {
     count.map(|count| count & 0xffff_ffff)
 }

@@ -38,7 +38,7 @@ fn proc() -> Machine {
     Machine::with(&ProcRoot::default(), &LinuxOptions::new().reader(ReaderChoice::Proc))
 }
 
-/// The whole system cannot open one more file.
+/// If no process can open another file, everything that needs no further file is delivered.
 #[test]
 fn without_free_descriptors_the_rest_is_delivered() {
     let test = "without_free_descriptors_the_rest_is_delivered";

@@ -11,8 +11,8 @@ const MORE_THAN_CHANCE: f64 = 4.0;
 /// The differences between two reports.
 #[derive(Clone, Debug, Default)]
 pub struct Differences {
-    /// The counters that both reports have: clear differences first, and of these the largest ones, each as
-    /// a part of the larger mean.
+    /// The counters that both reports have: clear differences come first, and within each group the largest
+    /// differences, measured as a part of the larger mean.
     pub counters: Vec<CounterChange>,
     /// The paths of the counters that only the first report has, and of those that only the second has.
     pub only: [Vec<String>; 2],

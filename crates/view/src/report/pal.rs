@@ -21,8 +21,8 @@ use std::sync::Arc;
 pub struct PalRules {
     analyses: Vec<Analysis>,
     known: HashSet<String>,
-    /// The questions that the files ask: by the variable for the answer in lower case, the variable as it is
-    /// written and the text.
+    /// The questions that the files ask, by the answer's variable in lower case: the variable as the file writes
+    /// it, and the text of the question.
     questions: HashMap<String, (String, String)>,
 }
 

@@ -10,8 +10,9 @@ use perfhive_view::chart::shown;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
-/// The widths of the narrowest and of the widest column of values.
+/// The width of the narrowest column of values.
 const LEAST_COLUMN: u16 = 11;
+/// The width of the widest column of values.
 const WIDEST_COLUMN: u16 = 22;
 /// The width of the narrowest column of names.
 const LEAST_NAME: u16 = 16;

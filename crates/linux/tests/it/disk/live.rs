@@ -47,8 +47,9 @@ fn diskstats() -> BTreeMap<String, ((u32, u32), Vec<u64>)> {
 /// A file on a real device, which is removed when this is dropped.
 struct Probe {
     path: PathBuf,
-    /// The name of the device on which the file lies, and the name of its disk.
+    /// The name of the device on which the file lies.
     device: String,
+    /// The name of the disk to which the device belongs.
     disk: String,
     mount: String,
 }
