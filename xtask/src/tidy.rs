@@ -52,7 +52,7 @@ struct House {
     floor: Floor,
     /// If set, the only crates of the workspace that it may use.
     only: Option<&'static [&'static str]>,
-    /// Crates of higher floors that its tests may use.
+    /// Further crates that its tests and examples may use.
     tests: &'static [&'static str],
     /// If set, the only crates from outside that it may use (tests may use more).
     external: Option<&'static [&'static str]>,
@@ -87,6 +87,8 @@ const FLOORS: &[House] = &[
     // that every face can use it whatever opened the source.
     House {
         only: Some(&["perfhive-format", "perfhive-engine"]),
+        // Its example reads this machine.
+        tests: &["perfhive-linux"],
         ..house("perfhive-view", "crates/view", Floor::Number(4))
     },
     // The command is the first user of the public API: what it cannot do

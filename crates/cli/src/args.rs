@@ -351,6 +351,10 @@ pub(crate) struct View {
     /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m. One second by default.
     #[arg(long, short, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) interval: Option<Duration>,
+
+    /// Replay a recording so many times as fast as it was recorded: 1, 10, 0.5
+    #[arg(long, value_name = "N", value_parser = value::speed, conflicts_with = "interval")]
+    pub(crate) speed: Option<f64>,
 }
 
 #[derive(Debug, Args)]
@@ -443,12 +447,16 @@ pub(crate) struct Ps {
     #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = value::interval)]
     pub(crate) interval: Duration,
 
+    /// Replay a recording so many times as fast as it was recorded: 1, 10, 0.5
+    #[arg(long, value_name = "N", value_parser = value::speed, conflicts_with = "interval")]
+    pub(crate) speed: Option<f64>,
+
     /// Print this many lists, one after each interval
     #[arg(long, short = 'n', value_name = "COUNT", default_value = "1", value_parser = value::count)]
     pub(crate) count: u64,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Sensors {
     /// A name, group/sensor, or a group or sensor alone; * stands for any text
     ///
@@ -506,7 +514,8 @@ pub(crate) struct Man {
 
 /// The arguments that the command line contains; the error is one of clap's, which may also be a help text.
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Arguments, clap::Error> {
-    let mut words = windows_tools::translated(args);
+    let mut words = windows_tools::translated(args)
+        .map_err(|why| description().error(clap::error::ErrorKind::ValueValidation, why))?;
     // Without a word, the overview is shown on a terminal; elsewhere the help is printed.
     if words.len() == 1 && crate::interface::is_possible() {
         words.push("view".into());

@@ -33,6 +33,9 @@ const NAMES_OF_SOURCE: &[(&str, &str, Candidates)] = &[
     ("view", "paths", paths),
     ("plot", "paths", paths),
     ("enum", "objects", objects),
+    ("record", "objects", objects),
+    ("capture", "objects", objects),
+    ("typeperf", "paths", paths),
     ("get", "sort", counters),
     ("watch", "sort", counters),
     ("workset", "name", processes),
@@ -79,8 +82,14 @@ impl Word {
     fn matching(&self, all: impl IntoIterator<Item = String>) -> Vec<CompletionCandidate> {
         let wanted = self.text.to_lowercase();
         let fits = all.into_iter().filter(|one| one.to_lowercase().starts_with(&wanted));
-        fits.map(|one| CompletionCandidate::new(if self.escaped { escaped(&one) } else { one }))
-            .collect()
+        let mut fits: Vec<String> = fits.collect();
+        // A shell replaces the word by the beginning that all candidates share. If candidates differ in case,
+        // it is shorter than the typed text.
+        if fits.iter().any(|one| one.starts_with(&self.text)) {
+            fits.retain(|one| one.starts_with(&self.text));
+        }
+        let written = |one: String| if self.escaped { escaped(&one) } else { one };
+        fits.into_iter().map(|one| CompletionCandidate::new(written(one))).collect()
     }
 }
 
@@ -164,7 +173,8 @@ impl Known {
             return Vec::new();
         }
         let labels = snapshot.object(object.name).map(|object| object.labels());
-        labels.into_iter().flatten().map(|label| label.to_string()).collect()
+        // Labels are offered as people type them: a slash in a name needs no escape.
+        labels.into_iter().flatten().map(|label| label.plain()).collect()
     }
 }
 

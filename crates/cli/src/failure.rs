@@ -223,8 +223,9 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
         kind => {
             let unknown =
                 error.get(ContextKind::InvalidArg).filter(|_| kind == ErrorKind::UnknownArgument);
-            if matches!(unknown, Some(ContextValue::String(text)) if text == "-n") {
-                let message = "this command has no -n; perfhive watch -n N takes N samples; see perfhive --help";
+            if matches!(unknown, Some(ContextValue::String(text)) if text == "-n" || text == "--count")
+            {
+                let message = "this command takes one sample; perfhive watch -n N takes N samples; see perfhive --help";
                 return say(message, Exit::Usage).into();
             }
             say(&one_line(&error.render().to_string()), Exit::Usage).into()

@@ -16,6 +16,7 @@ mod interface;
 mod output;
 mod paths;
 mod process;
+mod replay;
 mod sensors;
 mod session;
 mod signals;

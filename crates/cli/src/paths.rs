@@ -104,7 +104,7 @@ pub(crate) fn add_paths(
                 let is_unknown = matches!(&error, QueryError::UnknownObject { .. });
                 let failure = match &error {
                     QueryError::Path(_) => not_a_path(query, error, path),
-                    _ => explain_error(error, global, path, of_providers),
+                    _ => explain_error(query, error, global, path, of_providers),
                 };
                 worst = worst.max(Some(failure.report()));
                 if is_unknown {
@@ -164,16 +164,22 @@ pub(crate) fn with_syntax(failure: Failure, paths: &[String]) -> Failure {
 
 /// The failure for the error of a path, with the cause if one is found: a damaged
 /// object, or a counter that this machine lacks.
-fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: bool) -> Failure {
+fn explain_error(
+    query: &mut Query,
+    error: QueryError,
+    global: &Global,
+    path: &str,
+    of_providers: bool,
+) -> Failure {
     match &error {
         // The error of a source made of providers already names the cause.
         QueryError::UnknownObject { name, .. } if !of_providers => {
-            damaged_object(global, name).unwrap_or_else(|| with_correction(error, path))
+            damaged_object(global, name).unwrap_or_else(|| with_correction(query, error, path))
         }
         QueryError::UnknownCounter { object, name, .. } => {
             match absent::reason(global, object, name) {
                 Some(reason) => Failure::Usage(reason),
-                None => with_correction(error, path),
+                None => with_correction(query, error, path),
             }
         }
         // If this machine lacks the counter, an instance would not help.
@@ -181,23 +187,67 @@ fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: b
             let counter = path.parse::<CounterPath>().ok().map(|path| path.counter.to_string());
             match counter.and_then(|counter| absent::reason(global, object, &counter)) {
                 Some(reason) => Failure::Usage(reason),
-                None => with_correction(error, path),
+                None => with_correction(query, error, path),
             }
         }
-        _ => with_correction(error, path),
+        _ => with_correction(query, error, path),
     }
 }
 
 /// The failure for the error of a path, with the path that was probably meant.
-fn with_correction(error: QueryError, path: &str) -> Failure {
-    match corrected(&error, path) {
+fn with_correction(query: &mut Query, error: QueryError, path: &str) -> Failure {
+    match correction(query, &error, path) {
         Some(meant) => {
-            let (error, meant) = (error.to_string(), shell_word(&meant.to_string()));
+            let (error, meant) = (error.to_string(), shell_word(&meant));
             let write = if error.ends_with('?') { " Write" } else { "; write" };
             Failure::Usage(format!("{error}{write} {meant}"))
         }
         None => error.into(),
     }
+}
+
+/// The path that was probably meant: with all mistakes corrected, so that it can be read. `None` if there is no
+/// such path.
+fn correction(query: &mut Query, error: &QueryError, path: &str) -> Option<String> {
+    /// The number of corrections that are tried: object, counter and instance may each be wrong.
+    const MOST: usize = 3;
+    let mut meant = corrected(error, path)?.to_string();
+    let mut tried = 0;
+    let id = loop {
+        match query.add(&meant) {
+            Ok(id) => break id,
+            Err(error) => meant = corrected(&error, &meant).filter(|_| tried < MOST)?.to_string(),
+        }
+        tried += 1;
+    };
+    // A collection that fails says nothing about the names, so its error is ignored.
+    let _ = query.collect();
+    let is_missing = |one: &&Reading| matches!(one.value, Err(NoValue::NoSuchInstance));
+    if let Some(missing) = query.readings_of(id).find(is_missing) {
+        let whole: CounterPath = meant.parse().ok()?;
+        let wanted = whole.instance?.to_string();
+        let names = query.instance_names(missing);
+        let near = nearest(&wanted, names.iter().map(String::as_str), 1);
+        return Some(format!("\\{}({})\\{}", whole.object, near.first()?, whole.counter));
+    }
+    Some(meant)
+}
+
+/// The failure for a path whose object or counter is unknown, with the path that was probably meant, for commands
+/// that show no readings; `None` for any other path.
+pub(crate) fn corrected_failure(global: &Global, path: &str) -> Option<Failure> {
+    let session = Session::open(&Global { quiet: true, ..global.clone() }).ok()?;
+    let mut query = session.query().ok()?;
+    let error = query.add(path).err()?;
+    if !matches!(&error, QueryError::UnknownObject { .. } | QueryError::UnknownCounter { .. }) {
+        return None;
+    }
+    let providers = query.providers(0);
+    let of_providers = !matches!(&providers, Ok(none) if none.is_empty());
+    if matches!(&error, QueryError::UnknownObject { .. }) {
+        warn_of_refused(&providers.unwrap_or_default());
+    }
+    Some(explain_error(&mut query, error, global, path, of_providers))
 }
 
 /// The path with the nearest name instead of the unknown one, or with its instance corrected; `None` if there is no
@@ -302,11 +352,15 @@ fn split_by_shell(query: &mut Query, words: &[String], error: &QueryError) -> Op
 
 /// The failure for a text that is not a path: it may be an object alone, or a mistyped short name.
 fn not_a_path(query: &mut Query, error: QueryError, path: &str) -> Failure {
-    let name = path.trim_matches(['/', ' ']);
-    if path.contains('\\') || name.is_empty() {
+    let name = path.trim_matches(['/', '\\', ' ']);
+    let (object_name, instance) = match name.split_once('(') {
+        Some((object, _)) if name.ends_with(')') => (object, name.strip_prefix(object)),
+        _ => (name, None),
+    };
+    if name.is_empty() || object_name.contains('\\') {
         return explain_syntax(error, path);
     }
-    let pattern = NamePattern::literal(name);
+    let pattern = NamePattern::literal(object_name);
     let object = |query: &Query| {
         let (titles, catalogue) = (query.titles(0)?, query.catalogue(0)?);
         let mut objects = catalogue.objects.iter();
@@ -317,12 +371,16 @@ fn not_a_path(query: &mut Query, error: QueryError, path: &str) -> Failure {
     if query.objects(None).is_ok()
         && let Some(has_instances) = object(query)
     {
-        let instances = if has_instances { "(*)" } else { "" };
-        let (all, list) = (shell_word(&format!("{name}{instances}/*")), shell_word(name));
+        let instances = instance.unwrap_or(if has_instances { "(*)" } else { "" });
+        let all = shell_word(&format!("{object_name}{instances}/*"));
+        let list = shell_word(object_name);
         return Failure::Usage(format!(
-            "{name} is an object, not a counter; perfhive list {list} shows its counters, \
-             perfhive get {all} reads all of them"
+            "{path} names no counter; perfhive list {list} shows the counters, perfhive get {all} \
+             reads all of them"
         ));
+    }
+    if path.contains('\\') {
+        return explain_syntax(error, path);
     }
     let near = nearest(name, SHORT_NAMES.iter().map(|(short, _)| *short), 2);
     let hint = match near.is_empty() {

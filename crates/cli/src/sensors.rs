@@ -61,6 +61,12 @@ pub(crate) struct Asked {
     pub(crate) indexes: (TitleIndex, TitleIndex),
 }
 
+/// The name of a sensor for people, without percent escapes.
+pub(crate) fn plain(name: &SensorName) -> String {
+    let instance = name.instance().map(|instance| format!("#{instance}")).unwrap_or_default();
+    format!("{}/{}/{}{instance}", name.source(), name.group(), name.sensor())
+}
+
 /// The sensors that the texts of the command line name. Every wrong name is reported.
 pub(crate) fn find(
     sources: &mut DataSources,
@@ -145,7 +151,7 @@ pub(crate) fn with_syntax(failure: Failure, texts: &[String]) -> Failure {
 
 /// The name of the sensor in a text. The name of the data source may be left out, since there is only one.
 fn parse(text: &str, own: &str) -> Result<SensorName, Failure> {
-    let text = &encode_percents(text);
+    let text = &encode_slashes(encode_percents(text), own);
     let sensor = text.split('#').next().unwrap_or_default();
     let parsed = match sensor.matches('/').count() {
         // Printing a name encodes it; this name contains only the source.
@@ -158,6 +164,22 @@ fn parse(text: &str, own: &str) -> Result<SensorName, Failure> {
     parsed.map_err(|error| {
         Failure::Usage(format!("{error}; perfhive sensors shows the names that there are"))
     })
+}
+
+/// The text with `%2F` for each slash in the name of a counter, as in `source/System/Context Switches/sec`, if it is
+/// the name of a sensor of the source `own`; any other text unchanged. The first two slashes end source and group.
+fn encode_slashes(text: String, own: &str) -> String {
+    let (name, instance) = text.split_once('#').map_or((&*text, None), |(a, b)| (a, Some(b)));
+    let mut parts = name.splitn(3, '/');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(source), Some(group), Some(counter))
+            if same_name(source, own) && counter.contains('/') =>
+        {
+            let instance = instance.map(|instance| format!("#{instance}")).unwrap_or_default();
+            format!("{source}/{group}/{}{instance}", counter.replace('/', "%2F"))
+        }
+        _ => text,
+    }
 }
 
 /// The text with each `%` written as `%25` unless two hexadecimal digits follow it, as for

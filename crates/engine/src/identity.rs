@@ -128,6 +128,9 @@ impl Identifier {
     }
 }
 
+/// The number of instances up to which an identity is searched without its hash.
+const FEW: usize = 4;
+
 /// Parent and name of an instance, as the bytes in the block.
 type FullName = (SharedText<[u8]>, SharedText<[u8]>);
 
@@ -192,6 +195,10 @@ impl IdentityMap {
     /// The place of an identity.
     #[must_use]
     pub fn place(&self, identity: &Identity) -> Option<usize> {
+        // Of few, comparing all costs less than one hash.
+        if self.identities.len() <= FEW {
+            return self.identities.iter().position(|known| known == identity);
+        }
         self.places.get(identity).map(|place| *place as usize)
     }
 

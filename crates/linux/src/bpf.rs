@@ -22,6 +22,9 @@
 //! - **A process that has not run is not read again.** The kernel notes when a task was last given a
 //!   processor. If that is the same, only what others can change is read: parent, memory,
 //!   descriptors, schedule.
+//! - **Wanted processes alone get a slot**, where not all are wanted. A second program looks them up by
+//!   their numbers, so that nothing depends on how many others there are. Names are compared before
+//!   anything is read of a process.
 //! - **Memory is fetched ahead.** Waiting for a dozen cache lines of each process is most of a run,
 //!   so a run notes where they lie and the next one reads a word of each, eight processes ahead.
 //! - **The verifier reads functions.** What loops or reads memory stands in functions that are not
@@ -33,6 +36,7 @@
 
 #[cfg(perfhive_bpf)]
 mod allowed;
+mod chosen;
 #[cfg(perfhive_bpf)]
 mod memory;
 #[cfg(not(perfhive_bpf))]
@@ -42,6 +46,7 @@ mod program;
 mod program;
 mod slots;
 
+pub(crate) use chosen::Chosen;
 pub(crate) use program::{Program, may_go_on};
 pub(crate) use slots::{
     MARK_KERNEL, MARK_MEMORY, MARK_NO_RESIDENT, MARK_TORN, MARK_WORKING, ProcessDetail,
@@ -108,7 +113,7 @@ impl Room {
 /// Loads the program once, to find out whether it can be used.
 pub(crate) fn refusal(root: &ProcRoot) -> Option<Refusal> {
     let room = Room { processes: 1, threads: 1 };
-    Program::load(root, room).err()
+    Program::load(root, room, false).err()
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ pub use budget::{keep_open_at_most, raise_open_file_limit};
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, PROC_SUPER_MAGIC, RawDir, SeekFrom, fstatfs, openat, seek, statat,
+    AtFlags, CWD, Mode, OFlags, PROC_SUPER_MAGIC, RawDir, SeekFrom, fstat, fstatfs, openat, seek,
+    statat,
 };
 use rustix::io::{Errno, pread, retry_on_intr};
 use std::ffi::CStr;
@@ -230,6 +231,31 @@ impl Reader {
     pub(crate) fn size(&self, path: &CStr) -> Result<u64, Errno> {
         let stat = retry_on_intr(|| statat(&self.dir, path, AtFlags::empty()))?;
         Ok(u64::try_from(stat.st_size).unwrap_or(0))
+    }
+
+    /// The size of a directory of a process, as by [`size`](Self::size). The directory is kept open if the budget
+    /// allows.
+    pub(crate) fn size_kept(
+        &self,
+        kept: &mut KeptFile,
+        path: impl FnOnce() -> PidPath,
+    ) -> Result<u64, Errno> {
+        let stat = match kept.fd() {
+            Some(fd) => fstat(fd),
+            None => {
+                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let path = path();
+                let open = || openat(&self.dir, path.text(), flags, Mode::empty());
+                let fd = retry_on_intr(open)?;
+                let stat = fstat(&fd);
+                self.budget.keep(fd, kept);
+                stat
+            }
+        };
+        if stat.is_err() {
+            kept.close();
+        }
+        Ok(u64::try_from(stat?.st_size).unwrap_or(0))
     }
 
     /// Whether the directory is in the `/proc` of the system, and not in a copy.

@@ -98,6 +98,7 @@ struct ProcessSession {
     of_few: Option<Box<Self>>,
     few: Few,
     reader: ProcessReader,
+    choice: ReaderChoice,
     bpf: BpfReader,
     /// Whether a process that has not run may be read in part.
     skip: bool,
@@ -134,6 +135,7 @@ impl ProcessSession {
             of_few: None,
             few: Few::default(),
             reader: ProcessReader::new(files),
+            choice,
             bpf: BpfReader::new(choice, root.clone()),
             skip,
             base,
@@ -166,8 +168,7 @@ impl Session for ProcessSession {
         out: &mut ObjectWriter<'_>,
     ) -> Result<(), ProviderError> {
         let of_processes = OBJECTS.map(|object| object.index);
-        // BPF meets all processes in one call, and its times are finer than those of `/proc`.
-        if !self.few.set(collection, &of_processes) || self.bpf.is_used() {
+        if !self.few.set(collection, &of_processes) {
             return self.run(collection, false, out);
         }
         let session = match &mut self.of_few {
@@ -176,9 +177,10 @@ impl Session for ProcessSession {
                 let proc = self.root.proc();
                 let reader = Reader::open(proc)
                     .map_err(|error| ProviderError::io(proc.display().to_string(), error.into()))?;
-                none.insert(Box::new(Self::open(&self.root, reader, ReaderChoice::Proc, false)))
+                none.insert(Box::new(Self::open(&self.root, reader, self.choice, false)))
             }
         };
+        session.bpf.follow(&self.bpf);
         std::mem::swap(&mut self.few, &mut session.few);
         session.run(collection, true, out)?;
         collection.wanted().iter().for_each(|object| out.partial(*object));
@@ -208,9 +210,10 @@ impl ProcessSession {
         if !is_few {
             self.reader.files.idle(&mut self.stat_file, &mut self.stat);
         }
-        let by_bpf = match Wants::of(wanted, of_threads).filter(|_| !is_few) {
+        let by_bpf = match Wants::of(wanted, of_threads) {
             Some(wants) => {
-                let done = self.bpf.sample(wants, &self.stat, self.pids.len(), &mut self.reader);
+                let (few, count) = (is_few.then_some(&self.few), self.pids.len());
+                let done = self.bpf.sample(wants, &self.stat, count, few, &mut self.reader);
                 done.map_err(|refusal| ProviderError::Failed(format!("BPF: {refusal}")))?
             }
             // A wanted counter that BPF does not tell is read from `/proc` for all processes.
@@ -220,9 +223,21 @@ impl ProcessSession {
             }
         };
         match by_bpf {
-            true => self.bpf.missing(&mut self.pids),
+            true => {
+                self.bpf.missing(&mut self.pids);
+                if is_few && !self.few.has_names() {
+                    self.pids.retain(|pid| self.few.pids.binary_search(pid).is_ok());
+                }
+            }
             // Numbers alone need no list.
-            false if is_few && !self.few.has_names() => self.pids.clone_from(&self.few.pids),
+            false if is_few && !self.few.has_names() => {
+                self.pids.clone_from(&self.few.pids);
+                let Self { pids, tracked, reader, .. } = self;
+                pids.retain(|pid| {
+                    let known = tracked.binary_search_by_key(pid, |known| known.pid);
+                    known.is_ok() || reader.files.is_process(*pid)
+                });
+            }
             false => self
                 .reader
                 .files

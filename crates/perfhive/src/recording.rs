@@ -6,7 +6,7 @@
 //! | read a part of it | [`Excerpt`] |
 //! | write samples into one file, as `perfhive record` does | [`RecordingWriter`] |
 //! | keep a source's raw answers in a folder, for tests and reports | [`Capture`] |
-//! | write a text log as perfmon does | [`TextLogWriter`] |
+//! | write a text or binary log as perfmon does | [`TextLogWriter`], [`BinaryLogWriter`] |
 //! | answer with data blocks that are in memory | [`ReplaySource`] |
 //!
 //! ```
@@ -31,7 +31,7 @@
 //! ```
 
 pub use perfhive_recording::{
-    Capture, CaptureOptions, Excerpt, RecordedBlock, RecordingOptions, RecordingWriter,
-    ReplaySource, Rotation, TextForm, TextLines, TextLogWriter, TextZone, TimeBound,
-    language_of_titles, read_block, read_titles,
+    BinaryLogCounters, BinaryLogWriter, Capture, CaptureOptions, Excerpt, RecordedBlock,
+    RecordingOptions, RecordingWriter, ReplaySource, Rotation, TextForm, TextLines, TextLogWriter,
+    TextZone, TimeBound, language_of_titles, read_block, read_titles,
 };

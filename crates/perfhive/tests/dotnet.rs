@@ -410,6 +410,23 @@ fn counters_get_fresh_data_or_share_kept_data() {
 }
 
 #[test]
+fn queries_over_a_shared_source_take_no_data_older_than_its_limit() {
+    let (source, shown) = live(&[("a", 1, 1, 0, 5)]);
+    let read = |source: &SharedSource| {
+        let mut query = Query::new(source.source()).unwrap();
+        query.add(r"\Process(*)\ID Process").unwrap();
+        query.collect().unwrap();
+        let ids = query.readings().iter().map(|reading| reading.process_id());
+        ids.flatten().collect::<Vec<_>>()
+    };
+    assert_eq!(read(&source), [1]);
+    // The process ends, and another one begins.
+    shown.show(sample(1, &[("b", 2, 1, 0, 6)]));
+    let hour = source.clone().max_age(Duration::from_secs(3600));
+    assert_eq!((read(&hour), read(&source), read(&hour)), (vec![1], vec![2], vec![2]));
+}
+
+#[test]
 fn after_a_failure_of_the_source_the_next_value_is_a_rate() {
     let (source, shown) = live(&[("a", 1, 1, 0, 5)]);
     let mut counter =

@@ -16,12 +16,16 @@
 mod catalogue;
 mod counters;
 mod events;
+mod trace;
+mod write;
+
+pub use write::{BinaryLogCounters, BinaryLogWriter};
 
 use crate::files::error;
 use crate::names::MadeUpNames;
 use crate::replay::{Sample, Samples};
 use catalogue::Entry;
-use counters::Counters;
+use counters::{Counters, whole_quarters};
 use events::{Events, Place, Record};
 use perfhive_engine::{
     CatalogueObject, Fault, FaultKind, Frame, SourceError, SourceErrorKind, Span,
@@ -57,6 +61,11 @@ const MOST_FAULTS: usize = 64;
 
 /// The longest record of a sample that is put together.
 const LONGEST_RECORD: usize = 128 << 20;
+
+/// The farthest that a zone is from UTC, and the most by which an event that tells a zone is older than
+/// its buffer.
+const MOST_BIAS: i64 = 14 * 3600 * FileTime::PER_SECOND;
+const MOST_REST: u64 = 60 * FileTime::PER_SECOND as u64;
 
 /// The most places in a log that are remembered for seeking.
 const MOST_MARKS: usize = 4096;
@@ -160,7 +169,16 @@ impl<R: Read + Seek> BinaryLog<R> {
     /// Reads titles and the catalogue, which may stand behind the samples that need them.
     fn read_about(&mut self, before: &MadeUpNames) -> Result<(), SourceError> {
         let (mut titles, mut catalogue) = (Vec::new(), Vec::new());
+        let mut bias: Option<(i64, u64)> = None;
         while let Some(event) = self.events.next().map_err(|cause| self.failed(cause))? {
+            // The last event of a buffer is of nearly the time at which the buffer was written.
+            if let Some(lag) = self.events.lag(&event) {
+                let zone = whole_quarters(lag);
+                let rest = lag.abs_diff(zone);
+                if zone.abs() <= MOST_BIAS && bias.is_none_or(|(_, least)| rest < least) {
+                    bias = Some((zone, rest));
+                }
+            }
             let data = self.events.data(&event);
             let (into, data) = match event.kind {
                 TITLES => (&mut titles, without_machine(data)),
@@ -174,7 +192,8 @@ impl<R: Read + Seek> BinaryLog<R> {
         self.titles = TitleList::from_multi_sz(&titles);
         self.names = MadeUpNames::with(&self.titles, before);
         self.entries = catalogue::read(&catalogue);
-        self.counters = Counters::new(&self.entries);
+        let bias = bias.filter(|(_, rest)| *rest <= MOST_REST).map(|(zone, _)| zone);
+        self.counters = Counters::new(&self.entries).with_bias(bias);
         Ok(())
     }
 

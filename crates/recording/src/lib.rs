@@ -27,7 +27,7 @@
 //! |---|---|
 //! | `replay.rs` | [`ReplaySource`]: blocks in memory, answered one sample after the other |
 //! | `files.rs` | bounded reading of data blocks and title lists |
-//! | `blg.rs` | perfmon's binary logs |
+//! | `blg.rs` | perfmon's binary logs: reading, and [`BinaryLogWriter`] |
 //! | `text_log.rs` | perfmon's text logs: PDH-CSV and PDH-TSV |
 //! | `chain.rs` | several recordings, one after the other |
 //! | `excerpt.rs` | [`Excerpt`]: a part of a recording |
@@ -72,6 +72,7 @@ pub fn fuzz_log(bytes: &[u8]) {
     }
 }
 
+pub use blg::{BinaryLogCounters, BinaryLogWriter};
 pub use capture::{Capture, CaptureOptions};
 pub use excerpt::{Excerpt, TimeBound};
 pub use files::{language_of_titles, read_block, read_titles};

@@ -83,6 +83,14 @@ pub(crate) struct Contents {
     pub(crate) samples: Vec<Vec<ListedFile>>,
 }
 
+impl Contents {
+    /// Whether a file is a list of titles.
+    pub(crate) fn lists_titles(&self, file: &Path) -> bool {
+        let lists = self.titles.iter().flat_map(|(_, names, help)| [names, help]).flatten();
+        lists.into_iter().any(|listed| listed.path == file)
+    }
+}
+
 /// Reads the manifest of a folder, as hostile input: the result names no file outside of the
 /// folder, and no file twice.
 pub(crate) fn read(folder: &Path) -> Result<Contents, SourceError> {

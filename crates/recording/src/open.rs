@@ -33,10 +33,11 @@ pub fn open(
     {
         return open_capture(name, folder, titles);
     }
-    // A file of a capture leads to its folder: the manifest to the whole, a block to the names.
+    // A file of a capture leads to its folder: the manifest and a title list to the whole, a block to
+    // the names.
     let folder = blocks.first().and_then(|file| file.parent()).filter(|folder| is_capture(folder));
     if let (Some(folder), [file]) = (folder, blocks)
-        && manifest::is_manifest(file)
+        && (manifest::is_manifest(file) || manifest::read(folder)?.lists_titles(file))
     {
         return open_capture(name, folder, titles);
     }

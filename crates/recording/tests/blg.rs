@@ -453,3 +453,27 @@ fn any_sample_of_a_long_log_can_be_sought() {
     source.recording().unwrap().seek(Some(after)).unwrap();
     assert!(source.collect(&Ask::new(ObjectQuery::Global), &mut out).is_err());
 }
+
+#[test]
+fn a_log_that_shrinks_while_it_is_read_ends_there() {
+    let Some(bytes) = real::file(LOG) else { return };
+    let file = Scratch::new("shrinks", &bytes);
+    for end in [0, 0x10000, 0x30000 + 7, 0x40000, bytes.len() - 0x9000] {
+        std::fs::write(&file.0, &bytes).unwrap();
+        let mut source = open("file:log", std::slice::from_ref(&file.0), &[]).unwrap();
+        let span = source.recording().unwrap().span().unwrap();
+        let mut out = Snapshot::new();
+        source.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
+        std::fs::OpenOptions::new().write(true).open(&file.0).unwrap().set_len(end as u64).unwrap();
+        let mut samples = 1;
+        while source.collect(&Ask::new(ObjectQuery::Global), &mut out).is_ok() {
+            // What is left is whole.
+            assert_eq!(out.objects().count(), 8, "{end}");
+            samples += 1;
+        }
+        assert!(samples < 11, "{end}: {samples}");
+        let sought = source.recording().unwrap().seek(Some(span.end));
+        let found = source.collect(&Ask::new(ObjectQuery::Global), &mut out);
+        assert!(sought.is_err() || found.is_err(), "{end}");
+    }
+}

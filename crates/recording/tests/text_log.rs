@@ -256,3 +256,33 @@ fn columns_that_would_need_the_square_of_their_number_are_refused() {
     let error = open("file:log", std::slice::from_ref(&file.0), &[]).err().unwrap();
     assert!(error.message().contains("do not make objects"), "{error}");
 }
+
+#[test]
+fn a_log_that_shrinks_while_it_is_read_ends_there() {
+    let file = Scratch::new("");
+    let mut text = LOG.lines().next().unwrap().to_string() + "\r\n";
+    // More than is read at once.
+    for line in 0..20_000 {
+        let (minute, second) = (line / 60 % 60, line % 60);
+        text.push_str(&format!(
+            "\"08/14/2007 15:{minute:02}:{second:02}.000\",\"1\",\"2\",\"3\"\r\n"
+        ));
+    }
+    for end in [0, 100, 300_000, 300_007, text.len() - 5] {
+        std::fs::write(&file.0, &text).unwrap();
+        let mut source = file.open();
+        let mut out = Snapshot::new();
+        source.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
+        std::fs::OpenOptions::new().write(true).open(&file.0).unwrap().set_len(end as u64).unwrap();
+        let mut samples = 1;
+        while source.collect(&Ask::new(ObjectQuery::Global), &mut out).is_ok() {
+            samples += 1;
+        }
+        assert!((1..=20_000).contains(&samples), "{end}: {samples}");
+        // What is sought now is not there, or is an earlier sample.
+        let recording = source.recording().unwrap();
+        let sought = recording.span().and_then(|span| recording.seek(Some(span.end)));
+        let found = source.collect(&Ask::new(ObjectQuery::Global), &mut out);
+        assert!(end > 100 || sought.is_err() || found.is_err(), "{end}");
+    }
+}

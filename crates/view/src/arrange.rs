@@ -41,7 +41,7 @@ pub struct Arranged<'q> {
     /// The readings that are shown. Those of one instance follow one another; sums and idle time
     /// stand behind the other instances of their object.
     pub readings: Vec<&'q Reading>,
-    /// How many instances are left out because of `top` or for lack of room.
+    /// How many readings are left out because of `top` or for lack of room.
     pub left_out: usize,
 }
 
@@ -179,16 +179,16 @@ impl Group<'_> {
 }
 
 impl Section<'_> {
-    /// Drops all instances behind the first `most`, sums and idle time not counted; returns how
-    /// many were dropped.
+    /// Drops all instances behind the first `most`, sums and idle time not counted. Returns the number of
+    /// readings of the dropped instances.
     fn keep(&mut self, most: usize) -> usize {
-        let before = self.groups.len();
+        let before = self.rows();
         let mut single = 0;
         self.groups.retain(|group| {
             single += usize::from(group.may_go());
             !group.may_go() || single <= most
         });
-        before - self.groups.len()
+        before - self.rows()
     }
 
     fn rows(&self) -> usize {
@@ -201,7 +201,7 @@ impl Section<'_> {
 }
 
 /// Drops the last instances of the object that has the most of them, again and again, until the rows fit
-/// into `room` or each object has one instance. Returns how many instances were dropped.
+/// into `room` or each object has one instance. Returns how many readings were dropped.
 fn fit(sections: &mut [Section<'_>], room: usize) -> usize {
     let mut left_out = 0;
     loop {

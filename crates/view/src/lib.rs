@@ -8,6 +8,33 @@
 //! ([`report`]).
 //! All of this is made from a source's catalogue and a query's readings. The crate knows neither
 //! terminals nor HTML, and not where a source came from.
+//!
+//! | to | use |
+//! |---|---|
+//! | print readings with names and units | [`Row`] |
+//! | find the busiest processes | [`TopProcesses`] |
+//! | keep past values, by instance | [`History`], [`past`] |
+//! | draw charts | [`chart`], [`drawing`] |
+//! | summarize a recording | [`report`] |
+//!
+//! ```
+//! # let source = perfhive_testkit::script::recording();
+//! use perfhive_engine::Query;
+//! use perfhive_view::{Detail, Row};
+//!
+//! let mut query = Query::new(source)?;
+//! query.add(r"\System\Context Switches/sec")?;
+//! query.collect()?;
+//! query.collect()?;
+//! let row = Row::new(&query, &query.readings()[0]);
+//! if let Some(shown) = row.shown(Detail::Full) {
+//!     println!("{}: {} {}", row.path, shown.number, shown.unit);
+//! }
+//! # assert!(row.has_value() && row.shown(Detail::Full).unwrap().unit == "/s");
+//! # Ok::<(), perfhive_engine::QueryError>(())
+//! ```
+//!
+//! The example `busiest` shows the processes of a Linux machine.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

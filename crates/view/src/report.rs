@@ -17,6 +17,8 @@ mod timeline;
 pub use analysis::Analysis;
 pub use compare::{CounterChange, Differences, ProcessChange, compare};
 pub use figures::{Curve, CurvePart, Summary};
+#[cfg(fuzzing)]
+pub use pal::fuzz_pal;
 pub use pal::{PalRules, Prepared, Unevaluated};
 pub use processes::{NameTotal, ProcessReport, Restart, StartsAndEnds};
 pub use scope::{Choice, ReportScope};
@@ -24,7 +26,7 @@ pub use threshold::{Comparison, Crossing, Threshold, ThresholdLevel};
 pub use timeline::{Gap, Timeline};
 
 use perfhive_engine::InstanceRole;
-use perfhive_format::{CounterType, FileTime};
+use perfhive_format::{CounterType, FileTime, TitleIndex};
 use std::sync::Arc;
 
 /// A summary of a recording.
@@ -65,6 +67,8 @@ pub struct ObjectReport {
     pub name: String,
     /// Its English name.
     pub english: String,
+    /// The title index of the object.
+    pub index: TitleIndex,
     /// Its instances: sums first, then by the mean of the first counter, the largest first. An object
     /// without instances has one entry without a label.
     pub instances: Vec<InstanceReport>,
@@ -90,6 +94,8 @@ pub struct CounterReport {
     pub name: String,
     /// Its English name.
     pub english: String,
+    /// The title index of the counter's name.
+    pub index: TitleIndex,
     /// The unit of its values.
     pub unit: &'static str,
     /// Its type.
@@ -140,4 +146,11 @@ impl Unevaluated {
             reason: "are more than a report keeps".to_string(),
         }
     }
+}
+
+/// The path of a counter in a report: `\Object(Label)\Counter`.
+#[must_use]
+pub fn path_of(object: &str, label: Option<&str>, counter: &str) -> String {
+    let of = label.map(|label| format!("({label})")).unwrap_or_default();
+    format!("\\{object}{of}\\{counter}")
 }

@@ -15,7 +15,7 @@ use crate::{command, tools, workspace};
 /// or much work. libFuzzer's own time limit is twenty minutes.
 const LIMITS: &[&str] = &["-rss_limit_mb=1024", "-malloc_limit_mb=256", "-timeout=10"];
 
-const SECONDS: u32 = 15;
+const SECONDS: u32 = 10;
 
 pub(super) fn fuzz() -> Result {
     tools::system(&[tools::CXX])?;

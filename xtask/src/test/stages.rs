@@ -37,7 +37,7 @@ pub(super) const STAGES: &[Stage] = &[
     quick("clippy", "no lint warns", clippy),
     quick("docs", "the documentation builds without warnings", docs),
     quick("test", "unit, integration and property tests", test),
-    whole("bpf", "the same with the BPF reader of processes", bpf),
+    whole("bpf", "those of Linux with the BPF reader of processes", bpf),
     whole("parquet", "the command writes Parquet that others read", parquet),
     quick("doctest", "the examples of the documentation run", doctest),
     whole("java", "the Java side against the native library, checked by the JVM", java),
@@ -49,7 +49,7 @@ pub(super) const STAGES: &[Stage] = &[
     whole("no-std", "the format builds where there is no std", no_std),
     whole("deny", "licences, sources and advisories of dependencies", deny),
     whole("miri", "tests of the format, and of what threads share without locks, under Miri", miri),
-    whole("big-endian", "the same, as a big-endian machine", big_endian),
+    whole("big-endian", "values and golden blocks as a big-endian machine reads them", big_endian),
     whole("fuzz", "each fuzz target for a short time", fuzz),
 ];
 
@@ -78,10 +78,19 @@ fn tidy() -> Result {
     Ok(None)
 }
 
+/// Runs clippy with all features of the command at once. Code that exists only without them is checked by the
+/// stage `package`.
 fn clippy() -> Result {
     tools::component("clippy", "clippy")?;
-    let args = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
-    command::run(&mut command::cargo(&args))?;
+    let features: &[&str] = match cfg!(target_os = "linux") {
+        true => &["--features", "perfhive-cli/bpf,perfhive-cli/parquet"],
+        false => &[],
+    };
+    if cfg!(target_os = "linux") {
+        tools::system(tools::BPF)?;
+    }
+    let mut cargo = command::cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
+    command::run(cargo.args(features).args(["--", "-D", "warnings"]))?;
     Ok(None)
 }
 
@@ -96,42 +105,49 @@ fn test() -> Result {
     tools::system(tools::VALUES)?;
     tools::system(tools::TERMINALS)?;
     tools::system(tools::CC)?;
-    let how: &[&str] = if tools::has_nextest() { &["nextest", "run"] } else { &["test"] };
-    command::run(command::cargo(how).args(["--workspace", "--locked"]))?;
+    let mut cargo = tests();
+    command::run(cargo.args(["--workspace", "--locked"]))?;
     Ok(match workspace::real_data() {
         Some(_) => None,
         None => Some("without real data".to_owned()),
     })
 }
 
-/// Tests the feature `bpf`, which is off by default because it takes more than Rust to build.
-/// Where the kernel or the account does not allow BPF, the tests say so.
+/// The command that runs tests: nextest, with twice as many tests at once as there are processors, since every third
+/// test waits most of its time; or `cargo test` where nextest is missing.
+fn tests() -> std::process::Command {
+    if !tools::has_nextest() {
+        return command::cargo(&["test"]);
+    }
+    let mut cargo = command::cargo(&["nextest", "run"]);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    cargo.arg(format!("--test-threads={}", 2 * processors));
+    cargo
+}
+
+/// Tests the feature `bpf`, which is off by default because it takes more than Rust to build. The command has no
+/// code of its own for it. Where the kernel or the account does not allow BPF, the tests say so.
 fn bpf() -> Result {
     if !cfg!(target_os = "linux") {
         return Ok(Some("Linux only".to_owned()));
     }
     tools::system(tools::BPF)?;
     tools::system(&[tools::STRACE])?;
-    let crates = ["-p", "perfhive-linux", "-p", "perfhive", "-p", "perfhive-cli"];
-    let features = ["--features", "perfhive-cli/bpf", "--locked"];
-    let mut clippy = command::cargo(&["clippy", "--all-targets"]);
-    clippy.args(crates).args(features).args(["--", "-D", "warnings"]);
-    command::run(&mut clippy)?;
-    let how: &[&str] = if tools::has_nextest() { &["nextest", "run"] } else { &["test"] };
-    command::run(command::cargo(how).args(crates).args(features))?;
+    let features = ["--features", "perfhive-linux/bpf,perfhive/bpf", "--locked"];
+    let mut cargo = tests();
+    command::run(cargo.args(["-p", "perfhive-linux", "-p", "perfhive"]).args(features))?;
     Ok(None)
 }
 
 /// Tests the feature `parquet`, which is off by default because it takes a minute more to build. Other
 /// programs read the files that it writes.
 fn parquet() -> Result {
-    let python = tools::python(&["duckdb", "pyarrow", "pytz"])?;
+    let python = tools::python(&["dissect.etl", "duckdb", "pyarrow", "pytz"])?;
     let features = ["-p", "perfhive-cli", "--features", "parquet", "--locked"];
-    let mut clippy = command::cargo(&["clippy", "--all-targets"]);
-    command::run(clippy.args(features).args(["--", "-D", "warnings"]))?;
     let mut test = command::cargo(&["test"]);
-    test.args(features).args(["--test", "cli", "parquet::"]);
-    command::run(test.env("PERFHIVE_PARQUET_PYTHON", python))?;
+    test.args(features).args(["--test", "cli", "parquet::", "--", "blg::"]);
+    test.env("PERFHIVE_PARQUET_PYTHON", &python).env("PERFHIVE_TRACE_PYTHON", &python);
+    command::run(&mut test)?;
     Ok(workspace::real_data().is_none().then(|| "without real data".to_owned()))
 }
 
@@ -303,7 +319,8 @@ fn miri() -> Result {
 /// Runs tests on a big-endian machine, which Miri interprets. Everything in a block is little-endian;
 /// a decoder that ignores this works by chance on most machines.
 fn big_endian() -> Result {
-    run_miri(&["-p", "perfhive-format", "--lib", "--tests", "--target", BIG_ENDIAN])
+    let programs = ["--lib", "--test", "golden", "--test", "cases", "--test", "types"];
+    run_miri(&[&["-p", "perfhive-format"], &programs[..], &["--target", BIG_ENDIAN]].concat())
 }
 
 fn run_miri(what: &[&str]) -> Result {

@@ -388,8 +388,9 @@ Usage: perfhive typeperf PATH... [FLAGS]
        perfhive typeperf -q [OBJECT] | -qx [OBJECT]
 
 Flags:
-  -f CSV|TSV       form of the output
+  -f CSV|TSV|BIN   form of the output; BIN with -o only
   -cf FILE         counter paths from a file, one a line
+  -config FILE     flags from a file, as on a command line
   -si [[HH:]MM:]SS time between samples; one second by default
   -sc N            end after so many samples; without it, Ctrl-C ends
   -o FILE          write a log file
@@ -398,8 +399,8 @@ Flags:
   -s HOST          another Windows machine
   -y               replace FILE without a question
 
--f BIN, -f SQL and -config are not supported. --source and the other options of
-perfhive hold here too; perfhive get --help shows them.
+-f SQL is not supported. --source and the other options of perfhive hold here
+too; perfhive get --help shows them. --speed N replays a recording.
 
 Examples:
   perfhive typeperf '\Processor(_Total)\% Processor Time' -sc 3
@@ -413,15 +414,17 @@ Usage: perfhive relog FILE... [FLAGS]
 Flags:
   -c PATH...       counters to write; all by default
   -cf FILE         counter paths from a file, one a line
-  -f CSV|TSV       form of the output; must be given with -o
+  -config FILE     flags from a file, as on a command line
+  -f BIN|CSV|TSV   form of the output; BIN by default
   -t N             every N-th sample
   -o FILE          the log to write, or with -q the list
-  -b WHEN, -e WHEN begin and end: M/D/YYYY H:MM:SS, in UTC
+  -a               append to FILE
+  -b WHEN, -e WHEN begin and end: M/D/YYYY H:MM:SS, in local time
   -q               list the counters of the logs
   -y               replace FILE without a question
 
-Without -o, the logs' beginning, end and number of samples are printed. -f BIN,
--f SQL, -a and -config are not supported. Times are UTC.
+Without -o, the logs' beginning, end and number of samples are printed. -f SQL is
+not supported. Times are those of this machine's zone.
 
 Examples:
   perfhive relog server.blg
@@ -434,6 +437,7 @@ pub(super) const CONVERT: &str = r"Examples:
   perfhive convert day1.phr day2.phr -o both.phr
   perfhive convert today.phr -o busy.csv --begin '2026-11-23 14:00' --end '2026-11-23 15:00'
   perfhive convert today.phr -o small.phr --every 60
+  perfhive convert today.phr -o today.blg       a binary log
   perfhive convert log.blg -o log.parquet       a file for each object";
 
 pub(super) const INFO: &str = r"Examples:

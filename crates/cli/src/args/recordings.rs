@@ -25,8 +25,7 @@ pub(crate) struct Capture {
 
     /// Number of samples
     #[arg(
-        long, short = 'n', value_name = "COUNT", default_value = "10",
-        value_parser = clap::value_parser!(u64).range(1..)
+        long, short = 'n', value_name = "COUNT", default_value = "10", value_parser = value::count
     )]
     pub(crate) count: u64,
 
@@ -58,7 +57,7 @@ pub(crate) struct Record {
     pub(crate) interval: Option<Duration>,
 
     /// End after this many samples; without it, Ctrl-C ends
-    #[arg(long, short = 'n', value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = value::count)]
     pub(crate) count: Option<u64>,
 
     /// End after this time: 90s, 30m, 8h, 7d
@@ -93,8 +92,8 @@ pub(crate) struct Convert {
     /// Recordings of one machine, in the order of time
     ///
     /// What is read may be a recording, a binary or text log of perfmon, data blocks, or the folder
-    /// of a capture. The ending of what is written says how: .csv and .tsv are text logs as Windows
-    /// writes them, .phr is a recording, .parquet a folder of Parquet files (if perfhive was built with them).
+    /// of a capture. The ending of what is written says how: .csv and .tsv are text logs and .blg is a
+    /// binary log as Windows writes them, .phr is a recording, .parquet a folder of Parquet files (if perfhive was built with them).
     #[arg(value_name = "IN", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
 
@@ -102,7 +101,7 @@ pub(crate) struct Convert {
     #[arg(long, short = 'o', value_name = "OUT")]
     pub(crate) output: PathBuf,
 
-    /// Counter paths to write in a text log; all counters by default
+    /// Counter paths to write in a log; all counters by default
     #[arg(long = "path", short = 'p', value_name = "PATH", action = ArgAction::Append, value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 }

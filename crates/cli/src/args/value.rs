@@ -1,6 +1,8 @@
 //! Parsers for the values of options; the error is a message for people.
 
 use super::recordings::FileSpan;
+use crate::text::time::of_local;
+use jiff::tz::TimeZone;
 use perfhive::recording::TimeBound;
 use perfhive::{CalendarTime, FileTime, LanguageId, SourceAddress};
 use std::num::NonZeroU64;
@@ -189,8 +191,13 @@ pub(super) fn clock(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A date such as `8/14/2007 3:40:38PM` or `8/14/2007 15:40:38`, or any text that [`bound`] accepts.
+/// A date such as `8/14/2007 3:40:38PM` or `8/14/2007 15:40:38` in this machine's zone, or any text that [`bound`]
+/// accepts.
 pub(super) fn date_of_windows(text: &str) -> Result<TimeBound, String> {
+    date_in(text, TimeZone::system())
+}
+
+fn date_in(text: &str, zone: TimeZone) -> Result<TimeBound, String> {
     let Some((date, time)) = text.trim().split_once(' ').filter(|(date, _)| date.contains('/'))
     else {
         return bound(text);
@@ -207,7 +214,9 @@ pub(super) fn date_of_windows(text: &str) -> Result<TimeBound, String> {
     }
     match (year, month, day) {
         (Some(year), Some(month), Some(day)) => {
-            bound(&format!("{year}-{month}-{day} {hour}:{rest}"))
+            let time = point(&format!("{year}-{month}-{day} {hour}:{rest}"));
+            let time = time.and_then(|time| of_local(time, zone)).map(TimeBound::At);
+            time.ok_or_else(|| "expected M/D/YYYY H:MM:SS".to_string())
         }
         _ => Err("expected M/D/YYYY H:MM:SS".to_string()),
     }
@@ -258,7 +267,9 @@ mod tests {
 
     #[test]
     fn dates_and_intervals_of_windows_tools_are_read() {
-        let at = |text| date_of_windows(text).map(|bound| format!("{bound:?}"));
+        let at = |text| date_in(text, TimeZone::UTC).map(|bound| format!("{bound:?}"));
+        let east = TimeZone::fixed(jiff::tz::offset(3));
+        assert_eq!(date_in("8/14/2007 3:40:38 PM", east), bound("2007-08-14 12:40:38"));
         assert_eq!(at("8/14/2007 3:40:38PM"), at("2007-08-14 15:40:38"));
         assert_eq!(at("8/14/2007 15:40:38"), at("2007-08-14 15:40:38"));
         assert_eq!(at("8/14/2007 12:00:00 AM"), at("2007-08-14 0:00"));

@@ -1,4 +1,4 @@
-//! The flags of typeperf and relog, as Windows' tools take them: `-sc 3`, `/SC 3`.
+//! The flags of typeperf and relog, as Windows' tools take them: `-sc 3`, `/SC 3`, `-config FILE`.
 
 use super::value;
 use clap::{ArgAction, Args, ValueEnum};
@@ -17,14 +17,33 @@ const TOOLS: [(&str, &[&str]); 2] = [
 /// The command line with the flags of Windows' tools turned into options of this program: otherwise a flag of
 /// several letters behind one dash would be read as several options. A program that is called by the name of a
 /// tool behaves as that tool.
-pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+///
+/// # Errors
+/// If a settings file cannot be read.
+pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, String> {
     let mut args: Vec<OsString> = args.collect();
     let tool = |text: &str| TOOLS.iter().find(|(name, _)| text.eq_ignore_ascii_case(name));
     let called = args.first().map(Path::new).and_then(Path::file_stem);
     if let Some((name, _)) = called.and_then(|name| tool(name.to_str()?)) {
         args.insert(1, name.into());
     }
-    let Some((_, flags)) = args.get(1).and_then(|word| tool(word.to_str()?)) else { return args };
+    let Some((_, flags)) = args.get(1).and_then(|word| tool(word.to_str()?)) else {
+        return Ok(args);
+    };
+    let is_settings = |word: &OsString| {
+        let flag = word.to_str().and_then(|word| word.strip_prefix(['-', '/']));
+        flag.is_some_and(|flag| flag.eq_ignore_ascii_case("config"))
+    };
+    while let Some(place) = args.iter().skip(2).position(is_settings).map(|place| place + 2) {
+        let Some(file) = args.get(place + 1) else {
+            return Err("-config: name a settings file".to_string());
+        };
+        let words = settings(Path::new(file))?;
+        if words.iter().any(is_settings) {
+            return Err(format!("{}: a settings file names no other", Path::new(file).display()));
+        }
+        args.splice(place..place + 2, words);
+    }
     for word in args.iter_mut().skip(2) {
         let Some(flag) = word.to_str().and_then(|word| word.strip_prefix(['-', '/'])) else {
             continue;
@@ -36,10 +55,43 @@ pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Vec<OsString> 
             *word = format!("--{flag}").into();
         }
     }
-    args
+    Ok(args)
 }
 
-/// The forms that Windows' tools write. Binary logs and databases are refused here.
+/// The words of a settings file: flags and their values, as on a command line. Lines that
+/// begin with `;` are comments. `-i` stands for the files of the command line, which are taken anyway.
+fn settings(file: &Path) -> Result<Vec<OsString>, String> {
+    let text = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let text = String::from_utf8_lossy(&text);
+    let lines = text.trim_start_matches('\u{feff}').lines();
+    let mut words: Vec<String> = Vec::new();
+    for line in lines.filter(|line| !line.trim_start().starts_with(';')) {
+        let (mut is_quoted, mut is_word) = (false, false);
+        for letter in line.chars() {
+            if letter == '"' {
+                is_quoted = !is_quoted;
+            } else if letter.is_whitespace() && !is_quoted {
+                is_word = false;
+                continue;
+            }
+            if !std::mem::replace(&mut is_word, true) {
+                words.push(String::new());
+            }
+            words
+                .last_mut()
+                .into_iter()
+                .filter(|_| letter != '"')
+                .for_each(|word| word.push(letter));
+        }
+        if is_quoted {
+            return Err(format!("{}: a quote is not closed in {line:?}", file.display()));
+        }
+    }
+    words.retain(|word| !matches!(word.as_str(), "-i" | "/i" | "-I" | "/I"));
+    Ok(words.into_iter().map(OsString::from).collect())
+}
+
+/// The forms that Windows' tools write. Databases are refused here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ToolForm {
     Csv,
@@ -66,10 +118,10 @@ pub(crate) struct Typeperf {
     pub(crate) listed: Option<String>,
     #[arg(long = "qx", num_args = 0..=1, default_missing_value = "*")]
     pub(crate) expanded: Option<String>,
+    #[arg(long, value_name = "N", value_parser = value::speed, conflicts_with = "interval")]
+    pub(crate) speed: Option<f64>,
     #[arg(long = "sc", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
-    #[arg(long = "config")]
-    pub(crate) config: Option<PathBuf>,
     #[arg(long = "s")]
     pub(crate) host: Option<String>,
     #[arg(long = "y")]
@@ -96,8 +148,6 @@ pub(crate) struct Relog {
     pub(crate) begin: Option<TimeBound>,
     #[arg(long = "e", value_parser = value::date_of_windows)]
     pub(crate) end: Option<TimeBound>,
-    #[arg(long = "config")]
-    pub(crate) config: Option<PathBuf>,
     #[arg(long = "q")]
     pub(crate) listed: bool,
     #[arg(long = "y")]
@@ -110,7 +160,7 @@ mod tests {
 
     fn of(words: &[&str]) -> Vec<String> {
         let words = words.iter().map(OsString::from);
-        translated(words).into_iter().map(|word| word.into_string().unwrap()).collect()
+        translated(words).unwrap().into_iter().map(|word| word.into_string().unwrap()).collect()
     }
 
     #[test]
@@ -123,5 +173,27 @@ mod tests {
         assert_eq!(of(&["Relog.exe", "a.blg", "-o"]), ["Relog.exe", "relog", "a.blg", "--o"]);
         assert_eq!(of(&["perfhive", "get", "-q", "x"]), ["perfhive", "get", "-q", "x"]);
         assert_eq!(of(&["perfhive", "relog", "/tmp/b"]), ["perfhive", "relog", "/tmp/b"]);
+    }
+
+    #[test]
+    fn words_of_a_settings_file_take_its_place() {
+        let file = std::env::temp_dir().join(format!("perfhive-settings-{}", std::process::id()));
+        let text = "; counters\r\n-c \"\\A(x y)\\% b\" \\c\\d\r\n  -f  CSV -i\r\n";
+        std::fs::write(&file, text).unwrap();
+        let name = file.display().to_string();
+        assert_eq!(
+            of(&["perfhive", "relog", "a.blg", "/Config", &name, "-y"]),
+            ["perfhive", "relog", "a.blg", "--c", r"\A(x y)\% b", r"\c\d", "--f", "CSV", "--y"]
+        );
+        let wrong = |text: &str, words: &[&str]| {
+            std::fs::write(&file, text).unwrap();
+            translated(words.iter().map(OsString::from)).unwrap_err()
+        };
+        let all = ["perfhive", "relog", "-config", &name];
+        assert!(wrong("-o \"a", &all).contains("not closed"));
+        assert!(wrong("-config b", &all).contains("names no other"));
+        assert!(wrong("", &["perfhive", "relog", "-config"]).contains("name a settings file"));
+        std::fs::remove_file(&file).unwrap();
+        assert!(translated(all.iter().map(OsString::from)).unwrap_err().contains(&name));
     }
 }

@@ -1,20 +1,29 @@
 //! The columns of a text log, each a counter of an instance, in the order in which they appear.
 
+use crate::args::Global;
 use perfhive::{Query, Reading, TitleIndex};
 use std::collections::HashMap;
 
 /// The identity of a column: machine, object, instance with its number, counter.
 type Key = (String, TitleIndex, Option<String>, TitleIndex);
 
-/// The columns of a text log, whose paths form the log's first line.
-#[derive(Default)]
+/// The columns of a log, whose paths a text log has in its first line.
 pub(super) struct Columns {
+    /// Whether names are in the language of the option `--language`; without the option they are English, so
+    /// that the environment does not change the data.
+    localised: bool,
     places: HashMap<Key, usize>,
     paths: Vec<String>,
     row: Vec<Option<f64>>,
 }
 
 impl Columns {
+    /// An empty list, to which [`add`](Self::add) adds columns.
+    pub(super) fn new(global: &Global) -> Self {
+        let localised = global.language.is_some();
+        Self { localised, places: HashMap::new(), paths: Vec::new(), row: Vec::new() }
+    }
+
     fn key(reading: &Reading) -> Key {
         let instance = reading.instance.as_ref().map(ToString::to_string);
         (reading.machine.to_string(), reading.object, instance, reading.counter)
@@ -24,7 +33,7 @@ impl Columns {
     pub(super) fn add(&mut self, query: &Query, reading: &Reading) {
         let next = self.paths.len();
         self.places.entry(Self::key(reading)).or_insert_with(|| {
-            self.paths.push(path(query, reading));
+            self.paths.push(path(query, reading, self.localised));
             next
         });
     }
@@ -52,9 +61,13 @@ impl Columns {
     }
 }
 
-/// The path of a reading as PDH prints it: without escapes, and with brackets for parentheses in names.
-pub(super) fn path(query: &Query, reading: &Reading) -> String {
-    let (object, counter) = query.names_of(reading);
+/// The path of a reading as PDH prints it: without escapes, and with brackets for parentheses in names. The names
+/// are English unless `localised`.
+fn path(query: &Query, reading: &Reading, localised: bool) -> String {
+    let (object, counter) = match localised {
+        true => query.names_of(reading),
+        false => query.english_names_of(reading),
+    };
     let plain = |name: &str| name.replace('(', "[").replace(')', "]");
     let instance = reading.instance.as_ref().map_or(String::new(), |label| {
         let parent = label.parent.as_ref().map(|parent| format!("{}/", plain(parent)));

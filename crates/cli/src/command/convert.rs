@@ -10,17 +10,28 @@ use crate::output::Output;
 use crate::paths::add_paths;
 use crate::session::Session;
 use crate::text::escape::Escaped;
-use perfhive::recording::{RecordingOptions, RecordingWriter, TextForm, TextLogWriter, TextZone};
-use perfhive::{Ask, FileTime, Query, Snapshot, Source as _};
+use perfhive::recording::{
+    BinaryLogCounters, BinaryLogWriter, RecordingOptions, RecordingWriter, TextForm, TextLogWriter,
+    TextZone,
+};
+use perfhive::{Ask, FileTime, LanguageId, Query, Snapshot, Source as _, TitleDatabase};
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
+use std::sync::Arc;
+
+/// The forms of perfmon's logs.
+#[derive(Clone, Copy)]
+pub(super) enum LogForm {
+    Text(TextForm),
+    Binary,
+}
 
 /// The forms that can be written, by the ending of the file's name.
 #[derive(Clone, Copy)]
 enum Form {
-    Text(TextForm),
+    Log(LogForm),
     Recording,
     #[cfg(feature = "parquet")]
     Parquet,
@@ -30,8 +41,9 @@ impl Form {
     fn of(path: &Path) -> Result<Self, Failure> {
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
         match ending.to_str() {
-            Some("csv") => Ok(Self::Text(TextForm::Csv)),
-            Some("tsv") => Ok(Self::Text(TextForm::Tsv)),
+            Some("csv") => Ok(Self::Log(LogForm::Text(TextForm::Csv))),
+            Some("tsv") => Ok(Self::Log(LogForm::Text(TextForm::Tsv))),
+            Some("blg") => Ok(Self::Log(LogForm::Binary)),
             Some("phr") => Ok(Self::Recording),
             #[cfg(feature = "parquet")]
             Some("parquet") => Ok(Self::Parquet),
@@ -42,8 +54,9 @@ impl Form {
                 path.display()
             ))),
             _ => Err(Failure::Usage(format!(
-                "{}: the name's ending says what to write: .csv or .tsv for a text log as Windows \
-                 writes it, .phr for a recording, .parquet for a folder of Parquet files",
+                "{}: the name's ending says what to write: .csv or .tsv for a text log and .blg for a \
+                 binary one as Windows writes them, .phr for a recording, .parquet for a folder of \
+                 Parquet files",
                 path.display()
             ))),
         }
@@ -70,9 +83,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             refuse_existing(&args.output)?;
             parquet::write(&global, args)?
         }
-        Form::Text(form) => {
-            let selected = Selected { paths: &args.paths, output: &args.output };
-            to_text(&global, &selected, form)?
+        Form::Log(form) => {
+            let zone = TextZone::utc();
+            let (paths, output) = (args.paths.as_slice(), args.output.as_path());
+            to_log(&global, &Selected { paths, output, zone, appends: false }, form)?
         }
     };
     tell(&global, args, samples, bytes)
@@ -138,16 +152,20 @@ fn refuse_existing(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The counters that are written, and where.
+/// The counters that are written to a log, and how.
 pub(super) struct Selected<'a> {
     /// All where none is named.
     pub(super) paths: &'a [String],
     pub(super) output: &'a Path,
+    /// The zone of the log's times.
+    pub(super) zone: TextZone,
+    /// Whether a text log is continued.
+    pub(super) appends: bool,
 }
 
 /// The columns that a recording has.
 pub(super) fn columns(global: &Global, paths: &[String]) -> Result<Columns, Failure> {
-    let mut columns = Columns::default();
+    let mut columns = Columns::new(global);
     let progress = Progress::of(global);
     let mut samples = 0;
     for_each_sample(global, paths, true, |query, _| {
@@ -157,13 +175,74 @@ pub(super) fn columns(global: &Global, paths: &[String]) -> Result<Columns, Fail
         Ok(())
     })?;
     match columns.is_empty() {
-        true => Err(Failure::Usage(of_source(&global.source, "has no counters to write"))),
+        true => Err(no_counters(global)),
         false => Ok(columns),
     }
 }
 
-/// Writes a text log. Returns its samples and bytes.
-pub(super) fn to_text(
+fn no_counters(global: &Global) -> Failure {
+    Failure::Usage(of_source(&global.source, "has no counters to write"))
+}
+
+/// Writes a log of perfmon. Returns its samples and bytes.
+pub(super) fn to_log(
+    global: &Global,
+    selected: &Selected<'_>,
+    form: LogForm,
+) -> Result<(u64, u64), Failure> {
+    match form {
+        LogForm::Text(form) => to_text(global, selected, form),
+        LogForm::Binary => to_binary(&[(global, selected.paths)], selected),
+    }
+}
+
+/// Writes a binary log of recordings, one behind the other, each with its counters. Returns the samples of the last one, and the
+/// log's bytes.
+pub(super) fn to_binary(
+    recordings: &[(&Global, &[String])],
+    selected: &Selected<'_>,
+) -> Result<(u64, u64), Failure> {
+    let Some((last, _)) = recordings.last() else { return Ok((0, 0)) };
+    // The catalogue stands in front of all samples, so each recording is read twice.
+    let mut counters = BinaryLogCounters::default();
+    let progress = Progress::of(last);
+    let mut samples = 0;
+    for (recording, paths) in recordings {
+        for_each_sample(recording, paths, true, |query, _| {
+            query.readings().iter().for_each(|reading| counters.add(query, reading));
+            samples += 1;
+            progress.show("looked at", samples);
+            Ok(())
+        })?;
+    }
+    if counters.is_empty() {
+        return Err(no_counters(last));
+    }
+    let titles = english_titles(&mut Session::open(last)?);
+    let zone = selected.zone.clone();
+    let mut writer = BinaryLogWriter::create(selected.output, zone, counters, &titles)?;
+    let mut written = 0;
+    for (recording, paths) in recordings {
+        written = 0;
+        for_each_sample(recording, paths, false, |query, time| {
+            writer.add(time, query.readings())?;
+            written += 1;
+            progress.show("wrote", written);
+            Ok(())
+        })?;
+    }
+    drop(progress);
+    Ok((written, writer.finish()?))
+}
+
+/// The English names of a source; none where it has none.
+pub(super) fn english_titles(session: &mut Session) -> Arc<TitleDatabase> {
+    let english = LanguageId::ENGLISH;
+    let titles = session.source.titles(english, &Ask::nothing());
+    titles.unwrap_or_else(|_| TitleDatabase::from_lists(english, [], []).into())
+}
+
+fn to_text(
     global: &Global,
     selected: &Selected<'_>,
     form: TextForm,
@@ -171,8 +250,11 @@ pub(super) fn to_text(
     // The first line names all columns, so the recording is read twice.
     let mut columns = columns(global, selected.paths)?;
     let progress = Progress::of(global);
-    let utc = TextZone::utc();
-    let mut writer = TextLogWriter::create(selected.output, form, utc, columns.paths())?;
+    let (output, zone) = (selected.output, selected.zone.clone());
+    let mut writer = match selected.appends {
+        true => TextLogWriter::append(output, form, zone, columns.paths())?,
+        false => TextLogWriter::create(output, form, zone, columns.paths())?,
+    };
     let mut written = 0;
     for_each_sample(global, selected.paths, false, |query, time| {
         writer.add(time, columns.row(query).iter().copied())?;

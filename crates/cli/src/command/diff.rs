@@ -210,7 +210,9 @@ fn push_json(text: &mut String, sides: [&(String, Report); 2], differences: &Dif
         .iter()
         .map(|change| {
             json!({
-                "path": change.path,
+                "path": change.english,
+                "object_index": change.indexes.0.0,
+                "counter_index": change.indexes.1.0,
                 "unit": change.unit,
                 "first": summary(&change.first),
                 "second": summary(&change.second),
@@ -259,12 +261,15 @@ fn push_rows(text: &mut String, differences: &Differences, output: &Output) {
         "second_maximum",
         "first_count",
         "second_count",
+        "object_index",
+        "counter_index",
     ];
-    let mut records = output.records(keys, text);
+    let local = output.local(["local_path"]);
+    let mut records = output.records(keys.into_iter().chain(local), text);
     for change in &differences.counters {
         let (first, second) = (&change.first, &change.second);
         let fields = [
-            Field::Text(&change.path),
+            Field::Text(&change.english),
             Field::Text(change.unit),
             Field::Float(first.mean),
             Field::Float(second.mean),
@@ -277,8 +282,11 @@ fn push_rows(text: &mut String, differences: &Differences, output: &Output) {
             Field::Float(second.maximum),
             Field::Unsigned(first.count),
             Field::Unsigned(second.count),
+            Field::Unsigned(change.indexes.0.0.into()),
+            Field::Unsigned(change.indexes.1.0.into()),
         ];
-        records.row(text, fields);
+        let local = output.local([Field::Text(&change.path)]);
+        records.row(text, fields.into_iter().chain(local));
     }
     records.end(text);
 }

@@ -4,7 +4,7 @@ use crate::absent;
 use crate::args::{Explain, Global};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
-use crate::paths::{more_than_an_object, without_separators};
+use crate::paths::{corrected_failure, more_than_an_object, without_separators};
 use crate::session::Session;
 use crate::text::escape::{Escaped, shell_word};
 use crate::text::style::Style;
@@ -115,6 +115,10 @@ fn find(
     };
     let objects = names.objects(&mut session.source, &object);
     let Some(first) = objects.first() else {
+        let path = perfhive_view::typed_path(text);
+        if let Some(failure) = counter.and_then(|_| corrected_failure(global, &path)) {
+            return Err(failure);
+        }
         return Err(super::list::no_such_object(global, session, names, &object.to_string()));
     };
     let Some(counter) = counter else {
@@ -133,9 +137,12 @@ fn find(
     if topics.is_empty() {
         let name = counter.to_string();
         let reason = absent::reason(global, &names.english(first.name), &name);
-        return Err(
-            reason.map_or_else(|| names.no_such_counter(first, &name).into(), Failure::Usage)
-        );
+        let path = perfhive_view::typed_path(text);
+        let corrected = || corrected_failure(global, &path);
+        return Err(reason
+            .map(Failure::Usage)
+            .or_else(corrected)
+            .unwrap_or_else(|| names.no_such_counter(first, &name).into()));
     }
     Ok(topics)
 }

@@ -15,7 +15,7 @@ use perfhive::{CookedValue, NoValue, Query, QueryError, Reading, ValueError};
 use perfhive_view::{Arrangement, Detail, Field, History, Order, Row, RowValue};
 use std::time::{Duration, Instant};
 
-/// The rows of one collection, and how many instances were left out.
+/// The rows of one collection, and the number of rows that were left out.
 struct Rows {
     rows: Vec<Row>,
     /// The curve of each row; empty texts without `--spark`.
@@ -79,7 +79,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         table(&all, output.detail(Detail::Full)).render(&mut text, layout);
         if all.left_out > 0 {
             let more = format!(
-                "… {} more instances than the window has lines; pipe into cat to see all",
+                "… {} more rows than the window has lines; pipe into cat to see all",
                 all.left_out
             );
             let shown = clip(&more, layout.width).0;
@@ -197,8 +197,14 @@ fn rows_of(
     let arranged = arrangement.of(query, readings, room);
     let curves = arranged.readings.iter().map(curve).collect();
     let rows = arranged.readings.into_iter().map(|reading| Row::new(query, reading));
-    let rows = rows.chain(absent_rows(paths)).collect();
-    Rows { rows, curves, left_out: if args.choice.top.is_none() { arranged.left_out } else { 0 } }
+    let mut rows: Vec<Row> = rows.chain(absent_rows(paths)).collect();
+    let mut left_out = if args.choice.top.is_none() { arranged.left_out } else { 0 };
+    // One instance may have more counters than the window has lines.
+    if let Some(room) = room.filter(|room| rows.len() > *room) {
+        left_out += rows.len() - room;
+        rows.truncate(room);
+    }
+    Rows { rows, curves, left_out }
 }
 
 fn table(all: &Rows, detail: Detail) -> Table {

@@ -7,7 +7,10 @@ use crate::session::Session;
 use crate::text::escape::{Escaped, width};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
-use perfhive::{Ask, CatalogueObject, Cost, NamePattern, ObjectQuery, Snapshot, Source as _};
+use perfhive::engine::IdentityMap;
+use perfhive::{
+    Ask, CatalogueObject, Cost, Identity, NamePattern, ObjectQuery, Snapshot, Source as _,
+};
 use perfhive_view::label::labelled;
 use perfhive_view::number::push_grouped;
 use perfhive_view::{Field, LOCAL_KEYS, Names};
@@ -167,6 +170,7 @@ fn details(
         "object",
         "object_index",
         "machine",
+        "pid",
     ];
     let mut records = output.records(keys.into_iter().chain(output.local(LOCAL_KEYS)), text);
     for object in objects {
@@ -192,14 +196,19 @@ fn details(
             ];
             let local_counter = names.name(counter.name);
             let local = [Field::Text(&local_object), Field::Text(&local_counter)];
-            records.row(text, fields.into_iter().chain(behind).chain(output.local(local)));
+            let fields = fields.into_iter().chain(behind).chain([Field::None]);
+            records.row(text, fields.chain(output.local(local)));
         }
-        for (label, _) in snapshot.object(object.name).into_iter().flat_map(labelled) {
+        let Some(sampled) = snapshot.object(object.name) else { continue };
+        let identities = IdentityMap::of(sampled);
+        for (place, (label, _)) in labelled(sampled).enumerate() {
             let name = label.plain();
+            let pid = identities.identity(place).and_then(Identity::process_id);
             let head = [Field::Text("instance"), Field::Text(&name)];
             let local = output.local([Field::Text(&local_object), Field::None]);
             let fields = head.into_iter().chain([Field::None; 7]).chain(behind);
-            records.row(text, fields.chain(local));
+            let pid = Field::unsigned(pid.map(u64::from));
+            records.row(text, fields.chain([pid]).chain(local));
         }
     }
     records.end(text);

@@ -7,7 +7,7 @@ use super::watch::following;
 use crate::args::{Global, Measure};
 use crate::failure::{Exit, Failure, Outcome, complain};
 use crate::output::Output;
-use crate::sensors::{Asked, Opened, find, with_syntax};
+use crate::sensors::{Asked, Opened, find, plain, with_syntax};
 use crate::session::Faults;
 use crate::signals::{Event, Signals, end_by};
 use crate::text::escape::Escaped;
@@ -111,12 +111,6 @@ fn clocks(cost: &mut Cost) -> MeasurementOptions {
     }
     #[cfg(not(any(target_os = "linux", windows)))]
     with(options, cost, perfhive::measure::MonotonicTime::default())
-}
-
-/// The name of a sensor for people, without percent escapes.
-fn plain(name: &SensorName) -> String {
-    let instance = name.instance().map(|instance| format!("#{instance}")).unwrap_or_default();
-    format!("{}/{}/{}{instance}", name.source(), name.group(), name.sensor())
 }
 
 /// The number of samples during which buffers may grow: after the baseline, one for each of the two halves.

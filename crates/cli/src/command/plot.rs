@@ -73,16 +73,16 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         .map(|(place, line)| Stroke { line, colour: place as u8, scale: args.scale })
         .collect();
     let machine = strokes.first().map_or("", |stroke| &*stroke.line.what.machine);
-    let usual = match local(window.from.to_system_time(), None) {
+    let step = Duration::from_millis(if window.seconds() < 10.0 { 1 } else { 1000 });
+    let usual = match local(window.from.to_system_time(), Some(step)) {
         Some(begin) if machine.is_empty() => begin,
         Some(begin) => format!("{machine}, {begin}"),
         None => machine.to_string(),
     };
     let is_long = window.seconds() > 86_400.0;
-    let step = Duration::from_millis(if window.seconds() < 10.0 { 1 } else { 1000 });
     let clock = |time: FileTime| {
         let time = time.to_system_time();
-        let text = if is_long { local(time, None) } else { local_clock(time, Some(step)) };
+        let text = if is_long { local(time, Some(step)) } else { local_clock(time, Some(step)) };
         text.unwrap_or_default()
     };
     let title = args.title.as_deref().unwrap_or(&usual);
@@ -147,5 +147,5 @@ pub(crate) fn size(text: &str) -> Result<(u16, u16), String> {
 
 /// The scale of the lines from the text of `--scale`.
 pub(crate) fn scale(text: &str) -> Result<LineScale, String> {
-    text.parse()
+    text.to_ascii_lowercase().parse()
 }

@@ -12,6 +12,7 @@ use crate::failure::{Exit, Failure, Outcome, complain, of_source};
 use crate::output::Output;
 use crate::process::alias::Form;
 use crate::process::{ELAPSED, PID, Processes, is_total, plan};
+use crate::replay::Replay;
 use crate::session::Session;
 use crate::text::escape::clip;
 use crate::text::records::Records;
@@ -49,6 +50,7 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
     };
     let needs_two = chosen.columns.iter().any(two);
     let is_live = session.source.is_live();
+    let mut replay = Replay::of(global, args.speed, is_live)?;
     let mut exit = Exit::Done;
     let mut next = start;
     let mut records = None;
@@ -70,6 +72,11 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
                 }
                 Err(error) => return Err(error.into()),
             }
+        }
+        let time = session.faults.time().and_then(|time| time.to_file_time());
+        if let Some((replay, time)) = replay.as_mut().zip(time) {
+            let due = replay.due(time, Instant::now());
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
         }
         session.faults.report();
         let before = match &older {
@@ -97,7 +104,7 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
             }
             table.render(&mut text, layout);
             if !left_out.is_empty() {
-                let line = format!("… without {}: the window is narrow", left_out.join(", "));
+                let line = format!("… without {}", left_out.join(", "));
                 let shown = clip(&line, layout.width).0;
                 output.palette.push(&mut text, Style::Faint, shown);
                 text.push('\n');
@@ -333,6 +340,7 @@ impl<'a> List<'a> {
                 (Form::Value, "%" | "1/s" | "s") if !column.title.starts_with('%') => {
                     format!("{} {}", column.title, unit_for_people(unit))
                 }
+                (Form::Elapsed, _) if detail == Detail::Raw => format!("{} s", column.title),
                 _ => column.title.clone(),
             };
             table.column(&title, align);

@@ -1,22 +1,19 @@
 //! `perfhive relog`: what scripts around Windows' relog rely on.
 
-use super::convert::{Selected, to_text};
+use super::convert::{LogForm, Selected, columns, to_binary, to_log};
 use super::typeperf::{counters_of, form_of, refuse_existing};
 use crate::args::{Global, Relog as Args};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
 use crate::session::Session;
+use crate::text::time::zone_at;
+use perfhive::recording::TextZone;
 use perfhive::{FileTime, Source as _, SourceAddress, Span};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
-    if args.append {
-        let what = "-a: text logs are not appended to; name all of them as input";
-        return Err(Failure::Usage(what.to_string()));
-    }
     let mut global = global.clone();
-    let names: Vec<String> = args.inputs.iter().map(|file| file.display().to_string()).collect();
-    global.source = SourceAddress::file(&names.join(",")).to_string();
+    global.source = address(&args.inputs);
     (global.begin, global.end) = (args.begin.or(global.begin), args.end.or(global.end));
     global.every = args.every.or(global.every);
     let output = Output::new(&global);
@@ -25,29 +22,68 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     let mut session = Session::open(&global)?;
     let span = span(&mut session)?;
+    // The tool's times are local, in one zone for the whole log.
+    let zone = zone_at(Some(span.begin));
     let mut text = String::from("\r\nInput\r\n----------------\r\nFile(s):\r\n");
     for file in &args.inputs {
         text.push_str(&format!("     {} ({})\r\n", file.display(), kind(file)));
     }
-    push_span(&mut text, span);
+    push_span(&mut text, span, &zone);
     drop(session);
     if let Some(file) = &args.output {
-        let form = form_of(args.form, args.config.as_deref())?;
-        refuse_existing(file, args.yes)?;
         let mut paths = args.paths.clone();
         if let Some(file) = &args.counters {
             paths.extend(counters_of(file)?);
         }
-        let (samples, _) = to_text(&global, &Selected { paths: &paths, output: file }, form)?;
+        let samples = write(&global, args, &paths, file, zone.clone())?;
         text.push_str("\r\nOutput\r\n----------------\r\n");
         text.push_str(&format!("File:     {}\r\n", file.display()));
-        push_span(&mut text, Span::new(span.begin, span.end, samples));
-    } else if args.config.is_some() {
-        form_of(args.form, args.config.as_deref())?;
+        push_span(&mut text, Span::new(span.begin, span.end, samples), &zone);
     }
     text.push_str("\r\nThe command completed successfully.\r\n");
     output.write(&text)?;
     Ok(Exit::Done)
+}
+
+/// The address of several files as one recording.
+fn address(files: &[PathBuf]) -> String {
+    let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    SourceAddress::file(&names.join(",")).to_string()
+}
+
+/// Writes the log. Returns how many samples were written.
+fn write(
+    global: &Global,
+    args: &Args,
+    paths: &[String],
+    file: &Path,
+    zone: TextZone,
+) -> Result<u64, Failure> {
+    let form = form_of(args.form)?;
+    let continues = args.append && file.exists();
+    if !continues {
+        refuse_existing(file, args.yes)?;
+    }
+    let selected = Selected { paths, output: file, zone, appends: continues };
+    if !(continues && matches!(form, LogForm::Binary)) {
+        return Ok(to_log(global, &selected, form)?.0);
+    }
+    // The catalogue at the beginning of a binary log has the counters of all samples, so the log is
+    // written anew. What there was is replaced when all is written.
+    let failed = |error: std::io::Error| Failure::Source(format!("{}: {error}", file.display()));
+    let mut name = file.as_os_str().to_owned();
+    name.push(".new");
+    let new = PathBuf::from(name);
+    refuse_existing(&new, args.yes)?;
+    let source = address(&[file.to_path_buf()]);
+    let before = Global { source, begin: None, end: None, every: None, ..global.clone() };
+    let selected = Selected { output: &new, ..selected };
+    let result = to_binary(&[(&before, &[]), (global, paths)], &selected)
+        .and_then(|(samples, _)| std::fs::rename(&new, file).map(|()| samples).map_err(failed));
+    if result.is_err() {
+        let _ = std::fs::remove_file(&new);
+    }
+    result
 }
 
 fn span(session: &mut Session) -> Result<Span, Failure> {
@@ -68,9 +104,9 @@ fn kind(file: &Path) -> &'static str {
     }
 }
 
-fn push_span(text: &mut String, span: Span) {
+fn push_span(text: &mut String, span: Span, zone: &TextZone) {
     let date = |time: FileTime| {
-        let time = time.to_system_time();
+        let time = zone.local(time).to_system_time();
         format!(
             "{}/{}/{} {}:{:02}:{:02}",
             time.month, time.day, time.year, time.hour, time.minute, time.second
@@ -86,7 +122,7 @@ fn push_span(text: &mut String, span: Span) {
 
 /// Prints the paths of the counters in the log, or writes them to the file of `-o`.
 fn list(global: &Global, args: &Args, output: &Output) -> Outcome {
-    let columns = super::convert::columns(global, &args.paths)?;
+    let columns = columns(global, &args.paths)?;
     let mut text: String = columns.paths().map(|path| format!("{path}\r\n")).collect();
     if let Some(file) = &args.output {
         refuse_existing(file, args.yes)?;

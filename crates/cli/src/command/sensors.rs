@@ -3,12 +3,14 @@
 use crate::args::{Global, Sensors};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
-use crate::sensors::{Opened, missing};
+use crate::sensors::{Opened, missing, plain};
 use crate::text::escape::shell_word;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
-use perfhive::measure::{DataSource as _, MeasureError, Sensor, SensorId, SensorName};
-use perfhive::{NamePattern, nearest};
+use perfhive::measure::{
+    DataSource as _, MeasureError, Sensor, SensorId, SensorName, SharedCounters,
+};
+use perfhive::{CounterPath, NamePattern, nearest};
 use perfhive_view::Field;
 use perfhive_view::did_you_mean;
 use std::collections::HashMap;
@@ -22,6 +24,8 @@ struct Listed<'a> {
 
 pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
     let mut opened = Opened::open(global)?;
+    let typed = args.pattern.as_deref().map(pattern_of);
+    let args = &Sensors { pattern: typed, ..args.clone() };
     let (sensors, group) = sensors_for(&mut opened, args.pattern.as_deref())?;
     if !opened.is_live {
         // Damaged objects of a recording have no sensors; its first sample reports
@@ -59,6 +63,19 @@ pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
     print(&listed, &output, &mut text);
     output.write(&text)?;
     Ok(Exit::Done)
+}
+
+/// The pattern `object/counter#instance` for a text that is a counter path; any other text unchanged.
+fn pattern_of(text: &str) -> String {
+    let is_path = text.trim_start().starts_with('\\') || text.contains(")/");
+    let path = perfhive_view::typed_path(text).parse::<CounterPath>().ok().filter(|_| is_path);
+    path.map_or_else(
+        || text.to_string(),
+        |path| match &path.instance {
+            Some(instance) => format!("{}/{}#{instance}", path.object, path.counter),
+            None => format!("{}/{}", path.object, path.counter),
+        },
+    )
 }
 
 /// The sensors among which a pattern is searched. If the pattern begins with the name of a group, these are
@@ -214,7 +231,7 @@ fn print(listed: &[Listed<'_>], output: &Output, text: &mut String) {
             ("COST", Align::Left),
         ]);
         for Listed { sensor, name } in listed {
-            table.text(Style::Name, &name.to_string());
+            table.text(Style::Name, &plain(name));
             table.text(Style::Plain, &sensor.kind.to_string());
             table.text(Style::Faint, &sensor.value_type.to_string());
             table.text(Style::Plain, &sensor.unit);
@@ -235,9 +252,12 @@ fn print(listed: &[Listed<'_>], output: &Output, text: &mut String) {
         "group",
         "instance",
         "help",
+        "object_index",
+        "counter_index",
     ];
     let mut records = output.records(keys, text);
     for Listed { sensor, name } in listed {
+        let indexes = SharedCounters::indexes_of(sensor.id);
         records.row(
             text,
             [
@@ -251,6 +271,8 @@ fn print(listed: &[Listed<'_>], output: &Output, text: &mut String) {
                 Field::Text(name.group()),
                 Field::text(name.instance()),
                 Field::Text(&sensor.help),
+                Field::Unsigned(indexes.0.0.into()),
+                Field::Unsigned(indexes.1.0.into()),
             ],
         );
     }

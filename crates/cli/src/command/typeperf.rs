@@ -2,15 +2,20 @@
 
 use super::capture::wait;
 use super::columns::Columns;
+use super::convert::{LogForm, english_titles};
 use super::watch::following;
 use crate::args::{Global, ToolForm, Typeperf as Args};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
 use crate::paths::add_paths;
+use crate::replay::Replay;
 use crate::session::Session;
 use crate::signals::Signals;
-use perfhive::recording::{TextForm, TextLines, TextLogWriter, TextZone};
-use perfhive::{CounterPath, FileTime, Query};
+use crate::text::time::zone_at;
+use perfhive::recording::{
+    BinaryLogCounters, BinaryLogWriter, TextForm, TextLines, TextLogWriter, TextZone,
+};
+use perfhive::{CounterPath, FileTime, Query, SourceError, TitleDatabase};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -23,7 +28,7 @@ const GOODBYE: &str =
 const DONE: &str = "The command completed successfully.\r\n";
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
-    let form = form_of(args.form, args.config.as_deref())?;
+    let form = form_of(args.form)?;
     let mut global = global.clone();
     if let Some(host) = &args.host {
         global.source = format!("registry://{}", host.trim_start_matches('\\'));
@@ -45,21 +50,22 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
                     them (-cf)";
         return Err(Failure::Usage(what.to_string()));
     }
+    if matches!(form, LogForm::Binary) && args.output.is_none() {
+        let what = "-f BIN: name the log (-o FILE); a terminal shows text";
+        return Err(Failure::Usage(what.to_string()));
+    }
     sample(&global, args, form, &paths)
 }
 
-/// The form that is asked for; binary logs and databases cannot be written.
-pub(super) fn form_of(form: ToolForm, config: Option<&Path>) -> Result<TextForm, Failure> {
-    if config.is_some() {
-        let what = "-config: settings files are not read; give the flags themselves";
-        return Err(Failure::Usage(what.to_string()));
-    }
+/// The form that is asked for; databases are not written.
+pub(super) fn form_of(form: ToolForm) -> Result<LogForm, Failure> {
     match form {
-        ToolForm::Csv => Ok(TextForm::Csv),
-        ToolForm::Tsv => Ok(TextForm::Tsv),
-        ToolForm::Bin | ToolForm::Sql => Err(Failure::Usage(
-            "only the forms csv and tsv are written (-f csv); perfhive convert and record write \
-             recordings (.phr)"
+        ToolForm::Csv => Ok(LogForm::Text(TextForm::Csv)),
+        ToolForm::Tsv => Ok(LogForm::Text(TextForm::Tsv)),
+        ToolForm::Bin => Ok(LogForm::Binary),
+        ToolForm::Sql => Err(Failure::Usage(
+            "-f SQL: databases are not written; every database loads a text log (-f CSV), or the \
+             Parquet files of perfhive convert -o NAME.parquet"
                 .to_string(),
         )),
     }
@@ -82,24 +88,69 @@ pub(super) fn counters_of(file: &Path) -> Result<Vec<String>, Failure> {
     Ok(paths.map(|line| line.trim_matches('"').to_string()).collect())
 }
 
-/// The zone of this machine at the moment.
-fn zone() -> TextZone {
-    let zone = jiff::Zoned::now();
-    let name = zone.strftime("%Z").to_string();
-    TextZone { name, bias: -zone.offset().seconds() / 60 }
+/// A log file that is being written.
+enum LogFile {
+    Text(TextLogWriter),
+    Binary(Box<BinaryLogWriter>),
 }
 
-fn sample(global: &Global, args: &Args, form: TextForm, paths: &[String]) -> Outcome {
-    let session = Session::open(global)?;
+impl LogFile {
+    /// Creates a log with the counters that a query has now.
+    fn create(
+        path: &Path,
+        form: LogForm,
+        zone: TextZone,
+        (query, columns): (&Query, &Columns),
+        titles: &TitleDatabase,
+    ) -> Result<Self, SourceError> {
+        match form {
+            LogForm::Text(form) => {
+                TextLogWriter::create(path, form, zone, columns.paths()).map(Self::Text)
+            }
+            LogForm::Binary => {
+                let mut counters = BinaryLogCounters::default();
+                query.readings().iter().for_each(|reading| counters.add(query, reading));
+                let log = BinaryLogWriter::create(path, zone, counters, titles)?;
+                Ok(Self::Binary(Box::new(log)))
+            }
+        }
+    }
+
+    /// Appends the newest sample.
+    fn add(
+        &mut self,
+        time: FileTime,
+        query: &Query,
+        row: &[Option<f64>],
+    ) -> Result<(), SourceError> {
+        match self {
+            Self::Text(log) => {
+                log.add(time, row.iter().copied())?;
+                log.flush()
+            }
+            Self::Binary(log) => {
+                log.add(time, query.readings())?;
+                log.flush().map(drop)
+            }
+        }
+    }
+}
+
+fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outcome {
+    let mut session = Session::open(global)?;
+    let mut replay = Replay::of(global, args.speed, session.source.is_live())?;
+    let titles = english_titles(&mut session);
     let faults = session.faults.clone();
     let mut query = session.query()?;
     add_paths(&mut query, global, paths)?;
     let live = query.is_live();
     let signals = Signals::listen_with(PATIENCE);
     let output = Output::new(global);
-    let mut lines = TextLines::of_console(form, zone());
-    let mut file: Option<TextLogWriter> = None;
-    let mut columns = Columns::default();
+    let zone = zone_at(None);
+    let shown = if let LogForm::Text(form) = form { form } else { TextForm::Csv };
+    let mut lines = TextLines::of_console(shown, zone.clone());
+    let mut file: Option<LogFile> = None;
+    let mut columns = Columns::new(global);
     let (mut shown, mut is_first) = (0, live && query.samples_needed() > 1);
     let mut next = Instant::now();
     loop {
@@ -108,27 +159,30 @@ fn sample(global: &Global, args: &Args, form: TextForm, paths: &[String]) -> Out
             Err(error) if error.is_end_of_data() => break,
             Err(error) => return Err(error.into()),
         }
+        let time = faults.time().and_then(|time| time.to_file_time()).unwrap_or_default();
+        if let Some(replay) = &mut replay {
+            let due = replay.due(time, Instant::now());
+            if wait(&signals, due).is_some() {
+                break;
+            }
+        }
         faults.report();
         if columns.is_empty() {
             // Wildcards mean the instances that are there at the beginning.
             query.readings().iter().for_each(|reading| columns.add(&query, reading));
             match &args.output {
                 Some(path) => {
-                    let writer = TextLogWriter::create(path, form, zone(), columns.paths())?;
-                    file = Some(writer);
+                    let what = (&query, &columns);
+                    file = Some(LogFile::create(path, form, zone.clone(), what, &titles)?);
                 }
                 None => output.write(lines.first(columns.paths()))?,
             }
         }
         // As the tool does, a rate's first sample is not shown.
         if !std::mem::take(&mut is_first) {
-            let time = faults.time().and_then(|time| time.to_file_time());
-            let (time, row) = (time.unwrap_or(FileTime(0)), columns.row(&query));
+            let row = columns.row(&query);
             match &mut file {
-                Some(file) => {
-                    file.add(time, row.iter().copied())?;
-                    file.flush()?;
-                }
+                Some(file) => file.add(time, &query, row)?,
                 None => output.write(lines.sample(time, row.iter().copied()))?,
             }
             shown += 1;
@@ -142,9 +196,6 @@ fn sample(global: &Global, args: &Args, form: TextForm, paths: &[String]) -> Out
                 break;
             }
         }
-    }
-    if let Some(file) = file {
-        file.finish()?;
     }
     output.write(GOODBYE)?;
     Ok(Exit::Done)

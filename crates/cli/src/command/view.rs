@@ -3,6 +3,7 @@
 use crate::args::{Global, View as Args, When};
 use crate::failure::{Failure, Outcome};
 use crate::interface::{self, Start, View};
+use crate::replay::Replay;
 use crate::session::Session;
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     if args.view.is_some() && !args.paths.is_empty() {
         view.add_pane(&args.paths);
     }
-    let session = Session::open(global)?;
+    let mut session = Session::open(global)?;
+    let replay = Replay::of(global, args.speed, session.source.is_live())?;
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let has_colours = match global.color {
         When::Always => true,
@@ -26,6 +28,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         session,
         view,
         interval: args.interval.unwrap_or(Duration::from_secs(1)),
+        replay,
         theme: interface::Theme::of_environment(has_colours, set),
         source: global.source.clone(),
     })
@@ -33,7 +36,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
 
 /// The built-in view of this name, or the view of the settings file with this path.
 fn named(name: &str) -> Result<View, Failure> {
-    if let Some(view) = View::built_in(name) {
+    if let Some(view) = View::built_in(&name.to_ascii_lowercase()) {
         return Ok(view);
     }
     let text = std::fs::read_to_string(name).map_err(|error| {

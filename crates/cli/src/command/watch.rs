@@ -7,11 +7,12 @@ use crate::args::{Choice, Global, Watch};
 use crate::failure::{Exit, Failure, Outcome, complain, of_source};
 use crate::output::Output;
 use crate::paths::{Absent, add_absent, add_paths, missing_instances, with_syntax};
+use crate::replay::Replay;
 use crate::session::{Faults, Session};
 use crate::signals::{Event, Signals, end_by};
 use crate::text::records::Records;
 use crate::text::wide::Wide;
-use perfhive::{FileTime, Query, QueryError};
+use perfhive::{Query, QueryError};
 use perfhive_view::{Arrangement, Detail, History, Row, Selection};
 use screen::Screen;
 use std::collections::HashSet;
@@ -57,25 +58,6 @@ struct Watching {
     shown: u64,
 }
 
-/// The schedule by which a recording is shown: the pauses between its samples, divided by a speed.
-struct Replay {
-    speed: f64,
-    /// The time of the sample before, and the moment when it was due.
-    last: Option<(FileTime, Instant)>,
-}
-
-impl Replay {
-    /// The moment when a sample of this time is due; at once if the recorded clock went back.
-    fn due(&mut self, time: FileTime, now: Instant) -> Instant {
-        let due = self.last.map_or(now, |(before, due)| {
-            let steps = time.0.saturating_sub(before.0).max(0);
-            due + Duration::from_secs_f64(steps as f64 / 1e7 / self.speed)
-        });
-        self.last = Some((time, due));
-        due
-    }
-}
-
 pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
     let session = Session::open(global).map_err(|failure| with_syntax(failure, &args.paths))?;
     let faults = session.faults.clone();
@@ -106,10 +88,7 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
         Face::Tables
     };
     output.write(&text)?;
-    if live && args.speed.is_some() {
-        let what = "has no past to replay: --speed is for recordings";
-        return Err(Failure::Usage(of_source(&global.source, what)));
-    }
+    let replay = Replay::of(global, args.speed, live)?;
     let busiest_first =
         matches!(face, Face::Redrawn(..) | Face::Wide(_)) && output.is_terminal_table();
     let mut watching = Watching {
@@ -123,7 +102,7 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
         mentioned: HashSet::new(),
         interval: args.interval.unwrap_or(USUAL),
         pace: args.interval.or(live.then_some(USUAL)),
-        replay: args.speed.map(|speed| Replay { speed, last: None }),
+        replay,
         shown: 0,
     };
     watching.run(&mut query, &selection, args)?;
@@ -277,19 +256,6 @@ pub(crate) fn following(last: Instant, interval: Duration, now: Instant) -> Inst
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_replay_keeps_the_pauses_of_the_recording_and_does_not_wait_for_clocks_set_back() {
-        let start = Instant::now();
-        let mut replay = Replay { speed: 10.0, last: None };
-        let mut due =
-            |seconds: i64| replay.due(FileTime(seconds * 10_000_000), start).duration_since(start);
-        let ms = Duration::from_millis;
-        assert_eq!(
-            [due(100), due(101), due(161), due(50), due(51)],
-            [ms(0), ms(100), ms(6100), ms(6100), ms(6200)]
-        );
-    }
 
     #[test]
     fn samples_keep_their_beat() {

@@ -4,6 +4,7 @@ use super::model::Event;
 use super::steered::Steered;
 use super::tree::{Tree, TreeCounter, TreeObject};
 use crate::command::following;
+use crate::replay::Replay;
 use crate::session::{Faults, Session};
 use perfhive::{
     Ask, Cost, CounterPath, FileTime, LanguageId, Query, QueryError, Recording as _, Snapshot,
@@ -11,7 +12,7 @@ use perfhive::{
 };
 use perfhive_view::{Names, Sample, Sampler};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 /// An order to the thread.
@@ -51,6 +52,8 @@ pub(super) struct Reader {
     interval: Duration,
     /// Every how-many-th sample of a recording is read.
     every: u64,
+    /// The schedule by which a recording is shown; `None` if it is shown at once.
+    replay: Option<Replay>,
     events: Events,
 }
 
@@ -74,8 +77,15 @@ impl Reader {
             absent: Vec::new(),
             interval,
             every: 1,
+            replay: None,
             events,
         })
+    }
+
+    /// The same reader, which shows a recording by this schedule; at once if it is `None`.
+    pub(super) fn with_replay(mut self, replay: Option<Replay>) -> Self {
+        self.replay = replay;
+        self
     }
 
     pub(super) fn is_live(&self) -> bool {
@@ -186,8 +196,10 @@ impl Reader {
         let mut values = 0;
         let mut is_first = true;
         let mut flushed = Instant::now();
+        // The sample that was read last, and the moment when it is to be shown.
+        let (mut held, mut due): (Option<Sample>, _) = (None, Instant::now());
         let outcome = loop {
-            match orders.try_recv() {
+            match orders.recv_timeout(due.saturating_duration_since(Instant::now())) {
                 // Such an order is ignored, since the recording is at another place.
                 Ok(Order::Look { .. }) => continue,
                 Ok(order) => {
@@ -196,9 +208,14 @@ impl Reader {
                     if is_stale {
                         return Ok(Ok(true));
                     }
+                    continue;
                 }
-                Err(TryRecvError::Disconnected) => return Err(Ended),
-                Err(TryRecvError::Empty) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(Ended),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Some(sample) = held.take() {
+                values += sample.values.len();
+                samples.push(sample);
             }
             if !std::mem::take(&mut is_first)
                 && let Err(error) = (1..every)
@@ -215,9 +232,14 @@ impl Reader {
                 }
             }
             let sample = self.sampler.sample(&self.query);
-            values += sample.values.len();
-            samples.push(sample);
-            if values >= MOST_VALUES || flushed.elapsed() > Duration::from_millis(100) {
+            // After a change of the counters, the samples that were shown before are read again without pauses.
+            let is_new = |replay: &&mut Replay| replay.reached() < Some(sample.time);
+            if let Some(replay) = self.replay.as_mut().filter(is_new) {
+                due = replay.due(sample.time, Instant::now());
+            }
+            held = Some(sample);
+            let waits = due > Instant::now() && !samples.is_empty();
+            if waits || values >= MOST_VALUES || flushed.elapsed() > Duration::from_millis(100) {
                 self.send(Event::Samples(std::mem::take(&mut samples), Duration::ZERO))?;
                 (values, flushed) = (0, Instant::now());
             }

@@ -6,6 +6,7 @@ use super::model::{Effect, Event, Model};
 use super::sampling::{Order, Reader};
 use super::theme::Theme;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::replay::Replay;
 use crate::session::Session;
 use crate::signals::{self, Signals, end_by};
 use perfhive_view::drawing::{Drawing, GLYPH, Shape};
@@ -28,6 +29,8 @@ pub(crate) struct Start {
     pub(crate) session: Session,
     pub(crate) view: View,
     pub(crate) interval: Duration,
+    /// The schedule by which a recording is shown; `None` if it is shown at once.
+    pub(crate) replay: Option<Replay>,
     pub(crate) theme: Theme,
     pub(crate) source: String,
 }
@@ -99,9 +102,9 @@ pub(crate) fn run(start: Start) -> Outcome {
         let what = "view needs a terminal that can move its cursor; perfhive watch prints tables";
         return Err(Failure::Usage(what.to_string()));
     }
-    let Start { session, view, interval, theme, source } = start;
+    let Start { session, view, interval, replay, theme, source } = start;
     let (events, messages) = sync_channel(WAITING);
-    let reader = Reader::new(session, interval, events.clone())?;
+    let reader = Reader::new(session, interval, events.clone())?.with_replay(replay);
     let mut model = Model::new(view, &source, reader.is_live(), interval);
     let (orders, ordered) = channel();
     let (ended, reading) = channel::<()>();

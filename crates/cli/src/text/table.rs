@@ -61,8 +61,10 @@ pub(crate) struct Layout {
 }
 
 const GAP: usize = 2;
-/// The least width of a column of shortened labels.
+/// The least width of a column of shortened labels that can be read.
 const SHORTEST: usize = 8;
+/// The least width of a column of labels if values would be cut otherwise.
+const LEAST: usize = 3;
 
 impl Table {
     /// An empty table with these columns, each given by its title and alignment.
@@ -173,21 +175,27 @@ impl Table {
 
     /// Makes labels narrower if the lines would be too long, the widest column first.
     fn shrink(&self, measures: &mut [(usize, usize)], layout: Layout) {
-        let is_curve =
-            |place: &usize| self.cells.get(*place).is_some_and(|c| c.style == Style::Curve);
+        let columns = self.columns.len().max(1);
+        let is_curve = |place: &usize| {
+            self.cells.iter().skip(*place).step_by(columns).any(|c| c.style == Style::Curve)
+        };
         // A curve takes the width that is left, and so does not count.
         let fixed = (0..measures.len()).filter(|place| !is_curve(place));
         let widths = fixed.filter_map(|place| measures.get(place)).map(|(lead, tail)| lead + tail);
         let gaps = GAP * measures.len().saturating_sub(1);
         let mut excess =
             (layout.indent + gaps + widths.sum::<usize>()).saturating_sub(layout.width);
-        while excess > 0 {
-            let labels = self.columns.iter().zip(&mut *measures);
-            let labels = labels.filter(|(column, _)| column.align == Align::Label);
-            let widest = labels.map(|(_, measure)| measure).max_by_key(|(lead, tail)| lead + tail);
-            let Some(widest) = widest.filter(|(lead, tail)| lead + tail > SHORTEST) else { return };
-            *widest = (widest.0 + widest.1 - 1, 0);
-            excess -= 1;
+        // Labels shrink further, until they can hardly be read, before a value is cut.
+        for least in [SHORTEST, LEAST] {
+            while excess > 0 {
+                let labels = self.columns.iter().zip(&mut *measures);
+                let labels = labels.filter(|(column, _)| column.align == Align::Label);
+                let widest =
+                    labels.map(|(_, measure)| measure).max_by_key(|(lead, tail)| lead + tail);
+                let Some(widest) = widest.filter(|(lead, tail)| lead + tail > least) else { break };
+                *widest = (widest.0 + widest.1 - 1, 0);
+                excess -= 1;
+            }
         }
     }
 

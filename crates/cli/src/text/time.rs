@@ -1,25 +1,43 @@
 //! Times for people, in the time zone of the user. (Output for programs has UTC.)
 
-use perfhive::CalendarTime;
+use jiff::tz::TimeZone;
+use perfhive::recording::TextZone;
+use perfhive::{CalendarTime, FileTime};
 use perfhive_view::time::rfc3339;
 use std::time::Duration;
 
 /// A sample's time as `2026-11-24 03:35:12 CET`, with milliseconds if the interval is shorter than
-/// a second; `None` if the block has no valid date.
+/// a second, or if it is not known and the milliseconds are not zero; `None` if the block has no valid date.
 pub(crate) fn local(time: CalendarTime, interval: Option<Duration>) -> Option<String> {
-    zoned(time, if has_fractions(interval) { "%F %T%.3f %Z" } else { "%F %T %Z" })
+    zoned(time, if has_fractions(time, interval) { "%F %T%.3f %Z" } else { "%F %T %Z" })
 }
 
 /// The time of day alone, as `03:35:12`, with milliseconds as in [`local`]; `None` if there is no valid date.
 pub(crate) fn local_clock(time: CalendarTime, interval: Option<Duration>) -> Option<String> {
-    zoned(time, if has_fractions(interval) { "%T%.3f" } else { "%T" })
+    zoned(time, if has_fractions(time, interval) { "%T%.3f" } else { "%T" })
 }
 
-fn has_fractions(interval: Option<Duration>) -> bool {
-    interval.is_some_and(|interval| interval < Duration::from_secs(1))
+/// The zone of this machine at a moment, or now if `time` is `None`, as a text log of Windows names it.
+pub(crate) fn zone_at(time: Option<FileTime>) -> TextZone {
+    let time = time.and_then(|time| rfc3339(time.to_system_time())?.parse().ok());
+    let zoned = time.unwrap_or_else(jiff::Timestamp::now).to_zoned(TimeZone::system());
+    let name = zoned.strftime("%Z").to_string();
+    TextZone { name, bias: -zoned.offset().seconds() / 60 }
+}
+
+/// The time at which a clock of the zone shows `local`; `None` if it is no valid date. A local time that the clock
+/// leaves out or shows twice is taken as summer time.
+pub(crate) fn of_local(local: FileTime, zone: TimeZone) -> Option<FileTime> {
+    let shown: jiff::Timestamp = rfc3339(local.to_system_time())?.parse().ok()?;
+    let zoned = shown.to_zoned(TimeZone::UTC).datetime().to_zoned(zone).ok()?;
+    Some(FileTime(local.0 - i64::from(zoned.offset().seconds()) * FileTime::PER_SECOND))
+}
+
+fn has_fractions(time: CalendarTime, interval: Option<Duration>) -> bool {
+    interval.map_or(time.milliseconds > 0, |interval| interval < Duration::from_secs(1))
 }
 
 fn zoned(time: CalendarTime, format: &str) -> Option<String> {
     let time: jiff::Timestamp = rfc3339(time)?.parse().ok()?;
-    Some(time.to_zoned(jiff::tz::TimeZone::system()).strftime(format).to_string())
+    Some(time.to_zoned(TimeZone::system()).strftime(format).to_string())
 }

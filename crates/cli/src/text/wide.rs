@@ -56,8 +56,6 @@ struct Column {
 
 /// The least width of a column.
 const NARROWEST: usize = 8;
-/// The width of titles if not all columns fit.
-const READABLE: usize = 16;
 /// The number of blanks before a column.
 const GAP: usize = 2;
 
@@ -209,14 +207,19 @@ impl Wide {
         table.render(out, layout);
     }
 
-    /// The width to which titles are cut so that all columns fit into `room`. If that would be too narrow
-    /// to read, it is a readable width, and not all columns are shown.
+    /// The width to which titles are cut: the largest at which as many columns fit into `room` as with titles of the
+    /// least width.
     fn title_width(&self, room: usize) -> usize {
         let widest = self.columns.iter().map(Column::title_width).max().unwrap_or(0);
-        let fits = |cut: &usize| {
-            self.columns.iter().map(|column| column.needed(*cut)).sum::<usize>() <= room
+        let fitting = |cut: usize| {
+            let ends = self.columns.iter().scan(0, |end, column| {
+                *end += column.needed(cut);
+                Some(*end)
+            });
+            ends.take_while(|end| *end <= room).count()
         };
-        (NARROWEST..=widest).rev().find(fits).unwrap_or(READABLE)
+        let most = fitting(NARROWEST);
+        (NARROWEST..=widest).rev().find(|cut| fitting(*cut) == most).unwrap_or(NARROWEST)
     }
 }
 

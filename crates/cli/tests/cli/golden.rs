@@ -237,6 +237,9 @@ fn transcripts() {
             "list 'Process(*)'",
             "enum 'Process(bash)'",
             "explain 'Process(bash)'",
+            "get 'Memroy/Avail' 'Proces(bsh)/Working Sett' '\\Process\\Workng Set' '\\Memory(_Total)\\Availble Bytes'",
+            "get '\\Memory' '\\Process(bash)' 'Process(bash)'",
+            "explain '\\Memory\\Availble Bytes' '\\Memroy\\Available Bytes'",
             "get '\\Memroy\\Available Bytes' '\\Memory\\Availible Bytes' '\\Process\\Working Set'",
         ],
     );
@@ -294,6 +297,8 @@ fn transcripts() {
         "transcript-help.txt",
         &[
             "get -n 3 memory",
+            "get --count 3 memory",
+            "sensors 'Process(*)/Working Set'",
             "watch -n 0",
             "watch -sc 3",
             "get memory -f CSV",

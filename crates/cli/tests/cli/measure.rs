@@ -143,6 +143,14 @@ fn formats_have_the_same_keys() {
 }
 
 #[test]
+fn a_name_as_the_table_prints_it_is_a_name() {
+    let name = "log.HOST/System/Context Switches/sec";
+    let out = run(&["measure", name, "log.HOST/Memory/% Committed Bytes In Use", "-n", "1"]).ok();
+    assert!(out.contains(&format!("\n{name} ")), "{out}");
+    assert!(run(&["sensors"]).ok().contains(&format!("\n{name} ")));
+}
+
+#[test]
 fn rows_have_the_english_path_the_indexes_and_the_process() {
     let args = ["measure", "Thread(pid:100/*)/ID Thread", "MemoryAvailable Bytes", "-f", "csv"];
     let with = |more: &[&str]| {
@@ -221,7 +229,7 @@ fn errors_of_sensor_names_suggest_a_correction() {
         (&["sensors", "xyzzy"], 2, "perfhive sensors shows what there is"),
         (&["sensors", "Process/Working Set#9*"], 1, "perfhive sensors 'Process/Working Set' -"),
         (&["measure", "x"], 2, "neither a path nor a short name"),
-        (&["measure", "log.HOST/x/y/z"], 2, "perfhive sensors shows the names"),
+        (&["measure", "log.OTHER/x/y/z"], 2, "perfhive sensors shows the names"),
         (&["measure", r"\Memory\Availible Bytes"], 2, "did you mean \"Available Bytes\""),
         (&["measure", r"\Process(bahs)\Working Set"], 1, "did you mean \"bash\"?"),
         (&["measure", "log.OTHER/Memory/Available Bytes"], 2, "there are: log.HOST"),

@@ -42,6 +42,32 @@ fn this_machine_is_recorded_and_read_again() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn logs_have_english_names_in_every_environment_unless_a_language_is_asked_for() {
+    let folder = Folder::new();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (recording, log) = (file("a.phr"), file("a.csv"));
+    let record =
+        ["record", "-o", &recording, "-i", "0.05", "-n", "2", "-s", "proc:", "Memory", "System"];
+    perfhive(record).ok();
+    let first_line = |args: &[&str]| {
+        let mut command = crate::run::command();
+        command.env("LANG", "de_DE.UTF-8").args(["convert", &recording, "-o", &log]);
+        crate::run::finish(command.args(["-p", "memory"]).args(args)).ok();
+        std::fs::read_to_string(&log).unwrap().lines().next().unwrap_or_default().to_string()
+    };
+    assert!(first_line(&[]).contains(r"\Memory\Available Bytes"));
+    assert!(first_line(&["--language", "de"]).contains(r"\Arbeitsspeicher\"));
+    let diff = ["diff", &recording, &recording, "-f", "csv", "--all-counters", "--language", "de"];
+    let rows = perfhive(diff).ok();
+    let row = rows.lines().find(|line| line.starts_with(r"\Memory\Available Bytes,"));
+    let local = row.is_some_and(|row| row.contains(",4,24,") && row.contains(r"\Arbeitsspeicher\"));
+    assert!(local, "{rows}");
+    let report = perfhive(["report", &recording, "-f", "csv"]).ok();
+    assert!(report.contains(r",\Memory\Available Bytes,4,24"), "{report}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn a_killed_recording_keeps_each_sample_that_was_written() {
     let folder = Folder::new();
     let file = folder.path().join("a.phr").display().to_string();

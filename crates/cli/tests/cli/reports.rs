@@ -234,6 +234,11 @@ fn several_text_logs_are_one_recording_for_every_command() {
     let rows = perfhive(["watch", "-s", &both, "--json", "--speed", "2", r"\Shop(a)\Carts"]).ok();
     assert_eq!(rows.lines().count(), 2);
     assert!(begun.elapsed() >= std::time::Duration::from_millis(500));
+    let begun = std::time::Instant::now();
+    let text = ["typeperf", r"\Shop(a)\Carts", "--source", &both, "--speed", "2"];
+    let text = perfhive(text).ok();
+    assert_eq!(text.lines().count(), 6, "{text}");
+    assert!(begun.elapsed() >= std::time::Duration::from_millis(500));
     let error = perfhive(["watch", "-s", &both, "--speed", "0", r"\Shop(a)\Carts"]).fails(2);
     assert!(error.contains("expected a number from 0.001"), "{error}");
     if cfg!(target_os = "linux") {

@@ -41,6 +41,8 @@ fn tab_completes_names_in_bash() {
     completes(&shell, "perfhive list Network\\ I", "list Network\\ Interface");
     completes(&shell, "perfhive ps -o pid,wspr", "pid,wsprivate");
     completes(&shell, "perfhive measure cpu upt", "cpu uptime");
+    completes(&shell, "perfhive ps -o pid,Priv", r"pid,Private\ Bytes");
+    completes(&shell, "perfhive typeperf 'Memory/Available MB", "'Memory/Available MBytes");
     completes(&shell, "perfhive ps --sort -wspr", "-wsprivate");
     completes(&shell, "perfhive get cpus --sort '% User", "'% User Time");
     completes(&shell, "perfhive --language de get 'Auslagerungsd", "'Auslagerungsdatei(");

@@ -159,7 +159,7 @@ fn the_busiest_process_is_among_the_first_lines_of_80_by_24() {
         // The first lines are the title and an empty line, then come processes. The machine may run other tests.
         let first = screen.lines().skip(2).take(8);
         first.clone().any(|line| line.starts_with("Process(sh") && is_high(line))
-            && screen.contains(" more instances")
+            && screen.contains(" more rows")
     });
     assert!(screen.contains("Process(Idle)") && screen.contains("Process(_Total)"), "{screen}");
     drop(terminal);
@@ -168,7 +168,7 @@ fn the_busiest_process_is_among_the_first_lines_of_80_by_24() {
         "perfhive get 'Process(pid:{pid})/% Processor Time' 'Process(*)/ID Process'; sleep 60"
     );
     let Some(terminal) = Terminal::new(80, 24, &get) else { return };
-    terminal.wait_for(|screen| screen.contains("more instances than"));
+    terminal.wait_for(|screen| screen.contains("more rows than"));
 }
 
 #[test]

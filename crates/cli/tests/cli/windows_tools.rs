@@ -93,12 +93,85 @@ fn relog_says_where_the_number_of_samples_is_and_writes_a_log() {
 }
 
 #[test]
+fn relog_takes_and_tells_local_times_with_the_zone_in_the_banner() {
+    let Some(log) = log() else { return };
+    let folder = Folder::new();
+    let out = folder.path().join("o.csv").display().to_string();
+    let args = ["relog", &log, "-c", r"\Memory\Available Bytes", "-f", "csv", "-o", &out];
+    let range = ["-b", "8/14/2007 3:42:00PM", "-e", "8/14/2007 15:45:00"];
+    let mut command = crate::run::command();
+    command.args(args).args(range).env("TZ", "America/New_York");
+    let said = crate::run::finish(&mut command).ok();
+    assert!(said.contains("Begin:    8/14/2007 15:42:38\r\n"), "{said}");
+    let text = std::fs::read_to_string(&out).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("\"(PDH-CSV 4.0) (EDT)(240)\","), "{text}");
+    assert_eq!(lines[1], "\"08/14/2007 15:42:38.600\",\"180535296\"");
+    assert_eq!(lines.len(), 4);
+    // Read again, times are UTC.
+    let value =
+        perfhive(["get", "-s", &format!("file:{out}"), r"\Memory\Available Bytes", "--json"]);
+    assert_eq!(value.json()[0]["time"], "2007-08-14T19:42:38.600Z");
+}
+
+#[test]
+fn relog_writes_and_continues_binary_and_text_logs() {
+    let Some(log) = log() else { return };
+    let folder = Folder::new();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let samples = |name: &str| {
+        let info = perfhive(["info", "--json", &file(name)]).json();
+        info[0]["samples"].as_u64().unwrap()
+    };
+    // The form of the tool is binary unless another is named.
+    let memory = r"\Memory\Available Bytes";
+    let out = file("o.blg");
+    perfhive(["relog", &log, "-c", memory, "-t", "2", "-o", &out]).ok();
+    assert_eq!(samples("o.blg"), 6);
+    let disks = r"\LogicalDisk(*)\% Free Space";
+    let said = perfhive(["relog", &log, "-c", memory, disks, "-a", "-o", &out]).ok();
+    assert!(said.contains("Samples:  11\r\n"), "{said}");
+    assert_eq!(samples("o.blg"), 17);
+    let names = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(names, 1, "the log was written beside the old one, which it replaced");
+    let text = file("o.csv");
+    let args = ["relog", &log, "-c", memory, "-f", "csv", "-o", &text, "-a"];
+    for wanted in [11, 22] {
+        perfhive(args).ok();
+        assert_eq!(samples("o.csv"), wanted);
+    }
+    let other = perfhive(["relog", &log, "-c", disks, "-f", "csv", "-o", &text, "-a"]).fails(3);
+    assert!(other.contains("other counters"), "{other}");
+    assert_eq!(samples("o.csv"), 22);
+}
+
+#[test]
+fn typeperf_writes_a_binary_log_and_takes_its_flags_from_a_file() {
+    let Some(log) = log() else { return };
+    let folder = Folder::new();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (settings, out) = (file("settings.txt"), file("o.blg"));
+    let text =
+        format!("; of the tool\r\n-f BIN -o \"{out}\"\r\n\"\\Processor(*)\\% User Time\"\r\n");
+    std::fs::write(&settings, text).unwrap();
+    let source = format!("file:{log}");
+    let said = perfhive(["typeperf", "-config", &settings, "--source", &source]).ok();
+    assert_eq!(said, GOODBYE);
+    let values = |source: &str| {
+        perfhive(["watch", "-s", source, r"\Processor(*)\% User Time", "--format", "csv"]).ok()
+    };
+    assert_eq!(values(&format!("file:{out}")), values(&source));
+    let missing = perfhive(["typeperf", "-config", &file("none")]).fails(2);
+    assert!(missing.contains("none"), "{missing}");
+}
+
+#[test]
 fn forms_and_flags_that_are_not_supported_are_refused() {
     let Some(log) = log() else { return };
-    let binary = perfhive(["relog", &log, "-o", "o.blg"]).fails(2);
-    assert!(binary.contains("-f csv"), "{binary}");
-    let settings = perfhive(["typeperf", r"\a\b", "-config", "x"]).fails(2);
-    assert!(settings.contains("-config"), "{settings}");
+    let database = perfhive(["relog", &log, "-f", "SQL", "-o", "o"]).fails(2);
+    assert!(database.contains("-f CSV") && database.contains(".parquet"), "{database}");
+    let shown = perfhive(["typeperf", r"\a\b", "-f", "bin"]).fails(2);
+    assert!(shown.contains("-o FILE"), "{shown}");
     let nothing = perfhive(["typeperf"]).fails(2);
     assert!(nothing.contains("name counters"), "{nothing}");
 }

@@ -8,7 +8,6 @@ use crate::label::InstanceLabel;
 use perfhive_format::{
     CalendarTime, CookedValue, CounterBlock, CounterPlan, PerfObject, TitleIndex,
 };
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The samples that a reader keeps of one object of one source.
@@ -25,19 +24,18 @@ pub(crate) struct ObjectState {
 struct SampleLayout {
     identifier: Identifier,
     plans: Vec<CounterPlan>,
-    /// Places of the counters that are not bases, by name. Of several counters of one name it is
-    /// the first.
-    by_name: HashMap<TitleIndex, usize>,
+    /// Places of the counters that are not bases, by ascending name. Of several counters of one
+    /// name it is the first.
+    by_name: Vec<(TitleIndex, usize)>,
 }
 
 impl SampleLayout {
     fn new(object: PerfObject<'_>) -> Self {
         let plans = CounterPlan::all(object);
-        let counters = plans.iter().enumerate().rev();
-        let by_name = counters
-            .filter(|(_, plan)| !plan.counter_type.is_base())
-            .map(|(place, plan)| (plan.name, place))
-            .collect();
+        let counters = plans.iter().enumerate().filter(|(_, plan)| !plan.counter_type.is_base());
+        let mut by_name: Vec<_> = counters.map(|(place, plan)| (plan.name, place)).collect();
+        by_name.sort_unstable();
+        by_name.dedup_by_key(|(name, _)| *name);
         Self { identifier: Identifier::new(object), plans, by_name }
     }
 }
@@ -296,7 +294,9 @@ impl ObjectSample {
 
     /// The plan of a counter, other than a base.
     pub(crate) fn plan(&self, counter: TitleIndex) -> Option<&CounterPlan> {
-        self.layout.by_name.get(&counter).and_then(|place| self.layout.plans.get(*place))
+        let SampleLayout { by_name, plans, .. } = &*self.layout;
+        let at = by_name.binary_search_by_key(&counter, |(name, _)| *name).ok()?;
+        plans.get(by_name.get(at)?.1)
     }
 
     /// Whether as many instances have the name of this one as in another sample. If one of

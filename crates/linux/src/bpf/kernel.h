@@ -159,6 +159,7 @@ extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task,
 extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) KSYM;
 extern void bpf_iter_task_destroy(struct bpf_iter_task *it) KSYM;
 extern struct task_struct *bpf_task_acquire(struct task_struct *task) KSYM;
+extern struct task_struct *bpf_task_from_pid(s32 pid) KSYM;
 extern void bpf_task_release(struct task_struct *task) KSYM;
 extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) KSYM;
 extern int *bpf_iter_num_next(struct bpf_iter_num *it) KSYM;

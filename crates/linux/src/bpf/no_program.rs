@@ -1,6 +1,6 @@
 //! The stand-in for the program where it was not built.
 
-use super::{ProcessDetail, ProcessSlot, Refusal, Room, ThreadSlot, Wants};
+use super::{Chosen, ProcessDetail, ProcessSlot, Refusal, Room, ThreadSlot, Wants};
 use crate::root::ProcRoot;
 use std::convert::Infallible;
 
@@ -8,7 +8,7 @@ use std::convert::Infallible;
 pub(crate) struct Program(Infallible);
 
 impl Program {
-    pub(crate) fn load(_: &ProcRoot, _: Room) -> Result<Self, Refusal> {
+    pub(crate) fn load(_: &ProcRoot, _: Room, _: bool) -> Result<Self, Refusal> {
         let why = match cfg!(feature = "bpf") {
             true if cfg!(target_pointer_width = "64") => "perfhive was built without clang",
             true => "takes a machine of 64 bits",
@@ -17,7 +17,7 @@ impl Program {
         Err(Refusal::new(why))
     }
 
-    pub(crate) fn run(&mut self, _: Wants, _: u32) -> Result<Room, Refusal> {
+    pub(crate) fn run(&mut self, _: Wants, _: u32, _: Option<&Chosen>) -> Result<Room, Refusal> {
         match self.0 {}
     }
 

@@ -3,7 +3,8 @@
 // Reads every process, and if asked every thread, in one run: a program for
 // BPF_PROG_RUN that walks the kernel's list of tasks and writes one slot for
 // each into arrays that user space has mapped. Nothing is converted here that
-// can be converted there.
+// can be converted there. A second program visits some processes by their
+// numbers, without walking the list.
 //
 // Needs Linux 6.7 or later, for bpf_iter_task.
 
@@ -20,6 +21,10 @@ struct arguments {
 	u32 processors;
 	// A slot has another process than in the run before.
 	u32 moved;
+	// Only what `chosen` names gets a slot.
+	u32 some;
+	// The slots behind those of the run before are filled.
+	u32 goes_on;
 };
 enum {
 	WANT_THREADS = 1,
@@ -142,6 +147,25 @@ struct {
 	TYPE(key, u32);
 	TYPE(value, u64);
 } probe SEC(".maps");
+
+// The processes that are wanted, where not all are. A name is wanted if it has
+// the bits of `text` wherever `mask` has ones: it begins so, or is the same,
+// without regard to case.
+enum { MOST_NUMBERS = 64, MOST_NAMES = 8 };
+struct chosen {
+	u32 numbers, names;
+	u32 number[MOST_NUMBERS];
+	struct {
+		u64 text[2], mask[2];
+	} name[MOST_NAMES];
+};
+
+struct {
+	UINT(type, MAP_TYPE_ARRAY);
+	UINT(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct chosen);
+} chosen SEC(".maps");
 
 // How far a processor's variables lie from where their addresses point.
 enum { MOST_PROCESSORS = 8192 };
@@ -647,58 +671,150 @@ INLINE void add_threads(struct process *process, struct detail *detail, struct t
 		process->marks |= MARK_TORN;
 }
 
+// Ones in each byte of a word that is not 0.
+INLINE u64 bytes_in_use(u64 word)
+{
+	const u64 low = 0x7f7f7f7f7f7f7f7full;
+
+	return ((((word & low) + low) | word) >> 7 & 0x0101010101010101ull) * 0xff;
+}
+
+// Whether a name may be a wanted one, where the bits of `known` count. User space
+// decides where the kernel's short name is not all of it, and where letters
+// beyond ASCII may fold.
+NOT_INLINE int is_wanted(u64 first, u64 second, u64 first_known, u64 second_known)
+{
+	u32 key = 0;
+	struct chosen *wanted = map_lookup(&chosen, &key);
+	struct bpf_iter_num it;
+	int *at, found = 0;
+
+	if (!wanted)
+		return 0;
+	if ((first | second) & 0x8080808080808080ull)
+		return 1;
+	bpf_iter_num_new(&it, 0, MOST_NAMES);
+	while ((at = bpf_iter_num_next(&it))) {
+		u32 place = *at;
+
+		if (place >= MOST_NAMES || place >= wanted->names)
+			break;
+		u64 *text = wanted->name[place].text, *mask = wanted->name[place].mask;
+
+		found |= !(((first ^ text[0]) & mask[0] & first_known) |
+			   ((second ^ text[1]) & mask[1] & second_known));
+	}
+	bpf_iter_num_destroy(&it);
+	return found;
+}
+
+INLINE int is_named(struct task_struct *task)
+{
+	u64 name[2], known[2] = { ~0ull, ~0ull };
+
+	__builtin_memcpy(name, task->comm, sizeof(name));
+	// What such a thread works on follows behind its name.
+	if (task->flags & PF_WQ_WORKER) {
+		known[0] = bytes_in_use(name[0]);
+		known[1] = bytes_in_use(name[1]);
+	}
+	return is_wanted(name[0], name[1], known[0], known[1]);
+}
+
+// Gives a process its slot.
+INLINE void visit(struct task_struct *task, struct arguments *args)
+{
+	// Numbers are read faster from what the kernel vouches for. But to
+	// learn whether it vouches for a pointer found there, too, the
+	// verifier searches all names that it has, which takes long.
+	struct task_struct *loose = bpf_rdonly_cast(task, KERNEL_TYPE_ID(struct task_struct));
+	u32 key = args->processes;
+	struct process *process = map_lookup(&processes, &key);
+	struct place *place = map_lookup(&places, &key);
+
+	// The kernel's idle task has no place, and no number.
+	int rested = process && place && has_not_run(process, place, task, args);
+	if (!rested && !task->tgid)
+		return;
+	args->processes++;
+	if (!process || !place)
+		return;
+	if (key % 4 == 0)
+		look_ahead(key);
+	if (!rested) {
+		struct detail *detail = map_lookup(&details, &key);
+		struct signal_struct *signal = loose->signal;
+
+		if (!detail)
+			return;
+		note_place(place, task, loose);
+		begin_process(process, detail, task, loose, signal, args);
+		begin_threads(process, args);
+		add_thread(process, detail, task, loose, signal);
+		write_thread(process, task, loose, args);
+		if (process->threads > 1)
+			add_threads(process, detail, task, signal, args);
+	} else if (args->wanted & WANT_THREADS) {
+		begin_threads(process, args);
+		write_thread(process, task, loose, args);
+	}
+	process->same = read_levels(key, args->wanted, args->processors) && rested;
+}
+
+INLINE void begin(struct arguments *args)
+{
+	if (!args->goes_on)
+		args->processes = args->threads = args->moved = 0;
+	args->processors = find_offsets(args->processors);
+}
+
 SEC("syscall")
 int read_all(struct arguments *args)
 {
 	struct bpf_iter_task it;
 	struct task_struct *task;
 
-	args->processes = 0;
-	args->threads = 0;
-	args->moved = 0;
-	args->processors = find_offsets(args->processors);
-
+	begin(args);
 	bpf_rcu_read_lock();
 	bpf_iter_task_new(&it, (void *)0, ALL_PROCESSES);
 	while ((task = bpf_iter_task_next(&it))) {
-		// Numbers are read faster from what the kernel vouches for. But to
-		// learn whether it vouches for a pointer found there, too, the
-		// verifier searches all names that it has, which takes long.
-		struct task_struct *loose =
-			bpf_rdonly_cast(task, KERNEL_TYPE_ID(struct task_struct));
-		u32 key = args->processes;
-		struct process *process = map_lookup(&processes, &key);
-		struct place *place = map_lookup(&places, &key);
-
-		// The kernel's idle task has no place, and no number.
-		int rested = process && place && has_not_run(process, place, task, args);
-		if (!rested && !task->tgid)
-			continue;
-		args->processes++;
-		if (!process || !place)
-			continue;
-		if (key % 4 == 0)
-			look_ahead(key);
-		if (!rested) {
-			struct detail *detail = map_lookup(&details, &key);
-			struct signal_struct *signal = loose->signal;
-
-			if (!detail)
-				continue;
-			note_place(place, task, loose);
-			begin_process(process, detail, task, loose, signal, args);
-			begin_threads(process, args);
-			add_thread(process, detail, task, loose, signal);
-			write_thread(process, task, loose, args);
-			if (process->threads > 1)
-				add_threads(process, detail, task, signal, args);
-		} else if (args->wanted & WANT_THREADS) {
-			begin_threads(process, args);
-			write_thread(process, task, loose, args);
-		}
-		process->same = read_levels(key, args->wanted, args->processors) && rested;
+		if (!args->some || is_named(task))
+			visit(task, args);
 	}
 	bpf_iter_task_destroy(&it);
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
+// Visits the processes whose numbers are wanted, and no others.
+SEC("syscall")
+int read_some(struct arguments *args)
+{
+	u32 key = 0;
+	struct chosen *wanted = map_lookup(&chosen, &key);
+	struct bpf_iter_num it;
+	int *at;
+
+	begin(args);
+	if (!wanted)
+		return 0;
+	bpf_rcu_read_lock();
+	bpf_iter_num_new(&it, 0, MOST_NUMBERS);
+	while ((at = bpf_iter_num_next(&it))) {
+		u32 place = *at;
+
+		if (place >= MOST_NUMBERS || place >= wanted->numbers)
+			break;
+		struct task_struct *task = bpf_task_from_pid(wanted->number[place]);
+
+		if (!task)
+			continue;
+		// A number of another thread is none of a process.
+		if (task->pid == task->tgid)
+			visit(task, args);
+		bpf_task_release(task);
+	}
+	bpf_iter_num_destroy(&it);
 	bpf_rcu_read_unlock();
 	return 0;
 }

@@ -1,11 +1,11 @@
 //! The BPF program: loading and running it.
 
 use super::memory::Mapped;
-use super::{ProcessDetail, ProcessSlot, Refusal, Room, ThreadSlot, Wants, allowed};
+use super::{Chosen, ProcessDetail, ProcessSlot, Refusal, Room, ThreadSlot, Wants, allowed};
 use crate::root::ProcRoot;
 use libbpf_rs::{
-    ErrorKind, MapCore as _, Object, ObjectBuilder, OpenObject, PrintCallback, PrintLevel,
-    ProgramInput, set_print,
+    ErrorKind, MapCore as _, MapFlags, Object, ObjectBuilder, OpenObject, PrintCallback,
+    PrintLevel, ProgramInput, set_print,
 };
 use rustix::io::Errno;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -47,19 +47,26 @@ pub(crate) struct Program {
     /// The counts of the last run.
     filled: Room,
     moved: bool,
+    /// The processes that the kernel's side was told to choose.
+    chosen: Chosen,
 }
+
+/// The programs of the object: one walks all tasks, the other looks some up by their numbers.
+const READ_ALL: &str = "read_all";
+const READ_SOME: &str = "read_some";
 
 pub(crate) use allowed::capabilities as may_go_on;
 
 impl Program {
-    /// Loads the program, if it may be used for the machine below `root`.
-    pub(crate) fn load(root: &ProcRoot, room: Room) -> Result<Self, Refusal> {
+    /// Loads the program, if it may be used for the machine below `root`. `may_choose` is for runs
+    /// that are not for all processes: it takes longer.
+    pub(crate) fn load(root: &ProcRoot, room: Room, may_choose: bool) -> Result<Self, Refusal> {
         allowed::check(root)?;
         let _quiet = Quiet::begin();
         let mut tries = 0;
         loop {
             tries += 1;
-            match Self::open(room).and_then(OpenObject::load) {
+            match Self::open(room, may_choose).and_then(OpenObject::load) {
                 Ok(object) => return Self::map(object, room),
                 // A signal interrupts the kernel's check of a program.
                 Err(error) if error.kind() == ErrorKind::WouldBlock && tries < TRIES => {}
@@ -68,8 +75,11 @@ impl Program {
         }
     }
 
-    fn open(room: Room) -> Result<OpenObject, libbpf_rs::Error> {
+    fn open(room: Room, may_choose: bool) -> Result<OpenObject, libbpf_rs::Error> {
         let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
+        for mut program in object.progs_mut().filter(|program| program.name() == READ_SOME) {
+            program.set_autoload(may_choose);
+        }
         for mut map in object.maps_mut() {
             match map.name().to_str() {
                 Some("processes" | "details" | "places") => map.set_max_entries(room.processes)?,
@@ -92,34 +102,75 @@ impl Program {
         let details = Mapped::new(&details, room.processes).map_err(failed)?;
         let threads = Mapped::new(&threads, room.threads).map_err(failed)?;
         let filled = Room { processes: 0, threads: 0 };
-        Ok(Self { object, processes, details, threads, room, filled, moved: true })
+        let chosen = Chosen::default();
+        Ok(Self { object, processes, details, threads, room, filled, moved: true, chosen })
     }
 
-    /// Reads everything. Returns the number of processes and threads, which may exceed the room.
-    /// `processors` is the highest number of an active processor, plus 1.
-    pub(crate) fn run(&mut self, wants: Wants, processors: u32) -> Result<Room, Refusal> {
-        let Some(program) = self.object.progs_mut().next() else {
-            return Err(Refusal::surprise("the BPF object has no program"));
-        };
-        let mut arguments = [0; 20];
-        let values = [wants.bits(), 0, 0, processors, 0];
-        for (place, value) in arguments.chunks_exact_mut(4).zip(values) {
-            place.copy_from_slice(&value.to_ne_bytes());
+    /// Reads all processes, or those that are chosen and few others. Returns the number of
+    /// processes and threads, which may exceed the room. `processors` is the highest number of an
+    /// active processor, plus 1.
+    pub(crate) fn run(
+        &mut self,
+        wants: Wants,
+        processors: u32,
+        chosen: Option<&Chosen>,
+    ) -> Result<Room, Refusal> {
+        // Those of the struct `arguments`.
+        let mut arguments = [wants.bits(), 0, 0, processors, 0, 0, 0];
+        match chosen {
+            None => self.call(READ_ALL, &mut arguments)?,
+            Some(chosen) => {
+                self.choose(chosen)?;
+                let [.., some, goes_on] = &mut arguments;
+                (*some, *goes_on) = (1, 0);
+                if chosen.has_numbers() || !chosen.has_names() {
+                    self.call(READ_SOME, &mut arguments)?;
+                }
+                if chosen.has_names() {
+                    let [.., goes_on] = &mut arguments;
+                    *goes_on = u32::from(chosen.has_numbers());
+                    self.call(READ_ALL, &mut arguments)?;
+                }
+            }
         }
-        let input = ProgramInput { context_in: Some(&mut arguments), ..ProgramInput::default() };
-        program
-            .test_run(input)
-            .map_err(|error| Refusal::surprise(format!("the BPF program cannot run: {error:#}")))?;
-        let mut words = arguments
-            .chunks_exact(4)
-            .map(|word| word.try_into().map_or(0, u32::from_ne_bytes))
-            .skip(1);
-        let mut next = || words.next().unwrap_or(0);
-        let there = Room { processes: next(), threads: next() };
-        let (_, moved) = (next(), next());
+        let [_, processes, threads, _, moved, ..] = arguments;
+        let there = Room { processes, threads };
         self.moved = moved != 0 || there.processes != self.filled.processes;
         self.filled = there;
         Ok(there)
+    }
+
+    /// Tells the kernel's side which processes are chosen.
+    fn choose(&mut self, chosen: &Chosen) -> Result<(), Refusal> {
+        if self.chosen == *chosen {
+            return Ok(());
+        }
+        let Some(map) = self.object.maps().find(|map| map.name() == "chosen") else {
+            return Err(Refusal::surprise("the BPF object has no place for chosen processes"));
+        };
+        map.update(&0u32.to_ne_bytes(), chosen.bytes(), MapFlags::ANY)
+            .map_err(|error| Refusal::surprise(format!("processes cannot be chosen: {error:#}")))?;
+        self.chosen.clone_from(chosen);
+        Ok(())
+    }
+
+    /// Runs one of the programs.
+    fn call(&mut self, name: &str, arguments: &mut [u32; 7]) -> Result<(), Refusal> {
+        let Some(program) = self.object.progs_mut().find(|program| program.name() == name) else {
+            return Err(Refusal::surprise("the BPF object has no program"));
+        };
+        let mut bytes = [0; 28];
+        for (place, value) in bytes.chunks_exact_mut(4).zip(&*arguments) {
+            place.copy_from_slice(&value.to_ne_bytes());
+        }
+        let input = ProgramInput { context_in: Some(&mut bytes), ..ProgramInput::default() };
+        program
+            .test_run(input)
+            .map_err(|error| Refusal::surprise(format!("the BPF program cannot run: {error:#}")))?;
+        for (value, place) in arguments.iter_mut().zip(bytes.chunks_exact(4)) {
+            *value = place.try_into().map_or(0, u32::from_ne_bytes);
+        }
+        Ok(())
     }
 
     /// The number of slots.
@@ -151,13 +202,14 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use perfhive_engine::NamePattern;
     use std::process::{Command, Stdio};
 
     /// The sum over processors is counted once, however many are said to exist.
     #[test]
     fn processors_that_are_not_there_have_no_pages() {
         let room = Room::of(4000, 0).unwrap();
-        let mut program = match Program::load(&ProcRoot::default(), room) {
+        let mut program = match Program::load(&ProcRoot::default(), room, false) {
             Ok(program) => program,
             Err(refusal) => {
                 eprintln!("BPF cannot be used here, and is not tested: {refusal}");
@@ -170,7 +222,7 @@ mod tests {
         let mut child = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
         let pid = child.id();
         let mut pages = |processors: u32| {
-            program.run(Wants::default(), processors).unwrap();
+            program.run(Wants::default(), processors, None).unwrap();
             let slot = program.processes().iter().find(|slot| slot.pid == pid)?;
             Some([slot.anonymous, slot.file, slot.shared, slot.swapped])
         };
@@ -188,5 +240,53 @@ mod tests {
             let [before, now, _] = look.expect("a process that rests");
             assert_eq!(now, before, "{processors}");
         }
+    }
+
+    /// Slots are filled of the processes that are chosen, and of no others.
+    #[test]
+    fn chosen_processes_alone_are_read() {
+        let room = Room::of(4000, 0).unwrap();
+        let mut program = match Program::load(&ProcRoot::default(), room, true) {
+            Ok(program) => program,
+            Err(refusal) => {
+                eprintln!("BPF cannot be used here, and is not tested: {refusal}");
+                return;
+            }
+        };
+        let mut child = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+        let named = |name: &str| std::sync::Arc::new(NamePattern::with_wildcards(name));
+        let (own, pid) = (std::process::id(), child.id());
+        let thread = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        assert_ne!(thread, own, "tests have threads of their own");
+        let wants = Wants { threads: true, ..Wants::default() };
+        let mut read = |numbers: &[u32], names: &[&str]| {
+            let mut chosen = Chosen::default();
+            let names: Vec<_> = names.iter().map(|name| named(name)).collect();
+            assert!(chosen.set(numbers, &names));
+            let there = program.run(wants, 1, Some(&chosen)).unwrap();
+            let slots = program.processes();
+            assert_eq!(there.processes as usize, slots.len());
+            let threads: u32 = slots.iter().map(|slot| slot.thread_slots).sum();
+            assert_eq!(threads, there.threads);
+            slots.iter().map(|slot| slot.pid).collect::<Vec<_>>()
+        };
+        let numbers = [
+            (read(&[own], &[]), vec![own]),
+            (read(&[pid, own], &[]), vec![pid, own]),
+            (read(&[thread, pid], &[]), vec![pid]),
+            (read(&[u32::MAX], &[]), vec![]),
+            (read(&[], &["no such process"]), vec![]),
+            (read(&[own], &["no such process"]), vec![own]),
+        ];
+        // Other tests may begin and end such programs meanwhile.
+        let names = read(&[own], &["SLEE*"]);
+        let kernel = read(&[], &["kthreadd"]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        for (read, wanted) in numbers {
+            assert_eq!(read, wanted);
+        }
+        assert!(names.contains(&pid) && names.contains(&own), "{names:?}");
+        assert_eq!(kernel, [2]);
     }
 }

@@ -2,6 +2,7 @@
 //! would tell.
 
 use super::columns::{ProcessColumns, ThreadColumns};
+use super::few::Few;
 use super::order::sort_by_number;
 use super::proc_files::ProcFiles;
 use super::read::ProcessReader;
@@ -10,8 +11,8 @@ use super::shown::{CpuTimes, ShownTask, ShownTasks, from_nanos, time};
 use super::thread_sample;
 use super::tracked::Tracked;
 use crate::bpf::{
-    self, MARK_KERNEL, MARK_MEMORY, MARK_NO_RESIDENT, MARK_TORN, MARK_WORKING, ProcessDetail,
-    ProcessSlot, Program, Refusal, Room, ThreadSlot, Wants,
+    self, Chosen, MARK_KERNEL, MARK_MEMORY, MARK_NO_RESIDENT, MARK_TORN, MARK_WORKING,
+    ProcessDetail, ProcessSlot, Program, Refusal, Room, ThreadSlot, Wants,
 };
 use crate::choice::ReaderChoice;
 use crate::cpus::SystemStat;
@@ -57,6 +58,10 @@ pub(super) struct BpfReader {
     shown: ShownTasks,
     shown_threads: ShownTasks,
     name: Vec<u8>,
+    /// The processes of a run that is not for all.
+    chosen: Chosen,
+    /// Whether there are such runs.
+    may_choose: bool,
     /// Runs of the program.
     runs: u64,
     /// Whether `order` is that of the last run.
@@ -77,13 +82,15 @@ impl BpfReader {
             shown: ShownTasks::default(),
             shown_threads: ShownTasks::default(),
             name: Vec::new(),
+            chosen: Chosen::default(),
+            may_choose: false,
             runs: 0,
             ordered: false,
         }
     }
 
-    /// Runs the program. Answers `false` where `/proc` must be read instead. `count` is the number
-    /// of processes of the collection before.
+    /// Runs the program, for all processes or for few. Answers `false` where `/proc` must be read
+    /// instead. `count` is the number of processes of the collection before.
     ///
     /// # Errors
     /// Where the caller insists on BPF and it is refused.
@@ -92,6 +99,7 @@ impl BpfReader {
         wants: Wants,
         stat: &SystemStat,
         count: usize,
+        few: Option<&Few>,
         reader: &mut ProcessReader,
     ) -> Result<bool, Refusal> {
         let only = self.choice == ReaderChoice::Bpf;
@@ -106,9 +114,16 @@ impl BpfReader {
             State::Loaded(_) => {}
         }
         let loads = matches!(self.state, State::Waiting);
-        let mut done = self.run(wants, stat, count);
-        if done.is_ok() && loads {
-            done = self.find_missing(wants, stat, reader);
+        let is_chosen = few.is_some_and(|few| self.chosen.set(&few.pids, few.names()));
+        self.may_choose = few.is_some();
+        let mut done = Ok(());
+        if loads {
+            // What the program does not meet is known from a run for all.
+            done = self.run(wants, stat, count, false);
+            done = done.and_then(|()| self.find_missing(wants, stat, reader));
+        }
+        if !loads || is_chosen {
+            done = done.and_then(|()| self.run(wants, stat, count, is_chosen));
         }
         let Err(refusal) = done else {
             return Ok(true);
@@ -125,9 +140,13 @@ impl BpfReader {
         Ok(false)
     }
 
-    /// Whether collections of all processes are read through BPF.
-    pub(super) fn is_used(&self) -> bool {
-        self.choice == ReaderChoice::Bpf || matches!(self.state, State::Loaded(_))
+    /// Loads the program, for collections of few processes, as soon as another reader has done so
+    /// for all: a few files of `/proc` cost less than loading.
+    pub(super) fn follow(&mut self, of_all: &Self) {
+        if matches!(self.state, State::Waiting) {
+            let is_loaded = matches!(of_all.state, State::Loaded(_));
+            self.collections = if is_loaded { FIRST } else { 0 };
+        }
     }
 
     /// Leaves this collection to `/proc`.
@@ -151,7 +170,7 @@ impl BpfReader {
         let failed = |error| Refusal::surprise(format!("the list of processes: {error}"));
         reader.files.numbers(&mut self.missing).map_err(failed)?;
         // Missing are those that were listed, are not met now, and are still there.
-        self.run(wants, stat, self.order.len())?;
+        self.run(wants, stat, self.order.len(), false)?;
         let order = &self.order;
         self.missing.retain(|pid| {
             order.binary_search_by_key(pid, |(pid, _)| *pid).is_err() && reader.files.is_there(*pid)
@@ -159,32 +178,35 @@ impl BpfReader {
         Ok(())
     }
 
-    /// Removes missing processes with a number that a met process has by now.
-    fn find_found(&mut self) {
-        let order = &self.order;
-        self.missing.retain(|pid| order.binary_search_by_key(pid, |(pid, _)| *pid).is_err());
-    }
-
     /// Runs the program, after loading it where needed.
-    fn run(&mut self, wants: Wants, stat: &SystemStat, count: usize) -> Result<(), Refusal> {
+    fn run(
+        &mut self,
+        wants: Wants,
+        stat: &SystemStat,
+        count: usize,
+        is_chosen: bool,
+    ) -> Result<(), Refusal> {
         let too_many = || Refusal::surprise("there are more processes or threads than it can hold");
         let mut program = match std::mem::replace(&mut self.state, State::Waiting) {
             State::Loaded(program) => {
                 bpf::may_go_on()?;
                 program
             }
-            _ => Program::load(&self.root, Room::of(count, 0).ok_or_else(too_many)?)?,
+            _ => {
+                let room = Room::of(count, 0).ok_or_else(too_many)?;
+                Program::load(&self.root, room, self.may_choose)?
+            }
         };
         // Processors that are off count nothing. Where none is known, all possible ones are read.
         let processors = stat.cpus.iter().map(|cpu| cpu.number.saturating_add(1)).max();
         for _ in 0..ENLARGEMENTS {
             self.runs += 1;
-            let there = program.run(wants, processors.unwrap_or(MOST_PROCESSORS))?;
+            let chosen = is_chosen.then_some(&self.chosen);
+            let there = program.run(wants, processors.unwrap_or(MOST_PROCESSORS), chosen)?;
             let room = program.room();
             if there.processes <= room.processes && there.threads <= room.threads {
                 if !self.ordered || program.moved() {
                     self.sort(program.processes());
-                    self.find_found();
                     self.ordered = true;
                 }
                 self.state = State::Loaded(program);
@@ -194,7 +216,8 @@ impl BpfReader {
                 there.processes.max(room.processes / 2) as usize,
                 there.threads.max(room.threads / 2) as usize,
             );
-            program = Program::load(&self.root, room.ok_or_else(too_many)?)?;
+            let room = room.ok_or_else(too_many)?;
+            program = Program::load(&self.root, room, self.may_choose)?;
         }
         Err(too_many())
     }
@@ -211,9 +234,11 @@ impl BpfReader {
         });
     }
 
-    /// Lists the processes that must be read from `/proc`.
+    /// Lists the processes that must be read from `/proc`: those that the program does not meet.
     pub(super) fn missing(&self, pids: &mut Vec<u32>) {
-        pids.clone_from(&self.missing);
+        let is_met = |pid: &u32| self.order.binary_search_by_key(pid, |(pid, _)| *pid).is_ok();
+        pids.clear();
+        pids.extend(self.missing.iter().filter(|pid| !is_met(pid)));
     }
 
     /// The number of a process by its place.
@@ -555,7 +580,8 @@ mod tests {
         let mut second = BpfReader::new(ReaderChoice::Bpf, ProcRoot::default());
         second.missing = vec![4, 5, 6];
         second.order = vec![(1, 0), (5, 1), (9, 2)];
-        second.find_found();
-        assert_eq!(second.missing, [4, 6]);
+        let mut missing = vec![7];
+        second.missing(&mut missing);
+        assert_eq!(missing, [4, 6]);
     }
 }

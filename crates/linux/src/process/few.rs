@@ -38,6 +38,11 @@ impl Few {
         !self.pids.is_empty() || !self.names.is_empty()
     }
 
+    /// The patterns of wanted names.
+    pub(super) fn names(&self) -> &[Arc<NamePattern>] {
+        &self.names
+    }
+
     /// Whether names are needed to find the processes.
     pub(super) fn has_names(&self) -> bool {
         !self.names.is_empty()

@@ -5,6 +5,7 @@ use crate::clock::TimeBase;
 use crate::cpus::{Damage, SystemStat, Ticks};
 use crate::faults::{Faults, describe, is_denied};
 use crate::files::{PidPath, Reader};
+use crate::parse::keyed;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::fmt;
@@ -47,6 +48,14 @@ impl ProcFiles {
     /// Whether there is a process of this number.
     pub(super) fn is_there(&self, pid: u32) -> bool {
         self.reader.size(PidPath::of(pid, b"stat").text()).is_ok()
+    }
+
+    /// Whether a number that is not from the list of processes is that of a process: the number of
+    /// a further thread has files, too, which tell of its whole process.
+    pub(super) fn is_process(&mut self, number: u32) -> bool {
+        let read = self.reader.once_here(PidPath::of(number, b"status").text());
+        let [process] = keyed(self.reader.text(), [b"Tgid:"]);
+        read.is_err() || process.is_none_or(|process| process == u64::from(number))
     }
 
     /// Whether permissions let `io` of a process be read; other failures do not count.

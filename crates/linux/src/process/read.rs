@@ -60,6 +60,8 @@ pub(super) struct ProcessReader {
     names: Vec<u16>,
     /// Threads of a process.
     tids: Vec<u32>,
+    /// Whether few processes are read: then there are descriptors to keep a folder open, too.
+    of_few: bool,
 }
 
 impl ProcessReader {
@@ -71,6 +73,7 @@ impl ProcessReader {
             names: Vec::with_capacity(BATCH * LONG_NAME),
             kernel: Kernel::default(),
             tids: Vec::new(),
+            of_few: false,
             buffers: Buffers::default(),
             resting: Resting::default(),
         }
@@ -101,6 +104,7 @@ impl ProcessReader {
     ) {
         self.slots.clear();
         self.names.clear();
+        self.of_few = few.is_some();
         for (at, known) in batch.iter_mut().enumerate() {
             if !self.rests(known, at) {
                 self.stat(known, at, wanted);
@@ -364,7 +368,14 @@ impl ProcessReader {
 
     /// Open descriptors, of which the kernel tells the number.
     fn told_descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
-        let size = self.files.reader.size(known.path(b"fd").text());
+        let pid = known.pid;
+        let size = match self.of_few && known.alive == pid {
+            true => {
+                let path = || PidPath::of(pid, b"fd");
+                self.files.reader.size_kept(&mut known.descriptors, path)
+            }
+            false => self.files.reader.size(known.path(b"fd").text()),
+        };
         self.files.outcome(known.pid, "fd", size.map(|_| ()))?;
         if let Ok(count) = size {
             sample.push([count.min(MOST_OF_32_BITS)]);

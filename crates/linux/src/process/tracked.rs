@@ -18,6 +18,8 @@ pub(super) struct Tracked {
     pub(super) stat: KeptFile,
     pub(super) statm: KeptFile,
     pub(super) io: KeptFile,
+    /// The folder `fd`, where few processes are read.
+    pub(super) descriptors: KeptFile,
     /// Its values while it may rest.
     pub(super) rest: Option<Box<RestingProcess>>,
     /// Whether it rests in this collection.
@@ -90,6 +92,7 @@ impl Tracked {
             stat: KeptFile::default(),
             statm: KeptFile::default(),
             io: KeptFile::default(),
+            descriptors: KeptFile::default(),
             rest: None,
             rests: false,
             thread: KeptFile::default(),
@@ -115,6 +118,7 @@ impl Tracked {
         self.io_pause = 0;
         self.statm.close();
         self.io.close();
+        self.descriptors.close();
         self.thread.close();
         self.threads = None;
         self.status = None;

@@ -12,7 +12,8 @@ use perfhive_format::{InstanceHead, NameRef};
 
 impl Writing<'_, '_, '_> {
     /// Writes the processes that BPF tells, and from `/proc` those that it does not meet, all by
-    /// ascending number. Instances of processes that did nothing are copied as bytes.
+    /// ascending number. Instances of processes that did nothing are copied as bytes, where all are
+    /// written.
     pub(super) fn by_bpf(
         &mut self,
         tracked: &mut [Tracked],
@@ -20,7 +21,9 @@ impl Writing<'_, '_, '_> {
         copies: &mut Copies,
         wanted: ProcessColumns,
     ) -> Result<(), ProviderError> {
-        copies.begin(bpf.run_number(), wanted);
+        if self.few.is_none() {
+            copies.begin(bpf.run_number(), wanted);
+        }
         bpf.begin();
         let (mut next_tracked, mut next) = (0, 0);
         let mut sample = Sample::default();
@@ -37,7 +40,8 @@ impl Writing<'_, '_, '_> {
                     let read_by = ReadBy::Bpf(next - 1);
                     let slot = bpf.slot(next - 1).unwrap_or(0);
                     // Memory maps need the names, which are not copied.
-                    let may_copy = !self.maps.is_wanted() && copies.has(slot, &self.object);
+                    let may_copy = !self.maps.is_wanted() && self.few.is_none();
+                    let may_copy = may_copy && copies.has(slot, &self.object);
                     if let Some(threads) = may_copy.then(|| bpf.is_same(next - 1)).flatten() {
                         copies.again(slot, &mut self.object)?;
                         self.ended.meet_unchanged(pid.unwrap_or(0).into());
@@ -51,27 +55,32 @@ impl Writing<'_, '_, '_> {
                     (pid.unwrap_or(0), read_by, there)
                 }
             };
-            if !there {
+            let is_wanted = self.few.as_mut().is_none_or(|few| few.has(pid, self.reader.name()));
+            if !there || !is_wanted {
                 continue;
             }
             copies.flush(&mut self.object)?;
             let (place, position) = (self.object.instance_count(), self.object.position());
             self.instance(&mut sample)?;
             match read_by {
-                ReadBy::Bpf(at) if bpf.is_whole(at) => {
+                ReadBy::Bpf(at) if self.few.is_none() && bpf.is_whole(at) => {
                     let slot = bpf.slot(at).unwrap_or(0);
                     copies.put(slot, &sample, position, &self.object);
                 }
                 _ => self.total.add(&sample),
             }
-            meet(self.ended, &self.growing, self.sees_all, &sample);
+            if self.few.is_none() {
+                meet(self.ended, &self.growing, self.sees_all, &sample);
+            }
             self.maps.add(pid, place, self.reader.name());
             if let Some(owners) = &mut self.owners {
                 owners.push(Owner { read_by, place, threads: sample.threads(), first: None });
             }
         }
-        copies.flush(&mut self.object)?;
-        copies.end(&mut self.total);
+        if self.few.is_none() {
+            copies.flush(&mut self.object)?;
+            copies.end(&mut self.total);
+        }
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Tests that the BPF reader and the reader of `/proc` agree on this machine.
 
+mod few;
 mod rested;
 mod session;
 

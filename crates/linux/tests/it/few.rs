@@ -104,6 +104,12 @@ fn this_process_alone_is_read_on_this_machine() {
     assert_eq!(look.object(230).instance_count(), 1);
     let own = look.process(std::process::id()).unwrap();
     assert!(look.value_of(230, own, 180).unwrap() > 0);
+    // The number of a further thread has files below `/proc`, too, but is of no process.
+    let thread = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+    let ask = Ask::objects(&[PROCESS]).with_instance(PROCESS, number(thread));
+    let look = machine.look_with(&ask, &[PROCESS]);
+    assert_eq!((look.names(230), look.fault_texts()), (vec![], vec![]));
+    assert_ne!(thread, std::process::id());
 }
 
 /// A broker with the providers of a frozen machine.

@@ -1,13 +1,19 @@
 //! The counters that a log was asked to record, as its record of kind 0x20 lists them: sub-records
-//! of a sample follow the same order.
+//! of a sample follow the same order. Reading and writing.
 
 use super::{i64_at, u32_at};
 use perfhive_format::CounterType;
 
 /// Bytes in front of the first entry.
 const HEAD: usize = 8;
-/// The flag of an entry for a whole object.
+/// What a record begins with in every log seen: a number that is not understood, and what pdh.h calls
+/// `PDH_LOG_WRITE_ACCESS | PDH_LOG_TYPE_BINARY`.
+const START: [u32; 2] = [0x6ff, 0x0002_0008];
+/// The flag of an entry for a whole object, and of one for all instances of a counter.
 const WHOLE: u32 = 0x10;
+const INSTANCES: u32 = 1;
+/// The instance of an entry for all of them.
+pub(super) const ALL: &str = "*";
 /// Bytes of an entry in front of its strings.
 const ENTRY: usize = 52;
 
@@ -27,6 +33,15 @@ pub(super) struct Entry {
     pub(super) scale: i32,
 }
 
+/// A record with these entries.
+pub(super) fn write(entries: &[Entry]) -> Vec<u8> {
+    let mut record: Vec<u8> = START.iter().flat_map(|number| number.to_le_bytes()).collect();
+    for entry in entries {
+        entry.write(&mut record);
+    }
+    record
+}
+
 /// The entries of a record; what is damaged ends the list.
 pub(super) fn read(record: &[u8]) -> Vec<Entry> {
     let mut entries = Vec::new();
@@ -40,6 +55,42 @@ pub(super) fn read(record: &[u8]) -> Vec<Entry> {
         rest = behind;
     }
     entries
+}
+
+impl Entry {
+    fn write(&self, record: &mut Vec<u8>) {
+        // The texts of an entry with an instance begin four bytes later.
+        let gap = if self.instance.is_some() { 4 } else { 0 };
+        let mut strings = vec![0; gap];
+        let mut text = |text: &str| {
+            let at = strings.len() as u32;
+            strings.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
+            at
+        };
+        let machine = text(&format!(r"\\{}", self.machine));
+        let object = text(&self.object);
+        let instance = self.instance.as_deref().map_or(u32::MAX, &mut text);
+        let counter = text(&self.counter);
+        // PDH leaves eight bytes more, in front of the texts or behind them.
+        let length = (ENTRY + 8 - gap + strings.len()).next_multiple_of(8);
+        let flags = match self.instance.as_deref() {
+            _ if self.is_whole => WHOLE,
+            Some(ALL) => INSTANCES,
+            _ => 0,
+        };
+        let number = |value: u32| value.to_le_bytes();
+        let start = record.len();
+        for value in [length as u32, flags, 0, self.counter_type.0] {
+            record.extend(number(value));
+        }
+        record.extend(self.frequency.to_le_bytes());
+        record.extend(self.scale.to_le_bytes());
+        for value in [machine, object, instance, u32::MAX, 0, counter] {
+            record.extend(number(value));
+        }
+        record.extend(strings);
+        record.resize(start + length, 0);
+    }
 }
 
 fn entry(own: &[u8]) -> Option<Entry> {

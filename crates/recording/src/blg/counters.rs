@@ -22,8 +22,9 @@ const SEVERAL: usize = 24;
 /// Statuses of a value: valid, and valid since the last sample.
 const VALID: [u32; 2] = [0, 1];
 
-/// The most definitions of an object: a mask of 64 bits says which have no value.
-const MOST: usize = 60;
+/// The most definitions of an object: a mask of 64 bits, which is one of them, says which have no
+/// value.
+const MOST: usize = 64;
 
 /// The most instances of an object in a sample.
 const MOST_ROWS: usize = 1 << 16;
@@ -98,7 +99,9 @@ impl Counters {
                 let last = objects.get(&key).copied();
                 let has_room = |place: &usize| {
                     let object = counters.objects.get(*place);
-                    object.is_some_and(|object| 2 * object.counters.len() + 2 < MOST)
+                    object.is_some_and(|object| {
+                        object.counters.iter().chain([entry]).map(definitions).sum::<usize>() < MOST
+                    })
                 };
                 let place = last.filter(has_room).unwrap_or_else(|| {
                     counters.objects.push(Object::new(entry));
@@ -112,6 +115,12 @@ impl Counters {
             counters.places.push(Some(place));
         }
         counters
+    }
+
+    /// The same counters, with what is added to local time to get UTC where no counter tells it.
+    pub(super) fn with_bias(mut self, bias: Option<i64>) -> Self {
+        self.bias = bias;
+        self
     }
 
     /// Adds a single counter (sub-record 0x0103), which is the one of `entry`; `None` where it is
@@ -188,11 +197,7 @@ impl Counters {
         let present = || self.objects.iter().filter(|object| !object.rows.is_empty());
         let utc = present().find_map(Object::time_100ns);
         if let Some(utc) = utc {
-            // Zones differ from UTC by whole quarters of an hour.
-            const QUARTER: i64 = 15 * 60 * FileTime::PER_SECOND;
-            let quarters =
-                utc.wrapping_sub(local.0).saturating_add(QUARTER / 2).div_euclid(QUARTER);
-            self.bias = Some(quarters.saturating_mul(QUARTER));
+            self.bias = Some(whole_quarters(utc.wrapping_sub(local.0)));
         }
         let time = FileTime(local.0.saturating_add(self.bias.unwrap_or(0)));
         self.is_local = present().next().is_some() && self.bias.is_none();
@@ -214,13 +219,24 @@ impl Counters {
     }
 }
 
+/// The next whole number of quarters of an hour: zones differ from UTC by such.
+pub(super) fn whole_quarters(steps: i64) -> i64 {
+    const QUARTER: i64 = 15 * 60 * FileTime::PER_SECOND;
+    steps.saturating_add(QUARTER / 2).div_euclid(QUARTER).saturating_mul(QUARTER)
+}
+
+/// How many definitions a counter needs: its own, and its base's.
+fn definitions(entry: &Entry) -> usize {
+    1 + usize::from(entry.counter_type.usual_base().is_some())
+}
+
 /// Whether the formula of a counter takes a clock, or its frequency.
 fn uses(entry: &Entry, clock: Clock) -> bool {
     Formula::of(entry.counter_type).is_ok_and(|of| of.clock() == Some(clock))
 }
 
 /// The clock that the second number of a type is a reading of, if it is one.
-fn clock_of(counter_type: CounterType) -> Option<Clock> {
+pub(super) fn clock_of(counter_type: CounterType) -> Option<Clock> {
     let clock = Formula::of(counter_type).ok()?.clock()?;
     // An average takes its base; only its frequency is the clock's.
     (!counter_type.needs_base() || counter_type.is_multi()).then_some(clock)

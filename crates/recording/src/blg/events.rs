@@ -1,6 +1,6 @@
 //! The events of a log, and records that are cut into several of them.
 
-use super::{BUFFER_HEADER, LONGEST_RECORD, u16_at, u32_at};
+use super::{BUFFER_HEADER, LONGEST_RECORD, i64_at, u16_at, u32_at};
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
@@ -28,6 +28,8 @@ impl Place {
 pub(super) struct Event {
     pub(super) kind: u8,
     pub(super) place: Place,
+    /// When it was, in local time.
+    time: i64,
     length: usize,
     /// The number of the part, from 1, and how many there are.
     part: (u32, u32),
@@ -43,7 +45,7 @@ impl Event {
         let part = (u32_at(payload, 16)?, u32_at(payload, 20)?);
         payload.get(PART_HEADER..)?;
         let data = place.at + EVENT_HEADER + PART_HEADER..place.at + length;
-        Some(Self { kind: *bytes.get(4)?, place, length, part, data })
+        Some(Self { kind: *bytes.get(4)?, place, time: i64_at(bytes, 16)?, length, part, data })
     }
 }
 
@@ -102,6 +104,13 @@ impl<R: Read + Seek> Events<R> {
     /// The data of the event that was read last.
     pub(super) fn data(&self, event: &Event) -> &[u8] {
         self.buffer.get(event.data.clone()).unwrap_or_default()
+    }
+
+    /// How long after an event its buffer was written, in steps of 100 ns: of the buffer's time, which
+    /// is UTC, and the event's, which is local. `None` where one of both is missing.
+    pub(super) fn lag(&self, event: &Event) -> Option<i64> {
+        let written = i64_at(&self.buffer, 0x10).filter(|time| *time > 0 && event.time > 0)?;
+        written.checked_sub(event.time)
     }
 
     /// Reads the next buffer that has events; `false` at the end of the file.

@@ -1,12 +1,12 @@
 //! Writing a text log as Windows does.
 
 use super::{FORMS, number};
-use crate::files::write_error;
-use perfhive_engine::SourceError;
+use crate::files::{error, write_error};
+use perfhive_engine::{SourceError, SourceErrorKind};
 use perfhive_format::FileTime;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, Read, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The two forms of text logs.
@@ -32,6 +32,12 @@ impl TextZone {
     #[must_use]
     pub fn utc() -> Self {
         Self { name: "UTC".to_string(), bias: 0 }
+    }
+
+    /// A time as a clock of the zone shows it.
+    #[must_use]
+    pub fn local(&self, time: FileTime) -> FileTime {
+        FileTime(time.0.saturating_sub(i64::from(self.bias) * 60 * FileTime::PER_SECOND))
     }
 }
 
@@ -82,8 +88,7 @@ impl TextLines {
         time: FileTime,
         values: impl IntoIterator<Item = Option<f64>>,
     ) -> &str {
-        let bias = i64::from(self.zone.bias) * 60 * FileTime::PER_SECOND;
-        let time = FileTime(time.0.saturating_sub(bias)).to_system_time();
+        let time = self.zone.local(time).to_system_time();
         self.line.clear();
         let _ = write!(
             self.line,
@@ -148,6 +153,42 @@ impl TextLogWriter {
         writer.lines.first(columns);
         writer.write()?;
         Ok(writer)
+    }
+
+    /// Continues a log, whose first line must be the one that a new log with these columns would
+    /// have.
+    ///
+    /// # Errors
+    /// [`SourceErrorKind::Mismatch`] where the log has another form, zone or other columns, or does
+    /// not end with a whole line; otherwise where it cannot be read or written.
+    pub fn append<'a>(
+        path: impl AsRef<Path>,
+        form: TextForm,
+        zone: TextZone,
+        columns: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, SourceError> {
+        let path = path.as_ref();
+        let failed = |cause: std::io::Error| write_error(path, &cause);
+        let mut lines = TextLines::of_file(form, zone);
+        lines.first(columns);
+        let mut options = File::options();
+        let mut file = options.read(true).append(true).open(path).map_err(failed)?;
+        let mut first = Vec::new();
+        let length = lines.line.len() as u64;
+        Read::take(&mut file, length).read_to_end(&mut first).map_err(failed)?;
+        if first != lines.line.as_bytes() {
+            let message = "has other counters, another form or another time zone than what would be \
+                           appended; write a log of its own";
+            return Err(error(path, SourceErrorKind::Mismatch, message));
+        }
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last)).map_err(failed)?;
+        if last != *b"\n" {
+            let message = "does not end with a whole line; what would be appended would be lost";
+            return Err(error(path, SourceErrorKind::Mismatch, message));
+        }
+        let file = BufWriter::with_capacity(1 << 16, file);
+        Ok(Self { path: path.to_path_buf(), file, lines, bytes: 0 })
     }
 
     /// Appends a sample: a value for each column, in their order; `None` is a blank.

@@ -8,7 +8,7 @@ use crate::layout::{ALIVE, LIVE, PAIR, PHASE, SLOT, live, pair};
 use crate::os::Opened;
 use crate::pair::{After, Before, Between, settle};
 use std::io;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{Ordering, fence};
 
 /// Limit to reading a pair again that changed meanwhile.
@@ -48,12 +48,19 @@ impl ReadAt for [u8] {
     }
 }
 
+/// Unwanted bytes of values that are read along rather than left out by one more call.
+const GAP: usize = 4096;
+
 /// Buffers for the contents of one file at a time.
 #[derive(Default)]
 pub(super) struct Contents {
-    /// The slots in use, read before the values and after them.
-    slots: [Vec<u64>; 2],
-    /// Three copies of the values.
+    /// All slots ever used, read before the values.
+    before: Vec<u64>,
+    /// The slots that are read.
+    runs: Vec<Range<usize>>,
+    /// These slots, read after the values.
+    after: Vec<u64>,
+    /// Three copies of their values.
     values: [Vec<u64>; 3],
     names: Vec<u64>,
     /// The values of one instance.
@@ -92,38 +99,79 @@ impl Contents {
         self.state
     }
 
-    /// Reads a file.
+    /// Reads all of a file.
     pub(super) fn read(
         &mut self,
         file: &(impl ReadAt + ?Sized),
         definition: &FileDefinition,
     ) -> io::Result<()> {
-        let [before, after] = &mut self.slots;
+        self.read_slots(file, definition)?;
+        let used = self.before.len() / 2;
+        self.runs.clear();
+        self.runs.extend((used > 0).then_some(0..used));
+        self.read_runs(file, definition)
+    }
+
+    /// Reads a file as far as it is about instances whose names are wanted, and few others that
+    /// lie between them. Names known from before are not read again.
+    pub(super) fn read_named(
+        &mut self,
+        file: &(impl ReadAt + ?Sized),
+        definition: &FileDefinition,
+        names: &mut Names,
+        wanted: impl Fn(&str) -> bool,
+    ) -> io::Result<()> {
+        self.read_slots(file, definition)?;
+        self.runs.clear();
+        let gap = GAP / definition.values_size.max(1);
+        let (slots, _) = self.before.as_chunks::<2>();
+        for (slot, found) in slots.iter().enumerate() {
+            let name = names.name(file, definition, (slot, *found), &mut self.names);
+            if !name.is_some_and(&wanted) {
+                continue;
+            }
+            match self.runs.last_mut() {
+                Some(run) if slot - run.end <= gap => run.end = slot + 1,
+                _ => self.runs.push(slot..slot + 1),
+            }
+        }
+        self.read_runs(file, definition)
+    }
+
+    /// Reads the slots and the file's state.
+    fn read_slots(
+        &mut self,
+        file: &(impl ReadAt + ?Sized),
+        definition: &FileDefinition,
+    ) -> io::Result<()> {
         let mut head = [0; LIVE / 8];
         file.read_words(definition.live_at, &mut head)?;
         let word = |at: usize| head.get(at / 8).copied().unwrap_or(0);
         self.state = word(live::STATE);
         let used = usize::try_from(word(live::USED)).unwrap_or(usize::MAX).min(definition.slots);
-        let slots_at = definition.live_at + LIVE;
-        let read = |at: usize, length: usize, out: &mut Vec<u64>| {
-            if out.capacity() > KEPT && length / 8 <= KEPT {
-                *out = Vec::new();
-            }
-            out.clear();
-            out.resize(length / 8, 0);
-            file.read_words(at, out)
+        begin(&mut self.before, used * SLOT);
+        append(file, definition.live_at + LIVE, used * SLOT, &mut self.before)
+    }
+
+    /// Reads the values of the chosen slots, and then these slots once more.
+    fn read_runs(
+        &mut self,
+        file: &(impl ReadAt + ?Sized),
+        definition: &FileDefinition,
+    ) -> io::Result<()> {
+        let Self { runs, values, after, .. } = self;
+        let count = runs.iter().map(ExactSizeIterator::len).sum::<usize>();
+        let read = |at: usize, size: usize, out: &mut Vec<u64>| {
+            begin(out, count * size);
+            runs.iter()
+                .try_for_each(|run| append(file, at + run.start * size, run.len() * size, out))
         };
-        read(slots_at, used * SLOT, before)?;
-        let size = used * definition.values_size;
-        if definition.pairs() > 0 {
-            for values in &mut self.values {
-                read(definition.values_at, size, values)?;
-            }
-        } else {
-            let [_, values, _] = &mut self.values;
-            read(definition.values_at, size, values)?;
+        // Only pairs are made of three copies.
+        let copies = if definition.pairs() > 0 { 0..3 } else { 1..2 };
+        for values in values.get_mut(copies).unwrap_or_default() {
+            read(definition.values_at, definition.values_size, values)?;
         }
-        read(slots_at, used * SLOT, after)
+        read(definition.live_at + LIVE, SLOT, after)
     }
 
     /// Passes on each instance that existed throughout the read and whose name is wanted, until
@@ -136,31 +184,17 @@ impl Contents {
         wanted: impl Fn(&str) -> bool,
         mut take: impl FnMut(Row<'_>) -> ControlFlow<()>,
     ) {
-        let [before, after] = &self.slots;
         let [first, second, third] = &self.values;
         let mut tries = TRIES_OF_A_FILE + second.len() * 8 / BYTES_FOR_A_TRY;
-        names.0.resize_with(before.len() / 2, Default::default);
-        names.0.shrink_to(KEPT);
-        let (slots, _) = before.as_chunks::<2>();
-        let (slots_after, _) = after.as_chunks::<2>();
-        for (slot, ([state, which], then)) in slots.iter().zip(slots_after).enumerate() {
-            let (state, which) = (*state, *which);
-            if state & PHASE != ALIVE || [state, which] != *then {
-                continue;
-            }
-            let Some((known, name)) = names.0.get_mut(slot) else { break };
-            if *known != state {
-                let length = ((which >> 32) as usize).min(definition.name_size);
-                match read_name(file, definition, slot, length, &mut self.names) {
-                    Some(read) if is_still(file, definition, slot, state) => *name = read,
-                    _ => continue,
-                }
-                *known = state;
-            }
-            if !wanted(name) {
-                continue;
-            }
-            let begin = slot * definition.values_size / 8;
+        let (before, _) = self.before.as_chunks::<2>();
+        let (after, _) = self.after.as_chunks::<2>();
+        let slots = self.runs.iter().cloned().flatten();
+        for (place, (slot, then)) in slots.zip(after).enumerate() {
+            let Some(found) = before.get(slot).filter(|found| *found == then) else { continue };
+            let [state, which] = *found;
+            let name = names.name(file, definition, (slot, *found), &mut self.names);
+            let Some(name) = name.filter(|name| wanted(name)) else { continue };
+            let begin = place * definition.values_size / 8;
             let end = begin + definition.values_size / 8;
             let copies =
                 [first, second, third].map(|copy| copy.get(begin..end).unwrap_or_default());
@@ -198,6 +232,55 @@ impl Contents {
     ) {
         self.each_named(file, definition, &mut Names::default(), |_| true, take);
     }
+}
+
+impl Names {
+    /// The name of the living instance in a slot, given as the slot's place and words. Reads it
+    /// where it is not known yet.
+    fn name(
+        &mut self,
+        file: &(impl ReadAt + ?Sized),
+        definition: &FileDefinition,
+        (slot, [state, which]): (usize, [u64; 2]),
+        words: &mut Vec<u64>,
+    ) -> Option<&str> {
+        if state & PHASE != ALIVE {
+            return None;
+        }
+        if self.0.len() <= slot {
+            self.0.resize_with(slot + 1, Default::default);
+        }
+        let (known, name) = self.0.get_mut(slot)?;
+        if *known != state {
+            let length = ((which >> 32) as usize).min(definition.name_size);
+            let read = read_name(file, definition, slot, length, words)?;
+            if !is_still(file, definition, slot, state) {
+                return None;
+            }
+            (*known, *name) = (state, read);
+        }
+        Some(name)
+    }
+}
+
+/// Empties a buffer that is about to take so many bytes.
+fn begin(out: &mut Vec<u64>, length: usize) {
+    if out.capacity() > KEPT && length / 8 <= KEPT {
+        *out = Vec::new();
+    }
+    out.clear();
+}
+
+/// Appends so many bytes of a file to a buffer.
+fn append(
+    file: &(impl ReadAt + ?Sized),
+    at: usize,
+    length: usize,
+    out: &mut Vec<u64>,
+) -> io::Result<()> {
+    let begin = out.len();
+    out.resize(begin + length / 8, 0);
+    file.read_words(at, out.get_mut(begin..).unwrap_or_default())
 }
 
 /// Whether a slot is still in the same use, so that everything read of it belongs together.
@@ -303,15 +386,17 @@ mod tests {
     use perfhive_format::{CounterType, DetailLevel};
     use std::cell::{Cell, RefCell};
 
-    /// The bytes of a file, and a count of the reads.
+    /// The bytes of a file, and a count of the reads and of what they read.
     struct Counted {
         bytes: Vec<u8>,
         reads: Cell<usize>,
+        read: Cell<usize>,
     }
 
     impl ReadAt for Counted {
         fn read_words(&self, offset: usize, out: &mut [u64]) -> io::Result<()> {
             self.reads.set(self.reads.get() + 1);
+            self.read.set(self.read.get() + out.len() * 8);
             self.bytes.as_slice().read_words(offset, out)
         }
     }
@@ -351,7 +436,7 @@ mod tests {
             }
         }
         let definition = FileDefinition::parse(&bytes, bytes.len() as u64).unwrap();
-        (Counted { bytes, reads: Cell::new(0) }, definition)
+        (Counted { bytes, reads: Cell::new(0), read: Cell::new(0) }, definition)
     }
 
     /// The instances, and the reads that names and torn pairs took.
@@ -442,5 +527,38 @@ mod tests {
         assert_eq!(read(&file, &definition, 7).0.len(), 7);
         // Only names are read again.
         assert_eq!(file.reads.get(), 2 * 7);
+    }
+
+    #[test]
+    fn values_of_unwanted_instances_are_not_read() {
+        let (mut file, definition) = file(1000, 10, |_, _| false);
+        let mut name = |slot: usize, name: u8| {
+            let at = definition.live_at + LIVE + slot * SLOT + slot::UNIQUE_ID;
+            file.bytes[at..at + 8]
+                .copy_from_slice(&((1 << 32) | u64::from(u32::MAX)).to_le_bytes());
+            file.bytes[definition.names_at + slot * definition.name_size] = name;
+        };
+        name(3, b'a');
+        name(500, b'b');
+        let mut contents = Contents::default();
+        let mut names = Names::default();
+        let mut read = |wanted: &str| {
+            let wanted = |name: &str| !name.is_empty() && wanted.contains(name);
+            file.read.set(0);
+            contents.read_named(&file, &definition, &mut names, wanted).unwrap();
+            let mut seen = Vec::new();
+            contents.each_named(&file, &definition, &mut names, wanted, |row| {
+                assert!(matches!(row.values, Values::Whole(values) if values.len() == 20));
+                seen.push((row.slot, row.name.to_string()));
+                ControlFlow::Continue(())
+            });
+            (seen, file.read.get() - LIVE - 1000 * SLOT)
+        };
+        // The first collection reads the names.
+        read("");
+        let each = 3 * definition.values_size + SLOT;
+        assert_eq!(read(""), (vec![], 0));
+        assert_eq!(read("b"), (vec![(500, "b".to_string())], each));
+        assert_eq!(read("ab"), (vec![(3, "a".to_string()), (500, "b".to_string())], 2 * each));
     }
 }

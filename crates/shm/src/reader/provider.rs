@@ -200,7 +200,8 @@ impl CategorySession {
     ) -> Result<(), ProviderError> {
         let until = collection.deadline();
         let wanted = |name: &str| collection.wants_instance(self.index, name);
-        if !collection.wants_all_of(self.index) {
+        let wants_all = collection.wants_all_of(self.index);
+        if !wants_all {
             out.partial(self.index);
         }
         let (mut failed, mut busy) = (Vec::new(), Vec::new());
@@ -218,7 +219,12 @@ impl CategorySession {
             if file.file.is_abandoned() {
                 continue; // Its process died since files were last looked at.
             }
-            if let Err(error) = self.contents.read(&file.file, &file.definition) {
+            let names = self.names.entry(file.key).or_default();
+            let read = match wants_all {
+                true => self.contents.read(&file.file, &file.definition),
+                false => self.contents.read_named(&file.file, &file.definition, names, wanted),
+            };
+            if let Err(error) = read {
                 failed.push(format!("{}: {error}", file.path.display()));
                 continue;
             }
@@ -232,7 +238,6 @@ impl CategorySession {
                 continue;
             };
             let (before, mut cut, mut late) = (written, false, false);
-            let names = self.names.entry(file.key).or_default();
             let (row, next) = (&mut self.row, &self.next_number);
             let mut done = Ok(());
             let mut untried = 0;

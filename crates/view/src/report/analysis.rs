@@ -367,6 +367,7 @@ fn object_of(
             counters.push(CounterReport {
                 name: counter.name.clone(),
                 english: counter.english.clone(),
+                index: counter.index,
                 unit: counter.unit,
                 counter_type: counter.counter_type,
                 summary,
@@ -388,6 +389,7 @@ fn object_of(
     (!instances.is_empty()).then(|| ObjectReport {
         name: scoped.name.clone(),
         english: scoped.english.clone(),
+        index: scoped.index,
         instances,
         left_out: rows.left_out.len(),
     })

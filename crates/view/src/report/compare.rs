@@ -1,8 +1,8 @@
 //! The comparison of two recordings, or of two spans of one recording.
 
 use super::figures::Summary;
-use super::{CounterReport, NameTotal, Report};
-use perfhive_format::CounterType;
+use super::{CounterReport, NameTotal, Report, path_of};
+use perfhive_format::{CounterType, TitleIndex};
 use std::collections::{BTreeSet, HashMap};
 
 /// How many standard errors the difference of two means must reach to be called clear.
@@ -14,7 +14,7 @@ pub struct Differences {
     /// The counters that both reports have: clear differences come first, and within each group the largest
     /// differences, measured as a part of the larger mean.
     pub counters: Vec<CounterChange>,
-    /// The paths of the counters that only the first report has, and of those that only the second has.
+    /// The English paths of the counters that only the first report has, and of those that only the second has.
     pub only: [Vec<String>; 2],
     /// The processes by name, the largest changes of processor time first.
     pub processes: Vec<ProcessChange>,
@@ -25,6 +25,10 @@ pub struct Differences {
 pub struct CounterChange {
     /// The path in the shown language.
     pub path: String,
+    /// The path in English.
+    pub english: String,
+    /// The title indexes of object and counter, as the second report has them.
+    pub indexes: (TitleIndex, TitleIndex),
     /// The unit of the values.
     pub unit: &'static str,
     /// The counter's type.
@@ -53,7 +57,7 @@ impl CounterChange {
         if larger > 0.0 { self.difference() / larger } else { 0.0 }
     }
 
-    fn of(path: &str, first: &CounterReport, second: &CounterReport) -> Self {
+    fn of(path: &str, (first, second): (&CounterReport, &CounterReport)) -> Self {
         let (one, other) = (first.summary, second.summary);
         let error = |summary: &Summary| {
             let count = summary.count.max(1) as f64;
@@ -63,6 +67,8 @@ impl CounterChange {
         let difference = (other.mean - one.mean).abs();
         Self {
             path: path.to_string(),
+            english: String::new(),
+            indexes: (TitleIndex(0), second.index),
             unit: second.unit,
             counter_type: second.counter_type,
             first: one,
@@ -92,13 +98,18 @@ pub fn compare(first: &Report, second: &Report) -> Differences {
     let mut comparison = Differences::default();
     for (key, (path, counter)) in one {
         match other.remove(&key) {
-            Some((_, new)) => comparison.counters.push(CounterChange::of(&path, counter, new)),
-            None => comparison.only[0].push(path),
+            Some((place, new)) => {
+                let mut change = CounterChange::of(&path.shown, (counter, new));
+                change.english = path.english;
+                change.indexes.0 = place.object;
+                comparison.counters.push(change);
+            }
+            None => comparison.only[0].push(path.english),
         }
     }
     // The order is that of the report: a map has none.
     let left = counters(second).into_iter().filter(|(key, _)| other.contains_key(key));
-    comparison.only[1] = left.map(|(_, (path, _))| path).collect();
+    comparison.only[1] = left.map(|(_, (path, _))| path.english).collect();
     comparison.counters.sort_by(|a, b| {
         let key = |one: &CounterChange| one.part().abs();
         b.is_clear.cmp(&a.is_clear).then_with(|| key(b).total_cmp(&key(a)))
@@ -109,8 +120,15 @@ pub fn compare(first: &Report, second: &Report) -> Differences {
 
 type Key<'a> = (&'a str, Option<&'a str>, &'a str);
 
-/// The counters of a report, each with its English names and its path.
-fn counters(report: &Report) -> Vec<(Key<'_>, (String, &CounterReport))> {
+/// The paths of a counter, and the title index of its object.
+struct Place {
+    shown: String,
+    english: String,
+    object: TitleIndex,
+}
+
+/// The counters of a report, each with its English names and its paths.
+fn counters(report: &Report) -> Vec<(Key<'_>, (Place, &CounterReport))> {
     let mut all = Vec::new();
     for object in &report.objects {
         for instance in &object.instances {
@@ -120,9 +138,12 @@ fn counters(report: &Report) -> Vec<(Key<'_>, (String, &CounterReport))> {
             for counter in instance.counters.iter().filter(|one| !is_elapsed(one)) {
                 let label = instance.label.as_deref();
                 let key = (object.english.as_str(), label, counter.english.as_str());
-                let of = label.map(|label| format!("({label})")).unwrap_or_default();
-                let path = format!("\\{}{of}\\{}", object.name, counter.name);
-                all.push((key, (path, counter)));
+                let place = Place {
+                    shown: path_of(&object.name, label, &counter.name),
+                    english: path_of(&object.english, label, &counter.english),
+                    object: object.index,
+                };
+                all.push((key, (place, counter)));
             }
         }
     }

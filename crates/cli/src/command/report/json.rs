@@ -3,9 +3,9 @@
 use crate::output::Output;
 use crate::text::records::push_value;
 use perfhive::FileTime;
-use perfhive_view::Field;
-use perfhive_view::report::{ProcessReport, Report, Summary, ThresholdFinding};
+use perfhive_view::report::{ProcessReport, Report, Summary, ThresholdFinding, path_of};
 use perfhive_view::time::rfc3339;
+use perfhive_view::{Field, LOCAL_KEYS};
 use serde_json::{Value, json};
 
 /// A time for programs.
@@ -93,8 +93,10 @@ pub(super) fn push(text: &mut String, report: &Report, source: &str) {
             instance.counters.iter().map(move |counter| {
                 json!({
                     "object": object.english,
+                    "object_index": object.index.0,
                     "instance": instance.label,
                     "counter": counter.english,
+                    "counter_index": counter.index.0,
                     "unit": counter.unit,
                     "figures": summary(&counter.summary),
                     "per_hour": counter.trend,
@@ -157,31 +159,38 @@ pub(super) fn push_rows(text: &mut String, report: &Report, output: &Output) {
         "maximum_at",
         "deviation",
         "per_hour",
+        "path",
+        "object_index",
+        "counter_index",
     ];
-    let mut records = output.records(keys, text);
+    let local = output.local(LOCAL_KEYS);
+    let mut records = output.records(keys.into_iter().chain(local), text);
     for object in &report.objects {
         for instance in &object.instances {
             for counter in &instance.counters {
                 let of = &counter.summary;
                 let (minimum_at, maximum_at) = (time(of.minimum_at), time(of.maximum_at));
-                records.row(
-                    text,
-                    [
-                        Field::Text(&object.english),
-                        Field::text(instance.label.as_deref()),
-                        Field::Text(&counter.english),
-                        Field::Text(counter.unit),
-                        Field::Unsigned(of.count),
-                        Field::Float(of.minimum),
-                        Field::text(minimum_at.as_deref()),
-                        Field::Float(of.mean),
-                        Field::Float(of.percentile_95),
-                        Field::Float(of.maximum),
-                        Field::text(maximum_at.as_deref()),
-                        Field::Float(of.deviation),
-                        counter.trend.map_or(Field::None, Field::Float),
-                    ],
-                );
+                let path = path_of(&object.english, instance.label.as_deref(), &counter.english);
+                let fields = [
+                    Field::Text(&object.english),
+                    Field::text(instance.label.as_deref()),
+                    Field::Text(&counter.english),
+                    Field::Text(counter.unit),
+                    Field::Unsigned(of.count),
+                    Field::Float(of.minimum),
+                    Field::text(minimum_at.as_deref()),
+                    Field::Float(of.mean),
+                    Field::Float(of.percentile_95),
+                    Field::Float(of.maximum),
+                    Field::text(maximum_at.as_deref()),
+                    Field::Float(of.deviation),
+                    counter.trend.map_or(Field::None, Field::Float),
+                    Field::Text(&path),
+                    Field::Unsigned(object.index.0.into()),
+                    Field::Unsigned(counter.index.0.into()),
+                ];
+                let local = [Field::Text(&object.name), Field::Text(&counter.name)];
+                records.row(text, fields.into_iter().chain(output.local(local)));
             }
         }
     }

@@ -42,12 +42,19 @@ impl Screen {
     /// The lines of the newest warnings, as many as fit.
     fn notes(&self, output: &Output) -> Vec<String> {
         let (columns, lines) = output.size().unwrap_or((80, 24));
-        let mut text = String::new();
-        self.warnings.iter().for_each(|warning| push_wrapped(&mut text, warning, "", columns));
-        let mut notes: Vec<String> =
-            text.lines().map(|line| clip(line, columns).0.to_string()).collect();
-        let old = notes.len().saturating_sub((lines / 4).max(1));
-        notes.drain(..old);
+        let room = (lines / 4).max(1);
+        let mut notes: Vec<String> = Vec::new();
+        for warning in self.warnings.iter().rev() {
+            let mut text = String::new();
+            push_wrapped(&mut text, warning, "", columns);
+            let wrapped = text.lines().map(|line| clip(line, columns).0.to_string());
+            // Older warnings are left out if there is no room, and the end of a warning that is too long.
+            let wrapped: Vec<String> = wrapped.take(room).collect();
+            if notes.len() + wrapped.len() > room {
+                break;
+            }
+            notes.splice(0..0, wrapped);
+        }
         notes
     }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(super) struct View {
     title: String,
     table: Table,
-    /// How many instances are not in the table.
+    /// The number of rows that are not in the table.
     left_out: usize,
     processes: Option<Table>,
 }
@@ -114,10 +114,8 @@ impl View {
         let mut text = String::new();
         self.table.render(&mut text, layout);
         if self.left_out > 0 {
-            let line = format!(
-                "… {} more instances; --sort, --filter and --top show others",
-                self.left_out
-            );
+            let line =
+                format!("… {} more rows; --sort, --filter and --top show others", self.left_out);
             palette.push(&mut text, Style::Faint, clip(&line, layout.width).0);
             text.push('\n');
         }
@@ -137,7 +135,9 @@ impl View {
             out.push_str(line);
             out.push('\n');
         }
-        let more = format!("… {} more lines than the window has", lines + 1 - room);
+        // If rows were left out, the last line is not a row: it gives their number.
+        let hidden = lines + 1 - room + self.left_out - usize::from(self.left_out > 0);
+        let more = format!("… {hidden} more lines than the window has");
         palette.push(out, Style::Faint, clip(&more, output.screen_width()).0);
         out.push('\n');
     }
@@ -191,7 +191,7 @@ fn table(
                 table.text(Style::Plain, "");
                 table.text(Style::Heading, text);
             }
-            (RowValue::None(why), _) if !first => {
+            (RowValue::None(why), _) if !first && history.is_none() => {
                 table.text(Style::Faint, "-");
                 table.text(Style::Attention, &why.to_string());
             }
@@ -200,8 +200,13 @@ fn table(
                 table.text(Style::Plain, "");
             }
         }
-        if let Some(history) = history {
-            table.text(Style::Curve, &history.curve(reading));
+        match (history, &row.value) {
+            // On a screen, the reason stands in the column of the curves, which has the rest of the width.
+            (Some(_), RowValue::None(why)) if !first => {
+                table.text(Style::Attention, &why.to_string());
+            }
+            (Some(history), _) => table.text(Style::Curve, &history.curve(reading)),
+            (None, _) => {}
         }
     }
     for one in sample.absent {
@@ -210,10 +215,10 @@ fn table(
         table.text(Style::Name, &format!("{}{instance}", row.object));
         table.text(Style::Plain, &row.counter);
         table.text(Style::Faint, "-");
-        table.text(Style::Attention, &one.why);
         if history.is_some() {
-            table.text(Style::Curve, "");
+            table.text(Style::Plain, "");
         }
+        table.text(Style::Attention, &one.why);
     }
     table
 }

@@ -49,6 +49,47 @@ fn read(source: Box<dyn Source>, samples: usize) -> Model {
 }
 
 #[test]
+fn a_replay_shows_each_sample_at_its_time() {
+    use perfhive::format::CounterSpec;
+    use perfhive_testkit::script::{block, titles};
+    let path = r"\System(*)\Context Switches/sec".to_string();
+    let (events, messages) = sync_channel(32);
+    let counters = [CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)];
+    let blocks = [0, 2, 4].map(|second| {
+        let rows = [("a", None, &[second as u64][..])];
+        (second.to_string(), block("HOST", second, &[(TitleIndex(2), &counters, &rows)]))
+    });
+    let names = titles(&[(2, "System"), (146, "Context Switches/sec")]);
+    let recording = perfhive::recording::ReplaySource::new("recording", blocks).unwrap();
+    let session = Session::of(Box::new(recording.with_titles(LanguageId::ENGLISH, &names)));
+    let replay = crate::replay::Replay::with_speed(20.0);
+    let reader = Reader::new(session, Duration::from_secs(1), events).unwrap();
+    let reader = reader.with_replay(Some(replay));
+    let (orders, ordered) = channel();
+    let thread = std::thread::spawn(move || reader.run(&ordered));
+    // The second time there is no pause, since all samples have been shown already.
+    for pauses in [200, 0] {
+        let begun = std::time::Instant::now();
+        orders.send(Order::Paths(vec![path.clone()])).unwrap();
+        let mut seen = Vec::new();
+        loop {
+            match messages.recv_timeout(Duration::from_secs(20)) {
+                Ok(Message::Event(Event::Samples(samples, _))) => {
+                    seen.extend(samples.iter().map(|_| begun.elapsed()));
+                }
+                Ok(Message::Event(Event::Loaded { .. })) => break,
+                Ok(_) => {}
+                Err(_) => panic!("the reader says nothing more"),
+            }
+        }
+        assert_eq!(seen.len(), 3);
+        assert!(seen[2] >= Duration::from_millis(pauses), "{seen:?}");
+    }
+    drop((orders, messages));
+    thread.join().unwrap();
+}
+
+#[test]
 fn a_table_of_a_recording_follows_the_cursor() {
     use perfhive::format::CounterSpec;
     use perfhive_testkit::script::{block, titles};

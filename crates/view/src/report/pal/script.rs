@@ -1,9 +1,10 @@
 //! An interpreter for the thresholds of PAL: the small part of PowerShell that most of them consist of.
 //!
-//! It knows assignments, `+ - * /`, parentheses, casts to whole and other numbers, numbers with `KB` to
-//! `TB`, `[Math]::Round`, `If` and `Else`, the number of a collection's instances (`.Count`), and the call
-//! of `StaticThreshold`. Anything else is an error that names it: nothing is guessed.
+//! It knows assignments, `+ - * /`, parentheses, casts to whole and other numbers, numbers with `KB` to `TB`,
+//! `[Math]::Round`, `If` and `Else`, `switch`, texts with `-eq`, `-ne`, `.ToUpper()` and `.Substring()`, the
+//! number of a collection's instances (`.Count`), and the call of `StaticThreshold`. Anything else is an error that names it: nothing is guessed.
 
+use super::tokens::{Kind, Token, tokens};
 use crate::report::threshold::Comparison;
 use std::collections::HashMap;
 
@@ -25,6 +26,9 @@ pub(super) trait World {
 
     /// The value of a variable that the script does not set, or why there is none.
     fn variable(&mut self, name: &str) -> Result<f64, String>;
+
+    /// The text of a variable that the script does not set, or the reason why there is none.
+    fn text(&mut self, name: &str) -> Result<String, String>;
 }
 
 /// How deep blocks and parentheses may be nested.
@@ -38,6 +42,7 @@ pub(super) fn run(code: &str, world: &mut dyn World) -> Result<Vec<Call>, String
         at: 0,
         depth: 0,
         variables: HashMap::new(),
+        texts: HashMap::new(),
         calls: Vec::new(),
         world,
     };
@@ -45,121 +50,6 @@ pub(super) fn run(code: &str, world: &mut dyn World) -> Result<Vec<Call>, String
         script.statement(true)?;
     }
     Ok(script.calls)
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Kind {
-    Number(f64),
-    /// `$name`, in lower case.
-    Variable(String),
-    /// `$name.Count`.
-    Count(String),
-    /// A word or `-word`, in lower case.
-    Word(String),
-    /// A text in quotes.
-    Text(String),
-    /// `[name]`, in lower case.
-    Cast(String),
-    Sign(char),
-}
-
-#[derive(Clone, Debug)]
-struct Token {
-    kind: Kind,
-    /// The token as it was written, for messages.
-    text: String,
-    /// Whether the token is the first of its line: a statement ends before it.
-    begins_line: bool,
-}
-
-fn tokens(code: &str) -> Result<Vec<Token>, String> {
-    let mut tokens = Vec::new();
-    for line in code.lines() {
-        let mut rest = line.trim_start();
-        let mut begins_line = true;
-        while !rest.is_empty() && !rest.starts_with('#') {
-            let (kind, length) = token(rest)?;
-            let text = rest.get(..length).unwrap_or_default().to_string();
-            tokens.push(Token { kind, text, begins_line: std::mem::take(&mut begins_line) });
-            rest = rest.get(length..).unwrap_or_default().trim_start();
-        }
-    }
-    Ok(tokens)
-}
-
-/// The first token of a text, and its length in bytes; an error if the text begins otherwise.
-fn token(text: &str) -> Result<(Kind, usize), String> {
-    let unknown = || format!("uses {:?}", text.chars().take(20).collect::<String>());
-    let first = text.chars().next().ok_or_else(unknown)?;
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
-    let while_name = |text: &str| text.find(|c: char| !is_name(c)).unwrap_or(text.len());
-    let lower = |text: &str| text.to_lowercase();
-    let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
-    match first {
-        '$' if text.starts_with("$(") => Ok((Kind::Sign('('), 2)),
-        '$' => {
-            let end = 1 + while_name(part(1, text.len()));
-            let name = lower(part(1, end));
-            let next = part(end, text.len());
-            let count = next.get(..6).filter(|word| word.eq_ignore_ascii_case(".count"));
-            if count.is_some() && while_name(part(end + 1, text.len())) == 5 {
-                return Ok((Kind::Count(name), end + 6));
-            }
-            if name.is_empty() || next.starts_with(['.', '[', ':']) {
-                return Err(unknown());
-            }
-            Ok((Kind::Variable(name), end))
-        }
-        '0'..='9' | '.' => number(text).ok_or_else(unknown),
-        '\'' | '"' => {
-            let end = part(1, text.len()).find(first).ok_or_else(unknown)?;
-            let inside = part(1, 1 + end);
-            // In double quotes, `$` and a backtick have a meaning of their own.
-            if inside.contains(['$', '`']) {
-                return Err(unknown());
-            }
-            Ok((Kind::Text(inside.to_string()), end + 2))
-        }
-        '[' => {
-            let end = text.find(']').ok_or_else(unknown)?;
-            Ok((Kind::Cast(lower(part(1, end).trim())), end + 1))
-        }
-        ':' if text.starts_with("::") => {
-            let end = 2 + while_name(part(2, text.len()));
-            Ok((Kind::Word(lower(part(0, end))), end))
-        }
-        '-' if part(1, text.len()).starts_with(char::is_alphabetic) => {
-            let end = 1 + while_name(part(1, text.len()));
-            Ok((Kind::Word(lower(part(0, end))), end))
-        }
-        '(' | ')' | '{' | '}' | '+' | '-' | '*' | '/' | '=' | ';' | ',' => {
-            Ok((Kind::Sign(first), 1))
-        }
-        c if c.is_alphabetic() => {
-            let end = while_name(text);
-            Ok((Kind::Word(lower(part(0, end))), end))
-        }
-        _ => Err(unknown()),
-    }
-}
-
-/// The number at the beginning of a text, multiplied by its suffix, and its length in bytes; `None` for
-/// an unknown suffix.
-fn number(text: &str) -> Option<(Kind, usize)> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let value: f64 = text.get(..digits)?.parse().ok()?;
-    let rest = text.get(digits..)?;
-    let letters = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
-    let power = match rest.get(..letters)?.to_ascii_lowercase().as_str() {
-        "" => 0,
-        "kb" => 1,
-        "mb" => 2,
-        "gb" => 3,
-        "tb" => 4,
-        // Such as `x10` of a hexadecimal number, or an exponent.
-        _ => return None,
-    };
-    Some((Kind::Number(value * 1024_f64.powi(power)), digits + letters))
 }
 
 /// The type to which a value is converted when it is assigned or cast.
@@ -200,6 +90,7 @@ struct Script<'a> {
     at: usize,
     depth: usize,
     variables: HashMap<String, (f64, NumberType)>,
+    texts: HashMap<String, String>,
     calls: Vec<Call>,
     world: &'a mut dyn World,
 }
@@ -249,6 +140,7 @@ impl Script<'_> {
             Some(Kind::Sign(';')) => self.skip(';'),
             Some(Kind::Cast(_) | Kind::Variable(_)) => self.assignment(does),
             Some(Kind::Word(word)) if word == "if" => self.conditional(does),
+            Some(Kind::Word(word)) if word == "switch" => self.switch(does),
             Some(Kind::Word(word)) if word == "staticthreshold" => self.call(does),
             _ => Err(self.unexpected()),
         }
@@ -268,10 +160,18 @@ impl Script<'_> {
         };
         self.at += 1;
         self.skip('=')?;
+        if let Some(text) = self.text(does)? {
+            if does {
+                self.variables.remove(&name);
+                self.texts.insert(name, text);
+            }
+            return Ok(());
+        }
         let value = self.sum(does)?;
         if does {
             let before = self.variables.get(&name).map(|(_, kind)| *kind);
             let kind = kind.or(before).unwrap_or(NumberType::Any);
+            self.texts.remove(&name);
             self.variables.insert(name, (kind.apply(value)?, kind));
         }
         Ok(())
@@ -291,6 +191,100 @@ impl Script<'_> {
             self.block(does && !holds)?;
         }
         Ok(())
+    }
+
+    /// `switch (value) { label { ... } ... default { ... } }`.
+    fn switch(&mut self, does: bool) -> Result<(), String> {
+        self.deeper()?;
+        self.at += 1;
+        self.skip('(')?;
+        let text = self.text(does)?;
+        let number = if text.is_none() { self.sum(does)? } else { 0.0 };
+        self.skip(')')?;
+        self.skip('{')?;
+        let mut is_done = false;
+        while !self.is_sign('}') {
+            let is_default = self.is_word("default");
+            let holds = match self.take() {
+                Some(Kind::Text(label)) => text.as_ref().is_some_and(|text| is_same(text, &label)),
+                Some(Kind::Number(label)) => {
+                    text.is_none() && Comparison::Equal.holds(number, label)
+                }
+                _ if is_default => !is_done,
+                _ => return Err(self.unexpected_before()),
+            };
+            is_done |= holds;
+            self.block(does && holds)?;
+            // Windows takes the default last wherever it stands, so a default before other labels is refused.
+            if is_default && !self.is_sign('}') {
+                return Err("has a \"default\" in front of other labels".to_string());
+            }
+        }
+        self.depth -= 1;
+        self.skip('}')
+    }
+
+    /// Takes the text at this place; `None` if no text begins here.
+    fn text(&mut self, does: bool) -> Result<Option<String>, String> {
+        let start = self.at;
+        if self.peek() == Some(&Kind::Cast("string".to_string())) {
+            self.at += 1;
+        }
+        let text = match self.peek().cloned() {
+            Some(Kind::Text(text)) => {
+                self.at += 1;
+                text
+            }
+            Some(Kind::Method(name, method)) => {
+                self.at += 1;
+                let text = if does { self.text_of(&name)? } else { String::new() };
+                self.changed(&text, method, does)?
+            }
+            Some(Kind::Variable(name)) if self.is_text(&name) => {
+                self.at += 1;
+                if does { self.text_of(&name)? } else { String::new() }
+            }
+            _ if self.at > start => return Err(self.unexpected_before()),
+            _ => return Ok(None),
+        };
+        Ok(Some(text))
+    }
+
+    fn text_of(&mut self, name: &str) -> Result<String, String> {
+        match self.texts.get(name) {
+            Some(text) => Ok(text.clone()),
+            None => self.world.text(name),
+        }
+    }
+
+    /// Whether the variable at this place has a text, or is compared with a text.
+    fn is_text(&self, name: &str) -> bool {
+        let kind = |behind: usize| self.tokens.get(self.at + behind).map(|token| &token.kind);
+        self.texts.contains_key(name)
+            || matches!((kind(1), kind(2)), (Some(Kind::Word(_)), Some(Kind::Text(_))))
+    }
+
+    /// The text that a method returns for a text. The arguments of the method follow here: none, or `(start, length)`
+    /// of a part.
+    fn changed(&mut self, text: &str, method: &str, does: bool) -> Result<String, String> {
+        self.skip('(')?;
+        let changed = match method {
+            "toupper" => text.to_uppercase(),
+            "tolower" => text.to_lowercase(),
+            _ => {
+                let start = self.sum(does)?;
+                self.skip(',')?;
+                let length = self.sum(does)?;
+                let (from, count) = (start.max(0.0) as usize, length.max(0.0) as usize);
+                let part: String = text.chars().skip(from).take(count).collect();
+                if does && part.chars().count() != count {
+                    return Err(format!("takes more letters than {text:?} has"));
+                }
+                part
+            }
+        };
+        self.skip(')')?;
+        Ok(changed)
     }
 
     fn block(&mut self, does: bool) -> Result<(), String> {
@@ -334,12 +328,23 @@ impl Script<'_> {
             }
             self.at = start;
         }
-        let left = self.sum(does)?;
+        let text = self.text(does)?;
+        let left = if text.is_none() { self.sum(does)? } else { 0.0 };
         let comparison = match self.peek() {
             Some(Kind::Word(word)) => comparison(word.trim_start_matches('-')),
             _ => None,
         };
         let comparison = comparison.ok_or_else(|| self.unexpected())?;
+        if let Some(text) = text {
+            let is_equal = match comparison {
+                Comparison::Equal => true,
+                Comparison::Other => false,
+                _ => return Err(self.unexpected()),
+            };
+            self.at += 1;
+            let right = self.text(does)?.ok_or_else(|| self.unexpected())?;
+            return Ok(does && is_same(&text, &right) == is_equal);
+        }
         self.at += 1;
         let right = self.sum(does)?;
         Ok(does && comparison.holds(left, right))
@@ -402,10 +407,12 @@ impl Script<'_> {
                 let why = || format!("counts \"${name}\", which is not counters of the log");
                 self.world.count(&name).ok_or_else(why)
             }
-            Some(Kind::Variable(name)) => match self.variables.get(&name) {
-                Some((value, _)) => Ok(*value),
-                None => self.world.variable(&name),
-            },
+            Some(Kind::Variable(name)) if !self.texts.contains_key(&name) => {
+                match self.variables.get(&name) {
+                    Some((value, _)) => Ok(*value),
+                    None => self.world.variable(&name),
+                }
+            }
             _ => {
                 self.at -= 1;
                 Err(self.unexpected())
@@ -474,6 +481,11 @@ impl Script<'_> {
     }
 }
 
+/// Whether two texts are equal to PowerShell, which ignores case.
+fn is_same(a: &str, b: &str) -> bool {
+    a.to_lowercase() == b.to_lowercase()
+}
+
 fn comparison(word: &str) -> Option<Comparison> {
     Some(match word.to_ascii_lowercase().as_str() {
         "gt" => Comparison::Greater,
@@ -487,94 +499,4 @@ fn comparison(word: &str) -> Option<Comparison> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Fixed;
-
-    impl World for Fixed {
-        fn count(&mut self, collection: &str) -> Option<f64> {
-            (collection == "processors").then_some(5.0)
-        }
-
-        fn variable(&mut self, name: &str) -> Result<f64, String> {
-            match name {
-                "physicalmemory" => Ok(16.0),
-                name => Err(format!("asks for {name}")),
-            }
-        }
-    }
-
-    fn limit(code: &str) -> Result<f64, String> {
-        let code = format!(
-            "{code}\nStaticThreshold -CollectionOfCounterInstances $C -Operator 'gt' -Threshold $x"
-        );
-        run(&code, &mut Fixed).map(|calls| calls.first().map_or(f64::NAN, |call| call.limit))
-    }
-
-    #[test]
-    fn arithmetic_is_that_of_powershell() {
-        for (code, value) in [
-            ("$x = 2 + 3 * 4", 14.0),
-            ("$x = (2 + 3) * 4 - 1", 19.0),
-            ("$x = 7 / 2", 3.5),
-            ("$x = [int] 2.5", 2.0),
-            ("$x = [Int] 3.5 * 2", 8.0),
-            ("[Int] $x = $Processors.Count - 1", 4.0),
-            ("[Int] $x = 1\n$x = 2.6", 3.0),
-            ("$x = $([Int] $PhysicalMemory * 1024) * 0.10", 1638.4),
-            ("$x = -$([Int]$PhysicalMemory) * 0.30", -4.8),
-            ("$x = $([Math]::Round($PhysicalMemory / 5,0)) * 1KB", 3072.0),
-            ("$x = [math]::Round(2.125, 2)", 2.12),
-            ("$x = 0.60 * 8TB # in bytes", 0.60 * 8.0 * 1024_f64.powi(4)),
-            ("$x = 1; If ($x -eq 1) { $x = 7 } Else { $x = $nothing }", 7.0),
-            (
-                "$x = 1\nIf ($x -eq 0)\n{\n$x = 7\n}\nElseIf (($x -gt 0) -and ($x -lt 2))\n{$x = 8}",
-                8.0,
-            ),
-            ("$x = 1\nIf (($x + 1) * 2 -ge 4) {$x = 9}", 9.0),
-        ] {
-            assert_eq!(limit(code), Ok(value), "{code}");
-        }
-    }
-
-    #[test]
-    fn what_is_not_known_is_an_error_that_names_it() {
-        for (code, why) in [
-            ("$x = $UserVa", "asks for userva"),
-            ("$x = $OS.substring(0,2)", "uses \"$OS.substring(0,2)\""),
-            ("For ($i=0;$i -lt 3;$i++) {}", "uses \"For\""),
-            ("$x = [Math]::Max(1, 2)", "uses \"::Max\""),
-            ("$x = [string] 3", "uses \"[string]\""),
-            ("$x = 1 / 0", "divides by zero"),
-            ("$x = $Nothing.Count", "counts \"$nothing\", which is not counters of the log"),
-            ("$x = 0x10", "uses \"0x10\""),
-            ("$x = [int] 3000000000", "makes a whole number of 3000000000, which is too large"),
-            ("$x = (1", "uses \"StaticThreshold\""),
-            ("$x = ", "uses \"StaticThreshold\""),
-        ] {
-            assert_eq!(limit(code), Err(why.to_string()), "{code}");
-        }
-        let deep = format!("$x = {}1", "(".repeat(100_000));
-        assert_eq!(limit(&deep), Err("is nested too deeply".to_string()));
-        let deep = format!("If {}", "(".repeat(200));
-        assert_eq!(limit(&deep), Err("is nested too deeply".to_string()));
-    }
-
-    #[test]
-    fn calls_have_their_options_in_any_order() {
-        let code = "StaticThreshold -Operator 'lt' -Threshold 100MB -IsTrendOnly $True -CollectionOfCounterInstances $A";
-        let call = Call {
-            collection: "a".to_string(),
-            comparison: Comparison::Less,
-            limit: 104_857_600.0,
-            is_trend: true,
-        };
-        assert_eq!(run(code, &mut Fixed), Ok(vec![call]));
-        let code = "StaticThreshold -Operator 'lt' -Threshold 1";
-        assert!(run(code, &mut Fixed).is_err());
-        // The condition does not hold, and so nothing is called.
-        let code = "If (1 -gt 2) { StaticThreshold -CollectionOfCounterInstances $A -Operator gt -Threshold 1 }";
-        assert_eq!(run(code, &mut Fixed), Ok(vec![]));
-    }
-}
+mod tests;

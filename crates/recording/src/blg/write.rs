@@ -1,0 +1,334 @@
+//! Writing a log with counters one by one.
+//!
+//! A log has titles, a catalogue, and the samples; each counter is a sub-record of its own, of an
+//! object with instances one for all of them. So any source can be written, and what is written
+//! has both numbers of each counter, from which every program cooks its own values.
+
+use super::catalogue::{self, ALL, Entry};
+use super::counters::clock_of;
+use super::trace::{PART, Trace, TraceHead};
+use super::{CATALOGUE, HEAD, OF_COUNTER, OF_COUNTERS, OF_SAMPLE, SAMPLE, TITLES};
+use crate::files::write_error;
+use crate::text_log::TextZone;
+use perfhive_engine::{Identity, Query, Reading, SourceError, TitleDatabase};
+use perfhive_format::{CounterType, FileTime, RawSample, TimerFacet, TitleIndex};
+use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::hash::BuildHasher as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// `PDH_CSTATUS_INVALID_DATA`: what stands for a counter without a value.
+const NO_VALUE: u32 = 0xC000_0BBA;
+
+/// The counters of a binary log, in the order in which they appear.
+#[derive(Default)]
+pub struct BinaryLogCounters {
+    entries: Vec<Entry>,
+    places: HashMap<(Arc<str>, TitleIndex, TitleIndex), usize>,
+    perf_freq: i64,
+}
+
+impl BinaryLogCounters {
+    /// Adds the counter of a reading, if it is a new one and has a raw value. The log gets its English
+    /// names.
+    pub fn add(&mut self, query: &Query, reading: &Reading) {
+        let Some(raw) = &reading.raw else { return };
+        let key = (Arc::clone(&reading.machine), reading.object, reading.counter);
+        let next = self.entries.len();
+        self.places.entry(key).or_insert_with(|| {
+            let (object, counter) = query.english_names_of(reading);
+            if next == 0 {
+                self.perf_freq = raw.clocks.perf_freq;
+            }
+            self.entries.push(Entry {
+                is_whole: false,
+                machine: reading.machine.to_string(),
+                object,
+                instance: reading.instance.as_ref().map(|_| ALL.to_string()),
+                counter,
+                counter_type: reading.counter_type,
+                frequency: frequency(reading.counter_type, raw),
+                scale: reading.scale,
+            });
+            next
+        });
+    }
+
+    /// Whether there is no counter.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+/// What PDH calls the time base of a counter: the frequency of the clock of its type, and of types
+/// without a clock that of the performance counter.
+fn frequency(counter_type: CounterType, raw: &RawSample) -> i64 {
+    match counter_type.timer() {
+        TimerFacet::Ns100 => FileTime::PER_SECOND,
+        TimerFacet::Object => raw.clocks.object_freq,
+        _ => raw.clocks.perf_freq,
+    }
+}
+
+/// Both numbers of a counter, and the number of its timers.
+#[derive(Clone, Copy)]
+struct Pair {
+    first: u64,
+    second: u64,
+    multi: u32,
+}
+
+impl Pair {
+    fn of(counter_type: CounterType, raw: &RawSample) -> Self {
+        let base = raw.base.unwrap_or_default();
+        let clock = clock_of(counter_type).map(|clock| clock.time(&raw.clocks) as u64);
+        // The base of a type with a clock is the number of timers.
+        let multi = if clock.is_some() { base as u32 } else { 0 };
+        Self { first: raw.value, second: clock.unwrap_or(base), multi }
+    }
+}
+
+/// The values of an entry in a sample.
+#[derive(Default)]
+struct Values {
+    single: Option<Pair>,
+    rows: Vec<(String, Pair)>,
+    /// How many rows of each name there are.
+    orders: HashMap<String, u32>,
+}
+
+/// A binary log of perfmon (`.blg`) that is being written.
+pub struct BinaryLogWriter {
+    path: PathBuf,
+    file: Option<File>,
+    trace: Option<Trace<File>>,
+    counters: BinaryLogCounters,
+    titles: Vec<Vec<u8>>,
+    zone: TextZone,
+    values: Vec<Values>,
+    seen: HashSet<(usize, Option<Identity>)>,
+    record: Vec<u8>,
+}
+
+impl BinaryLogWriter {
+    /// Creates a log with these counters. A file that exists is replaced. `titles` are the English
+    /// names of the machine, and `zone` is that of the log's times.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn create(
+        path: impl AsRef<Path>,
+        zone: TextZone,
+        counters: BinaryLogCounters,
+        titles: &TitleDatabase,
+    ) -> Result<Self, SourceError> {
+        let path = path.as_ref();
+        let file = File::create(path).map_err(|cause| write_error(path, &cause))?;
+        let machine = counters.entries.first().map_or("", |entry| &entry.machine);
+        let titles = records_of_titles(machine, titles.all());
+        let values = counters.entries.iter().map(|_| Values::default()).collect();
+        Ok(Self {
+            path: path.to_path_buf(),
+            file: Some(file),
+            trace: None,
+            counters,
+            titles,
+            zone,
+            values,
+            seen: HashSet::new(),
+            record: Vec::new(),
+        })
+    }
+
+    /// Appends a sample. Readings of other counters than those of the log, and those whose type is
+    /// another one by now, are left out.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn add(&mut self, time: FileTime, readings: &[Reading]) -> Result<(), SourceError> {
+        self.seen.clear();
+        for values in &mut self.values {
+            values.single = None;
+            values.rows.clear();
+            values.orders.clear();
+        }
+        for reading in readings {
+            self.take(reading);
+        }
+        self.fill_record(time);
+        let failed = |cause| write_error(&self.path, &cause);
+        if self.trace.is_none() {
+            self.trace = self.file.take().map(|file| self.begin(file, time)).transpose()?;
+        }
+        match &mut self.trace {
+            Some(trace) => trace.record(SAMPLE, time, &self.record).map_err(failed),
+            // Beginning failed before.
+            None => Err(failed(std::io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    /// Writes what stands in front of the samples.
+    fn begin(&self, file: File, time: FileTime) -> Result<Trace<File>, SourceError> {
+        let random = [0, 1].map(|part| RandomState::new().hash_one(part)).map(u64::to_le_bytes);
+        let mut guid = [0; 16];
+        guid.iter_mut().zip(random.as_flattened()).for_each(|(to, from)| *to = *from);
+        // A random number by its version and variant.
+        (guid[7], guid[8]) = (guid[7] & 0x0f | 0x40, guid[8] & 0x3f | 0x80);
+        let head = TraceHead {
+            guid,
+            file: self.path.display().to_string(),
+            zone: self.zone.clone(),
+            perf_freq: self.counters.perf_freq,
+            begin: time,
+        };
+        let written = || {
+            let mut trace = Trace::new(file, head)?;
+            for record in &self.titles {
+                trace.record(TITLES, time, record)?;
+            }
+            trace.record(CATALOGUE, time, &catalogue::write(&self.counters.entries))?;
+            Ok(trace)
+        };
+        written().map_err(|cause| write_error(&self.path, &cause))
+    }
+
+    fn take(&mut self, reading: &Reading) {
+        let Some(raw) = &reading.raw else { return };
+        let key = (Arc::clone(&reading.machine), reading.object, reading.counter);
+        let Some(place) = self.counters.places.get(&key).copied() else { return };
+        let entry = self.counters.entries.get(place);
+        let Some((entry, values)) = entry.zip(self.values.get_mut(place)) else { return };
+        if entry.counter_type != reading.counter_type
+            || entry.frequency != frequency(entry.counter_type, raw)
+            || entry.instance.is_some() != reading.instance.is_some()
+            || !self.seen.insert((place, reading.identity.clone()))
+        {
+            return;
+        }
+        let pair = Pair::of(reading.counter_type, raw);
+        let Some(label) = &reading.instance else {
+            values.single = Some(pair);
+            return;
+        };
+        let parent = label.parent.as_ref().map_or(String::new(), |parent| format!("{parent}/"));
+        let name = format!("{parent}{}", label.name);
+        let order = values.orders.entry(name.clone()).or_default();
+        // Instances of one name are told apart by their place, unless one before has no value.
+        let name = match *order == label.order {
+            true => name,
+            false => format!("{name}#{}", label.order),
+        };
+        *order += 1;
+        values.rows.push((name, pair));
+    }
+
+    /// Makes the record of the sample.
+    fn fill_record(&mut self, time: FileTime) {
+        let local = self.zone.local(time);
+        let record = &mut self.record;
+        record.clear();
+        with_head(record, OF_SAMPLE, |record| {
+            for (entry, values) in self.counters.entries.iter().zip(&self.values) {
+                match entry.instance {
+                    None => with_head(record, OF_COUNTER, |record| {
+                        push_single(record, local, values.single);
+                    }),
+                    Some(_) => with_head(record, OF_COUNTERS, |record| {
+                        push_several(record, local, &values.rows);
+                    }),
+                }
+            }
+        });
+    }
+
+    /// Writes what is buffered, so that readers see all samples so far. Returns the file's length.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn flush(&mut self) -> Result<u64, SourceError> {
+        let flushed = self.trace.as_mut().map_or(Ok(0), Trace::flush);
+        flushed.map_err(|cause| write_error(&self.path, &cause))
+    }
+
+    /// Writes what is buffered and ends the log. Returns its length in bytes.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn finish(mut self) -> Result<u64, SourceError> {
+        self.flush()
+    }
+}
+
+/// The records of titles: of each the machine's name, and as many pairs as there is room for.
+pub(super) fn records_of_titles(machine: &str, titles: Vec<(TitleIndex, &str)>) -> Vec<Vec<u8>> {
+    let text = |text: &str| -> Vec<u8> {
+        text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
+    };
+    let start = text(&format!(r"\\{machine}"));
+    let mut records: Vec<Vec<u8>> = Vec::new();
+    for (index, name) in titles {
+        let pair = [text(&index.0.to_string()), text(name)].concat();
+        match records.last_mut() {
+            Some(last) if last.len() + pair.len() <= PART => last.extend(pair),
+            _ if start.len() + pair.len() <= PART => {
+                records.push([start.as_slice(), &pair].concat());
+            }
+            // A name of thousands of letters is none.
+            _ => {}
+        }
+    }
+    records
+}
+
+/// Appends a record or sub-record: its kind, its length with the head, and what is inside, to a
+/// whole number of 8 bytes.
+fn with_head(record: &mut Vec<u8>, kind: u16, inside: impl FnOnce(&mut Vec<u8>)) {
+    let start = record.len();
+    record.extend(*b"BL");
+    record.extend(kind.to_le_bytes());
+    record.extend([0; 4]);
+    inside(record);
+    record.resize(start + (record.len() - start).next_multiple_of(8), 0);
+    let length = (record.len() - start) as u32;
+    if let Some(field) = record.get_mut(start + 4..start + HEAD) {
+        field.copy_from_slice(&length.to_le_bytes());
+    }
+}
+
+/// `PDH_RAW_COUNTER`: the status, the local time, both numbers, and the number of timers.
+fn push_single(record: &mut Vec<u8>, local: FileTime, value: Option<Pair>) {
+    record.extend(value.map_or(NO_VALUE, |_| 0).to_le_bytes());
+    record.extend(local.0.to_le_bytes());
+    record.extend([0; 4]);
+    let value = value.unwrap_or(Pair { first: 0, second: 0, multi: 0 });
+    record.extend(value.first.to_le_bytes());
+    record.extend(value.second.to_le_bytes());
+    record.extend(value.multi.to_le_bytes());
+    record.extend([0; 4]);
+}
+
+/// All instances of a counter: length, number, status and local time; for each instance where its name
+/// is, the number of timers, and both numbers; then the names.
+fn push_several(record: &mut Vec<u8>, local: FileTime, rows: &[(String, Pair)]) {
+    let names: Vec<Vec<u8>> = rows
+        .iter()
+        .map(|(name, _)| name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect())
+        .collect();
+    let mut at = 24 + 24 * rows.len();
+    let length = at + names.iter().map(Vec::len).sum::<usize>();
+    for value in [length as u32, rows.len() as u32, 0, 0] {
+        record.extend(value.to_le_bytes());
+    }
+    record.extend(local.0.to_le_bytes());
+    for ((_, value), name) in rows.iter().zip(&names) {
+        record.extend((at as u32).to_le_bytes());
+        record.extend(value.multi.to_le_bytes());
+        record.extend(value.first.to_le_bytes());
+        record.extend(value.second.to_le_bytes());
+        at += name.len();
+    }
+    names.iter().for_each(|name| record.extend(name));
+}
