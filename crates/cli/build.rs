@@ -1,4 +1,4 @@
-//! The version resource and the icon of perfhive.exe.
+//! Adds the version resource and the icon to perfhive.exe.
 
 fn main() {
     println!("cargo:rerun-if-changed=windows/perfhive.ico");
@@ -10,7 +10,7 @@ fn main() {
     resource.set("ProductName", "perfhive");
     resource.set("FileDescription", "perfhive: performance counters");
     resource.set("OriginalFilename", "perfhive.exe");
-    // The command works without them, where a cross-build has no resource compiler.
+    // A cross-build may have no resource compiler; the command works without the resources.
     if let Err(error) = resource.compile() {
         println!("cargo:warning=perfhive.exe has no icon and no version resource: {error}");
     }

@@ -1,14 +1,14 @@
-//! Lists the languages in `titles`, and compiles the BPF program, where the
-//! feature `bpf` asks for it.
+//! Lists the languages of the folder `titles`, and compiles the BPF program where the
+//! feature `bpf` is set.
 //!
-//! Without clang the build goes on: the crate then reads `/proc` only, and reports
+//! Without clang the build succeeds: the crate then reads `/proc` only, and gives
 //! the reason when the BPF reader is asked for.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The folder of translations: a file for each language, named by its code: `de.txt`.
+/// The folder of translations: a file for each language, named by the language's code, such as `de.txt`.
 const TITLES: &str = "titles";
 const SOURCE: &str = "src/bpf/processes.bpf.c";
 const HEADER: &str = "src/bpf/kernel.h";
@@ -38,7 +38,7 @@ fn main() {
     }
 }
 
-/// Writes `titles.rs`: code and text of every translation, in the order of the codes.
+/// Writes `titles.rs`: a list of the code and text of every translation, in the order of the codes.
 fn list_titles() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let mut files = Vec::new();

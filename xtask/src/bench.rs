@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: numbers for BENCHMARKS.md, each a ratio to a peer.
+//! `cargo xtask bench`: measures perfhive for BENCHMARKS.md, each figure as a ratio to a peer's.
 //!
 //! An absolute time says more about a machine than about a program. So each
 //! whole-process benchmark runs the program and a common peer, in
@@ -64,9 +64,9 @@ enum Kind {
     Target { package: &'static str, bench: &'static str },
     /// The comparison with other readers of /proc, which prints tables itself.
     Peers,
-    /// The part of it about one process.
+    /// The part of the comparison [`Peers`](Self::Peers) that is about a program measuring its own process.
     One,
-    /// Recordings beside those of other programs, which prints tables itself.
+    /// Recordings beside those of other programs; its program prints the tables.
     Record,
     /// A program with a workspace of its own, which prints tables itself.
     Program { manifest: &'static str },
@@ -76,11 +76,11 @@ enum Kind {
     Java,
     /// Reading the registry under Wine, which prints a table itself.
     Wine,
-    /// The program with these arguments, against a peer.
+    /// The `perfhive` command with these arguments, against a peer in the same rounds.
     Process { args: &'static [&'static str], peer: &'static [&'static str], goal: Goal },
 }
 
-/// What the program may cost, given what the peer costs.
+/// The most time that the program may take: the peer's times `factor`, and `plus`.
 #[derive(Clone, Copy)]
 struct Goal {
     text: &'static str,
@@ -116,7 +116,7 @@ const BENCHES: &[Bench] = &[
         name: "get",
         kind: Kind::Process {
             args: &["get", r"\Memory\Available Bytes"],
-            // Does nothing: what starting a process costs at all.
+            // `true` does nothing: its time is what starting a process costs.
             peer: &["true"],
             goal: Goal { text: "2 × plus 5 ms", factor: 2.0, plus: Duration::from_millis(5) },
         },
@@ -214,7 +214,7 @@ fn parse(args: &[String]) -> Result<Options> {
     Ok(options)
 }
 
-/// One row of the table.
+/// One row of the table: a command and its peer, the goal, and the measured times.
 struct Row {
     command: String,
     peer: String,
@@ -230,14 +230,14 @@ fn compare(args: &[&str], peer: &[&str], goal: Goal, rounds: usize) -> Result<Ro
     }
     let perfhive = workspace::release_binary()?;
     let mut own = silent(command::program(&perfhive.to_string_lossy(), args));
-    // By its path, as our own: looking a name up takes time as well.
+    // The peer is started by its path, as our own program is, since the search for a name takes time.
     let peer_path = tools::find(peer_program).with_context(|| format!("no `{peer_program}`"))?;
     let mut other = silent(command::program(&peer_path.to_string_lossy(), peer_args));
     let shown = format!("perfhive {}", shown(args));
     say!("{rounds} rounds of `{shown}` and `{}`", peer.join(" "));
     let mut times = Vec::with_capacity(rounds);
     for round in 0..WARM_UP + rounds {
-        // The order alternates, in case one run leaves something to the next.
+        // The order alternates, in case the first run of a round affects the second.
         let pair = if round % 2 == 0 {
             let own = time(&mut own)?;
             (own, time(&mut other)?)
@@ -253,8 +253,8 @@ fn compare(args: &[&str], peer: &[&str], goal: Goal, rounds: usize) -> Result<Ro
     Ok(Row { command: shown, peer: peer.join(" "), goal, comparison })
 }
 
-/// Without a terminal and without the variables that cargo adds to the search
-/// path of libraries, which would make the dynamic linker look in more places.
+/// The command without a terminal, and without the variables by which cargo extends the search path of
+/// libraries: the dynamic linker would look in more places.
 fn silent(mut command: Command) -> Command {
     command.env_remove("LD_LIBRARY_PATH").env_remove("RUST_BACKTRACE");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -276,7 +276,7 @@ fn shown(args: &[&str]) -> String {
     args.iter().map(|arg| command::quote(arg)).collect::<Vec<_>>().join(" ")
 }
 
-/// The table, and under it what a reader must know to judge it.
+/// The results as a Markdown table, followed by a line on rounds, processors and load.
 fn table(rows: &[Row], rounds: usize, before: &str, after: &str) -> String {
     let mut text = String::from(
         "\n| command | median | peer | median | ratio | middle half | goal | |\n\
@@ -305,7 +305,7 @@ fn milliseconds(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }
 
-/// The three load averages, where the system has them.
+/// The three load averages as text; `unknown` where the system has none.
 fn load_average() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let first: Vec<&str> = text.split_whitespace().take(3).collect();

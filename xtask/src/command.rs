@@ -1,4 +1,4 @@
-//! Running other programs, so that a reader can repeat by hand what happened.
+//! Starts other programs so that a reader can repeat by hand what was done.
 //!
 //! Every command is printed before it runs, in a form that can be pasted into
 //! a shell. `cargo run` describes the xtask package to its child through the
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace;
 
-/// Writes a line to standard output; see the macro of this name.
+/// Writes a line to standard output; see the macro `say`. Ends xtask if the reader closed the pipe.
 pub(crate) fn say(text: fmt::Arguments<'_>) {
     let mut stdout = std::io::stdout().lock();
     if writeln!(stdout, "{text}").and_then(|()| stdout.flush()).is_err() {
@@ -22,7 +22,7 @@ pub(crate) fn say(text: fmt::Arguments<'_>) {
     }
 }
 
-/// The cargo that started xtask, hence of the same toolchain.
+/// A command that runs the cargo by which xtask was started, and so its toolchain.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -31,18 +31,18 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// Cargo of the nightly toolchain, for what stable does not have.
+/// A command that runs cargo of the nightly toolchain, for what stable does not offer.
 pub(crate) fn nightly_cargo(args: &[&str]) -> Command {
     cargo_of(&nightly(), args)
 }
 
-/// cargo of a toolchain.
+/// A command that runs cargo of a toolchain.
 pub(crate) fn cargo_of(toolchain: &str, args: &[&str]) -> Command {
     let mut command = Command::new("rustup");
     command.args(["run", toolchain, "cargo"]).args(args);
     clean(&mut command);
-    // Names the toolchain of xtask itself, and would win over `rustup run`'s
-    // choice in whatever that cargo starts.
+    // The variable names the toolchain of xtask itself, and would override `rustup run`'s choice in
+    // programs that this cargo starts.
     command.env_remove("RUSTUP_TOOLCHAIN");
     command
 }
@@ -53,7 +53,7 @@ pub(crate) fn nightly() -> String {
     std::env::var("PERFHIVE_NIGHTLY").unwrap_or_else(|_| "nightly".to_owned())
 }
 
-/// Any other program.
+/// A command that runs any other program.
 pub(crate) fn program(name: &str, args: &[&str]) -> Command {
     let mut command = Command::new(name);
     command.args(args);
@@ -61,7 +61,7 @@ pub(crate) fn program(name: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Starts in the workspace root, without what cargo told xtask about itself.
+/// Makes a command start in the workspace root, without the variables in which cargo describes xtask.
 fn clean(command: &mut Command) {
     if let Ok(root) = workspace::root() {
         command.current_dir(root);
@@ -77,15 +77,15 @@ fn clean(command: &mut Command) {
     }
 }
 
-/// Prints and runs a command; anything but success is an error.
+/// Prints a command and runs it; an error unless it succeeds.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     say!("$ {}", display(command));
     let status = start(command)?;
     check(command, status)
 }
 
-/// Runs a command without printing it and returns what it wrote to standard
-/// output; anything but success is an error.
+/// Runs a command without printing it and returns what it wrote to standard output; an error unless it
+/// succeeds.
 pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
     let output = command
         .stderr(Stdio::inherit())
@@ -95,7 +95,7 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Whether a command starts and succeeds; what it prints is thrown away.
+/// Whether a command starts and succeeds; its output is discarded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -116,7 +116,7 @@ fn check(command: &Command, status: ExitStatus) -> Result<()> {
     bail!("`{}` failed ({status})", display(command))
 }
 
-/// The command as one would type it in the workspace root.
+/// The command line as a person would type it in the workspace root.
 pub(crate) fn display(command: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in command.get_envs() {
@@ -135,7 +135,7 @@ pub(crate) fn display(command: &Command) -> String {
     words.join(" ")
 }
 
-/// Quotes a word for a POSIX shell if it needs that.
+/// The word, quoted for a POSIX shell where that is needed.
 pub(crate) fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./:,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{command, tools, workspace};
 
-/// Packages of JUnit's console, as Debian names their jars.
+/// The jars that JUnit's console needs, by the names that Debian gives them.
 const JUNIT: &[&str] = &[
     "junit-jupiter-api",
     "junit-jupiter-engine",
@@ -26,10 +26,10 @@ const JUNIT: &[&str] = &[
     "univocity-parsers",
 ];
 
-/// What the JVM says of native methods that break its rules.
+/// The beginnings of the messages by which the JVM reports native methods that break its rules.
 const COMPLAINTS: &[&str] = &["WARNING in native method", "FATAL ERROR in native method"];
 
-/// The languages's rules for every source.
+/// The options of javac for every source: all lints as errors, Java 17, UTF-8.
 const LINTS: &[&str] = &[
     "-Xlint:all,-path,-try",
     "-Werror",
@@ -40,10 +40,10 @@ const LINTS: &[&str] = &[
     "UTF-8",
 ];
 
-/// These programs run for seconds: compiling them well would take longer.
+/// The option for javac and javadoc that spares the JVM's second compiler: they run for seconds only.
 const QUICK: &[&str] = &["-J-XX:TieredStopAtLevel=1"];
 
-/// The built Java side.
+/// A build of the Java side.
 pub(crate) struct Java {
     folder: PathBuf,
     /// The jar with the native library.
@@ -51,7 +51,7 @@ pub(crate) struct Java {
 }
 
 impl Java {
-    /// Builds the native library, and the jar with it.
+    /// Builds the native library, and the jar that contains it.
     pub(crate) fn build(release: bool) -> Result<Self> {
         tools::system(tools::JAVA)?;
         let profile = if release { "release" } else { "debug" };
@@ -76,13 +76,13 @@ impl Java {
             std::fs::create_dir_all(to.parent().context("no folder")?)?;
             std::fs::copy(&from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
         }
-        // A library with symbols takes long to compress.
+        // A library with symbols takes long to compress, so that a debug build stores it uncompressed.
         let how: &[&str] = if release { &["--create"] } else { &["--create", "--no-compress"] };
         java.archive(&java.jar, &classes, how)?;
         Ok(java)
     }
 
-    /// The jars for people: sources and documentation.
+    /// Builds the jars for programmers: the sources and the documentation.
     pub(crate) fn documents(&self) -> Result<()> {
         let root = workspace::root()?.join("java/src/main/java");
         self.archive(&self.folder.join("perfhive-sources.jar"), &root, &["--create"])?;
@@ -117,7 +117,7 @@ impl Java {
         path.push(classes.to_string_lossy().into_owned());
         path.push(root.join("java/src/test/resources").to_string_lossy().into_owned());
         let mut java = command::program("java", &["-Xcheck:jni", "-Xms256m", "-Xmx256m"]);
-        // The memory of the process is measured: its heap is not to grow.
+        // A test measures the memory of the process: the heap must not grow meanwhile.
         java.arg("-XX:+AlwaysPreTouch");
         java.env("RUST_BACKTRACE", "0");
         java.arg(format!("-Dperfhive.root={}", root.display()));
@@ -152,7 +152,7 @@ impl Java {
         command::run(&mut command::program("java", &options))
     }
 
-    /// The Java files of a folder, as an argument that names a list of them.
+    /// The argument of javac for all Java files of a folder: `@` and the path of a file that lists them.
     fn sources(&self, folder: &Path) -> Result<String> {
         let mut list = Vec::new();
         let mut folders = vec![folder.to_path_buf()];
@@ -177,7 +177,7 @@ impl Java {
     }
 }
 
-/// A folder without what an earlier build left in it.
+/// The folder, made empty or created.
 fn emptied(folder: &Path) -> Result<PathBuf> {
     if folder.exists() {
         std::fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;

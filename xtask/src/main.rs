@@ -2,12 +2,12 @@
 //!
 //! One program in the language of the project replaces a folder of shell
 //! scripts: it is checked by the same compiler and lints, it is tested, and it
-//! needs nothing but Rust to start. Whatever else a command needs it installs
-//! itself, and says so. For the same reason it depends on almost nothing: it
-//! is built before anything can be checked, so its build must be short.
+//! needs nothing but Rust to start. Whatever else a command needs, xtask installs
+//! and says so. It depends on few crates: it is built before anything can be
+//! checked, so its build must be short.
 
-/// `println!` for output whose reader may close the pipe, as `| head` does:
-/// that ends xtask instead of making it panic.
+/// Like `println!`, but ends xtask instead of panicking when the reader closes the pipe, as `| head`
+/// does.
 macro_rules! say {
     ($($text:tt)*) => { $crate::command::say(format_args!($($text)*)) };
 }
@@ -51,10 +51,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// A command: it gets the arguments after its name.
+/// The function of a command; it gets the arguments after the command's name.
 type Run = fn(&[String]) -> Result<()>;
 
-/// Hands the arguments after the command's name to the command.
+/// Runs the command that the first argument names, with the other arguments, or prints its help.
 fn dispatch(args: Vec<String>) -> Result<()> {
     let Some((command, rest)) = args.split_first() else {
         bail!("a command is missing\n\n{HELP}");
@@ -70,7 +70,7 @@ fn dispatch(args: Vec<String>) -> Result<()> {
         }
         other => bail!("there is no command `{other}`\n\n{HELP}"),
     };
-    // What follows `--` belongs to another command line.
+    // The arguments behind `--` are for another program.
     let own = rest.iter().take_while(|arg| *arg != "--");
     if own.into_iter().any(|arg| arg == "-h" || arg == "--help") {
         say!("{}", help.trim_end());

@@ -1,8 +1,8 @@
 //! `cargo xtask test`: everything that must pass before a change is good.
 //!
-//! The stages go from quick to slow, so that a spelling mistake is not told
-//! after a quarter of an hour. A developer and continuous integration run the
-//! same command; what a stage needs and does not find, it installs.
+//! The stages go from quick to slow, so that a spelling mistake is reported at once and not after a
+//! quarter of an hour. A developer and continuous integration run the
+//! same command; a tool that a stage needs and does not find is installed.
 
 mod api;
 mod fuzz;
@@ -52,7 +52,7 @@ struct Options {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
     Passed,
-    /// Passed, but something was left out that a reader must know of.
+    /// Passed, but part of the stage was left out; the text says which.
     PassedBut(String),
     Failed(String),
     NotRun,
@@ -117,7 +117,7 @@ fn parse(args: &[String]) -> Result<Options> {
     Ok(options)
 }
 
-/// The stages to run, in their own order whatever order they were named in.
+/// The chosen stages, in the order of `stages`; an error for a name that no stage has.
 fn choose<'a>(stages: &'a [Stage], options: &Options) -> Result<Vec<&'a Stage>> {
     let named = options.only.iter().flatten().chain(&options.skip);
     for name in named {
@@ -170,7 +170,7 @@ fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
 
-/// A table of what happened.
+/// A table of the stages: result, time and note.
 fn summary(reports: &[Report]) -> String {
     let mut table = format!("{:<12}{:<10}{:>10}\n", "stage", "result", "time");
     for report in reports {

@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: the rules of the house that no compiler checks.
 //!
-//! A rule that is only written down rots. These are checked in every run of
-//! the tests, and each complaint says where, what, and the way out. The checks
+//! A rule that is only written down is forgotten. These rules are checked in every run of
+//! the tests, and each complaint gives the place, the fault and the way out. The checks
 //! are functions over given text, so that each has a test in which it fails.
 
 mod edges;
@@ -36,23 +36,23 @@ Exit code 0: nothing to complain of (there may be warnings), 1: complaints.
 /// Where a crate stands. A crate imports only from floors below its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Floor {
-    /// Part of the program.
+    /// A crate of the product, on the floor with this number.
     Number(u8),
     /// perfhive-testkit: used by tests only.
     Testkit,
-    /// xtask: no crate uses it and it uses none, or a broken crate would
-    /// take the tool away that finds out why.
+    /// xtask: it uses no other crate and none uses it. Otherwise a broken crate would disable the tool that
+    /// finds the fault.
     Tool,
 }
 
-/// One crate's place and what is special about it.
+/// The place of one crate, and what applies to it alone.
 struct House {
     name: &'static str,
     folder: &'static str,
     floor: Floor,
-    /// If set, the only workspace crates it may use.
+    /// If set, the only crates of the workspace that it may use.
     only: Option<&'static [&'static str]>,
-    /// Further crates that its tests and examples read with.
+    /// Further crates that its tests and examples may use.
     tests: &'static [&'static str],
     /// If set, the only crates from outside that it may use (tests may use more).
     external: Option<&'static [&'static str]>,
@@ -62,14 +62,14 @@ const fn house(name: &'static str, folder: &'static str, floor: Floor) -> House 
     House { name, folder, floor, only: None, tests: &[], external: None }
 }
 
-/// The floors. ARCHITECTURE.md explains them; this is what is enforced.
+/// The crates with their floors. ARCHITECTURE.md explains the floors; this table is enforced.
 const FLOORS: &[House] = &[
-    // Every crate compiles the format, in any environment: it stays small.
+    // Every crate compiles the format, in any environment; so it depends on little.
     House {
         external: Some(&["encoding_rs"]),
         ..house("perfhive-format", "crates/format", Floor::Number(0))
     },
-    // Tests and examples of queries read recordings.
+    // Tests and examples of queries use recordings, which stand on a higher floor.
     House {
         tests: &["perfhive-recording"],
         ..house("perfhive-engine", "crates/engine", Floor::Number(1))
@@ -106,7 +106,7 @@ const FLOORS: &[House] = &[
     House { only: Some(&[]), ..house("xtask", "xtask", Floor::Tool) },
 ];
 
-/// Whether a finding fails the check.
+/// Whether a finding makes the check fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     Error,
@@ -158,7 +158,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Every finding in the workspace, and how many files were looked at.
+/// Every finding in the workspace, and the number of files that were checked.
 fn check() -> Result<(Vec<Finding>, usize)> {
     let root = workspace::root()?;
     let paths = workspace::files()?;

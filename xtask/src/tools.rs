@@ -1,8 +1,8 @@
-//! The tools a stage needs: found, or installed with a line that says so.
+//! The tools that stages need: each is found or installed, and a line says what is installed.
 //!
 //! `cargo xtask test` must work in a fresh clone on a machine that has only
-//! Rust, git and the right to install. A tool that is there is used as it is,
-//! whatever its version: no installed tool is upgraded.
+//! Rust, git and the right to install. An installed tool is used as it is,
+//! whatever its version, and never upgraded.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,21 +14,20 @@ use anyhow::{Context, Result, bail};
 use crate::command::{self, nightly};
 use crate::workspace;
 
-/// How long another package manager may hold the lock before we give up.
+/// How long xtask waits for another package manager to release the lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(600);
 const LOCK_PAUSE: Duration = Duration::from_secs(5);
 
-/// A program of the system and the Debian package that holds it.
+/// A program (or file) that a stage needs, and the Debian package that contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SystemTool {
     pub(crate) program: &'static str,
     pub(crate) package: &'static str,
 }
 
-/// System call traces, for the tests that count what the program asks of the kernel.
+/// strace, for the tests that count the program's system calls.
 pub(crate) const STRACE: SystemTool = SystemTool { program: "strace", package: "strace" };
-/// The C compiler, and its part for C++, that the providers of tests and the
-/// header are compiled with.
+/// The compilers for C and C++, for the providers of the tests and for the check of the C header.
 pub(crate) const CC: &[SystemTool] = &[
     SystemTool { program: "cc", package: "gcc" },
     SystemTool { program: "g++", package: "g++" },
@@ -41,30 +40,30 @@ pub(crate) const PS: SystemTool = SystemTool { program: "ps", package: "procps" 
 
 /// The C compiler for Windows, which links Rust's programs for it too.
 pub(crate) const MINGW: &str = "x86_64-w64-mingw32-gcc";
-/// What builds and runs programs for Windows.
+/// The tools that run and compile programs for Windows.
 pub(crate) const WINE: &[SystemTool] = &[
     SystemTool { program: "/usr/lib/wine/wine64", package: "wine64" },
     SystemTool { program: MINGW, package: "gcc-mingw-w64-x86-64-win32" },
 ];
 
-/// Peers that read processes.
+/// pidstat, a peer that reads processes.
 pub(crate) const PIDSTAT: SystemTool = SystemTool { program: "pidstat", package: "sysstat" };
-/// What peers written in Python, or driven by it, need.
+/// Python, for peers that are written in it or driven by it.
 pub(crate) const PYTHON: SystemTool = SystemTool { program: "python3", package: "python3" };
-/// What reads a recording by its specification alone.
+/// zstandard for Python, for the test that reads a recording by its specification alone.
 pub(crate) const ZSTANDARD: SystemTool = SystemTool {
     program: "/usr/lib/python3/dist-packages/zstandard/__init__.py",
     package: "python3-zstandard",
 };
-/// Terminals of any size, and the shells in which completion is tested.
+/// tmux for terminals of any size, and the shells in which completion is tested.
 pub(crate) const TERMINALS: &[SystemTool] = &[
     SystemTool { program: "tmux", package: "tmux" },
     SystemTool { program: "bash", package: "bash" },
     SystemTool { program: "zsh", package: "zsh" },
     SystemTool { program: "fish", package: "fish" },
 ];
-/// What the BPF reader of processes is built with. A library's package
-/// has no program, so a header stands for it: an absolute path is not searched.
+/// The tools that the BPF reader of processes is built with. The package of a library
+/// has no program, so a header stands for it; an absolute path is not searched on the PATH.
 pub(crate) const BPF: &[SystemTool] = &[
     SystemTool { program: "clang", package: "clang" },
     SystemTool { program: "gcc", package: "gcc" },
@@ -74,15 +73,15 @@ pub(crate) const BPF: &[SystemTool] = &[
     SystemTool { program: "/usr/include/zlib.h", package: "zlib1g-dev" },
 ];
 
-/// The clang that below's programs for BPF are compiled with: version 14 fails on them.
+/// The clang for the BPF programs of below, which version 14 cannot compile.
 pub(crate) const CLANG_16: SystemTool = SystemTool { program: "clang-16", package: "clang-16" };
-/// The JDK, and JUnit with what its console needs.
+/// The JDK, and JUnit with the packages that its console needs.
 pub(crate) const JAVA: &[SystemTool] = &[
     SystemTool { program: "javac", package: "openjdk-17-jdk-headless" },
     SystemTool { program: "/usr/share/java/junit-platform-console.jar", package: "junit5" },
 ];
 
-/// What the values of this machine are compared with.
+/// The programs with whose output the values of this machine are compared.
 pub(crate) const VALUES: &[SystemTool] = &[
     SystemTool { program: "free", package: "procps" },
     SystemTool { program: "vmstat", package: "procps" },
@@ -92,7 +91,7 @@ pub(crate) const VALUES: &[SystemTool] = &[
     SystemTool { program: "numastat", package: "numactl" },
 ];
 
-/// Makes sure that all of these programs can be started.
+/// Makes sure that all of these programs are installed.
 pub(crate) fn system(tools: &[SystemTool]) -> Result<()> {
     if !cfg!(target_os = "linux") {
         return Ok(()); // The stages that use these tools are about Linux.
@@ -110,8 +109,8 @@ pub(crate) fn system(tools: &[SystemTool]) -> Result<()> {
             packages.join(" ")
         );
     }
-    // A list of packages that is too old is the commonest reason to fail, so
-    // one failure is answered with an update and a second try.
+    // The commonest reason to fail is an outdated list of packages, so a failure is followed by an
+    // update and a second try.
     if apt_get(&["install", "--yes", "--no-install-recommends"], &packages).is_err() {
         apt_get(&["update"], &[])?;
         apt_get(&["install", "--yes", "--no-install-recommends"], &packages)?;
@@ -124,9 +123,9 @@ pub(crate) fn system(tools: &[SystemTool]) -> Result<()> {
     Ok(())
 }
 
-/// Unpacks Debian packages, and whatever they need that is not installed, into
+/// Unpacks Debian packages, and the packages they need that are not installed, into
 /// a folder, without installing anything: for programs that an installation
-/// would start as services, or that are wanted for one comparison only.
+/// would start as services, or that are needed for one comparison only.
 pub(crate) fn unpack(packages: &[&str], folder: &Path) -> Result<()> {
     let done = folder.join("unpacked");
     if done.is_file() {
@@ -155,7 +154,7 @@ pub(crate) fn unpack(packages: &[&str], folder: &Path) -> Result<()> {
     std::fs::write(&done, "").with_context(|| format!("cannot write {}", done.display()))
 }
 
-/// The Python of an environment of its own that has these packages, which pip installs once.
+/// The path of a Python with these packages, in an environment of its own into which pip installs them once.
 pub(crate) fn python(packages: &[&str]) -> Result<PathBuf> {
     system(&[PYTHON])?;
     let folder = workspace::target_directory()?.join("python");
@@ -165,7 +164,7 @@ pub(crate) fn python(packages: &[&str]) -> Result<PathBuf> {
     if !exists(&name)
         && !command::succeeds(&mut command::program("python3", &["-m", "venv", &place]))
     {
-        // Debian has this part of Python in a package of its own.
+        // Debian has the module venv in a package of its own.
         apt_get(&["install", "--yes", "--no-install-recommends"], &["python3-venv"])?;
         command::run(&mut command::program("python3", &["-m", "venv", "--clear", &place]))?;
     }
@@ -178,8 +177,7 @@ pub(crate) fn python(packages: &[&str]) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Makes sure that `cargo SUBCOMMAND`, which a component of the toolchain
-/// brings, works: a minimal installation of Rust lacks some.
+/// Makes sure that `cargo SUBCOMMAND` works, by adding the component `name` to the toolchain if necessary.
 pub(crate) fn component(name: &str, subcommand: &str) -> Result<()> {
     if command::succeeds(&mut command::cargo(&[subcommand, "--version"])) {
         return Ok(());
@@ -189,7 +187,7 @@ pub(crate) fn component(name: &str, subcommand: &str) -> Result<()> {
         .with_context(|| format!("the toolchain lacks {name}"))
 }
 
-/// Makes sure that `cargo NAME` works, building it if it does not.
+/// Makes sure that `cargo NAME` works, by building it if it is missing.
 pub(crate) fn cargo_tool(name: &str) -> Result<()> {
     if command::succeeds(&mut command::cargo(&[name, "--version"])) {
         return Ok(());
@@ -200,8 +198,8 @@ pub(crate) fn cargo_tool(name: &str) -> Result<()> {
         .with_context(|| format!("cannot install {package}"))
 }
 
-/// Whether `cargo nextest` is there. It is an improvement, not a need: faster,
-/// and with a time limit for each test.
+/// Whether `cargo nextest` is installed. Tests run without it, too; with it they are faster and have
+/// a time limit each.
 pub(crate) fn has_nextest() -> bool {
     command::succeeds(&mut command::cargo(&["nextest", "--version"]))
 }
@@ -231,7 +229,7 @@ pub(crate) fn nightly_components(components: &[&str]) -> Result<()> {
     command::run(&mut rustup)
 }
 
-/// Makes sure that a toolchain is there; `false` where there is no rustup to get it.
+/// Makes sure that a toolchain is installed; `false` where there is no rustup to install it with.
 pub(crate) fn toolchain(name: &str) -> Result<bool> {
     if !exists("rustup") {
         return Ok(false);
@@ -247,8 +245,8 @@ pub(crate) fn toolchain(name: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether the standard library of a target is there or could be added to the
-/// toolchain that runs xtask.
+/// Whether the toolchain that runs xtask has the standard library of a target, which is added if
+/// possible.
 pub(crate) fn target(name: &str) -> bool {
     if !exists("rustup") {
         return false;
@@ -262,8 +260,8 @@ pub(crate) fn target(name: &str) -> bool {
     command::run(&mut command::program("rustup", &["target", "add", name])).is_ok()
 }
 
-/// `component list` appends the host, such as `-x86_64-unknown-linux-gnu`, to
-/// the name of most components.
+/// Whether a component is in the output of `component list`, which appends the host, such as
+/// `-x86_64-unknown-linux-gnu`, to most names.
 fn has_component(installed: &str, name: &str) -> bool {
     installed.lines().any(|line| {
         line.strip_prefix(name).is_some_and(|rest| {
@@ -277,7 +275,7 @@ fn exists(program: &str) -> bool {
     find(program).is_some()
 }
 
-/// Where the PATH leads for a program of this name.
+/// The path of the first program with this name on the PATH; `None` if there is none.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let file = format!("{program}{}", std::env::consts::EXE_SUFFIX);
     let path = std::env::var_os("PATH")?;
@@ -298,7 +296,7 @@ fn apt_get(args: &[&str], packages: &[&str]) -> Result<()> {
         }
         words.extend(["sudo", "-n"]);
     }
-    // Through `env`, because sudo hands no variables on.
+    // `env` sets the variables, because sudo does not pass on its own.
     words.extend(["env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C", "apt-get"]);
     words.extend(args);
     words.extend(packages);
@@ -317,14 +315,14 @@ fn apt_get(args: &[&str], packages: &[&str]) -> Result<()> {
     .with_context(|| format!("`{}` failed", words.join(" ")))
 }
 
-/// How one try of a package manager ended.
+/// The result of one call of a package manager.
 enum Attempt {
     Done,
     Locked,
     Failed(String),
 }
 
-/// Retries until another process releases its lock, or until the timeout.
+/// Repeats `attempt` while another process holds the lock; an error after `patience`.
 fn retry_while_locked(
     patience: Duration,
     pause: Duration,
@@ -346,7 +344,7 @@ fn retry_while_locked(
     }
 }
 
-/// Whether apt-get failed because another one is at work.
+/// Whether these messages of apt-get say that another package manager holds the lock.
 fn is_locked(errors: &str) -> bool {
     errors.contains("Could not get lock")
         || errors.contains("Unable to acquire the dpkg frontend lock")
@@ -354,8 +352,8 @@ fn is_locked(errors: &str) -> bool {
         || errors.contains("dpkg status database is locked")
 }
 
-/// Whether xtask runs as root. Asks `id`, since std cannot say and a
-/// dependency or unsafe code would be much for so little.
+/// Whether xtask runs as root. It asks the program `id`: std has no function for it, and neither a
+/// dependency nor unsafe code is worth it.
 fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }

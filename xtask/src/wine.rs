@@ -1,4 +1,4 @@
-//! A Wine with a prefix of its own: where programs for Windows are run.
+//! Wine with a prefix of its own, in which programs for Windows run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use anyhow::{Context, Result, bail};
 use crate::{command, tools, workspace};
 
 const TARGET: &str = "x86_64-pc-windows-gnu";
-/// What stands for a library that Wine lacks.
+/// The C source of a substitute for a library that Wine lacks.
 const PROCESS_PRNG: &str = include_str!("wine/process_prng.c");
 
-/// What runs a test's program, again where Wine did not start it.
+/// The script that runs a test program, and runs it again if Wine did not start it.
 const RUN: &str = include_str!("wine/run.sh");
 
-/// Makes sure that programs for Windows can be built and run.
+/// Makes sure that programs for Windows can be built and run; an error if not.
 pub(crate) fn install() -> Result<()> {
     tools::system(tools::WINE)?;
     if !tools::target(TARGET) {
@@ -24,11 +24,10 @@ pub(crate) fn install() -> Result<()> {
     Ok(())
 }
 
-/// Cargo, for Windows.
+/// A command that runs cargo for the Windows target.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut cargo = command::cargo(args);
-    // Wine reads a library whole whenever it loads it, and half of each would
-    // be what a debugger wants.
+    // Wine reads a whole library each time it loads it, and debug information would be half of each.
     cargo.env("CARGO_PROFILE_DEV_DEBUG", "false").args(["--locked", "--target", TARGET]);
     cargo
 }
@@ -36,11 +35,11 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
 const WINE: &str = "/usr/lib/wine/wine64";
 const WINESERVER: &str = "/usr/lib/wine/wineserver64";
 
-/// A Wine with a prefix of its own, which ends with this.
+/// A running Wine with a prefix of its own; dropping it ends its processes.
 pub(crate) struct Wine {
     prefix: PathBuf,
-    /// A process that waits for its input: as long as it lives, Wine's services
-    /// do, which would otherwise be started by some test, and keep its output open.
+    /// A process that waits for its input. As long as it runs, Wine's services run. Otherwise a test
+    /// would start them, and they would keep its output open.
     idle: Option<Child>,
 }
 
@@ -48,13 +47,13 @@ impl Wine {
     pub(crate) fn start() -> Result<Self> {
         let prefix = workspace::target_directory()?.join("wine").join("prefix");
         let mut wine = Self { prefix, idle: None };
-        // What a run that was killed may have left.
+        // A run that was killed may have left processes.
         wine.end()?;
         if wine.prefix.exists() {
             fs::remove_dir_all(&wine.prefix).context("the old prefix cannot be removed")?;
         }
         fs::create_dir_all(&wine.prefix).context("there is no room for Wine's prefix")?;
-        // Nothing of this inherits our output: Wine's services outlive it.
+        // These commands do not inherit xtask's output, since Wine's services outlive them.
         wine.quietly(WINESERVER, &["-p"])?;
         wine.quietly(WINE, &["hostname"]).context("Wine does not start")?;
         let mut idle = wine.command(WINE, &["cmd.exe", "/c", "pause"]);
@@ -74,10 +73,10 @@ impl Wine {
         command::run(command::program(tools::MINGW, &what).args(files))
     }
 
-    /// Has cargo run what it built under this Wine, which is an option of cargo's: it comes
-    /// before any `--`. One program runs after another: of two that start at once Wine now
-    /// and then fails one (`STATUS_DLL_INIT_FAILED`, exit code 66), and nextest asks several
-    /// for their tests at once, whatever `-j` says.
+    /// Makes cargo run the programs that it built under this Wine. The setting is an option of cargo, and must come
+    /// before any `--`. The programs run one after another: when two start at the same time, Wine now
+    /// and then fails to start one (`STATUS_DLL_INIT_FAILED`, exit code 66), and nextest lists the tests of
+    /// several programs at the same time, whatever `-j` says.
     pub(crate) fn runs(&self, cargo: &mut Command) {
         self.environment(cargo);
         // Programs that Wine starts do not inherit the lock (`-o`), which would outlive them.
@@ -85,7 +84,7 @@ impl Wine {
         run_by(cargo, &["/usr/bin/flock", "-o", &lock.display().to_string(), WINE]);
     }
 
-    /// The same of tests, which are started again where Wine ended them before they began.
+    /// Like [`runs`](Self::runs), for tests: a test program that Wine ended before it began is started again.
     pub(crate) fn runs_tests(&self, cargo: &mut Command) -> Result<()> {
         self.environment(cargo);
         let (script, lock) = (self.prefix.join("run.sh"), self.prefix.with_file_name("lock"));
@@ -95,7 +94,7 @@ impl Wine {
         Ok(())
     }
 
-    /// What a program needs to know of this Wine.
+    /// Sets the variables by which a program finds this Wine.
     fn environment(&self, command: &mut Command) {
         command
             .env("WINEPREFIX", &self.prefix)
@@ -120,7 +119,7 @@ impl Wine {
         Ok(())
     }
 
-    /// Ends the Wine of this prefix, and says so if that fails.
+    /// Ends the Wine of this prefix; an error if one of its processes is left.
     pub(crate) fn stop(mut self) -> Result<()> {
         self.end()?;
         if let Some(left) = processes_of(&self.prefix)?.first() {
@@ -129,10 +128,10 @@ impl Wine {
         Ok(())
     }
 
-    /// Ends every process of this prefix and waits for their end.
+    /// Ends every process of this prefix, and waits for the end.
     fn end(&mut self) -> Result<()> {
         if self.prefix.is_dir() {
-            // Both fail where there is no server, which is as well.
+            // Both commands fail where no server runs; that is no error.
             command::succeeds(&mut self.command(WINESERVER, &["-k"]));
             command::succeeds(&mut self.command(WINESERVER, &["-w"]));
         }
@@ -157,13 +156,13 @@ fn run_by(cargo: &mut Command, runner: &[&str]) {
     cargo.args(["--config", &format!("target.{TARGET}.runner={runner:?}")]);
 }
 
-/// The processes that run in a prefix.
+/// The processes that run in a prefix, each as its name and folder in /proc.
 fn processes_of(prefix: &Path) -> Result<Vec<String>> {
     let wanted = format!("WINEPREFIX={}", prefix.display());
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").context("there is no /proc")? {
         let Ok(path) = entry.map(|entry| entry.path()) else { continue };
-        // Processes of others, and those that ended since, are not ours.
+        // Processes of other users cannot be read, and some ended since: neither counts.
         let Ok(environment) = fs::read(path.join("environ")) else { continue };
         if environment.split(|byte| *byte == 0).any(|line| line == wanted.as_bytes()) {
             let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
@@ -177,7 +176,7 @@ fn processes_of(prefix: &Path) -> Result<Vec<String>> {
 mod tests {
     use super::*;
 
-    /// Runs `body` as if it were Wine; answers the exit code, the output, and how often it
+    /// Runs `body` in place of Wine; returns the exit code, the output, and how often it
     /// was started.
     fn run(folder: &Path, body: &str) -> (Option<i32>, String, usize) {
         let (script, wine) = (folder.join("run.sh"), folder.join("wine.sh"));

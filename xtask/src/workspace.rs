@@ -9,7 +9,7 @@ use crate::command;
 
 /// The folder of the workspace's Cargo.toml.
 ///
-/// Looked up when xtask runs, not compiled in: the checkout may have moved
+/// The folder is looked up when xtask runs and not compiled in: the checkout may have moved
 /// since, and a path of the building machine belongs in no binary.
 pub(crate) fn root() -> Result<PathBuf> {
     let start = match std::env::var_os("CARGO_MANIFEST_DIR") {
@@ -23,7 +23,7 @@ pub(crate) fn root() -> Result<PathBuf> {
         .context("this is not inside perfhive's workspace: run `cargo xtask` there")
 }
 
-/// The same text without the workspace root in front, for messages.
+/// The path relative to the workspace root where it lies below it, for messages; any other text unchanged.
 pub(crate) fn relative(text: &str) -> String {
     let stripped = root().ok().and_then(|root| {
         Path::new(text).strip_prefix(root).ok().map(|path| path.to_string_lossy().into_owned())
@@ -35,21 +35,21 @@ pub(crate) fn relative(text: &str) -> String {
     }
 }
 
-/// What `cargo metadata` says of the workspace's own crates.
+/// The output of `cargo metadata` on the crates of the workspace.
 pub(crate) fn metadata() -> Result<Value> {
     let mut cargo = command::cargo(&["metadata", "--format-version", "1", "--no-deps"]);
     let json = command::output(&mut cargo)?;
     serde_json::from_slice(&json).context("`cargo metadata` did not print JSON")
 }
 
-/// Where cargo puts what it builds.
+/// The folder into which cargo builds.
 pub(crate) fn target_directory() -> Result<PathBuf> {
     let metadata = metadata()?;
     let path = metadata["target_directory"].as_str().context("no target_directory in metadata")?;
     Ok(PathBuf::from(path))
 }
 
-/// Builds the `perfhive` command with optimisation and says where it is.
+/// Builds the `perfhive` command with optimisation; returns its path.
 pub(crate) fn release_binary() -> Result<PathBuf> {
     command::run(&mut command::cargo(&["build", "--release", "--locked", "-p", "perfhive-cli"]))?;
     let name = format!("perfhive{}", std::env::consts::EXE_SUFFIX);
@@ -60,9 +60,9 @@ pub(crate) fn release_binary() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Every file git tracks or would track after `git add .`, relative to the
+/// The path of every file that git tracks or would track after `git add .`, relative to the
 /// root with `/` between the parts, sorted. New files are included so that
-/// tidy speaks before the commit, not after.
+/// tidy complains before the commit.
 pub(crate) fn files() -> Result<Vec<String>> {
     let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let list = command::output(&mut command::program("git", &args))?;
@@ -77,7 +77,7 @@ pub(crate) fn files() -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// The folder of real Windows data, if this machine has it.
+/// The folder of real Windows data; `None` if this machine has none.
 pub(crate) fn real_data() -> Option<PathBuf> {
     let folder = match std::env::var_os("PERFHIVE_REAL_DATA") {
         Some(folder) => PathBuf::from(folder),
@@ -86,7 +86,7 @@ pub(crate) fn real_data() -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-/// One line for a person: which tests will find the data they want.
+/// One line for people that says whether tests of real data find it.
 pub(crate) fn real_data_line() -> String {
     let asked = std::env::var("PERFHIVE_REAL_DATA").ok();
     match (real_data(), asked) {

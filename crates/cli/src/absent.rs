@@ -1,4 +1,4 @@
-//! What the table of this machine's counters says: why a Windows counter is missing, and what a
+//! Looks up counters in the table of this machine: why a Windows counter is missing, and what a
 //! counter is made from.
 
 use crate::args::Global;
@@ -9,8 +9,8 @@ use perfhive::linux::counter_table;
 #[cfg(windows)]
 use perfhive::windows::native::counter_table;
 
-/// Why this machine lacks a counter of an object, both given by their English
-/// names; `None` for another source, and if Windows has no such counter either.
+/// The reason why this machine lacks a counter of an object, both given by their English
+/// names. `None` for a source other than this machine, and if the table has no such absent counter.
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<String> {
     use perfhive::engine::standard::Availability;
@@ -32,8 +32,8 @@ pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<Str
     }
 }
 
-/// The file and field, or the call, that a counter of this machine is made from; `None` for
-/// another source, and for counters that no table has.
+/// The file and field, or the system call, from which this machine makes a counter; `None` for
+/// another source, and for counters that the table does not have.
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) fn made_from(
     global: &Global,
@@ -59,19 +59,19 @@ fn plain(text: &str) -> String {
     text.replace('`', "").trim_end_matches('.').to_string()
 }
 
-/// Nothing: other systems have no table.
+/// Always `None`: other systems have no table.
 #[cfg(not(any(target_os = "linux", windows)))]
 pub(crate) fn made_from(_: &Global, _: TitleIndex, _: TitleIndex) -> Option<String> {
     None
 }
 
-/// No reason: other systems have no table of missing counters.
+/// Always `None`: other systems have no table of absent counters.
 #[cfg(not(any(target_os = "linux", windows)))]
 pub(crate) fn reason(_: &Global, _: &str, _: &str) -> Option<String> {
     None
 }
 
-/// Whether the table is about this source.
+/// Whether the counters of this source are those of the table.
 #[cfg(any(target_os = "linux", windows))]
 fn is_from_table(global: &Global) -> bool {
     let address = global.source.parse::<perfhive::SourceAddress>();

@@ -512,11 +512,11 @@ pub(crate) struct Man {
     pub(crate) about: Option<String>,
 }
 
-/// Reads the command line.
+/// The arguments that the command line contains; the error is one of clap's, which may also be a help text.
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Arguments, clap::Error> {
     let mut words = windows_tools::translated(args)
         .map_err(|why| description().error(clap::error::ErrorKind::ValueValidation, why))?;
-    // Without a word, a terminal shows the overview; elsewhere the help is printed.
+    // Without a word, the overview is shown on a terminal; elsewhere the help is printed.
     if words.len() == 1 && crate::interface::is_possible() {
         words.push("view".into());
     }
@@ -527,7 +527,7 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Arguments, c
     Ok(arguments)
 }
 
-/// The description of the command line, for completions and the manual page.
+/// The description of the command line, from which completions and the manual page are made.
 pub(crate) fn description() -> clap::Command {
     Arguments::command()
 }

@@ -1,4 +1,4 @@
-//! The commands, one module each.
+//! The commands, each in a module of its own.
 
 mod capture;
 mod check;
@@ -34,7 +34,7 @@ use std::process::ExitCode;
 pub(crate) use plot::{scale as scale_of_plot, size as size_of_plot};
 pub(crate) use watch::following;
 
-/// Does what the command line asks for.
+/// Runs the command that the command line names.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let global = &arguments.global;
     check::be_host();
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Runs a provider's library.
+/// Runs this process as the host process of a provider's library.
 pub(crate) fn host() -> ExitCode {
     check::host()
 }

@@ -1,8 +1,8 @@
-//! Names for a shell's Tab key: objects, counters, instances and columns of the source that the
+//! Candidates for a shell's Tab key: objects, counters, instances and columns of the source that the
 //! command line names.
 //!
 //! The script of `perfhive completions` runs the program with [`VARIABLE`] set to the name of the
-//! shell. What the source does not tell in time is not offered.
+//! shell. Names that the source does not give in time are not offered.
 
 use crate::args::{self, Arguments, Global, parse};
 use crate::process::alias::ALIASES;
@@ -14,17 +14,17 @@ use std::ffi::{OsStr, OsString};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// The environment variable by which a shell asks for candidates.
+/// The environment variable by which a shell asks this program for candidates.
 pub(crate) const VARIABLE: &str = "PERFHIVE_COMPLETE";
 
-/// How long a person waits for Tab.
+/// The deadline for candidates: a person waits for Tab.
 const DEADLINE: Duration = Duration::from_millis(800);
 
 /// A function that lists candidates for the word being completed.
 type Candidates = fn(&OsStr) -> Vec<CompletionCandidate>;
 
-/// The arguments that the Tab key completes by names of the source: a command, its argument, and
-/// the candidates.
+/// The arguments that Tab completes with names of the source: the command, its argument, and
+/// the function for the candidates.
 const NAMES_OF_SOURCE: &[(&str, &str, Candidates)] = &[
     ("list", "object", objects),
     ("explain", "paths", paths),
@@ -54,11 +54,11 @@ pub(crate) fn description() -> clap::Command {
     })
 }
 
-/// A word as it stands on the command line of a shell.
+/// The word on the command line that is completed.
 struct Word {
-    /// What the shell would pass on.
+    /// The text that the shell would pass to the program.
     text: String,
-    /// Whether candidates are written with a backslash before what bash takes for something else.
+    /// Whether candidates need a backslash before characters that have a meaning in bash.
     escaped: bool,
 }
 
@@ -78,13 +78,13 @@ impl Word {
         Self { text, escaped }
     }
 
-    /// The candidates that begin as the word does, without regard to case.
+    /// The candidates that begin with the word, without regard to case.
     fn matching(&self, all: impl IntoIterator<Item = String>) -> Vec<CompletionCandidate> {
         let wanted = self.text.to_lowercase();
         let fits = all.into_iter().filter(|one| one.to_lowercase().starts_with(&wanted));
         let mut fits: Vec<String> = fits.collect();
-        // A shell replaces the word by what the candidates have in common, which is less than was
-        // typed where they differ in case.
+        // A shell replaces the word by the beginning that all candidates share. If candidates differ in case,
+        // it is shorter than the typed text.
         if fits.iter().any(|one| one.starts_with(&self.text)) {
             fits.retain(|one| one.starts_with(&self.text));
         }
@@ -104,14 +104,14 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Candidates that are found in time.
+/// The result of `work` if it is ready before the deadline; `None` otherwise.
 fn in_time<T: Send + 'static>(work: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || sender.send(work()));
     receiver.recv_timeout(DEADLINE).ok().flatten()
 }
 
-/// The options of the command line being completed, as far as they choose the source.
+/// The options of the completed command line that choose the source; `None` if they are invalid.
 fn global() -> Option<Global> {
     let words: Vec<OsString> =
         std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
@@ -119,7 +119,7 @@ fn global() -> Option<Global> {
     for (place, option) in words.iter().enumerate() {
         if ["-s", "--source", "--titles", "--language"].iter().any(|name| option == name) {
             let mut value = words.get(place + 1)?.clone();
-            // bash takes a colon for a word of its own.
+            // bash splits words at a colon, and passes the colon as a word.
             for pair in words.get(place + 2..)?.chunks(2) {
                 let [colon, rest] = pair else { break };
                 if colon != ":" {
@@ -146,7 +146,7 @@ impl Known {
     fn open() -> Option<Self> {
         let mut session = Session::open(&global()?).ok()?;
         let mut names = Names::load(&mut session.source, session.language).ok()?;
-        // What cannot be found out is not offered.
+        // Objects that cannot be found out are not offered.
         names.find_out(&mut session.source, &perfhive::NamePattern::any());
         Some(Self { session, names })
     }
@@ -155,7 +155,7 @@ impl Known {
         self.names.catalogue.object_named(self.names.titles(), name).ok()
     }
 
-    /// The names of a title: in the shown language, and in English.
+    /// The names of an index: in the shown language, and in English if that differs.
     fn named(&self, index: TitleIndex) -> impl Iterator<Item = String> {
         let (shown, english) = (self.names.name(index), self.names.english(index));
         let other = (shown != english).then(|| english.into_owned());
@@ -173,12 +173,12 @@ impl Known {
             return Vec::new();
         }
         let labels = snapshot.object(object.name).map(|object| object.labels());
-        // As people type them: a slash in a name needs no escape.
+        // Labels are offered as people type them: a slash in a name needs no escape.
         labels.into_iter().flatten().map(|label| label.plain()).collect()
     }
 }
 
-/// Names of objects.
+/// Candidates for the name of an object.
 fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
     let found = in_time(|| {
         let known = Known::open()?;
@@ -188,20 +188,20 @@ fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
     Word::of(current).matching(found.unwrap_or_default())
 }
 
-/// Names of processes.
+/// Candidates for the name of a process.
 pub(crate) fn processes(current: &OsStr) -> Vec<CompletionCandidate> {
     let found = in_time(|| {
         let mut known = Known::open()?;
         let process = known.object("Process").cloned()?;
         let mut names = known.instances(&process);
-        // The number tells processes of one name apart, which `ps` lists all.
+        // Names with a number are left out: `ps` lists all processes of a name.
         names.retain(|name| name != "_Total" && !name.contains('#'));
         Some(names)
     });
     Word::of(current).matching(found.unwrap_or_default())
 }
 
-/// The orders of `--sort`: its words, and the names of all counters.
+/// Candidates for `--sort`: its words, and the names of all counters.
 fn counters(current: &OsStr) -> Vec<CompletionCandidate> {
     let found = in_time(|| {
         let known = Known::open()?;
@@ -215,14 +215,14 @@ fn counters(current: &OsStr) -> Vec<CompletionCandidate> {
     Word::of(current).matching(words.into_iter().chain(found.unwrap_or_default()))
 }
 
-/// Columns of `ps`, separated by commas: short names and counters of Process.
+/// Candidates for the columns of `ps`: short names and counters of Process, behind the columns typed before.
 fn columns(current: &OsStr) -> Vec<CompletionCandidate> {
     let word = Word::of(current);
     let found = in_time(|| {
         let known = Known::open()?;
         Some(known.object("Process").map(|process| known.counters(process)).unwrap_or_default())
     });
-    // Behind other columns, and behind the sign of an order.
+    // A candidate follows the columns before it, and the sign of a sort order.
     let start = word.text.rfind(',').map_or(0, |comma| comma + 1);
     let sign = word.text.get(start..).is_some_and(|last| last.starts_with(['-', '+']));
     let chosen = word.text.get(..start + usize::from(sign)).unwrap_or_default().to_string();
@@ -230,7 +230,7 @@ fn columns(current: &OsStr) -> Vec<CompletionCandidate> {
     word.matching(all.chain(found.unwrap_or_default()).map(|one| format!("{chosen}{one}")))
 }
 
-/// Counter paths, part by part: an object, an instance, a counter; and short names.
+/// Candidates for a counter path, part by part (object, instance, counter), and short names.
 fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
     let word = Word::of(current);
     let typed = word.text.clone();
@@ -240,7 +240,7 @@ fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 fn paths_in(known: &mut Known, typed: &str) -> Vec<String> {
-    // As typed: with backslashes, or with slashes.
+    // The path is continued with the separators that were typed: backslashes or slashes.
     let (root, mark) = match (typed.strip_prefix('\\'), typed.strip_prefix('/')) {
         (Some(_), _) => ("\\", '\\'),
         (_, Some(_)) => ("/", '/'),

@@ -1,4 +1,4 @@
-//! How a run ends: an exit code, and one line for each thing that went wrong.
+//! The end of a run: an exit code, and one line for each error.
 
 use crate::text::escape::{Escaped, shell_word};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -9,15 +9,15 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-/// The exit codes. They are documented in `--help`, in the manual page and in
+/// The exit codes of the program. They are documented in `--help`, in the manual page and in
 /// docs/manual/cli.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// Everything that was asked for is there.
+    /// Everything that was asked for was found.
     Done = 0,
-    /// A reading has no value, or what was looked for is not there.
+    /// A reading has no value, or something that was asked for does not exist.
     NoValue = 1,
-    /// The command line asks for something that cannot be.
+    /// The command line is invalid, or asks for something impossible.
     Usage = 2,
     /// The source cannot be read or is damaged, or the output cannot be written.
     Source = 3,
@@ -29,32 +29,32 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command ended early.
+/// The reason why a command ended early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What was looked for is not there.
+    /// Something that was asked for does not exist.
     Missing(String),
-    /// The command line asks for something that cannot be.
+    /// The command line is invalid, or asks for something impossible.
     Usage(String),
     /// The source cannot be read or is damaged.
     Source(String),
     /// The output cannot be written.
     Output(io::Error),
-    /// The failure was printed already.
+    /// The failure was already printed; the exit code remains.
     Said(Exit),
 }
 
-/// What every command returns.
+/// The result of every command.
 pub(crate) type Outcome = Result<Exit, Failure>;
 
 impl Failure {
-    /// Prints what is wrong, and returns the exit code.
+    /// Prints the error, and returns the exit code.
     pub(crate) fn report(self) -> Exit {
         match self {
             Self::Missing(message) => say(&message, Exit::NoValue),
             Self::Usage(message) => say(&message, Exit::Usage),
             Self::Source(message) => say(&message, Exit::Source),
-            // The reader of the output has closed it (`| head`).
+            // The program that reads the output has closed it (`| head`).
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
             Self::Output(error) => say(&format!("cannot write the output: {error}"), Exit::Source),
             Self::Said(exit) => exit,
@@ -63,7 +63,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// The message.
+    /// The message of the failure, for people.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Missing(message) | Self::Usage(message) | Self::Source(message) => {
@@ -74,7 +74,7 @@ impl Failure {
         }
     }
 
-    /// This failure after others: all are reported, the worst exit code counts.
+    /// Joins this failure with earlier ones: all are printed, and the worst exit code is kept.
     pub(crate) fn behind(self, others: Vec<Self>) -> Self {
         if others.is_empty() {
             return self;
@@ -88,7 +88,7 @@ impl From<QueryError> for Failure {
     fn from(error: QueryError) -> Self {
         match error {
             QueryError::Source(error) => error.into(),
-            // Where no name is near, a list is the way out.
+            // If no name is near, the message says how to list the names.
             QueryError::UnknownObject { ref nearest, .. } if nearest.is_empty() => {
                 Self::Usage(format!("{error}; perfhive list shows what there is"))
             }
@@ -107,7 +107,7 @@ impl From<MeasureError> for Failure {
     fn from(error: MeasureError) -> Self {
         match error {
             MeasureError::Source(error) => error.into(),
-            // Where no name is near, a list is the way out.
+            // If no name is near, the message says how to list the names.
             MeasureError::UnknownSensor { ref nearest, .. } if nearest.is_empty() => {
                 Self::Usage(format!("{error}; perfhive sensors shows what there is"))
             }
@@ -149,21 +149,21 @@ impl From<DefinitionError> for Failure {
     }
 }
 
-/// Output goes to standard output only; sources have errors of their own.
+/// An I/O error is one of the output, since sources have errors of their own.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
 }
 
-/// A message about a source: its address, a colon, the text.
+/// A message about a source: its address, a colon, and the text.
 pub(crate) fn of_source(source: &str, what: impl fmt::Display) -> String {
-    // An address such as `local:` brings its own colon.
+    // An address such as `local:` already ends in a colon.
     let colon = if source.ends_with(':') { "" } else { ":" };
     format!("{source}{colon} {what}")
 }
 
-/// Prints one line on standard error; a closed standard error is ignored.
+/// Prints a line on standard error; errors are ignored, since standard error may be closed.
 fn line(text: impl fmt::Display) {
     let text = format!("perfhive: {text}\n");
     #[cfg(windows)]
@@ -188,12 +188,12 @@ pub(crate) fn complain(message: &str) {
     line(Escaped(message));
 }
 
-/// Prints a warning; the exit code stays.
+/// Prints a warning, which does not change the exit code.
 pub(crate) fn warn(message: &str) {
     line(format_args!("warning: {}", Escaped(message)));
 }
 
-/// A panic is a mistake in perfhive, and one line is enough to report it.
+/// Makes a panic print one line, which is enough to report it: a panic is a mistake in perfhive.
 pub(crate) fn one_line_for_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let text = panic.payload().downcast_ref::<&str>().copied();
@@ -208,8 +208,8 @@ pub(crate) fn one_line_for_panics() {
     }));
 }
 
-/// Prints help on standard output, and mistakes of the command line in one line
-/// on standard error.
+/// Prints help on standard output, or an error of the command line in one line
+/// on standard error; returns the exit code.
 pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -233,7 +233,7 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Clap's paragraphs in one line: what is wrong, tips, and the command that
+/// Clap's paragraphs in one line: the error, tips, and the command that
 /// shows the help.
 fn one_line(rendered: &str) -> String {
     let mut message = String::new();
@@ -246,7 +246,7 @@ fn one_line(rendered: &str) -> String {
         } else if part.starts_with("For more information") {
             break;
         } else if let Some(tip) = part.strip_prefix("tip: ") {
-            // Only one format has an option of its own.
+            // There is no option for a format alone, except for JSON.
             let format = ["csv", "tsv"].into_iter().find(|one| tip.contains(&format!("'--{one}'")));
             match format {
                 Some(format) => message.push_str(&format!("; it is --format {format}")),

@@ -1,15 +1,15 @@
-//! The interface on a terminal: `perfhive view`.
+//! The interface on a terminal, which `perfhive view` starts.
 //!
-//! `model` is the whole state, which `update` and `commands` change and `draw` shows: pure functions,
-//! without a terminal, a clock or a source. `sampling` reads the source on a thread of its own,
-//! `terminal` has the modes of the terminal and the loop that connects all of them.
+//! `model` is the whole state; `update` and `commands` change it and `draw` shows it, as pure functions
+//! without a terminal, a clock or a source. `sampling` reads the source on a thread of its own.
+//! `terminal` has the modes of the terminal and the loop that connects everything.
 //!
-//! To add a key or a typed command:
+//! How to add a key or a typed command:
 //! 1. `keys.rs`: a variant of `Action` and a row of `BINDINGS`; a command with an argument is a row of `COMMANDS` in
 //!    `commands.rs` instead.
-//! 2. `update.rs`: its arm of `act` (`time.rs` is about what is seen when, `typing.rs` about typed lines,
-//!    `pointing.rs` about the mouse). What it asks of the world is an `Effect`, which `terminal.rs` carries out.
-//! 3. `tests.rs`, and `docs/manual/view.md`. The random driver presses it by itself.
+//! 2. `update.rs`: its arm of `act` (`time.rs` handles the shown time, `typing.rs` typed lines,
+//!    `pointing.rs` the mouse). A request to the outside is an `Effect`, which `terminal.rs` carries out.
+//! 3. `tests.rs`, and `docs/manual/view.md`. The random driver of the tests uses the key without a change.
 
 mod commands;
 mod draw;

@@ -1,9 +1,9 @@
 //! The `perfhive` command: Windows performance counters on the command line.
 //!
-//! `args` says what can be asked, `command` answers it, one module for each
-//! command; `perfhive-view` makes rows and numbers of its results. What they share: `session` opens the source, `names` finds objects,
-//! `sensors` opens a data source,
-//! `output` and `text` print.
+//! `args` describes the command line, and `command` has a module for each
+//! command; `perfhive-view` turns results into rows and numbers. The commands share `session`, which opens the
+//! source, `paths` and `sensors`, which find what is asked for, and
+//! `output` and `text`, which print.
 //! A failure is one line on standard error and an exit code (`failure`).
 #![forbid(unsafe_code)]
 
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     {
         return failure::Exit::Done.into();
     }
-    // Not among the commands, so that nothing lists or suggests it: perfhive starts it itself.
+    // `host` is not among the commands, so that nothing lists or suggests it: only perfhive starts it.
     if std::env::args_os().skip(1).eq(["host"]) {
         return command::host();
     }
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return failure::of_arguments(&error),
     };
-    // The files of many processes are kept open. Where the limit stays, fewer are.
+    // The files of many processes stay open. If the limit cannot be raised, fewer do.
     #[cfg(target_os = "linux")]
     let _ = perfhive::linux::raise_open_file_limit();
     match command::run(&arguments) {

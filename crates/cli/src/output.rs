@@ -1,4 +1,4 @@
-//! Standard output. A result is written at once.
+//! The output of a command. Each result is written at once.
 
 use crate::args::{Format, Global, When};
 use crate::failure::Failure;
@@ -11,27 +11,27 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 
-/// Format, colours and width of what a command prints.
+/// The format, the colours and the place of the output of a command.
 pub(crate) struct Output {
-    /// The form of the result.
+    /// The format of the result.
     pub(crate) format: Format,
-    /// Colours.
+    /// Whether colours are used.
     pub(crate) palette: Palette,
-    /// Whether a terminal shows the result.
+    /// Whether the result goes to a terminal.
     pub(crate) terminal: bool,
     /// Whether the terminal understands escape sequences.
     pub(crate) escapes: bool,
-    /// The file that the result goes to instead of standard output, with its name.
+    /// The file that takes the result instead of standard output, and its name.
     file: Option<(File, String)>,
-    /// Whether numbers are scaled, if the command line says so.
+    /// Whether numbers are scaled; `None` if the command line does not say.
     scaled: Option<bool>,
-    /// Whether rows for programs have the names of a chosen language, too. The language of the
-    /// environment does not change the data.
+    /// Whether rows for programs also have the names of the language that the command line chooses. The language of
+    /// the environment does not change the data.
     localised: bool,
 }
 
-/// Whether the terminal understands escape sequences. On Windows they are switched on; the console of
-/// Windows before 10 has none.
+/// Whether the terminal understands escape sequences. On Windows this switches them on; the console of
+/// Windows before 10 does not have them.
 fn understands_escapes() -> bool {
     #[cfg(windows)]
     if anstyle_query::windows::enable_ansi_colors() == Some(false) {
@@ -40,13 +40,13 @@ fn understands_escapes() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// The width of tables without a terminal: they are not cut off.
+/// The width of tables that go to no terminal: so wide that they are never cut off.
 const UNLIMITED: usize = 1 << 20;
-/// The width of running text.
+/// The greatest width of running text.
 const READABLE: usize = 100;
 
 impl Output {
-    /// The output that the command line asks for, as far as standard output has it.
+    /// The output that the command line asks for, with the abilities of standard output.
     pub(crate) fn new(global: &Global) -> Self {
         let terminal = io::stdout().is_terminal();
         let escapes = terminal && understands_escapes();
@@ -67,7 +67,7 @@ impl Output {
         Self { format, palette, terminal, escapes, file: None, scaled, localised }
     }
 
-    /// The output that goes to a file, where one is named.
+    /// The output to the given file, or to standard output for `None` and `-`.
     pub(crate) fn to(global: &Global, file: Option<&Path>) -> Result<Self, Failure> {
         let output = Self::new(global);
         let Some(path) = file.filter(|path| *path != Path::new("-")) else { return Ok(output) };
@@ -79,12 +79,12 @@ impl Output {
         Ok(Self { palette, terminal: false, escapes: false, file, ..output })
     }
 
-    /// How closely a table shows numbers, `usual` unless the command line says otherwise.
+    /// How exactly a table shows numbers: `usual`, unless the command line asks for raw values.
     pub(crate) fn detail(&self, usual: Detail) -> Detail {
         if self.scaled == Some(false) { Detail::Raw } else { usual }
     }
 
-    /// Whether rows for programs are scaled as for people.
+    /// Whether rows for programs are scaled (KiB, MiB and so on).
     pub(crate) fn scales(&self) -> bool {
         self.scaled == Some(true)
     }
@@ -99,7 +99,7 @@ impl Output {
         self.is_table() && self.terminal
     }
 
-    /// Columns and lines of the terminal.
+    /// The columns and lines of the terminal; `None` if the result goes to no terminal.
     pub(crate) fn size(&self) -> Option<(usize, usize)> {
         let (terminal_size::Width(columns), terminal_size::Height(lines)) =
             terminal_size::terminal_size_of(io::stdout()).filter(|_| self.terminal)?;
@@ -131,20 +131,20 @@ impl Output {
         Layout { palette: self.palette, titles, indent: 0, width: UNLIMITED }
     }
 
-    /// The layout of a table whose labels are shortened so that its lines fit the window; the
-    /// values stay.
+    /// The layout of a table whose labels are shortened so that its lines fit the window; values
+    /// are not shortened.
     pub(crate) fn layout_of_labels(&self) -> Layout {
         let width = self.size().map_or(UNLIMITED, |(columns, _)| columns);
         Layout { width, ..self.layout(false) }
     }
 
-    /// The keys of rows of readings: English names and indexes, and those of the chosen language.
+    /// The keys of rows of readings: English names, indexes and so on, and the names in the chosen language.
     pub(crate) fn row_keys(&self) -> impl Iterator<Item = &'static str> {
         KEYS.into_iter().chain(self.local(LOCAL_KEYS))
     }
 
-    /// Keys or fields of names in the language that the command line asks for; none where it asks
-    /// for none.
+    /// The given keys or fields if the command line chooses a language; otherwise none of
+    /// them.
     pub(crate) fn local<T, const N: usize>(
         &self,
         names: [T; N],
@@ -155,7 +155,7 @@ impl Output {
         })
     }
 
-    /// Adds the rows of readings to records with the keys of [`row_keys`](Self::row_keys).
+    /// Adds rows of readings to records that have the keys of [`row_keys`](Self::row_keys).
     pub(crate) fn readings(&self, records: &mut Records, out: &mut String, rows: &mut [Row]) {
         for row in rows {
             if self.scales() {
@@ -167,7 +167,7 @@ impl Output {
         }
     }
 
-    /// Begins rows for programs: one array, not a stream.
+    /// Begins rows for programs that form one result; in JSON, an array.
     pub(crate) fn records<K: AsRef<str>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -176,7 +176,7 @@ impl Output {
         Records::begin(self.shape(Shape::JsonArray), self.terminal, keys, out)
     }
 
-    /// Begins rows for programs that follow one another, as in `watch`.
+    /// Begins rows for programs that come one after another, as in `watch`; in JSON, an object a line.
     pub(crate) fn stream<K: AsRef<str>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -193,7 +193,7 @@ impl Output {
         }
     }
 
-    /// Writes to standard output, and leaves nothing in a buffer.
+    /// Writes a text to the output, and leaves nothing in a buffer.
     pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
         if let Some((file, name)) = &self.file {
             let mut file = file;
@@ -206,7 +206,7 @@ impl Output {
         Ok(())
     }
 
-    /// The bytes that standard output gets: UTF-8, except for a pipe on Windows whose reader expects
+    /// The bytes for standard output: UTF-8, except for a pipe on Windows whose reader expects
     /// another code page.
     #[cfg(windows)]
     fn encoded<'t>(&self, text: &'t str) -> Cow<'t, [u8]> {
@@ -226,7 +226,7 @@ impl Output {
     }
 }
 
-/// A text of JSON with escapes for all characters beyond ASCII, which are in strings only.
+/// The JSON text with escapes for all characters beyond ASCII, which occur in strings only.
 #[cfg(any(windows, test))]
 fn ascii_json(text: &str) -> String {
     use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Counter paths of the command line, and explanations of wrong ones.
+//! Adds the counter paths of the command line to a query, and explains wrong ones.
 
 use crate::absent;
 use crate::args::Global;
@@ -14,15 +14,15 @@ use perfhive_view::{Names, SHORT_NAMES, did_you_mean};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A path of the command line: its number in the query, or why its object is not
-/// there at the moment.
+/// A path of the command line: its number in the query, or the reason why its object cannot be
+/// read at the moment.
 pub(crate) type Added = Result<PathId, Absent>;
 
-/// A path to an object that cannot be read at the moment: its provider fails or hangs.
+/// A path whose object cannot be read at the moment, because its provider fails or hangs.
 pub(crate) struct Absent {
     pub(crate) path: String,
     object: String,
-    /// Why the object is not there.
+    /// The reason why the object cannot be read.
     pub(crate) why: String,
 }
 
@@ -31,7 +31,7 @@ impl Absent {
         format!("object {:?} is not there at the moment: {}", self.object, self.why)
     }
 
-    /// Why a path could not be added; `None` where it is wrong.
+    /// The absent path for an error of adding it; `None` if the path is wrong.
     fn of(query: &mut Query, path: &str, error: &QueryError) -> Option<Self> {
         let object = path.parse::<CounterPath>().ok()?.object;
         let why = match error {
@@ -43,7 +43,7 @@ impl Absent {
     }
 }
 
-/// Adds the paths whose objects are there now, and answers the others.
+/// Adds the paths whose objects can be read now; returns the others.
 pub(crate) fn add_absent(query: &mut Query, absent: Vec<Absent>) -> Vec<Absent> {
     let again = |one: Absent| {
         let error = query.add(&one.path).err()?;
@@ -52,7 +52,7 @@ pub(crate) fn add_absent(query: &mut Query, absent: Vec<Absent>) -> Vec<Absent> 
     absent.into_iter().filter_map(again).collect()
 }
 
-/// The failure of a command that has no path with an object.
+/// The paths unchanged, or a failure if none of their objects can be read; then each reason is printed.
 pub(crate) fn fail_if_all_absent(added: Vec<Added>) -> Result<Vec<Added>, Failure> {
     if added.iter().any(Result::is_ok) {
         return Ok(added);
@@ -65,7 +65,7 @@ pub(crate) fn fail_if_all_absent(added: Vec<Added>) -> Result<Vec<Added>, Failur
 }
 
 /// Adds the paths of the command line to a query. Every wrong path is reported, and
-/// fails the command. A path whose object is only absent at the moment keeps its
+/// then the command fails. A path whose object only cannot be read at the moment keeps its
 /// place in the result as [`Absent`].
 pub(crate) fn add_paths(
     query: &mut Query,
@@ -98,7 +98,7 @@ pub(crate) fn add_paths(
             Some(absent) => added.push(Err(absent)),
             None => {
                 let providers = query.providers(0);
-                // A source whose providers cannot be listed now is made of some.
+                // If the providers cannot be listed now, the source is made of providers.
                 let of_providers = !matches!(&providers, Ok(none) if none.is_empty());
                 let providers = providers.unwrap_or_default();
                 let is_unknown = matches!(&error, QueryError::UnknownObject { .. });
@@ -125,8 +125,8 @@ pub(crate) fn add_paths(
     Ok(added)
 }
 
-/// Warns of registrations and published files that are refused: the missing name
-/// may be theirs. Printed once in a run.
+/// Warns of refused registrations and refused published files, since the missing name
+/// may be one of theirs. The warnings are printed once in a run.
 pub(crate) fn warn_of_refused(providers: &[ProviderStatus]) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Ordering::Relaxed) {
@@ -134,7 +134,7 @@ pub(crate) fn warn_of_refused(providers: &[ProviderStatus]) {
     }
 }
 
-/// Messages about refused registrations and published files: at most eight, and
+/// Messages about refused registrations and refused published files: at most eight, and
 /// the number of the others.
 pub(crate) fn refused(providers: &[ProviderStatus]) -> Vec<String> {
     const MOST: usize = 8;
@@ -155,14 +155,14 @@ pub(crate) fn refused(providers: &[ProviderStatus]) -> Vec<String> {
     said
 }
 
-/// A failure to open the source, after the syntax errors of the paths: these are
+/// A failure to open the source, behind the syntax errors of the paths, which are
 /// errors with any source.
 pub(crate) fn with_syntax(failure: Failure, paths: &[String]) -> Failure {
     let errors = paths.iter().filter_map(|path| Some((path.parse::<CounterPath>().err()?, path)));
     failure.behind(errors.map(|(error, path)| explain_syntax(error.into(), path)).collect())
 }
 
-/// The failure for a path's error, with the cause if one is found: a damaged
+/// The failure for the error of a path, with the cause if one is found: a damaged
 /// object, or a counter that this machine lacks.
 fn explain_error(
     query: &mut Query,
@@ -172,7 +172,7 @@ fn explain_error(
     of_providers: bool,
 ) -> Failure {
     match &error {
-        // A source made of providers gave the cause already.
+        // The error of a source made of providers already names the cause.
         QueryError::UnknownObject { name, .. } if !of_providers => {
             damaged_object(global, name).unwrap_or_else(|| with_correction(query, error, path))
         }
@@ -182,7 +182,7 @@ fn explain_error(
                 None => with_correction(query, error, path),
             }
         }
-        // A counter that the machine lacks has no instance either.
+        // If this machine lacks the counter, an instance would not help.
         QueryError::NeedsInstance { object, .. } => {
             let counter = path.parse::<CounterPath>().ok().map(|path| path.counter.to_string());
             match counter.and_then(|counter| absent::reason(global, object, &counter)) {
@@ -194,7 +194,7 @@ fn explain_error(
     }
 }
 
-/// The failure for a path's error, with the path that was probably meant.
+/// The failure for the error of a path, with the path that was probably meant.
 fn with_correction(query: &mut Query, error: QueryError, path: &str) -> Failure {
     match correction(query, &error, path) {
         Some(meant) => {
@@ -206,9 +206,10 @@ fn with_correction(query: &mut Query, error: QueryError, path: &str) -> Failure 
     }
 }
 
-/// The path that was probably meant, with all of its mistakes mended: one that can be read.
+/// The path that was probably meant: with all mistakes corrected, so that it can be read. `None` if there is no
+/// such path.
 fn correction(query: &mut Query, error: &QueryError, path: &str) -> Option<String> {
-    /// Object, counter and instance may each be wrong.
+    /// The number of corrections that are tried: object, counter and instance may each be wrong.
     const MOST: usize = 3;
     let mut meant = corrected(error, path)?.to_string();
     let mut tried = 0;
@@ -219,7 +220,7 @@ fn correction(query: &mut Query, error: &QueryError, path: &str) -> Option<Strin
         }
         tried += 1;
     };
-    // A failing collection says nothing about the names.
+    // A collection that fails says nothing about the names, so its error is ignored.
     let _ = query.collect();
     let is_missing = |one: &&Reading| matches!(one.value, Err(NoValue::NoSuchInstance));
     if let Some(missing) = query.readings_of(id).find(is_missing) {
@@ -232,8 +233,8 @@ fn correction(query: &mut Query, error: &QueryError, path: &str) -> Option<Strin
     Some(meant)
 }
 
-/// The failure for a path that another command than one of readings cannot find, with the path that
-/// was probably meant; `None` for a path without a mistake.
+/// The failure for a path whose object or counter is unknown, with the path that was probably meant, for commands
+/// that show no readings; `None` for any other path.
 pub(crate) fn corrected_failure(global: &Global, path: &str) -> Option<Failure> {
     let session = Session::open(&Global { quiet: true, ..global.clone() }).ok()?;
     let mut query = session.query().ok()?;
@@ -249,7 +250,8 @@ pub(crate) fn corrected_failure(global: &Global, path: &str) -> Option<Failure> 
     Some(explain_error(&mut query, error, global, path, of_providers))
 }
 
-/// The path with the nearest name in place of an unknown one, or with its instance part mended.
+/// The path with the nearest name instead of the unknown one, or with its instance corrected; `None` if there is no
+/// such path.
 fn corrected(error: &QueryError, path: &str) -> Option<CounterPath> {
     let mut meant: CounterPath = path.parse().ok()?;
     match error {
@@ -266,23 +268,23 @@ fn corrected(error: &QueryError, path: &str) -> Option<CounterPath> {
     Some(meant)
 }
 
-/// The path that a text without its separators can only mean: a shell took the backslashes away.
-/// `None` for other errors, and where several paths look so.
+/// The only path that a text without backslashes can mean, because a shell removed them.
+/// `None` for other errors, and if several paths are possible.
 fn swallowed(query: &mut Query, text: &str, error: &QueryError) -> Option<String> {
     let is_whole = text.contains('\\') && matches!(error, QueryError::Path(_));
-    // The shells of Windows take none, and there listing all objects asks every provider.
+    // The shells of Windows do not remove backslashes, and listing all objects asks every provider there.
     if cfg!(windows)
         || is_whole
         || !matches!(error, QueryError::Path(_) | QueryError::UnknownObject { .. })
     {
         return None;
     }
-    // Objects that take time to find out are listed, too.
+    // Objects that take time to find out are needed, too.
     query.objects(None).ok()?;
     without_separators(query.titles(0)?, query.catalogue(0)?, text)
 }
 
-/// The path that a text without its backslashes is, if only one counter reads so.
+/// The path that equals a text when its separators are removed, if there is exactly one; `None` otherwise.
 pub(crate) fn without_separators(
     titles: &TitleSet,
     catalogue: &Catalogue,
@@ -316,10 +318,10 @@ pub(crate) fn without_separators(
     Some(format!("\\{object}{instance}\\{counter}"))
 }
 
-/// The path that several words of the command line are together, where a shell divided it at its
-/// blanks and took the backslashes away.
+/// The path that several words of the command line form together, after a shell split it at its
+/// blanks and removed the backslashes. `None` if they form no path.
 fn split_by_shell(query: &mut Query, words: &[String], error: &QueryError) -> Option<String> {
-    /// Blanks in the name of a counter.
+    /// The most blanks in the name of a counter.
     const MOST: usize = 6;
     if !matches!(
         error,
@@ -331,7 +333,7 @@ fn split_by_shell(query: &mut Query, words: &[String], error: &QueryError) -> Op
         let (first, others) = words.get(..count)?.split_first()?;
         let mut whole = first.clone();
         for word in others {
-            // Typed with a slash, such as `Switches/sec`, it was taken for a path of its own.
+            // A word with a slash, such as `Switches/sec`, was taken for a path of its own.
             let part = word.strip_prefix('\\').map(|path| path.replace('\\', "/"));
             whole.push(' ');
             whole.push_str(part.as_deref().unwrap_or(word));
@@ -348,7 +350,7 @@ fn split_by_shell(query: &mut Query, words: &[String], error: &QueryError) -> Op
     })
 }
 
-/// The failure for a text that is not a path: perhaps an object alone, or a mistyped short name.
+/// The failure for a text that is not a path: it may be an object alone, or a mistyped short name.
 fn not_a_path(query: &mut Query, error: QueryError, path: &str) -> Failure {
     let name = path.trim_matches(['/', '\\', ' ']);
     let (object_name, instance) = match name.split_once('(') {
@@ -392,7 +394,7 @@ fn not_a_path(query: &mut Query, error: QueryError, path: &str) -> Failure {
     Failure::Usage(format!("{path} is neither a path nor a short name{hint}"))
 }
 
-/// The failure for a path's syntax error.
+/// The failure for the syntax error of a path.
 pub(crate) fn explain_syntax(error: QueryError, path: &str) -> Failure {
     if path.is_empty() {
         return Failure::Usage("a path is empty; expected \\Object(Instance)\\Counter".to_string());
@@ -401,7 +403,7 @@ pub(crate) fn explain_syntax(error: QueryError, path: &str) -> Failure {
 }
 
 /// The failure for an object that is unknown because it is damaged in the first
-/// sample, or because its provider does not answer; `None` otherwise.
+/// sample, or because its provider does not answer; `None` for other unknown objects.
 pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
     let mut session = Session::open(&Global { quiet: true, ..global.clone() }).ok()?;
     if session.source.is_live() {
@@ -410,7 +412,7 @@ pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
         let mut names = Names::load(&mut session.source, session.language).ok()?;
         let pattern = NamePattern::with_wildcards(name);
         if pattern.as_literal().is_some() {
-            // The provider of this name reports its state once it was asked.
+            // A provider reports its state only after it was asked.
             names.find_out(&mut session.source, &pattern);
             providers = session.source.providers(&Ask::nothing()).unwrap_or_default();
         }
@@ -431,14 +433,14 @@ pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
     fault.map(|fault| Failure::Source(fault.to_string()))
 }
 
-/// The failure for a path, or an object with an instance, where an object is expected.
+/// The failure for a path, or for an object with an instance, where an object is expected; `None` for other texts.
 pub(crate) fn more_than_an_object(
     session: &mut Session,
     names: &mut Names,
     text: &str,
 ) -> Option<Failure> {
     let typed = perfhive_view::typed_path(text);
-    // A short name may be meant as the name of an object.
+    // A short name may be the name of an object, so that only texts with separators are paths.
     let path = typed.parse::<CounterPath>().ok().filter(|_| text.contains(['/', '\\']));
     let (name, what, read) = match (&path, text.split_once('(')) {
         (Some(path), _) => (path.object.to_string(), "a counter", path.to_string()),
@@ -456,8 +458,8 @@ pub(crate) fn more_than_an_object(
     })
 }
 
-/// Why no provider offers the objects that a pattern matches, although a provider
-/// is registered for a name that matches; `None` if there is no such provider.
+/// The reason why no provider offers the objects that a pattern matches, although a provider
+/// is registered for a matching name; `None` if there is no such provider.
 pub(crate) fn silent(
     providers: &[ProviderStatus],
     titles: &TitleSet,
@@ -478,7 +480,7 @@ pub(crate) fn silent(
     let is_counter = |index: TitleIndex| counters().any(|counter| counter.name == index);
     let number = name.parse().ok().map(TitleIndex);
     let indexes = titles.indexes(name).into_iter().chain(number);
-    // The owner is the provider with the smallest range of indexes around the name. A
+    // The owner of a name is the provider with the smallest range of indexes around it. A
     // name that a removed installation left behind has no owner.
     let owner = |index: TitleIndex| {
         let range = |one: &ProviderStatus| one.names.clone().filter(|all| all.contains(&index.0));
@@ -492,14 +494,14 @@ pub(crate) fn silent(
     owner.last_fault.as_ref().map(told)
 }
 
-/// [`silent`] for the first source of a query.
+/// The result of [`silent`] for the first source of a query.
 fn silent_in(query: &mut Query, object: &NamePattern) -> Option<String> {
     let providers = query.providers(0).unwrap_or_default();
     silent(&providers, query.titles(0)?, query.catalogue(0)?, object)
 }
 
-/// Providers that do not say what they offer and that have a matching name for which
-/// `counts` (given the provider's range and the index) holds: the name, and the fault.
+/// Providers that do not tell their objects and have a matching name for which
+/// `counts` returns true (given the provider's range and the index): the name, and the fault.
 fn silent_ones(
     providers: &[ProviderStatus],
     titles: &TitleSet,
@@ -523,7 +525,7 @@ fn silent_ones(
 }
 
 /// Messages about objects that a path with a wildcard may match as well, but whose
-/// providers do not say what they offer. By custom the first name of a provider is an
+/// providers do not tell their objects. By custom the first name of a provider is an
 /// object's.
 fn missed_by(query: &mut Query, path: PathId) -> Vec<String> {
     let wild = |path: &&CounterPath| path.machine.is_none() && path.object.is_wild();
@@ -540,7 +542,7 @@ fn missed_by(query: &mut Query, path: PathId) -> Vec<String> {
     all.into_iter().map(message).collect()
 }
 
-/// A message for each path whose instance does not exist, with the nearest ones.
+/// A message for each path whose instance does not exist, with the nearest names of instances.
 pub(crate) fn missing_instances(query: &Query) -> Vec<String> {
     let missing = |reading: &&Reading| matches!(reading.value, Err(NoValue::NoSuchInstance));
     let mut notes: Vec<String> = Vec::new();

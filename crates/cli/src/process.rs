@@ -1,5 +1,5 @@
-//! The Process object, which `ps` and `workset` read without a query: one
-//! collection, and no names but those that are asked for.
+//! The object Process, which `ps` and `workset` read without a query: in one
+//! collection, and without loading names unless they are needed.
 
 pub(crate) mod alias;
 
@@ -15,10 +15,10 @@ use perfhive::{
 };
 use perfhive_view::Names;
 
-/// A counter of the Process object, known by its index on every Windows.
+/// A counter of Process whose index is the same on every Windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessCounter {
-    /// Windows' title index.
+    /// The title index on Windows.
     pub(crate) index: u32,
     /// The English name, for sources with indexes of their own.
     pub(crate) name: &'static str,
@@ -31,16 +31,16 @@ pub(crate) const WORKING_SET: ProcessCounter = ProcessCounter { index: 180, name
 /// The counter `Elapsed Time`; its raw value is the start time of the process.
 pub(crate) const ELAPSED: ProcessCounter = ProcessCounter { index: 684, name: "Elapsed Time" };
 
-/// Where the Process object is in a source.
+/// The object Process in a source.
 pub(crate) struct Processes {
     object: TitleIndex,
-    /// The source's names; loaded when they are needed.
+    /// The names of the source; `None` until they are needed.
     names: Option<Names>,
 }
 
 impl Processes {
-    /// Finds the object: by its index, which is the same on every Windows, or
-    /// by its name in a recording that has other indexes.
+    /// Finds the object by its index, which is the same on every Windows, or
+    /// by its name in a recording that has other indexes; a failure if it is missing.
     pub(crate) fn find(session: &mut Session, global: &Global) -> Result<Self, Failure> {
         let windows = TitleIndex(PROCESS);
         if session.source.is_live()
@@ -52,19 +52,19 @@ impl Processes {
         let pattern = NamePattern::literal("Process");
         match names.objects(&mut session.source, &pattern).first() {
             Some(object) => Ok(Self { object: object.name, names: Some(names) }),
-            // A damaged object is reported as that.
+            // If the object is damaged, the failure says that.
             None => Err(damaged_object(global, "Process")
                 .or_else(|| damaged_object(global, &windows.to_string()))
                 .unwrap_or_else(|| names.no_such_object("Process").into())),
         }
     }
 
-    /// The object's index.
+    /// The title index of the object in this source.
     pub(crate) fn object(&self) -> TitleIndex {
         self.object
     }
 
-    /// The index of a known counter in this source.
+    /// The title index of a counter of Process in this source.
     pub(crate) fn known(&self, known: ProcessCounter) -> TitleIndex {
         let found = self.names.as_ref().filter(|_| self.object != TitleIndex(PROCESS));
         found
@@ -76,7 +76,7 @@ impl Processes {
             .map_or(TitleIndex(known.index), |counter| counter.name)
     }
 
-    /// The names of the source.
+    /// The names of the source, which are loaded by the first call.
     pub(crate) fn names(&mut self, session: &mut Session) -> Result<&Names, Failure> {
         let names = match self.names.take() {
             Some(names) => names,
@@ -85,7 +85,7 @@ impl Processes {
         Ok(self.names.insert(names))
     }
 
-    /// The object's entry in the catalogue, and the names.
+    /// The entry of the object in the catalogue, and the names.
     pub(crate) fn described(
         &mut self,
         session: &mut Session,
@@ -95,7 +95,7 @@ impl Processes {
         if let Some(names) = &mut self.names
             && names.catalogue.object(object).is_none()
         {
-            // Its provider may have to be asked for it.
+            // The source may have to ask a provider for the object.
             let index = NamePattern::literal(&object.to_string());
             names.find_out(&mut session.source, &index);
         }
@@ -106,7 +106,7 @@ impl Processes {
         }
     }
 
-    /// Takes a sample.
+    /// Collects the object, with the counters on request in `extra`.
     pub(crate) fn collect(
         &self,
         session: &mut Session,
@@ -118,7 +118,7 @@ impl Processes {
         session.source.collect(&request, snapshot)
     }
 
-    /// The object in a sample, or why it is not there.
+    /// The object in a snapshot, or the failure with the reason why it is missing.
     pub(crate) fn of<'a>(
         &self,
         snapshot: &'a Snapshot,
@@ -132,12 +132,12 @@ impl Processes {
     }
 }
 
-/// The counter of an index among an object's plans, bases left aside.
+/// The plan of the counter with this index, bases left aside; `None` if there is none.
 pub(crate) fn plan(plans: &[CounterPlan], index: TitleIndex) -> Option<&CounterPlan> {
     plans.iter().find(|plan| plan.name == index && !plan.counter_type.is_base())
 }
 
-/// Whether an instance is `_Total`, the sum of all processes, which has no ID.
+/// Whether an instance is `_Total`, the sum of all processes, which has the ID 0 or none.
 pub(crate) fn is_total(instance: &Instance<'_>, pid: Option<u64>) -> bool {
     pid.unwrap_or(0) == 0 && instance.name().eq_ignore_case("_Total")
 }

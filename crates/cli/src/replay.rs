@@ -1,22 +1,22 @@
-//! The pauses of a recording, when it is shown as it was recorded.
+//! [`Replay`]: the schedule by which a recording is shown with the pauses between its samples.
 
 use crate::args::Global;
 use crate::failure::{Failure, of_source};
 use perfhive::FileTime;
 use std::time::{Duration, Instant};
 
-/// A recording that is shown with the pauses between its samples, or a part of them.
+/// The schedule by which a recording is shown: the pauses between its samples, divided by a speed.
 pub(crate) struct Replay {
     speed: f64,
-    /// The time of the sample before, and when it was due.
+    /// The time of the previous sample, and the moment when it was due.
     last: Option<(FileTime, Instant)>,
 }
 
 impl Replay {
-    /// A replay with the speed that the command line names, if it names one.
+    /// A replay with the speed of the command line; `None` without one.
     ///
     /// # Errors
-    /// Of a live source: it has no past to replay.
+    /// If a speed is given for a live source, which has no past to replay.
     pub(crate) fn of(
         global: &Global,
         speed: Option<f64>,
@@ -29,12 +29,13 @@ impl Replay {
         Ok(speed.map(Self::with_speed))
     }
 
-    /// A replay so many times as fast as the recording.
+    /// A replay that is `speed` times as fast as the recording.
     pub(crate) fn with_speed(speed: f64) -> Self {
         Self { speed, last: None }
     }
 
-    /// When a sample of this time is due. After a step back of the clock it is at once.
+    /// The moment when a sample of this time is due. If the recorded clock went back, it is the moment when the
+    /// previous sample was due.
     pub(crate) fn due(&mut self, time: FileTime, now: Instant) -> Instant {
         let due = self.last.map_or(now, |(before, due)| {
             let steps = time.0.saturating_sub(before.0).max(0);
@@ -44,7 +45,7 @@ impl Replay {
         due
     }
 
-    /// The time of the sample that was due last.
+    /// The time of the last sample that [`due`](Self::due) was asked for; `None` before the first.
     pub(crate) fn reached(&self) -> Option<FileTime> {
         self.last.map(|(time, _)| time)
     }

@@ -1,4 +1,4 @@
-//! The sensors of the source that the command line names.
+//! Opens the data source that the command line names, and finds its sensors.
 
 use crate::absent;
 use crate::args::Global;
@@ -19,17 +19,17 @@ use perfhive_view::{Names, typed_path};
 pub(crate) struct Opened {
     /// The data source.
     pub(crate) source: SharedCounters,
-    /// The faults of collections, and the time of the newest sample.
+    /// The faults of the collections, and the time of the newest sample.
     pub(crate) faults: Faults,
-    /// Whether it is live, not a recording.
+    /// Whether the source is live, and not a recording.
     pub(crate) is_live: bool,
-    /// The names in the language that the command line asks for.
+    /// The names in the language that the command line asks for; `None` if it asks for none.
     pub(crate) names: Option<Names>,
 }
 
 impl Opened {
-    /// Opens the source that the command line names. Names of sensors are the
-    /// same whatever language is shown.
+    /// Opens the source that the command line names. The names of sensors are the
+    /// same in whatever language names are shown.
     pub(crate) fn open(global: &Global) -> Result<Self, Failure> {
         let (mut session, names) = match global.language {
             None => (Session::open_unnamed(global)?, None),
@@ -51,23 +51,23 @@ impl Opened {
     }
 }
 
-/// One sensor of the command line.
+/// A sensor that the command line asks for.
 pub(crate) struct Asked {
-    /// Its name, in full.
+    /// The full name of the sensor.
     pub(crate) name: SensorName,
-    /// The unit of its values.
+    /// The unit of the sensor's values.
     pub(crate) unit: String,
-    /// The title indexes of its object and counter.
+    /// The title indexes of the sensor's object and counter.
     pub(crate) indexes: (TitleIndex, TitleIndex),
 }
 
-/// The name of a sensor for people, without escapes.
+/// The name of a sensor for people, without percent escapes.
 pub(crate) fn plain(name: &SensorName) -> String {
     let instance = name.instance().map(|instance| format!("#{instance}")).unwrap_or_default();
     format!("{}/{}/{}{instance}", name.source(), name.group(), name.sensor())
 }
 
-/// Finds the sensors of the command line. Every wrong name is reported.
+/// The sensors that the texts of the command line name. Every wrong name is reported.
 pub(crate) fn find(
     sources: &mut DataSources,
     own: &str,
@@ -95,20 +95,20 @@ pub(crate) fn find(
     worst.map_or(Ok(found), |exit| Err(Failure::Said(exit)))
 }
 
-/// The counter path that a text is, in any of the forms in which people type it; `None` for the name
+/// The counter path for a text that is one in any of the forms in which people type it; `None` for the name
 /// of a sensor.
 fn typed(text: &str, own: &str) -> Option<String> {
     let source = text.split('/').next().unwrap_or_default();
     let is_sensor = !text.trim_start().starts_with('\\')
         && (text.contains('#') && !text.contains('(')
             || same_name(source, own)
-            // The name of another source, such as `log.HOST`.
+            // The text begins with the name of another source, such as `log.HOST`.
             || text.contains('/') && source.contains('.')
             || text.contains("%2") && text.parse::<SensorName>().is_ok());
     (!is_sensor).then(|| typed_path(text).into_owned())
 }
 
-/// The sensors that a path means: one for each instance that it matches now, or one for all of them.
+/// The sensors for a path: one for each instance that it matches now, or one for all of them.
 fn of_path(path: &str, own: &str, global: &Global) -> Result<Vec<SensorName>, Failure> {
     let mut query = Session::open(&Global { quiet: true, ..global.clone() })?.query()?;
     fail_if_all_absent(add_paths(&mut query, global, &[path.to_string()])?)?;
@@ -137,7 +137,7 @@ fn of_path(path: &str, own: &str, global: &Global) -> Result<Vec<SensorName>, Fa
     Ok(names)
 }
 
-/// A failure to open the source, after the syntax errors of the names: these are
+/// A failure to open the source, behind the syntax errors of the names, which are
 /// errors with any source.
 pub(crate) fn with_syntax(failure: Failure, texts: &[String]) -> Failure {
     let error = |text: &String| match typed(text, "source") {
@@ -149,12 +149,12 @@ pub(crate) fn with_syntax(failure: Failure, texts: &[String]) -> Failure {
     failure.behind(texts.iter().filter_map(error).collect())
 }
 
-/// A sensor's name. The data source may be left out, since there is only one.
+/// The name of the sensor in a text. The name of the data source may be left out, since there is only one.
 fn parse(text: &str, own: &str) -> Result<SensorName, Failure> {
     let text = &encode_slashes(encode_percents(text), own);
     let sensor = text.split('#').next().unwrap_or_default();
     let parsed = match sensor.matches('/').count() {
-        // Printing a name encodes it, and nothing but the source is in this one.
+        // Printing a name encodes it; this name contains only the source.
         1 => {
             let own = SensorName::new(own, "", "").to_string();
             format!("{}/{text}", own.trim_end_matches('/')).parse::<SensorName>()
@@ -166,8 +166,8 @@ fn parse(text: &str, own: &str) -> Result<SensorName, Failure> {
     })
 }
 
-/// The text with `%2F` for each slash in the name of a counter, such as `source/System/Context Switches/sec`:
-/// the first two divide the name of a sensor of this source.
+/// The text with `%2F` for each slash in the name of a counter, as in `source/System/Context Switches/sec`, if it is
+/// the name of a sensor of the source `own`; any other text unchanged. The first two slashes end source and group.
 fn encode_slashes(text: String, own: &str) -> String {
     let (name, instance) = text.split_once('#').map_or((&*text, None), |(a, b)| (a, Some(b)));
     let mut parts = name.splitn(3, '/');
@@ -182,7 +182,7 @@ fn encode_slashes(text: String, own: &str) -> String {
     }
 }
 
-/// The text with `%25` for each `%` without two hexadecimal digits behind it, as in
+/// The text with each `%` written as `%25` unless two hexadecimal digits follow it, as for
 /// `% Processor Time`.
 fn encode_percents(text: &str) -> String {
     let mut out = String::new();
@@ -207,7 +207,7 @@ fn look_up(sources: &mut DataSources, global: &Global, name: SensorName) -> Resu
     Ok(Asked { name, unit, indexes: SharedCounters::indexes_of(id) })
 }
 
-/// The failure for a sensor's error, with the cause if one is found.
+/// The failure for the error of a sensor, with the cause if one is found.
 fn explain(error: MeasureError, global: &Global) -> Failure {
     match &error {
         MeasureError::UnknownSensor { name, .. } => match missing(global, name) {
@@ -218,8 +218,8 @@ fn explain(error: MeasureError, global: &Global) -> Failure {
     }
 }
 
-/// Why there is no such sensor: this machine lacks the counter, or its object is
-/// damaged. `None` for any other reason.
+/// The failure with the reason why a sensor is missing: this machine lacks the counter, or its object is
+/// damaged. `None` if neither is the reason.
 pub(crate) fn missing(global: &Global, name: &SensorName) -> Option<Failure> {
     let reason = absent::reason(global, name.group(), name.sensor()).map(Failure::Usage);
     reason.or_else(|| damaged_object(global, name.group()))

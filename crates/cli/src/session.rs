@@ -1,4 +1,4 @@
-//! The source that a command reads, and in which language it shows names.
+//! The source that a command reads, and the language in which it shows names.
 
 use crate::args::{Format, Global};
 use crate::failure::{Failure, of_source, warn};
@@ -21,8 +21,8 @@ use std::time::Duration;
 pub(crate) struct Observed {
     source: Box<dyn Source>,
     faults: Faults,
-    /// Whether a late answer is mentioned: on Windows the first one, for which the system loads the
-    /// libraries of all providers.
+    /// Whether a message is printed when an answer is late: only for the first answer on Windows, for which the
+    /// system loads the libraries of all providers.
     mentions: bool,
 }
 
@@ -59,7 +59,7 @@ impl Source for Observed {
 }
 
 impl Observed {
-    /// The answer to a question; the first one that takes long is mentioned meanwhile.
+    /// The answer of the source to a question; if the first answer takes long, a message is printed meanwhile.
     fn mentioned<T>(&mut self, question: impl FnOnce(&mut dyn Source) -> T) -> T {
         if !std::mem::take(&mut self.mentions) {
             return question(&mut *self.source);
@@ -72,13 +72,13 @@ impl Observed {
         while_late(Duration::from_secs(3), move || warn(&message), || question(&mut *self.source))
     }
 
-    /// Whether waiting brings a new sample; `false` for a recording.
+    /// Whether the source is live, so that waiting brings new samples; `false` for a recording.
     pub(crate) fn is_live(&mut self) -> bool {
         self.source.recording().is_none()
     }
 }
 
-/// Does `work`, and beside it `mention` if that takes longer than `limit`.
+/// The result of `work`; if that takes longer than `limit`, `mention` is called meanwhile.
 fn while_late<T>(
     limit: Duration,
     mention: impl FnOnce() + Send + 'static,
@@ -95,13 +95,13 @@ fn while_late<T>(
     done
 }
 
-/// A fault in words, and the provider that it is about.
+/// The text of a fault, and the provider that it is about.
 pub(crate) struct FaultLine {
     pub(crate) provider: Option<String>,
     pub(crate) text: String,
 }
 
-/// The faults of all collections so far, each once.
+/// The faults of all collections so far, without repetitions.
 #[derive(Clone, Default)]
 pub(crate) struct Faults(Arc<Mutex<Noted>>);
 
@@ -125,7 +125,7 @@ impl Faults {
         }
     }
 
-    /// Adds a message that no collection reported yet.
+    /// Adds a message, unless it was added before.
     pub(crate) fn add(&self, text: String) {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if noted.known.insert(text.clone()) {
@@ -133,19 +133,19 @@ impl Faults {
         }
     }
 
-    /// Adds a warning if some title list could not be read, so that names are missing.
+    /// Adds a warning if a title list could not be read, so that names are missing.
     pub(crate) fn add_lacks(&self, names: &Names) {
         if let Some(why) = names.titles().lacks() {
             self.add(format!("not all names can be read: {why}"));
         }
     }
 
-    /// The time of the newest sample, as its block states it.
+    /// The time of the newest sample, as its block gives it.
     pub(crate) fn time(&self) -> Option<CalendarTime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).time
     }
 
-    /// The faults that are new since the last call; none with --quiet.
+    /// The faults that are new since the last call; none of them with --quiet.
     pub(crate) fn take(&self) -> Vec<FaultLine> {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = std::mem::take(&mut noted.fresh);
@@ -160,8 +160,8 @@ impl Faults {
     }
 }
 
-/// A fault in words. A quarantine is shown with the command that ends it; the
-/// message of [`FaultKind::Disabled`] names its own.
+/// The text of a fault. For a quarantine it includes the command that ends it; the
+/// message of [`FaultKind::Disabled`] already names such a command.
 pub(crate) fn told(fault: &Fault) -> String {
     match fault.kind {
         FaultKind::Quarantined => {
@@ -172,9 +172,9 @@ pub(crate) fn told(fault: &Fault) -> String {
     }
 }
 
-/// What identifies a fault: a fault with the identity of an earlier one is not
-/// reported again. The message of [`FaultKind::NotYet`] counts down the remaining
-/// wait, so it is left out.
+/// The text by which a repeated fault is recognized: faults with the same text are
+/// reported once. The message of [`FaultKind::NotYet`] counts down the remaining
+/// wait, and so is not part of it.
 fn identity(fault: &Fault) -> String {
     match fault.kind {
         FaultKind::NotYet => {
@@ -184,18 +184,18 @@ fn identity(fault: &Fault) -> String {
     }
 }
 
-/// An open source, and how it is shown.
+/// An open source, and the settings by which it is shown.
 pub(crate) struct Session {
     /// The source.
     pub(crate) source: Observed,
-    /// The faults of its collections.
+    /// The faults of the source's collections.
     pub(crate) faults: Faults,
     /// The language in which names are shown.
     pub(crate) language: LanguageId,
 }
 
 impl Session {
-    /// A session of a source that a test has.
+    /// The session for a source that a test provides.
     #[cfg(test)]
     pub(crate) fn of(source: Box<dyn Source>) -> Self {
         let faults = Faults::default();
@@ -203,20 +203,20 @@ impl Session {
         Self { source, faults, language: LanguageId::ENGLISH }
     }
 
-    /// Opens the source that the command line names.
+    /// Opens the source that the command line names, and chooses the language.
     pub(crate) fn open(global: &Global) -> Result<Self, Failure> {
         let mut session = Self::open_unnamed(global)?;
         session.language = session.choose_language(global)?;
         Ok(session)
     }
 
-    /// Opens the source for a command that shows no names: no title list is
-    /// loaded.
+    /// Opens the source for a command that shows no names, without loading
+    /// title lists.
     pub(crate) fn open_unnamed(global: &Global) -> Result<Self, Failure> {
         Self::open_with(global, OpenOptions::new())
     }
 
-    /// The options of sources that the command line sets.
+    /// The options for opening a source that the command line sets.
     pub(crate) fn options(global: &Global) -> OpenOptions {
         match global.patience {
             Some(patience) => OpenOptions::new().patience(patience),
@@ -224,7 +224,7 @@ impl Session {
         }
     }
 
-    /// Opens the source with these options and those of the command line.
+    /// Opens the source with these options, to which those of the command line are added.
     pub(crate) fn open_with(global: &Global, mut options: OpenOptions) -> Result<Self, Failure> {
         let address = global.source.parse::<SourceAddress>();
         let takes_titles = |at: SourceAddress| at.scheme().capabilities.takes_titles;
@@ -268,7 +268,7 @@ impl Session {
                 Err(error) => Err(error.into()),
             };
         }
-        // What programs read does not change with the user's language.
+        // Output for programs does not depend on the user's language.
         if global.format != Format::Table {
             return self.usual_language(Some(LanguageId::ENGLISH), false);
         }
@@ -276,8 +276,8 @@ impl Session {
         self.usual_language(environment, cfg!(windows))
     }
 
-    /// The language if the command line names none: that of the environment,
-    /// else English. Windows has no variable for the user's language; its sources
+    /// The language if the command line chooses none: that of the environment,
+    /// or else English. Windows has no variable for the user's language; its sources
     /// list that language first.
     fn usual_language(
         &mut self,
@@ -294,12 +294,12 @@ impl Session {
             match self.source.titles(language, &Ask::nothing()) {
                 Ok(_) => return Ok(language),
                 // A source that hangs would answer the next question with Busy,
-                // which hides the cause.
+                // which would hide the cause.
                 Err(error) if error.is_transient() => return Err(error.into()),
                 Err(_) => {}
             }
         }
-        // A recording may have names in one language only, and not in English.
+        // A recording may have names in one language only, which need not be English.
         let catalogue = self.source.catalogue(&Ask::everything())?;
         Ok(catalogue.languages.first().copied().unwrap_or(LanguageId::ENGLISH))
     }
@@ -324,7 +324,7 @@ impl Session {
     }
 }
 
-/// Warns of the lines of a title list that are skipped.
+/// Warns that lines of a title list are skipped; a failure if the list cannot be read.
 pub(crate) fn warn_about_titles(file: &Path, quiet: bool) -> Result<(), Failure> {
     let list = perfhive::recording::read_titles(file)?;
     if let (Some(first), false) = (list.faults.first(), quiet) {
@@ -338,12 +338,12 @@ pub(crate) fn warn_about_titles(file: &Path, quiet: bool) -> Result<(), Failure>
 }
 
 /// The language of the environment: the first of LC_ALL, LC_MESSAGES and LANG
-/// that is set decides, as for every program.
+/// that is set decides, as for other programs. `None` if it names no language.
 fn language_of_environment(variable: impl Fn(&str) -> Option<String>) -> Option<LanguageId> {
     let value = ["LC_ALL", "LC_MESSAGES", "LANG"]
         .into_iter()
         .find_map(|name| variable(name).filter(|value| !value.is_empty()))?;
-    // Codes only: a variable that holds a number means something else.
+    // Only codes count: a number in the variable means something else.
     value.starts_with(|c: char| c.is_ascii_lowercase()).then(|| value.parse().ok()).flatten()
 }
 
@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(wait("starts again in 3 s"), wait("starts again in 2 s"));
     }
 
-    /// A source whose first answer is Deadline, and every later one Busy.
+    /// A source whose first answer is Deadline, and whose later answers are Busy.
     struct Hangs(bool);
 
     impl Hangs {
@@ -426,7 +426,7 @@ mod tests {
         assert!(told, "{failure:?}");
     }
 
-    /// A source with names in two languages, the user's first.
+    /// A source with names in two languages, of which the user's is the first.
     struct German;
 
     impl Source for German {

@@ -1,37 +1,37 @@
-//! What the terminal and its user say while a table is redrawn.
+//! Signals from the terminal and its user while a command waits.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Why waiting ended.
+/// The event that ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The time is over.
+    /// The time is over, and there was no signal.
     Timeout,
-    /// The terminal has another size.
+    /// The size of the terminal has changed.
     #[cfg_attr(not(unix), expect(dead_code, reason = "a console reports this in its input only"))]
     Resized,
-    /// The program was stopped and goes on: the terminal shows something else.
+    /// The program was stopped and continues: the terminal shows something else.
     #[cfg_attr(not(unix), expect(dead_code, reason = "there is no stopping and going on"))]
     Continued,
-    /// Ctrl-C, or a request to end.
+    /// Ctrl-C or another signal to end, by its number.
     End(i32),
 }
 
-/// How long a request to end waits for the table under way.
+/// How long the program may continue its current work after a signal to end.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Waits for a time or a signal, whichever comes first.
+/// The signals of this process, for which a command can wait.
 pub(crate) struct Signals(Receiver<Event>);
 
 impl Signals {
-    /// Begins to listen. Where that fails signals do what they usually do.
+    /// Begins to receive signals. Where that is not possible they have their usual effect.
     pub(crate) fn listen() -> Self {
         Self::listen_with(PATIENCE)
     }
 
-    /// As [`listen`](Self::listen), with `patience` as the time that the work
-    /// under way may still take after a request to end.
+    /// Like [`listen`](Self::listen); after a signal to end, the current work may take
+    /// `patience` before the program is ended.
     pub(crate) fn listen_with(patience: Duration) -> Self {
         let (sender, receiver) = channel();
         #[cfg(unix)]
@@ -39,7 +39,7 @@ impl Signals {
             use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
             use signal_hook::iterator::Signals;
             let heard = [SIGINT, SIGTERM, SIGHUP, SIGCONT, SIGWINCH].into_iter();
-            // Under nohup the program is to go on.
+            // A signal that nohup makes the program ignore stays ignored.
             let heard = heard.filter(|signal| !is_ignored(*signal));
             if let Ok(mut signals) = Signals::new(heard.collect::<Vec<_>>()) {
                 std::thread::spawn(move || {
@@ -51,7 +51,7 @@ impl Signals {
                         };
                         let heard = sender.send(event).is_ok();
                         if let Event::End(signal) = event {
-                            // A source that hangs must not hold up the user.
+                            // The program ends even if a source hangs.
                             std::thread::sleep(patience);
                             end_by(signal);
                         } else if !heard {
@@ -63,13 +63,13 @@ impl Signals {
         }
         #[cfg(windows)]
         {
-            /// The number of Ctrl-C, of which the exit code is made.
+            /// The number of the signal that Ctrl-C sends on Unix, from which the exit code is made.
             const SIGINT: i32 = 2;
-            // Windows calls the handler on a thread of its own. If another handler
-            // is set already, Ctrl-C keeps its usual effect.
+            // Windows calls the handler on a thread of its own. If there already is another handler,
+            // Ctrl-C keeps its usual effect.
             let _ = ctrlc::set_handler(move || {
                 let _ = sender.send(Event::End(SIGINT));
-                // A source that hangs must not hold up the user.
+                // The program ends even if a source hangs.
                 std::thread::sleep(patience);
                 end_by(SIGINT);
             });
@@ -82,7 +82,7 @@ impl Signals {
         Self(receiver)
     }
 
-    /// Waits until a moment.
+    /// Waits until a moment or a signal; returns which came first.
     pub(crate) fn wait_until(&self, moment: Instant) -> Event {
         let left = moment.saturating_duration_since(Instant::now());
         match self.0.recv_timeout(left) {
@@ -106,8 +106,8 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// Ends the program by the signal that it got, as without a handler: the
-/// shell then knows that its own work is to end as well, and reports 130 for
+/// Ends the program by the signal that it received, as without a handler: then the
+/// shell knows that its own script must end as well, and reports 130 for
 /// Ctrl-C.
 pub(crate) fn end_by(signal: i32) -> ! {
     #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! Text for people and for programs.
+//! Texts: tables for people, and rows for programs.
 
 pub(crate) mod escape;
 pub(crate) mod records;

@@ -1,9 +1,9 @@
-//! The command on Windows, or under Wine, where `local:` has live values of
-//! the processes there whatever the registry has.
+//! The command on Windows, or under Wine, where `local:` has values of the running
+//! processes even if the registry has none.
 #![cfg(windows)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-/// What the stage under Wine runs of the command.
+/// The tests of the command that the stage under Wine runs.
 mod windows {
     use serde_json::Value;
     use std::process::{Command, Output};
@@ -30,7 +30,7 @@ mod windows {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Those that no other test of Windows runs.
+    /// The commands that no other test of Windows runs.
     #[test]
     fn the_other_commands_work() {
         let mine = rows(&["workset", "perfhive", "--json", "-q"]);
@@ -60,7 +60,7 @@ mod windows {
         }
     }
 
-    /// A column by its name, which only the source knows.
+    /// A column may be given by a name that only the source knows.
     #[test]
     fn processes_have_columns_by_name() {
         let columns = ["ps", "--json", "-q", "-o", "pid,Handle Count,180", "--sort", "-180"];
@@ -70,7 +70,7 @@ mod windows {
         assert!(fails(&["ps", "-q", "-o", "nosuch"], 2).contains("no column \"nosuch\""));
     }
 
-    /// What a run that failed said.
+    /// The message of a run, which must fail with this exit code.
     fn fails(args: &[&str], code: i32) -> String {
         let output = perfhive(args);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -78,7 +78,7 @@ mod windows {
         said
     }
 
-    /// In the words of Windows: nothing of `perfhive.exe`, or of other shells' quotes.
+    /// Messages are in the terms of Windows: without `perfhive.exe`, and without quotes for other shells.
     #[test]
     fn messages_are_for_users_of_windows() {
         let said = fails(&["get", "--frmat"], 2);
@@ -126,7 +126,7 @@ mod windows {
     fn a_capture_is_read_again() {
         let folder = std::env::temp_dir().join(format!("perfhive-native-{}", std::process::id()));
         let to = folder.to_str().unwrap();
-        // What the registry answers, and what the native functions do.
+        // The capture has both the answers of the registry and those of the native functions.
         let told = rows(&["capture", to, "-n", "2", "-i", "0.2", "--json", "-q"]);
         assert_eq!(told[0]["samples"], 2);
         let source = format!("file:{to}");
@@ -135,7 +135,7 @@ mod windows {
         let manifest = std::fs::read_to_string(folder.join("manifest.jsonl")).unwrap();
         let head: Value = serde_json::from_str(manifest.lines().next().unwrap()).unwrap();
         assert!(head["system"].as_str().unwrap().starts_with("windows "), "{head}");
-        // Wine's registry has none of Windows' objects; the capture says so, too.
+        // Wine's registry has none of Windows' objects; this is true for the capture, too.
         let explained = said(&["explain", "Process", "-s", &source]);
         assert!(explained.contains("by Windows' native functions, as captured"), "{explained}");
         let block = folder.join("000001_1.bin");

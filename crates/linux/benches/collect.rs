@@ -1,11 +1,11 @@
-//! What a warm collection costs, against the least that reading `/proc` can
-//! cost: one read of a `stat` file that is open already, and its parsing.
+//! Benchmarks a warm collection against the least that reading `/proc` can
+//! cost: one read of an open `stat` file for each process, and its parsing.
 //!
 //! `cargo bench -p perfhive-linux --bench collect [-- --quick]` prints one
-//! Markdown table. Every round runs every approach once, so that what else the
-//! machine does meets all of them; the figures are medians over the rounds, the
-//! ratios medians of the rounds' ratios. With `--features bpf`, further rows are
-//! of the BPF reader, against the same reference.
+//! Markdown table. Every round runs every approach once, so that other load on the
+//! machine affects all of them; the figures are medians over the rounds, the
+//! ratios medians of the rounds' ratios. With `--features bpf`, further rows show
+//! the BPF reader against the same reference.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use perfhive_engine::{
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 #[global_allocator]
 static ALLOCATOR: alloc::Counting = alloc::Counting;
 
-/// Children that sleep, ended with the benchmark.
+/// Sleeping child processes, which end when this is dropped.
 struct Sleepers(Vec<Child>);
 
 impl Sleepers {
@@ -46,7 +46,7 @@ impl Drop for Sleepers {
     }
 }
 
-/// The `stat` files of all processes (or threads), open.
+/// The open `stat` files of all processes, or of all threads.
 fn open_all(threads: bool) -> Vec<File> {
     let numbers = |path: &str| {
         let names = std::fs::read_dir(path).into_iter().flatten().flatten();
@@ -66,7 +66,7 @@ fn open_all(threads: bool) -> Vec<File> {
     files
 }
 
-/// Reads and parses all of them.
+/// Reads and parses all files; returns a sum of their numbers, so that the work is not optimised away.
 fn read_all(files: &[File], buffer: &mut [u8]) -> u64 {
     let mut sum = 0u64;
     for file in files {
@@ -132,14 +132,14 @@ fn request(objects: &[u32], extra: &[(u32, u32)]) -> (Ask, Vec<TitleIndex>) {
     (request, wanted)
 }
 
-/// One row: what is collected, by which reader, against which reference.
+/// One row of the table: what is collected, by which reader, and the reference.
 struct Row<'a> {
     name: &'a str,
     objects: &'a [u32],
     extra: &'a [(u32, u32)],
     reader: ReaderChoice,
     reference: &'a [File],
-    /// Processes or threads.
+    /// How many processes, or threads, are read.
     number: usize,
     goal: &'a str,
 }
@@ -175,7 +175,7 @@ impl Row<'_> {
     }
 }
 
-/// Whether there are rows of the BPF reader.
+/// Whether the table has rows for the BPF reader.
 fn with_bpf() -> bool {
     let refusal = perfhive_linux::bpf_refusal(&ProcRoot::default());
     if let Some(why) = refusal.as_ref().filter(|_| cfg!(feature = "bpf")) {
@@ -186,7 +186,7 @@ fn with_bpf() -> bool {
 
 const THREADS: &str = "PERFHIVE_BENCH_THREADS";
 
-/// Threads that sleep until the benchmark ends them.
+/// Starts sleeping threads, and sleeps until the benchmark ends this process.
 fn be_threads(count: usize) {
     for _ in 0..count {
         let sleep = || std::thread::sleep(Duration::from_secs(3600));
@@ -208,7 +208,7 @@ fn main() {
     let mut sleepers = Sleepers(Vec::new());
     for count in counts {
         sleepers.grow(*count);
-        // The children start up.
+        // Waits until the children have started.
         std::thread::sleep(Duration::from_millis(500));
         let processes = open_all(false);
         let threads = open_all(true);

@@ -1,5 +1,5 @@
 //! The provider `linux-cgroup`: control groups, the containers among them, and the processes in
-//! them.
+//! both.
 
 mod container;
 mod file;
@@ -38,7 +38,7 @@ static OBJECTS: [&Object; 8] = [
     &JOB_OBJECT,
 ];
 
-/// The provider.
+/// The provider `linux-cgroup` for the machine below `root`.
 pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
     LinuxProvider::new("linux-cgroup", &OBJECTS, root, CgroupSession::open)
 }
@@ -46,14 +46,14 @@ pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
 struct CgroupSession {
     root: ProcRoot,
     proc: Reader,
-    /// The folder of the groups, once it was found.
+    /// The reader of the groups' files; `None` until a mount point was found.
     mounted: Option<GroupReader>,
     walk: Walk,
-    /// The groups, each before its children.
+    /// The groups of this collection, each before its children.
     groups: Vec<Group>,
     /// The groups of the previous collection; empty between collections.
     before: Vec<Group>,
-    /// Objects with an instance for each group; of the version that is mounted.
+    /// The objects with an instance for each group, for the version of control groups that is mounted.
     rows: Vec<Rows>,
     processes: Processes,
     of_groups: Layouts,
@@ -79,7 +79,7 @@ impl CgroupSession {
     }
 }
 
-/// The objects with an instance for each group, from the files of a version.
+/// The objects with an instance for each group, made from the files of version 1 or of version 2.
 fn rows(is_version_1: bool) -> Vec<Rows> {
     use source::version_1;
     let [cgroup, memory, container, job] = match is_version_1 {
@@ -108,7 +108,7 @@ impl Session for CgroupSession {
             return Ok(());
         };
         if !self.find_groups() {
-            // No object is written; each reports the reason.
+            // No object is written. The fault is reported for each wanted object.
             for object in OBJECTS.iter().copied().filter(wants) {
                 self.faults.tell(object.index, out);
             }
@@ -123,7 +123,7 @@ impl Session for CgroupSession {
         let of_containers = collection.wants(TitleIndex(CONTAINER_PROCESS.index));
         for rows in &mut self.rows {
             let object = rows.object();
-            // The parents of processes come along with them.
+            // The parents of processes are written with them: Cgroup, or Container.
             let comes_along = (of_groups && object.index == CGROUP.index)
                 || (of_containers && object.index == CONTAINER.index);
             if !comes_along && !collection.wants(TitleIndex(object.index)) {
@@ -151,7 +151,7 @@ impl Session for CgroupSession {
 }
 
 impl CgroupSession {
-    /// Finds the groups. Returns whether there are any, or a fault to report.
+    /// Finds the groups. Returns whether that succeeded; otherwise it adds a fault.
     fn find_groups(&mut self) -> bool {
         if self.mounted.is_none() {
             match mount::find(&self.root, &mut self.proc) {
@@ -179,7 +179,7 @@ impl CgroupSession {
         true
     }
 
-    /// Updates `groups` to what the walk found. A group's state stays as long as its
+    /// Updates `groups` to the groups that the walk found. A group keeps its state as long as its
     /// path leads to the same inode.
     fn follow(&mut self) {
         std::mem::swap(&mut self.groups, &mut self.before);
@@ -198,7 +198,7 @@ impl CgroupSession {
         self.find_owners();
     }
 
-    /// Sets the container of each group. Parents stand before their children.
+    /// Sets the container that each group is or lies in. A group stands before its children.
     fn find_owners(&mut self) {
         let mut owner: Option<u32> = None;
         for at in 0..self.groups.len() {

@@ -1,22 +1,21 @@
 //! Options of the providers.
 
-/// The reader of processes and threads.
+/// How processes and threads are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReaderChoice {
-    /// BPF where that is possible, from a session's third collection on, since
-    /// loading it takes as long as reading `/proc` several times; otherwise
-    /// `/proc`.
+    /// By BPF where that is possible, otherwise from `/proc`. BPF is used from a session's third collection
+    /// on, since loading the program takes as long as reading `/proc` several times.
     #[default]
     Auto,
-    /// `/proc`, always.
+    /// Always from `/proc`.
     Proc,
-    /// BPF; where that is refused, a collection of Process or Thread fails and
-    /// says why.
+    /// By BPF; where the kernel refuses it, a collection of Process or Thread fails with
+    /// the reason.
     Bpf,
 }
 
-/// How providers are made; [`providers_with`](crate::providers_with) takes it.
+/// Options of this crate's providers, for [`providers_with`](crate::providers_with).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinuxOptions {
     reader: ReaderChoice,
@@ -24,29 +23,29 @@ pub struct LinuxOptions {
 }
 
 impl LinuxOptions {
-    /// The defaults.
+    /// The default options: [`ReaderChoice::Auto`], and resting processes are read in part.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Chooses what processes and threads are read with.
+    /// Chooses how processes and threads are read.
     #[must_use]
     pub fn reader(mut self, reader: ReaderChoice) -> Self {
         self.reader = reader;
         self
     }
 
-    /// Chooses whether a process that has not run since the sample before is
-    /// read in full all the same. Its values do not depend on this; it is off by
-    /// default, since reading takes a third system call for each such process.
+    /// With `true`, a process that has not run since the sample before is read in full all the same. The
+    /// values are the same either way. The default is `false`, since reading in full takes a third
+    /// system call for each such process.
     #[must_use]
     pub fn read_resting(mut self, read: bool) -> Self {
         self.read_resting = read;
         self
     }
 
-    /// Whether a process that has not run may be read in part.
+    /// Whether a process that has not run since the sample before may be read in part.
     pub(crate) fn skips_resting(&self) -> bool {
         !self.read_resting
     }

@@ -4,18 +4,17 @@
 //! set between them would falsify it. Therefore no clock here is ever set:
 //!
 //! - `PerfTime` is `CLOCK_MONOTONIC` in nanoseconds.
-//! - `PerfTime100nSec`, the clock of the processor times, and the objects' own
-//!   clock, the one of elapsed times, are FILETIMEs that show the calendar time
-//!   of the first use in this process and go on by `CLOCK_BOOTTIME` from there,
-//!   which counts the time in which the machine was suspended as well. Start
-//!   times of processes are told by the kernel on that clock: in these
-//!   FILETIMEs, elapsed times are exact whatever happens to the calendar.
-//! - Only `SystemTime`, which nothing is calculated with, is the calendar as it
-//!   is at the moment.
+//! - `PerfTime100nSec` (the clock of processor times) and the objects' own clock (the clock
+//!   of elapsed times) are FILETIMEs. They show the calendar time of their first use in this
+//!   process and go on by `CLOCK_BOOTTIME` from there, which also counts the time during which
+//!   the machine was suspended. The kernel gives the start times of processes by
+//!   `CLOCK_BOOTTIME` too: converted to these FILETIMEs, elapsed times are exact whatever
+//!   happens to the calendar.
+//! - `SystemTime` is the calendar at the moment of the sample; no formula uses it.
 //!
-//! A copy of another machine's `/proc` has its own time: that of its `uptime`, from the start of
-//! the machine that `stat` tells (`btime`). Where the copy lacks `uptime`, its time is unknown,
-//! and nothing that counts from it has a value.
+//! A copy of another machine's `/proc` has a time of its own: `uptime`, counted from the start of
+//! the machine that `stat` gives (`btime`). If the copy lacks `uptime`, its time is unknown,
+//! and values that count from it are missing.
 
 use crate::files::Reader;
 use crate::parse::{hundredths, keyed};
@@ -27,7 +26,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 const NANOS: i64 = 1_000_000_000;
 
-/// A time of the kernel's in nanoseconds.
+/// A time of the kernel, in nanoseconds.
 pub(crate) fn of_timespec(time: Timespec) -> i64 {
     time.tv_sec.saturating_mul(NANOS).saturating_add(time.tv_nsec)
 }
@@ -40,8 +39,8 @@ fn calendar(nanos: i64) -> FileTime {
     FileTime::from_unix_nanos(i128::from(nanos))
 }
 
-/// Calendar time that never steps: the FILETIME at which the machine was
-/// started, from which on `CLOCK_BOOTTIME` counts, or the `uptime` of a copy.
+/// Calendar time that never steps: the FILETIME at which the machine was started, to which
+/// `CLOCK_BOOTTIME`, or the `uptime` of a copy, is added.
 #[derive(Clone)]
 pub struct TimeBase {
     boot: FileTime,
@@ -50,8 +49,8 @@ pub struct TimeBase {
 }
 
 impl TimeBase {
-    /// The base of the machine that is read below `root`. That of this machine is fixed at first
-    /// use: every clock and provider of the process has the same.
+    /// The time base of the machine that is read below `root`. For this machine it is fixed at first
+    /// use, so that every clock and provider of the process has the same.
     #[must_use]
     pub fn of(root: &ProcRoot) -> Self {
         static BASE: OnceLock<FileTime> = OnceLock::new();
@@ -66,14 +65,14 @@ impl TimeBase {
             let [btime] = keyed(proc.text(), [b"btime"]);
             Some(calendar(i64::try_from(btime?).ok()?.checked_mul(NANOS)?))
         });
-        // A start of 0 means that it is not known, and a time of 0 lies before every start: without
-        // `uptime` there are no elapsed times.
+        // A start of 0 means that the start is unknown. A time of 0 lies before the start of every
+        // process, so that without `uptime` there are no elapsed times.
         let has_uptime = uptime(&mut proc).is_some();
         let boot = if has_uptime { started.unwrap_or(calendar(0)) } else { FileTime(0) };
         Self { boot, copy: Some(Arc::new(Mutex::new(proc))) }
     }
 
-    /// The start of the machine by these clocks, in nanoseconds.
+    /// The time at which this machine was started; `nanos` reads a clock in nanoseconds.
     fn by(nanos: impl Fn(ClockId) -> i64) -> FileTime {
         let up = nanos(ClockId::Boottime) / 100;
         FileTime(calendar(nanos(ClockId::Realtime)).0.saturating_sub(up))
@@ -85,7 +84,7 @@ impl TimeBase {
         self.boot
     }
 
-    /// The time now; of a copy, the time at which it was made.
+    /// The present time; for a copy, the time at which it was made; 0 if the copy lacks `uptime`.
     #[must_use]
     pub fn now(&self) -> FileTime {
         self.now_by(nanos)
@@ -102,7 +101,7 @@ impl TimeBase {
         self.after_boot(up)
     }
 
-    /// The time that lies the given 100 ns units after the start of the
+    /// The time that lies `units` of 100 ns after the start of the
     /// machine.
     #[must_use]
     pub fn after_boot(&self, units: i64) -> FileTime {
@@ -110,14 +109,14 @@ impl TimeBase {
     }
 }
 
-/// The time for which the machine of a copy had run, in 100 ns units.
+/// The `uptime` of a copy in 100 ns units; `None` if it cannot be read.
 fn uptime(proc: &mut Reader) -> Option<i64> {
     proc.once_here(c"uptime").ok()?;
     let seconds = proc.text().split(|byte| *byte == b' ').next()?;
     i64::try_from(hundredths(seconds)?.checked_mul(100_000)?).ok()
 }
 
-/// The clock for a broker with this crate's providers.
+/// The clock that a broker with this crate's providers needs.
 #[derive(Clone)]
 pub struct LinuxClock {
     base: TimeBase,
@@ -130,7 +129,7 @@ impl LinuxClock {
         Self { base: TimeBase::of(root) }
     }
 
-    /// The clocks of a block that is made now, and calendar time, UTC.
+    /// The clocks for a block that is made now, and the calendar time in UTC.
     pub fn read(&mut self) -> (Clocks, CalendarTime) {
         self.read_by(nanos)
     }
@@ -172,7 +171,7 @@ mod tests {
         let wall = (second.time_100ns - first.time_100ns) * 100;
         assert!(perf >= 20_000_000, "{perf}");
         assert!((perf - wall).abs() < 5_000_000, "{perf} {wall}");
-        // Calendar and base agree until the clock is set.
+        // Calendar and time base agree until the calendar is set.
         let year = FileTime(first.time_100ns).to_system_time().year;
         assert_eq!(year, calendar.year);
         assert_eq!(TimeBase::of(&ProcRoot::default()).boot, clock.base.boot);
@@ -180,11 +179,11 @@ mod tests {
         assert_eq!(clock.base.after_boot(i64::MAX).0, i64::MAX);
     }
 
-    /// The calendar is set forwards and backwards, and the machine sleeps.
+    /// Clocks while the calendar is set forwards and backwards and the machine sleeps.
     #[test]
     fn clocks_that_are_set_and_sleep() {
         const SECOND: i64 = 10_000_000;
-        // Seconds since the start of the machine, slept, and of the calendar.
+        // Seconds awake and asleep since the start of the machine, and of the calendar.
         let clocks = |awake: i64, slept: i64, calendar: i64| {
             move |clock| match clock {
                 ClockId::Monotonic => awake * NANOS,
@@ -202,10 +201,10 @@ mod tests {
             let (now, date) = clock.read_by(clocks(102, 0, calendar));
             assert_eq!(now.perf_time - first.perf_time, NANOS);
             assert_eq!(now.time_100ns - first.time_100ns, SECOND);
-            // Only what nothing is calculated with goes along.
+            // Only the calendar time changes, which no formula uses.
             assert_eq!(date.year, year);
         }
-        // Time asleep is time of processes and their starts.
+        // Time asleep counts for processes and their starts.
         let (now, _) = clock.read_by(clocks(103, 3600, 1_700_003_603));
         assert_eq!(now.perf_time - first.perf_time, 2 * NANOS);
         assert_eq!(now.time_100ns - first.time_100ns, 3602 * SECOND);

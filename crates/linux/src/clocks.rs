@@ -1,4 +1,4 @@
-//! The system's clocks around a measurement.
+//! The system's clocks that a measurement reads before and after a sample.
 
 use crate::clock::of_timespec;
 use perfhive_engine::measure::SystemClock;
@@ -13,15 +13,15 @@ fn id(clock: SystemClock) -> ClockId {
     }
 }
 
-/// The smallest step of a clock.
+/// The smallest step by which a clock advances.
 #[must_use]
 pub fn resolution(clock: SystemClock) -> Duration {
     let step = of_timespec(clock_getres(id(clock)));
-    // A kernel that says 0 means that the step is below what it can say.
+    // 0 means that the step is smaller than the kernel can express.
     Duration::from_nanos(u64::try_from(step).unwrap_or(0).max(1))
 }
 
-/// The time of a clock, in nanoseconds; Linux has all of them.
+/// The time of a clock, in nanoseconds; always `Some`, since Linux has all of these clocks.
 #[must_use]
 pub fn now(clock: SystemClock) -> Option<i64> {
     Some(of_timespec(clock_gettime(id(clock))))
@@ -46,7 +46,7 @@ mod tests {
         let before = now(SystemClock::ThreadCpu).unwrap();
         std::thread::sleep(Duration::from_millis(50));
         let used = now(SystemClock::ThreadCpu).unwrap() - before;
-        // Going to sleep and waking up costs something, but not that much.
+        // Going to sleep and waking up takes some processor time, but not that much.
         assert!((0..25_000_000).contains(&used), "{used}");
     }
 }

@@ -1,35 +1,35 @@
-//! The processors in `/proc/stat`.
+//! The processors and counts in `/proc/stat`.
 
 use crate::parse::{Words, number, whole_lines};
 use rustix::param::clock_ticks_per_second;
 use std::fmt;
 
-/// Times of one processor since the start, in 100 ns units. Times that the kernel
-/// does not report are `None`.
+/// The times of one processor since the start of the machine, in 100 ns units; `None` for times that
+/// this kernel does not report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Times {
-    /// Programs, those of low priority and guests included.
+    /// Time in programs, including those of low priority and guests.
     pub(crate) user: u64,
-    /// Programs of low priority.
+    /// Time in programs of low priority.
     pub(crate) nice: u64,
-    /// System, interrupts and soft interrupts.
+    /// Time in the kernel, in interrupts and in soft interrupts.
     pub(crate) privileged: u64,
-    /// Idle, and idle while something waits for a disk.
+    /// Idle time, including idle time while something waits for a disk.
     pub(crate) idle: u64,
-    /// Idle while something waits for a disk.
+    /// Idle time while something waits for a disk.
     pub(crate) waiting: Option<u64>,
     pub(crate) interrupt: Option<u64>,
     pub(crate) soft_interrupt: Option<u64>,
     /// Time that a hypervisor took away.
     pub(crate) stolen: Option<u64>,
-    /// Time of guests of this machine.
+    /// Time in virtual machines that run on this machine.
     pub(crate) guest: Option<u64>,
 }
 
-/// One processor that is on.
+/// A processor that is switched on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cpu {
-    /// The kernel's number.
+    /// The kernel's number of the processor.
     pub(crate) number: u32,
     pub(crate) times: Times,
 }
@@ -37,28 +37,28 @@ pub(crate) struct Cpu {
 /// The contents of `/proc/stat`.
 #[derive(Debug, Default)]
 pub(crate) struct SystemStat {
-    /// The processors that are on, in the kernel's order.
+    /// The processors that are switched on, in the kernel's order.
     pub(crate) cpus: Vec<Cpu>,
-    /// Whether the list is complete.
+    /// Whether the list of processors is complete.
     pub(crate) has_all_cpus: bool,
     pub(crate) switches: Option<u64>,
     pub(crate) running: Option<u64>,
-    /// Threads that wait for a disk.
+    /// How many threads wait for a disk.
     pub(crate) blocked: Option<u64>,
-    /// Processes and threads made since the start.
+    /// How many processes and threads were created since the start.
     pub(crate) made: Option<u64>,
     pub(crate) interrupts: Option<u64>,
     pub(crate) soft_interrupts: Option<u64>,
-    /// The unreadable parts; their values are missing above.
+    /// The parts that could not be read; their values are missing above.
     pub(crate) damage: Vec<Damage>,
 }
 
 /// An unreadable part of `/proc/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Damage {
-    /// The line of a processor, by its number.
+    /// The line of the processor with this number.
     Cpu(String),
-    /// Another line.
+    /// Another line, by its first word.
     Line(&'static str),
     /// The text ends within a line.
     Cut,
@@ -74,7 +74,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Ticks of the kernel's user interface in 100 ns units.
+/// The length of a tick of the kernel's user interface, in 100 ns units.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticks {
     units: u64,
@@ -85,7 +85,7 @@ impl Ticks {
         Self { units: 10_000_000 / clock_ticks_per_second().max(1) }
     }
 
-    /// The ticks in a number of nanoseconds, rounded as the kernel does.
+    /// A number of nanoseconds in ticks, rounded down as the kernel does.
     pub(crate) fn of_nanos(self, nanos: u64) -> u64 {
         nanos / (self.units * 100).max(1)
     }
@@ -105,7 +105,7 @@ impl SystemStat {
         *self = Self { cpus, damage, ..Self::default() };
     }
 
-    /// Reads the text.
+    /// Replaces the contents by those of a text of `/proc/stat`.
     pub(crate) fn parse(&mut self, text: &[u8], ticks: Ticks) {
         self.clear();
         let (lines, cut) = whole_lines(text);
@@ -113,7 +113,7 @@ impl SystemStat {
         for line in lines {
             others |= !line.starts_with(b"cpu");
             if let Some(rest) = line.strip_prefix(b"cpu") {
-                // The line of all processors includes those that are off.
+                // The line `cpu` of all processors includes those that are off.
                 let is_of_all = rest.first().is_some_and(|byte| *byte == b' ');
                 if !is_of_all {
                     self.has_all_cpus = true;
@@ -141,8 +141,8 @@ impl SystemStat {
         if cut {
             self.damage.push(Damage::Cut);
         }
-        // The processors' lines are the first ones: in a text that ends among them,
-        // some may be missing.
+        // The processors' lines come first: if the text is cut off before any other line,
+        // some of them may be missing.
         let ends_early = cut && !others;
         let is_damaged = self.damage.iter().any(|damage| matches!(damage, Damage::Cpu(_)));
         self.has_all_cpus &= !ends_early && !is_damaged;
@@ -202,14 +202,14 @@ fn leading_digits(text: &[u8]) -> String {
     if digits.is_empty() { "?".to_string() } else { digits }
 }
 
-/// Mean and sum over processors that come and go.
+/// The mean and the sum of the times of processors that come and go.
 ///
 /// When a processor is switched off or on, its times leave or enter the list, and a
-/// plain sum or mean would jump. So both start as the plain ones, and then grow by
-/// what the processors that are in two consecutive samples did between them.
+/// plain sum or mean would jump. So both start as the plain sum and mean, and then grow by
+/// the growth of the processors that are in two consecutive samples.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
-    /// Whether there was a processor yet.
+    /// Whether there has been a processor.
     started: bool,
     last: Vec<Cpu>,
     pub(crate) mean: Times,
@@ -217,7 +217,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Takes the next sample.
+    /// Takes the processors of the next sample.
     pub(crate) fn update(&mut self, cpus: &[Cpu]) {
         let mut grown = [0i128; FIELDS];
         let mut known = [true; FIELDS];
@@ -233,8 +233,8 @@ impl Totals {
             for ((sum, known), (now, before)) in grown.iter_mut().zip(&mut known).zip(both) {
                 *known &= now.is_some();
                 let more = i128::from(now.unwrap_or(0)) - i128::from(before.unwrap_or(0));
-                // The kernel's times may step back by ticks, and those of a processor
-                // that was off may restart.
+                // The kernel's times may step back by some ticks; the times of a processor
+                // that was off may restart from 0, which counts as no growth.
                 *sum += if more < -SECOND { 0 } else { more };
             }
         }
@@ -247,7 +247,8 @@ impl Totals {
         self.last.extend_from_slice(cpus);
     }
 
-    /// The previous sample of a processor, which is mostly at the same index.
+    /// The processor `number` as of the previous sample, where it is mostly at the same index;
+    /// `None` if the previous sample did not have it.
     fn before(&self, at: usize, number: u32) -> Option<&Cpu> {
         match self.last.get(at) {
             Some(last) if last.number == number => Some(last),
@@ -267,7 +268,7 @@ fn fields(times: Times) -> [Option<u64>; FIELDS] {
     [user, nice, privileged, idle, waiting, interrupt, soft_interrupt, stolen, guest]
 }
 
-/// The growth of each time; `None` for a time that some processor lacks.
+/// The times plus their growth; `None` for a time that some processor lacks (`known` is false).
 fn add(times: Times, grown: [i128; FIELDS], known: [bool; FIELDS]) -> Times {
     let mut sums = fields(times);
     for ((sum, more), known) in sums.iter_mut().zip(grown).zip(known) {
@@ -349,23 +350,23 @@ mod tests {
         let mut totals = Totals::default();
         totals.update(&[cpu(0, 1_000), cpu(1, 3_000)]);
         assert_eq!((totals.mean.idle, totals.sum.idle), (2_000, 4_000));
-        // Processor 1 goes: only 0 counts.
+        // Processor 1 is switched off: only processor 0 counts.
         totals.update(&[cpu(0, 1_100)]);
         assert_eq!((totals.mean.idle, totals.sum.idle), (2_100, 4_100));
-        // It comes back; its past does not count.
+        // It is switched on again; what it counted before does not count again.
         totals.update(&[cpu(0, 1_200), cpu(1, 9_000)]);
         assert_eq!((totals.mean.idle, totals.sum.idle), (2_200, 4_200));
         totals.update(&[cpu(0, 1_300), cpu(1, 9_300)]);
         assert_eq!((totals.mean.idle, totals.sum.idle), (2_400, 4_600));
-        // Its times restart.
+        // Its times restart from 0.
         let mut totals = Totals::default();
         totals.update(&[cpu(0, 90_000_000)]);
         totals.update(&[cpu(0, 5)]);
         assert_eq!(totals.mean.idle, 90_000_000);
-        // None at all.
+        // There is no processor at all.
         totals.update(&[]);
         assert_eq!(totals.mean.idle, 90_000_000);
-        // The past of processors that come back does not count either.
+        // What processors counted before they came back does not count.
         totals.update(&[cpu(0, 700)]);
         assert_eq!((totals.mean.idle, totals.sum.idle), (90_000_000, 90_000_000));
         totals.update(&[cpu(0, 800)]);

@@ -27,20 +27,20 @@ use swaps::Swaps;
 use sys::Sys;
 use volumes::Volumes;
 
-/// Nanoseconds, which `PerfTime` counts, in a millisecond.
+/// The nanoseconds in a millisecond; `PerfTime` counts nanoseconds.
 const NANOS: u64 = 1_000_000;
-/// Bytes in what the kernel calls a sector.
+/// The bytes of a sector in the kernel's counts.
 const SECTOR: u64 = 512;
 const MEGABYTE: u64 = 1 << 20;
 
 static OBJECTS: [&Object; 3] = [&PHYSICAL_DISK, &LOGICAL_DISK, &PAGING_FILE];
 
-/// The provider.
+/// The provider `linux-disk` for the machine below `root`.
 pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
     LinuxProvider::new("linux-disk", &OBJECTS, root, DiskSession::open)
 }
 
-/// Files that stay open after the first reading.
+/// Files that stay open after they were read for the first time.
 #[derive(Default)]
 struct Files {
     diskstats: Option<OwnedFd>,
@@ -101,8 +101,8 @@ impl Session for DiskSession {
                     self.write_physical(now, out)?;
                 }
             }
-            // A damaged line is a fault of PhysicalDisk; of LogicalDisk where only
-            // that is wanted.
+            // A damaged line is a fault of PhysicalDisk, or of LogicalDisk where only LogicalDisk
+            // is wanted.
             if physical {
                 self.faults.report(PHYSICAL_DISK.index, out);
             }
@@ -212,8 +212,8 @@ impl DiskSession {
 
     fn read_mounts(&mut self) -> Result<(), Errno> {
         let root = self.root.mounts().unwrap_or(Path::new("/"));
-        // With another root of mount points, the mounts of process 1 count instead of
-        // this program's.
+        // If the root of mount points is another, the mounts of process 1 come before those of
+        // this program.
         let elsewhere = root != Path::new("/");
         let mut files = [
             (c"self/mountinfo", &mut self.files.own_mounts),
@@ -224,8 +224,8 @@ impl DiskSession {
         }
         let mut result = Err(Errno::NOENT);
         for (path, file) in files {
-            // Both are tried: a recorded tree has one of them, and that of process 1
-            // may be denied.
+            // Both files are tried: a recorded tree has one of them, and reading that of process 1
+            // may not be permitted.
             match self.reader.system(path, file) {
                 Ok(text) => {
                     self.volumes.update(text, root, &mut self.devices, self.sys.as_ref());
@@ -261,7 +261,7 @@ impl DiskSession {
     }
 }
 
-/// Rows of one object, the last of which is `_Total`.
+/// The rows of one object; the last one becomes `_Total`.
 struct ObjectRows {
     object: &'static Object,
     rows: Vec<CounterValues>,
@@ -278,7 +278,7 @@ impl ObjectRows {
         self.used = 0;
     }
 
-    /// Adds a row, which `fill` fills.
+    /// Adds an empty row and calls `fill` with it.
     fn add(&mut self, fill: impl FnOnce(&mut CounterValues)) {
         if self.rows.len() <= self.used {
             self.rows.push(CounterValues::new(self.object));
@@ -299,7 +299,7 @@ impl ObjectRows {
         let rows = self.rows.get(..self.used).unwrap_or_default();
         let mut mask = rows.iter().fold(0, |mask, row| mask | row.mask());
         if mask == 0 {
-            // Without any value, the definitions are those that Windows has.
+            // If there is no value, the counters are those that the object has on Windows.
             mask = self.object.windows();
         }
         let mut object = out.object(self.layouts.template(mask)?)?;
@@ -314,7 +314,7 @@ impl ObjectRows {
     }
 }
 
-/// Sets the counters of transfers.
+/// Sets the counters of reads and writes from the counts of a device.
 fn set_io_of(row: &mut CounterValues, io: &DeviceCounts, now: FileTime) {
     set_io(row, &io.counts, io.known, Means::of(&io.counts, io.idle), now);
 }
@@ -398,7 +398,7 @@ fn set_io(
     if known < FieldGroups::Flushes {
         return;
     }
-    // LogicalDisk has no places for these: they are of whole disks only.
+    // LogicalDisk does not have these counters: they are for whole disks only.
     row.set(index_of!(PHYSICAL_DISK, "Disk Flushes/sec"), counts[stats::FLUSHES]);
     let flush_time = counts[stats::FLUSH_TIME].saturating_mul(NANOS);
     row.set_with_base(

@@ -1,4 +1,4 @@
-//! The faults of one collection, kept until the object at hand is written.
+//! The faults of a collection, kept until their object is written.
 
 use crate::parse::keyed;
 use perfhive_engine::ObjectWriter;
@@ -9,29 +9,29 @@ use std::fmt::{self, Write as _};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Faults of instances that are reported one by one; of more, only the number:
-/// where descriptors run out, every process has the same one.
+/// The most faults of instances that are reported one by one; of the others only the number is:
+/// if descriptors run out, every process has the same fault.
 const SINGLE: usize = 16;
 
-/// Collected faults of one object. Their words stay in one buffer, so that a fault
-/// which lasts allocates nothing.
+/// The collected faults of one object. Their texts stay in one buffer, so that a fault
+/// that recurs allocates nothing.
 #[derive(Default)]
 pub(crate) struct Faults {
     text: String,
-    /// Where the name of the instance, if it is one's, and the message stand.
+    /// The places in `text` of the instance's name, if the fault is of an instance, and of the message.
     list: Vec<(Option<Range<usize>>, Range<usize>)>,
-    /// Instance faults, those beyond the limit included.
+    /// The number of instance faults, including those beyond [`SINGLE`].
     instances: usize,
 }
 
 impl Faults {
-    /// A fault of the whole object.
+    /// Adds a fault of the whole object.
     pub(crate) fn object(&mut self, message: impl fmt::Display) {
         let message = self.put(message);
         self.list.push((None, message));
     }
 
-    /// A fault of one instance, put into words only where it is reported by itself.
+    /// Adds a fault of one instance; the text is made only for the first [`SINGLE`].
     pub(crate) fn instance(&mut self, name: impl fmt::Display, message: impl fmt::Display) {
         self.instances += 1;
         if self.instances <= SINGLE {
@@ -42,18 +42,18 @@ impl Faults {
 
     fn put(&mut self, words: impl fmt::Display) -> Range<usize> {
         let start = self.text.len();
-        // Writing to a string does not fail; what a `Display` refuses is left out.
+        // Writing to a string does not fail; only a `Display` could.
         let _ = write!(self.text, "{words}");
         start..self.text.len()
     }
 
-    /// Reports everything and forgets it.
+    /// Reports all faults as those of an object, and forgets them.
     pub(crate) fn report(&mut self, object: u32, out: &mut ObjectWriter<'_>) {
         self.tell(object, out);
         self.clear();
     }
 
-    /// Reports everything, of an object that is not the only one concerned.
+    /// Reports all faults as those of an object, and keeps them for other objects.
     pub(crate) fn tell(&mut self, object: u32, out: &mut ObjectWriter<'_>) {
         let more = self.instances.saturating_sub(SINGLE);
         let more = (more > 0)
@@ -67,12 +67,12 @@ impl Faults {
         }
     }
 
-    /// Whether nothing went wrong.
+    /// Whether there is no fault.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty() && self.instances == 0
     }
 
-    /// Forgets everything.
+    /// Forgets all faults.
     pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.list.clear();
@@ -80,9 +80,9 @@ impl Faults {
     }
 }
 
-/// What the system says about an error. Asked for once for each error.
+/// The system's text for an error, which is looked up once.
 pub(crate) fn describe(error: Errno) -> &'static str {
-    /// More than any system has.
+    /// More error numbers than any system has.
     const MOST: usize = 256;
     static WORDS: [OnceLock<String>; MOST] = [const { OnceLock::new() }; MOST];
     let known = usize::try_from(error.raw_os_error()).ok().and_then(|code| WORDS.get(code));
@@ -91,17 +91,17 @@ pub(crate) fn describe(error: Errno) -> &'static str {
     })
 }
 
-/// Whether the read failed for lack of permission.
+/// Whether an error means that the permission is missing.
 pub(crate) fn is_denied(error: Errno) -> bool {
     matches!(error, Errno::ACCESS | Errno::PERM)
 }
 
-/// Whether a file is not there, or its process is not there any more.
+/// Whether an error means that a file does not exist, or that its process has ended.
 pub(crate) fn is_gone(error: Errno) -> bool {
     matches!(error, Errno::NOENT | Errno::SRCH)
 }
 
-/// A path or name, with what is not text in it replaced.
+/// Shows a path or name; each invalid part is shown as U+FFFD.
 pub(crate) struct Text<'a, T: ?Sized>(pub(crate) &'a T);
 
 impl fmt::Display for Text<'_, [u8]> {
@@ -126,13 +126,13 @@ impl fmt::Display for Text<'_, CStr> {
     }
 }
 
-/// Reports that a file could not be read.
+/// Adds the fault that a file could not be read.
 pub(crate) fn unreadable(file: &CStr, error: Errno, faults: &mut Faults) {
     faults.object(format_args!("{}: {}", Text(file), describe(error)));
 }
 
-/// The numbers of lines that begin with these words. A missing line is not a fault. A line without
-/// a whole number is, and a text that was cut off.
+/// The numbers of the lines that begin with these words; `None` for a missing line, which is not a fault. A
+/// line without a whole number is a fault, and so is a text that was cut off.
 pub(crate) fn numbers<const N: usize>(
     file: &CStr,
     text: &[u8],
@@ -151,8 +151,8 @@ pub(crate) fn numbers<const N: usize>(
             faults.object(format_args!("{}: {key} has no number", Text(file)));
         }
     }
-    // What is behind the last line end is not a line: unless it was named already, it
-    // is not known what is missing.
+    // The text behind the last line end is an incomplete line. Unless it begins with one of the words,
+    // it is unknown which line it is.
     let rest = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     if !rest.is_empty() && !keys.iter().any(|key| is_line(rest, key)) {
         faults.object(format_args!("{}: ends in the middle of a line", Text(file)));

@@ -1,4 +1,4 @@
-//! Reading below `/proc`: directories and files that are read repeatedly.
+//! Readers of directories and files below `/proc` that are read again and again.
 //!
 //! Reading an open file of a process at position 0 costs one system call instead of three, and less
 //! than half of the time. The descriptors come out of the program's limit, so a budget bounds the
@@ -20,37 +20,37 @@ use rustix::io::{Errno, pread, retry_on_intr};
 use std::ffi::CStr;
 use std::time::Instant;
 
-/// Size of the buffer for directory entries: several thousand processes fit.
+/// The size in bytes of the buffer for directory entries: several thousand processes fit.
 const LISTING: usize = 128 << 10;
-/// Initial size of the buffer for files.
+/// The initial size in bytes of the buffer for files.
 const CONTENTS: usize = 16 << 10;
-/// What `fstatfs` calls sysfs.
+/// The number by which `fstatfs` identifies sysfs.
 const SYSFS_MAGIC: i64 = 0x6265_6572;
-/// A size beyond that of any file read here.
+/// A size in bytes that no file read here reaches.
 const TOO_LARGE: usize = 64 << 20;
-/// A size beyond that of any file that the kernel makes in one piece.
+/// A size in bytes that no file reaches that the kernel makes in one piece.
 const TOO_LARGE_AT_ONCE: usize = 4 << 20;
 
-/// Reads below one directory, into one buffer.
+/// A reader of files and directories below one directory. It has one buffer.
 pub(crate) struct Reader {
     dir: OwnedFd,
     is_procfs: bool,
-    /// Whether a file is never replaced by another under its path.
+    /// Whether a path always leads to the same file: in procfs and sysfs.
     stays: bool,
     budget: Budget,
-    /// The deadline of reading.
+    /// The deadline of the collection; `None` for no deadline.
     deadline: Option<Instant>,
     contents: Vec<u8>,
-    /// Length of the text that was read last.
+    /// The length of the text that was read last.
     length: usize,
     listing: Vec<u8>,
 }
 
 impl Reader {
-    /// Opens the directory. Buffers are made at first use.
+    /// Opens the directory. The buffers are allocated at first use.
     pub(crate) fn open(path: impl rustix::path::Arg) -> Result<Self, Errno> {
         let dir = open_dir(CWD, path)?;
-        // Files of procfs and sysfs are the kernel's answers; other files may be replaced by new
+        // Files of procfs and sysfs are made by the kernel; other files may be replaced by new
         // ones.
         let kind = fstatfs(&dir).map(|system| system.f_type);
         let is_procfs = kind.is_ok_and(|kind| kind == PROC_SUPER_MAGIC);
@@ -67,31 +67,31 @@ impl Reader {
         })
     }
 
-    /// Keeps files open below a directory of another file system of the kernel, with up to half of
-    /// the budget, so that processes keep the other half.
+    /// Lets this reader keep files open although its directory is of another file system of the kernel. It
+    /// gets half of the budget, so that the other half is left for processes.
     pub(crate) fn keep_files(&mut self) {
         self.budget = Budget { limit: Budget::of_program().limit / 2 };
     }
 
-    /// Sets the deadline of reading.
+    /// Sets the deadline of the collection.
     pub(crate) fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
     }
 
-    /// Whether the deadline has passed. A read that the kernel delays cannot be ended, but later
-    /// ones can be left out.
+    /// Whether the deadline has passed. A read that the kernel delays cannot be interrupted, but further
+    /// reads can be left out.
     pub(crate) fn is_late(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// The numeric entries of the directory, ascending.
+    /// Lists the numeric names in the directory, ascending.
     pub(crate) fn numbers(&mut self, out: &mut Vec<u32>) -> Result<(), Errno> {
         seek(&self.dir, SeekFrom::Start(0))?;
         list_numbers(&self.dir, &mut self.listing, out)
     }
 
-    /// As [`numbers`](Self::numbers), of a directory of a process, which is kept open if the budget
-    /// allows, and returned open if not.
+    /// Like [`numbers`](Self::numbers), for a directory of a process. It is kept open in `kept` if the budget
+    /// allows that; otherwise the open directory is returned.
     pub(crate) fn numbers_in(
         &mut self,
         kept: &mut KeptFile,
@@ -111,14 +111,14 @@ impl Reader {
         Ok(self.budget.keep(dir, kept))
     }
 
-    /// As [`numbers`](Self::numbers), of a directory below, which is returned open.
+    /// Like [`numbers`](Self::numbers), for a directory below this one; returns it open.
     pub(crate) fn list(&mut self, path: &CStr, out: &mut Vec<u32>) -> Result<OwnedFd, Errno> {
         let dir = open_dir(&self.dir, path)?;
         list_numbers(&dir, &mut self.listing, out)?;
         Ok(dir)
     }
 
-    /// The number of entries of a directory below.
+    /// The number of entries of a directory below this one.
     pub(crate) fn count_in(&mut self, path: &CStr) -> Result<u64, Errno> {
         let dir = open_dir(&self.dir, path)?;
         self.listing.clear();
@@ -131,8 +131,8 @@ impl Reader {
         Ok(count)
     }
 
-    /// Reads a small file of a process, `path` below the directory, and keeps it open if the budget
-    /// allows. `Err(SRCH)` if the process of the kept file has ended. The text is in
+    /// Reads a small file of a process at `path` below the directory, and keeps it open in `kept` if the budget
+    /// allows that. The error is `SRCH` if the process of the kept file has ended. The text is in
     /// [`text`](Self::text).
     pub(crate) fn kept(
         &mut self,
@@ -156,7 +156,7 @@ impl Reader {
         Ok(())
     }
 
-    /// As [`kept`](Self::kept), of a file with a path of its own; `whole` is for files that the
+    /// Like [`kept`](Self::kept), for a file at any path; `whole` must be true for a file that the
     /// kernel makes line by line.
     pub(crate) fn kept_at(
         &mut self,
@@ -182,7 +182,7 @@ impl Reader {
         Ok(())
     }
 
-    /// As [`kept`](Self::kept), of a file below an open directory.
+    /// Like [`kept`](Self::kept), for a file below the open directory `dir`.
     pub(crate) fn kept_in(
         &mut self,
         dir: impl AsFd,
@@ -208,32 +208,33 @@ impl Reader {
         self.contents.get(..self.length).unwrap_or_default()
     }
 
-    /// Reads a small file of a process once, below `dir`.
+    /// Opens, reads and closes a small file below the open directory `dir`.
     pub(crate) fn once(&mut self, dir: impl AsFd, path: &CStr) -> Result<(), Errno> {
         let fd = open_file(dir, path)?;
         self.length = read_small(&fd, &mut self.contents)?;
         Ok(())
     }
 
-    /// Reads a small file below the directory once.
+    /// Opens, reads and closes a small file below this directory.
     pub(crate) fn once_here(&mut self, path: &CStr) -> Result<(), Errno> {
         let fd = open_file(&self.dir, path)?;
         self.length = read_small(&fd, &mut self.contents)?;
         Ok(())
     }
 
-    /// Opens a file below the directory.
+    /// Opens a file below this directory.
     pub(crate) fn open_here(&self, path: &CStr) -> Result<OwnedFd, Errno> {
         open_file(&self.dir, path)
     }
 
-    /// The size of a file or directory below the directory, as the system reports it.
+    /// The size of a file or directory below this one, as the system reports it.
     pub(crate) fn size(&self, path: &CStr) -> Result<u64, Errno> {
         let stat = retry_on_intr(|| statat(&self.dir, path, AtFlags::empty()))?;
         Ok(u64::try_from(stat.st_size).unwrap_or(0))
     }
 
-    /// As [`size`](Self::size), of a directory of a process, which is kept open if the budget allows.
+    /// The size of a directory of a process, as by [`size`](Self::size). The directory is kept open if the budget
+    /// allows.
     pub(crate) fn size_kept(
         &self,
         kept: &mut KeptFile,
@@ -257,12 +258,12 @@ impl Reader {
         Ok(u64::try_from(stat?.st_size).unwrap_or(0))
     }
 
-    /// Whether the directory is of the system's own `/proc`.
+    /// Whether the directory is in the `/proc` of the system, and not in a copy.
     pub(crate) fn is_procfs(&self) -> bool {
         self.is_procfs
     }
 
-    /// The entries of a directory below that consist of a word and a number, ascending by number.
+    /// Lists the numbers of the entries of a directory whose names are `word` and a number, ascending.
     pub(crate) fn numbered(
         &mut self,
         path: &CStr,
@@ -298,7 +299,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads a file of the system in full; one of procfs or sysfs stays open in
+    /// The text of a file, read to its end; a file of procfs or sysfs stays open in
     /// `file`.
     pub(crate) fn system(
         &mut self,
@@ -326,8 +327,8 @@ fn open_file(at: impl AsFd, path: &CStr) -> Result<OwnedFd, Errno> {
     retry_on_intr(|| openat(&at, path, flags, Mode::empty()))
 }
 
-/// Reads a file that the kernel makes in one piece. Only a file that fills the whole buffer is read
-/// again, with a larger one.
+/// Reads a file that the kernel makes in one piece; returns its length. Only if the file fills the whole
+/// buffer is it read again, with a larger one.
 fn read_small(fd: &OwnedFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
     if buffer.is_empty() {
         buffer.resize(CONTENTS, 0);
@@ -344,7 +345,7 @@ fn read_small(fd: &OwnedFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
     }
 }
 
-/// Reads a file piece by piece to its end.
+/// Reads a file piece by piece to its end; returns its length.
 fn read_whole(fd: &OwnedFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
     if buffer.is_empty() {
         buffer.resize(CONTENTS, 0);
@@ -387,7 +388,7 @@ fn list_numbers(dir: &OwnedFd, listing: &mut Vec<u8>, out: &mut Vec<u32>) -> Res
     Ok(())
 }
 
-/// The number in a name, if the name is a number as the kernel writes it.
+/// The number that a name consists of; `None` if it is not a number as the kernel writes it.
 fn file_number(name: &[u8]) -> Option<u32> {
     match name {
         [] | [b'0', ..] => None,
@@ -406,12 +407,12 @@ pub(crate) struct PidPath {
 }
 
 impl PidPath {
-    /// `PID/`.
+    /// The path `PID/`.
     pub(crate) fn new(pid: u32) -> Self {
         Self::numbered(b"", pid)
     }
 
-    /// A word, a number and a slash.
+    /// The path that consists of a word, a number and a slash.
     pub(crate) fn numbered(word: &[u8], number: u32) -> Self {
         let mut path = Self { bytes: [0; 64], length: 0 };
         path.push(word);
@@ -420,14 +421,14 @@ impl PidPath {
         path
     }
 
-    /// `PID/name`.
+    /// The path `PID/name`.
     pub(crate) fn of(pid: u32, name: &[u8]) -> Self {
         let mut path = Self::new(pid);
         path.push(name);
         path
     }
 
-    /// `PID/task/TID/name`.
+    /// The path `PID/task/TID/name`.
     pub(crate) fn of_thread(pid: u32, tid: u32, name: &[u8]) -> Self {
         let mut path = Self::of(pid, b"task/");
         path.push_number(tid);
@@ -436,7 +437,7 @@ impl PidPath {
         path
     }
 
-    /// The path.
+    /// The path as a C string.
     pub(crate) fn text(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
     }
@@ -459,7 +460,7 @@ impl PidPath {
         self.text()
     }
 
-    /// The present length, for [`file`](Self::file).
+    /// The length of the path, for [`file`](Self::file).
     pub(crate) fn len(&self) -> usize {
         self.length
     }
@@ -471,7 +472,7 @@ impl PidPath {
     }
 }
 
-/// A number in digits.
+/// The decimal digits of a number, written into `digits`.
 pub(crate) fn decimal(mut number: u32, digits: &mut [u8; 10]) -> &[u8] {
     let mut start = digits.len();
     for (at, place) in digits.iter_mut().enumerate().rev() {

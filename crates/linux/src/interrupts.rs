@@ -1,31 +1,31 @@
-//! Interrupt counts of each processor: `/proc/interrupts` and `/proc/softirqs`.
+//! The interrupt counts of each processor, from `/proc/interrupts` and `/proc/softirqs`.
 //!
-//! Both are tables with a column for each processor that is on. The kernel's counts
+//! Both files are tables with a column for each processor that is on. The kernel's counts
 //! have 32 bits and wrap. A row of `interrupts` vanishes with its device, a column
-//! with its processor: a plain sum would step back, and a reader of a 32-bit counter
-//! would take that for a wrap. So sums grow from sample to sample by the growth of
+//! with its processor: a plain sum would go back, and a reader of a 32-bit counter
+//! would take that for a wrap. So the sums grow from sample to sample by the growth of
 //! the counts.
 
 use crate::parse::{Words, number, whole_lines};
 
-/// One processor's counts.
+/// The counts of one processor.
 #[derive(Clone, Copy, Debug)]
 struct Column<const N: usize> {
     cpu: u32,
-    /// The counts in the file.
+    /// The counts in the newest file.
     last: [u64; N],
-    /// The sums that are reported.
+    /// The counts that are reported, which never go back.
     shown: [u64; N],
-    /// Whether the file has the column at the moment.
+    /// Whether the newest file has the processor's column.
     is_on: bool,
 }
 
-/// Counts of processors that come and go.
+/// The counts of processors that come and go, and their sums.
 #[derive(Debug)]
 pub(crate) struct Tally<const N: usize> {
     columns: Vec<Column<N>>,
     sums: [u64; N],
-    /// Whether there was a sample.
+    /// Whether there has been a sample.
     started: bool,
 }
 
@@ -36,7 +36,7 @@ impl<const N: usize> Default for Tally<N> {
 }
 
 impl<const N: usize> Tally<N> {
-    /// Takes the next sample: the counts of each processor since the start.
+    /// Takes the next sample: the number of each processor that is on, and its counts since the start.
     pub(crate) fn update(&mut self, now: &[(u32, [u64; N])]) {
         if self.columns.len() > now.len().saturating_mul(4).saturating_add(64) {
             self.columns.retain(|column| column.is_on);
@@ -65,7 +65,7 @@ impl<const N: usize> Tally<N> {
         self.started |= !now.is_empty();
     }
 
-    /// The index of a processor's column, which is mostly the same.
+    /// The index of a processor's column, which is mostly `at`; `None` if there is none.
     fn place(&self, at: usize, cpu: u32) -> Option<usize> {
         match self.columns.get(at) {
             Some(column) if column.cpu == cpu => Some(at),
@@ -80,19 +80,20 @@ impl<const N: usize> Tally<N> {
         column.or_else(|| self.columns.iter().find(is)).map(|column| &column.shown)
     }
 
-    /// The counts of all processors.
+    /// The sums over all processors.
     pub(crate) fn sums(&self) -> &[u64; N] {
         &self.sums
     }
 }
 
-/// The growth of a 32-bit count, across its wrap; 0 where the count shrank.
+/// The growth of a 32-bit count that may have wrapped; 0 where the count shrank.
 fn growth(last: u64, now: u64) -> u64 {
     let grown = now.wrapping_sub(last) & 0xffff_ffff;
     if grown > 0x7fff_ffff { 0 } else { grown }
 }
 
-/// The processors in the head of a table, by the kernel's numbers.
+/// Calls `add` with the number of each processor in the heading of a table; returns whether the line is a
+/// heading.
 fn head(line: &[u8], mut add: impl FnMut(u32)) -> bool {
     let mut rest = line;
     while let Some(at) = rest.windows(3).position(|word| word == b"CPU") {
@@ -107,44 +108,44 @@ fn head(line: &[u8], mut add: impl FnMut(u32)) -> bool {
     true
 }
 
-/// The name of a row, and the rest of it.
+/// The name of a row and the text behind it; `None` for a line without a colon.
 fn row(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = line.iter().position(|byte| *byte == b':')?;
     let (name, rest) = line.split_at(colon);
     Some((name.trim_ascii(), rest.get(1..)?))
 }
 
-/// Whether a row has a number for each column.
+/// Whether a row has a number for each of the columns.
 fn has_all(rest: &[u8], columns: usize) -> bool {
     let mut words = Words::new(rest);
     (0..columns).all(|_| words.number().is_some())
 }
 
-/// Interrupts of each processor, from `/proc/interrupts`: all, and those of
-/// its clock.
+/// The interrupts of each processor, from `/proc/interrupts`: all interrupts, and those of
+/// the local clock.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupts {
     table: Vec<(u32, [u64; 2])>,
     pub(crate) tally: Tally<2>,
-    /// Whether the table has a row of the local clocks.
+    /// Whether the table has a row for the interrupts of the local clocks.
     pub(crate) has_clock: bool,
 }
 
 impl Interrupts {
-    /// Adds up the columns. Returns whether the text is such a table.
+    /// Takes the text of `/proc/interrupts` as the next sample. Returns whether it could be read in full.
     pub(crate) fn parse(&mut self, text: &[u8]) -> bool {
         self.table.clear();
         self.has_clock = false;
         let (mut lines, cut) = whole_lines(text);
         let table = &mut self.table;
-        // Without the last row the sum would be wrong.
+        // If the last row were missing, the sum would be wrong.
         if cut || !head(lines.next().unwrap_or_default(), |cpu| table.push((cpu, [0; 2]))) {
             return false;
         }
         for (name, rest) in lines.filter_map(row) {
             // Rows with one count for the whole machine (errors) belong to no
-            // processor, and one without any (`FIQ` of some architectures)
-            // counts nothing.
+            // processor, and `FIQ` of some architectures counts
+            // nothing.
             if matches!(name, b"ERR" | b"Err" | b"MIS" | b"FIQ") {
                 continue;
             }
@@ -188,17 +189,17 @@ pub(crate) const KINDS: [&[u8]; 10] = [
     b"RCU",
 ];
 
-/// Soft interrupts of each processor and kind, from `/proc/softirqs`.
+/// The soft interrupts of each processor by kind, from `/proc/softirqs`.
 #[derive(Debug, Default)]
 pub(crate) struct SoftInterrupts {
     table: Vec<(u32, [u64; KINDS.len()])>,
     pub(crate) tally: Tally<{ KINDS.len() }>,
-    /// The kinds that the table has.
+    /// Whether the table has each of the [`KINDS`].
     pub(crate) has: [bool; KINDS.len()],
 }
 
 impl SoftInterrupts {
-    /// Reads the table. Returns whether the text is such a table.
+    /// Takes the text of `/proc/softirqs` as the next sample. Returns whether it is such a table.
     pub(crate) fn parse(&mut self, text: &[u8]) -> bool {
         self.table.clear();
         self.has = [false; KINDS.len()];
@@ -208,7 +209,7 @@ impl SoftInterrupts {
             return false;
         }
         for (name, rest) in lines.filter_map(row) {
-            // Called BLOCK_IOPOLL until Linux 4.4.
+            // The row was called BLOCK_IOPOLL until Linux 4.4.
             let name = if name == b"BLOCK_IOPOLL" { b"IRQ_POLL" } else { name };
             let Some(kind) = KINDS.iter().position(|kind| *kind == name) else {
                 continue;
@@ -244,7 +245,7 @@ mod tests {
                     LOC:   18017794    5791007   Local timer interrupts\nERR:          7\n\
                     MIS:          9\n 99:   12";
         let mut interrupts = Interrupts::default();
-        // In a truncated text the last number may be wrong.
+        // The last number of a truncated text may be incomplete.
         assert!(!interrupts.parse(text.as_bytes()));
         assert!(interrupts.parse(format!("{text}\n").as_bytes()));
         assert!(interrupts.has_clock);
@@ -265,13 +266,13 @@ mod tests {
         let sums = |tally: &Tally<1>| tally.sums()[0];
         tally.update(&[(0, [100]), (1, [1000])]);
         assert_eq!(sums(&tally), 1100);
-        // Processor 1 goes.
+        // Processor 1 is switched off.
         tally.update(&[(0, [110])]);
         assert_eq!((sums(&tally), tally.of(1, 1)), (1110, None));
-        // It comes back with its counts, and a new one appears.
+        // It is switched on again with its old counts, and a new processor appears.
         tally.update(&[(0, [110]), (1, [1005]), (7, [5000])]);
         assert_eq!((sums(&tally), tally.of(2, 7)), (1115, Some(&[5000])));
-        // A device vanishes with its count; then all counts grow.
+        // A device vanishes, and its count with it; then all counts grow.
         tally.update(&[(0, [10]), (1, [1005]), (7, [5000])]);
         assert_eq!((sums(&tally), tally.of(0, 0)), (1115, Some(&[110])));
         tally.update(&[(0, [13]), (1, [1005]), (7, [5000])]);

@@ -1,7 +1,7 @@
 //! Windows' own performance objects, filled from `/proc` and `/sys`.
 //!
-//! A provider for each family of objects makes them with Windows' indexes,
-//! counter types and units; what Linux has beyond Windows follows under indexes
+//! A provider for each family of objects writes them with Windows' indexes,
+//! counter types and units; objects and counters that only Linux has follow under indexes
 //! of perfhive's own. What Linux does not report is left out: a counter that this
 //! kernel lacks is in no definition, and a value that cannot be read for one instance
 //! is missing from that instance's counter block. A 0 never means "unknown".
@@ -23,7 +23,7 @@
 //! # Ok::<(), perfhive_engine::SourceError>(())
 //! ```
 #![cfg(target_os = "linux")]
-// Mapped memory, which the BPF reader needs, is the only exception.
+// Only the mapped memory of the BPF reader needs unsafe code.
 #![cfg_attr(not(perfhive_bpf), forbid(unsafe_code))]
 #![cfg_attr(perfhive_bpf, deny(unsafe_code))]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
@@ -59,14 +59,14 @@ pub use table::{counter_table, object_table};
 use perfhive_engine::Provider;
 use std::sync::Arc;
 
-/// The providers of this crate, reading below `root`. [`object_table`] lists
-/// what they have.
+/// The providers of this crate with default options, for the machine below `root`. [`object_table`] lists
+/// their objects.
 #[must_use]
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
     providers_with(root, &LinuxOptions::new())
 }
 
-/// As [`providers`], with options.
+/// The providers of this crate with these options, for the machine below `root`.
 #[must_use]
 pub fn providers_with(root: &ProcRoot, options: &LinuxOptions) -> Vec<Arc<dyn Provider>> {
     vec![
@@ -79,8 +79,8 @@ pub fn providers_with(root: &ProcRoot, options: &LinuxOptions) -> Vec<Arc<dyn Pr
     ]
 }
 
-/// Why processes and threads cannot be read through BPF below `root`, in one
-/// line; `None` where they can. To know for sure, it loads the program once,
+/// The reason why processes and threads cannot be read through BPF below `root`, in one
+/// line; `None` if they can. To find out, the function loads the program once,
 /// which takes some 20 ms.
 #[must_use]
 pub fn bpf_refusal(root: &ProcRoot) -> Option<String> {

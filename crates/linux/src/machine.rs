@@ -1,4 +1,4 @@
-//! The provider `linux-machine`: pressure, memory by node, sensors, and idle states.
+//! The provider `linux-machine`: pressure, memory of the nodes, sensors, and idle states.
 
 mod energy;
 mod idle_states;
@@ -18,7 +18,7 @@ use perfhive_format::TitleIndex;
 
 static OBJECTS: [&Object; 5] = [&PRESSURE, &NODE, &THERMAL, &ENERGY, &IDLE_STATE];
 
-/// The provider.
+/// The provider `linux-machine` for the machine below `root`.
 pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
     LinuxProvider::new("linux-machine", &OBJECTS, root, MachineSession::open)
 }
@@ -33,7 +33,7 @@ struct MachineSession {
     thermal: thermal::Zones,
     energy: energy::Meters,
     idle_states: idle_states::IdleStates,
-    /// In the order of the objects.
+    /// The layouts of the objects, in the order of [`OBJECTS`].
     layouts: [Layouts; OBJECTS.len()],
 }
 
@@ -103,7 +103,7 @@ impl Session for MachineSession {
     }
 }
 
-/// Writes an object without instances: the machine has none of its kind.
+/// Writes an object without instances, because the machine has no thing of this kind.
 fn write_nothing(
     object: &Object,
     layouts: &mut Layouts,

@@ -1,6 +1,6 @@
-//! Counters from the memory maps of processes: Image, Full Image, Process Address Space, and Thread
-//! Details. Their instances refer to those of Process, so that the session that writes Process
-//! writes them too.
+//! The objects made from the memory maps of processes: Image, Full Image, Process Address Space, and
+//! Thread Details. Their instances refer to those of Process, so that the session that writes Process
+//! also writes them.
 //!
 //! Each process is read once, whatever objects are wanted, and then the objects are written one
 //! after the other.
@@ -25,7 +25,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::{Errno, pread, retry_on_intr};
 use tally::{FIELDS, Sums, Tally};
 
-/// Limit to the bytes of image paths that one collection keeps. In the block they take twice as
+/// The most bytes of image paths that one collection keeps. In the block they take twice as
 /// many.
 const MOST_PATHS: usize = 128 << 20;
 
@@ -36,9 +36,11 @@ pub(crate) struct WantedMaps {
     full: bool,
     space: bool,
     details: bool,
-    /// The memory counters of Image or Full Image, and of Process Address Space.
+    /// Whether the memory counters of Image are wanted.
     image_memory: bool,
+    /// Whether the memory counters of Full Image are wanted.
     full_memory: bool,
+    /// Whether the memory counters of Process Address Space are wanted.
     space_memory: bool,
 }
 
@@ -75,18 +77,18 @@ impl WantedMaps {
     }
 }
 
-/// An instance of Process.
+/// A process whose maps are to be read.
 struct Listed {
     pid: u32,
-    /// Position among the instances.
+    /// Its position among the instances of Process.
     place: u32,
-    /// Position of its name.
+    /// The range of its name in [`Maps::names`].
     name: (usize, usize),
 }
 
-/// The sums over the maps of a process.
+/// The sums over all mappings of a process, in bytes by protection.
 struct Space {
-    /// Position in the list.
+    /// The position of the process in [`Maps::listed`].
     process: usize,
     images: [u64; PROTECTIONS],
     mapped: [u64; PROTECTIONS],
@@ -95,7 +97,7 @@ struct Space {
     memory: Option<[u64; FIELDS.len()]>,
 }
 
-/// An image of a process.
+/// An image (an executable file) that a process has mapped.
 struct Image {
     /// Position of the process among the instances of Process.
     parent: u32,
@@ -104,19 +106,19 @@ struct Image {
     has_memory: bool,
 }
 
-/// Reads maps and writes the objects made from them.
+/// Reads the maps of processes and writes the objects made from them.
 pub(crate) struct Maps {
     wanted: WantedMaps,
     listed: Vec<Listed>,
-    /// Names of the processes.
+    /// The names of the listed processes.
     names: Vec<u16>,
     lines: Lines,
     tally: Tally,
     spaces: Vec<Space>,
     images: Vec<Image>,
-    /// Paths of the images, as the kernel writes them.
+    /// The paths of the images, as the kernel writes them.
     paths: Vec<u8>,
-    /// Numbers of the threads of one process.
+    /// The numbers of the threads of the process at hand.
     threads: Vec<u32>,
     plain: Vec<u8>,
     name: Vec<u16>,
@@ -149,19 +151,19 @@ impl Maps {
         }
     }
 
-    /// Starts a collection.
+    /// Starts a collection: no process is listed yet.
     pub(crate) fn begin(&mut self, wanted: WantedMaps) {
         self.wanted = wanted;
         self.listed.clear();
         self.names.clear();
     }
 
-    /// Whether the processes are to be added.
+    /// Whether this collection needs the processes to be [added](Self::add).
     pub(crate) fn is_wanted(&self) -> bool {
         self.wanted.any()
     }
 
-    /// Adds a process that was written, with its position among the instances of Process.
+    /// Lists a process that was written as an instance of Process; `place` is its position there.
     pub(crate) fn add(&mut self, pid: u32, place: u32, name: &[u16]) {
         if self.wanted.any() {
             let start = self.names.len();
@@ -170,7 +172,7 @@ impl Maps {
         }
     }
 
-    /// Reads the added processes and writes the wanted objects.
+    /// Reads the maps of the listed processes and writes the wanted objects.
     pub(crate) fn write(
         &mut self,
         reader: &mut Reader,
@@ -229,11 +231,11 @@ impl Maps {
         }
     }
 
-    /// Adds up the mappings of a process; `false` if it has none, has ended, or may not be read.
+    /// Adds up the mappings of a process; `false` if it has no mappings, has ended, or may not be read.
     fn read_maps(&mut self, reader: &Reader, pid: u32) -> Result<bool, (&'static str, Broken)> {
         if self.wanted.image_memory || self.wanted.full_memory {
             match self.read_file(reader, pid, "smaps") {
-                // The kernel may be built without it.
+                // The kernel may be built without `smaps`.
                 Err(Broken::Error(Errno::NOENT)) => {}
                 read => return settle("smaps", read),
             }
@@ -248,11 +250,11 @@ impl Maps {
         let fd = reader.open_here(path.file(folder, file.as_bytes())).map_err(Broken::Error)?;
         let tally = &mut self.tally;
         let any = self.lines.read(&fd, |line| tally.line(line))?;
-        // A process that ends while its maps are read ends the file too.
+        // If a process ends while its maps are read, the file ends early.
         Ok(any && !self.tally.is_empty() && has_more(&fd).map_err(Broken::Error)?)
     }
 
-    /// Keeps the sums.
+    /// Stores the sums of the process that was read last.
     fn keep(&mut self, reader: &mut Reader, process: usize, pid: u32, parent: u32) {
         let has_memory = self.tally.has_memory();
         if self.tally.lacks_memory() {
@@ -296,7 +298,7 @@ impl Maps {
         self.spaces.push(Space { process, images, mapped, private, mappings, memory });
     }
 
-    /// The memory of a process as a whole, without its single mappings.
+    /// The memory of a process as a whole, from `smaps_rollup`; `None` if it cannot be read.
     fn rollup(&mut self, reader: &mut Reader, pid: u32) -> Option<[u64; FIELDS.len()]> {
         let mut path = PidPath::new(pid);
         let folder = path.len();
@@ -305,7 +307,7 @@ impl Maps {
                 [Some(resident), Some(proportional), Some(dirty), Some(swapped)] => {
                     return Some([resident, proportional, dirty, swapped].map(kib_to_bytes));
                 }
-                // The process has ended and is a zombie.
+                // The process has ended and is a zombie, which has no memory.
                 _ if reader.text().is_empty() => return None,
                 _ => Broken::Text("not understood"),
             },
@@ -333,7 +335,7 @@ impl Maps {
             let path = self.paths.get(image.path.0..image.path.1).unwrap_or_default();
             let file = match is_full {
                 true => path,
-                // A name is never empty: the kernel writes no `/` at the end.
+                // The name behind the last `/` is never empty.
                 false => path.rsplit(|byte| *byte == b'/').next().unwrap_or_default(),
             };
             unescape(file, &mut self.plain);
@@ -374,8 +376,8 @@ impl Maps {
             row.set(726, reserved);
             row.set(780, reserved);
             row.set(106_000, space.mappings);
-            // A kind of space has one counter for each protection; those that Linux cannot tell are
-            // in the table of absent ones.
+            // Each kind of space has one counter for each protection. Counters that Linux has no values for are
+            // in the table as absent.
             for (first, sizes) in [(710, space.mapped), (760, space.images)] {
                 (first..).step_by(2).zip(sizes).for_each(|(counter, size)| row.set(counter, size));
             }
@@ -403,8 +405,8 @@ impl Maps {
     }
 }
 
-/// Turns the error of a process that has ended or may not be read into `false`, and adds the name of
-/// the file to any other error.
+/// Turns an error that means that the process has ended or may not be read into `false`, and adds the
+/// name of the file to any other error.
 fn settle(file: &'static str, read: Result<bool, Broken>) -> Result<bool, (&'static str, Broken)> {
     match read {
         Ok(any) => Ok(any),
@@ -413,13 +415,13 @@ fn settle(file: &'static str, read: Result<bool, Broken>) -> Result<bool, (&'sta
     }
 }
 
-/// Whether time is left for reading.
+/// Whether the file can still be read: at its start there is at least one byte.
 fn has_more(fd: &OwnedFd) -> Result<bool, Errno> {
     let mut byte = [0];
     Ok(retry_on_intr(|| pread(fd, &mut byte, 0))? > 0)
 }
 
-/// The positions of the memory counters.
+/// The memory counters of an object, as a mask.
 fn memory_of(object: &Object) -> u64 {
     MEMORY_COUNTERS.iter().fold(0, |mask, counter| mask | object.bits(*counter))
 }

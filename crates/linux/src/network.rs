@@ -21,12 +21,12 @@ use rustix::fd::OwnedFd;
 use rustix::param::page_size;
 use std::ffi::CStr;
 
-/// The provider.
+/// The provider `linux-network` for the machine below `root`.
 pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
     LinuxProvider::new("linux-network", NETWORK, root, NetworkSession::open)
 }
 
-/// A protocol in this session.
+/// The state of a protocol in a session.
 struct ProtocolState {
     protocol: &'static Protocol,
     wanted: bool,
@@ -46,14 +46,14 @@ impl ProtocolState {
         }
     }
 
-    /// The section of a file, if this collection needs it.
+    /// The protocol's section in a file; `None` if it has none, or this collection does not want the protocol.
     fn needs(&self, file: File) -> Option<&'static Section> {
         let mut sections = self.protocol.sections.iter();
         sections.find(|section| self.wanted && section.file == file)
     }
 }
 
-/// The lists of TCP sockets.
+/// The lists of TCP sockets, which stay open.
 #[derive(Default)]
 struct ConnectionFiles {
     v4: Option<OwnedFd>,
@@ -63,7 +63,7 @@ struct ConnectionFiles {
 struct NetworkSession {
     reader: Reader,
     page: u64,
-    /// Kept open after the first reading.
+    /// The files of the protocols, which stay open after they were read for the first time.
     files: [Option<OwnedFd>; File::ALL.len()],
     connections: ConnectionFiles,
     interfaces: Interfaces,
@@ -99,8 +99,8 @@ impl Session for NetworkSession {
         self.read_files();
         self.count_connections(collection);
         for protocol in self.protocols.iter_mut().filter(|protocol| protocol.wanted) {
-            // A protocol that the machine lacks (IPv6) is an object without counters; one
-            // that could not be read is a fault and no object.
+            // A protocol that the machine lacks (IPv6) is an object without counters. If a protocol
+            // could not be read, there is a fault and no object.
             if protocol.row.mask() != 0 || protocol.faults.is_empty() {
                 write_single(&mut protocol.layouts, &protocol.row, None, out)?;
             }
@@ -111,7 +111,7 @@ impl Session for NetworkSession {
 }
 
 impl NetworkSession {
-    /// Reads each file once, for every protocol that needs it.
+    /// Reads each file once, for all protocols that need it.
     fn read_files(&mut self) {
         for (file, fd) in File::ALL.into_iter().zip(&mut self.files) {
             let protocols = &mut self.protocols;
@@ -141,7 +141,7 @@ impl NetworkSession {
         }
     }
 
-    /// Counts established connections by version of IP, for the objects that want them.
+    /// Counts the established connections by version of IP, for the wanted objects.
     fn count_connections(&mut self, collection: &Collection<'_>) {
         let asked = |object: &Object| {
             let index = TitleIndex(object.index);
@@ -162,7 +162,7 @@ impl NetworkSession {
                 }
             }
         };
-        // Sockets of IPv6 may have connections of IPv4: both lists are read for TCPv4.
+        // A socket of IPv6 may carry a connection of IPv4, so both lists are read for TCPv4.
         let mut has_v6 = false;
         let lists = [(v4, c"net/tcp", &mut files.v4), (true, c"net/tcp6", &mut files.v6)];
         for (wanted, path, fd) in lists {

@@ -1,5 +1,5 @@
-//! The provider `linux-system`: System, Memory, Processor, and the objects that
-//! come from the same files: Processor Information, Cache and Objects.
+//! The provider `linux-system`: System, Memory, Processor, and the objects from
+//! the same files: Processor Information, Cache and Objects.
 
 mod memory;
 mod processor;
@@ -28,12 +28,12 @@ use std::ffi::CStr;
 static OBJECTS: [&Object; 6] =
     [&SYSTEM, &MEMORY, &PROCESSOR, &PROCESSOR_INFORMATION, &CACHE, &OBJECTS_OF_WINDOWS];
 
-/// The provider.
+/// The provider `linux-system` for the machine below `root`.
 pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
     LinuxProvider::new("linux-system", &OBJECTS, root, SystemSession::open)
 }
 
-/// Files that stay open after the first reading.
+/// Files that stay open after they were read for the first time.
 #[derive(Default)]
 struct Files {
     stat: Option<OwnedFd>,
@@ -151,14 +151,13 @@ impl SystemSession {
         Ok(())
     }
 
-    /// Reads the table; returns whether it could be parsed.
+    /// Reads the table of interrupts; returns whether it could be parsed.
     fn read_interrupts(&mut self) -> Result<bool, Errno> {
         let text = self.reader.system(c"interrupts", &mut self.files.interrupts)?;
         Ok(self.interrupts.parse(text))
     }
 
-    /// Reports the faults of `interrupts`, if it was read; returns whether there are
-    /// none.
+    /// Whether the table of interrupts was read and parsed; otherwise a fault is added.
     fn has_interrupts(&mut self, table: &Result<bool, Errno>) -> bool {
         match table {
             Ok(true) => true,
@@ -173,7 +172,7 @@ impl SystemSession {
         }
     }
 
-    /// Reports the faults of `stat` as a whole.
+    /// Adds the faults that concern `stat` as a whole.
     fn stat_faults(&mut self, stat: Result<(), Errno>) {
         match stat {
             Ok(()) if self.stat.cpus.is_empty() => {
@@ -184,14 +183,14 @@ impl SystemSession {
         }
     }
 
-    /// Reports the faults of `stat` that concern System.
+    /// Adds the faults of `stat` that concern System.
     fn system_faults(&mut self, stat: Result<(), Errno>) {
         self.stat_faults(stat);
         let lines = self.stat.damage.iter().filter(|damage| !matches!(damage, Damage::Cpu(_)));
         lines.for_each(|damage| self.faults.object(damage));
     }
 
-    /// Reports the faults of `stat` that concern processors.
+    /// Adds the faults of `stat` that concern processors.
     fn processor_faults(&mut self, stat: Result<(), Errno>) {
         self.stat_faults(stat);
         for damage in &self.stat.damage {
@@ -206,7 +205,7 @@ impl SystemSession {
     }
 }
 
-/// Reads a file; `None` and a fault where it cannot be read.
+/// The text of a file; `None` after a fault.
 fn text_of<'a>(
     reader: &'a mut Reader,
     path: &CStr,
@@ -216,7 +215,7 @@ fn text_of<'a>(
     readable(path, reader.system(path, file), faults)
 }
 
-/// The text that was read; `None` and a fault where there is an error.
+/// The text that was read; `None`, and a fault, if it is an error or empty.
 fn readable<'a>(
     path: &CStr,
     text: Result<&'a [u8], Errno>,

@@ -1,10 +1,10 @@
-//! The texts of `/proc`, read as bytes.
+//! Parsers for the texts of `/proc`, which are bytes.
 //!
 //! A number that does not fit saturates. A text that ends in the middle of a
 //! number (a truncated file) must not pass as a smaller number: a number counts
 //! only where a blank or line end follows it.
 
-/// A decimal number, digits only; saturates.
+/// The value of decimal digits, saturating; `None` if the text has another byte or is empty.
 pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
@@ -15,7 +15,7 @@ pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Words separated by blanks.
+/// A reader of words separated by blanks.
 pub(crate) struct Words<'a> {
     rest: &'a [u8],
 }
@@ -25,7 +25,7 @@ impl<'a> Words<'a> {
         Self { rest: text }
     }
 
-    /// The next word, if something follows it.
+    /// The next word; `None` if there is none, or nothing follows it (it may be cut off).
     pub(crate) fn next_word(&mut self) -> Option<&'a [u8]> {
         let word = after_blanks(self.rest);
         let mut rest = word;
@@ -42,10 +42,10 @@ impl<'a> Words<'a> {
         word.get(..word.len() - rest.len())
     }
 
-    /// The next word, a number.
+    /// The next word as a number; `None` if it is no number or may be cut off.
     pub(crate) fn number(&mut self) -> Option<u64> {
-        // Nearly every word is a few digits and a blank, which is read in one pass; all others go
-        // the long way.
+        // Nearly every word is a few digits and a blank, which is read in one pass; other words take the
+        // slow way.
         let word = after_blanks(self.rest);
         let (mut rest, mut value) = (word, 0u64);
         while let [digit @ b'0'..=b'9', behind @ ..] = rest {
@@ -60,7 +60,7 @@ impl<'a> Words<'a> {
         number(self.next_word()?)
     }
 
-    /// The next word as a number, if there is another word.
+    /// The next word as a number; `Some(None)` if there is no further word, `None` if the word is no number.
     pub(crate) fn number_if_any(&mut self) -> Option<Option<u64>> {
         match self.rest.iter().all(|byte| is_blank(*byte)) {
             true => Some(None),
@@ -68,7 +68,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Skips words.
+    /// Skips words; `None` if there are not so many.
     pub(crate) fn skip(&mut self, count: usize) -> Option<()> {
         for _ in 0..count {
             self.next_word()?;
@@ -77,7 +77,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Any number of this many digits fits in 64 bits.
+/// The number of digits with which any number fits in 64 bits.
 const SAFE_DIGITS: usize = 19;
 
 fn after_blanks(mut text: &[u8]) -> &[u8] {
@@ -90,7 +90,7 @@ fn after_blanks(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// The last position of a byte. Examines many bytes at once.
+/// The last position of a byte; `None` if the text does not contain it. It examines 16 bytes at a time.
 fn last_place(text: &[u8], byte: u8) -> Option<usize> {
     let mut end = text.len();
     for part in text.rchunks(16) {
@@ -106,43 +106,43 @@ fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\n' || byte == b'\t'
 }
 
-/// The complete lines, and whether an incomplete one follows.
+/// The complete lines, each with its end, and whether an incomplete line follows.
 pub(crate) fn whole_lines(text: &[u8]) -> (impl Iterator<Item = &[u8]>, bool) {
     let end = last_place(text, b'\n').map_or(0, |at| at + 1);
     let (whole, rest) = text.split_at(end);
     (whole.split_inclusive(|byte| *byte == b'\n'), !rest.is_empty())
 }
 
-/// `/proc/PID/stat` and `/proc/PID/task/TID/stat`, as far as counters need it.
+/// The fields of `/proc/PID/stat` and `/proc/PID/task/TID/stat` that counters need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat<'a> {
-    /// The name, any bytes but 0.
+    /// The name, which may contain any bytes but 0.
     pub(crate) name: &'a [u8],
     pub(crate) state: u8,
     pub(crate) parent: u64,
     pub(crate) flags: u64,
-    /// Minor and major faults, without those of children.
+    /// The number of minor and major page faults, without those of children.
     pub(crate) faults: u64,
-    /// Major ones alone.
+    /// The number of major page faults.
     pub(crate) major_faults: u64,
-    /// Ticks.
+    /// The time in user mode, in ticks.
     pub(crate) user: u64,
-    /// Ticks.
+    /// The time in the kernel, in ticks.
     pub(crate) kernel: u64,
     pub(crate) threads: u64,
-    /// Ticks since the start of the machine.
+    /// The time of the start, in ticks since the start of the machine.
     pub(crate) start: u64,
     pub(crate) virtual_bytes: u64,
 }
 
-/// The flag of a kernel thread in [`Stat::flags`].
+/// The bit of [`Stat::flags`] that marks a thread of the kernel.
 pub(crate) const PF_KTHREAD: u64 = 0x0020_0000;
-/// The flag of a thread that is about to end, set before it is a zombie.
+/// The bit of [`Stat::flags`] that marks a thread that is about to end, before it becomes a zombie.
 pub(crate) const PF_EXITING: u64 = 0x0000_0004;
 
 impl<'a> Stat<'a> {
-    /// `None` for an invalid text. The name may hold blanks, brackets and line ends: it ends at the
-    /// last bracket.
+    /// Parses the text; `None` if it is invalid. The name may contain blanks, brackets and line ends: it ends
+    /// at the last bracket.
     pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
         let open = text.iter().position(|byte| *byte == b'(')?;
         let close = last_place(text, b')')?;
@@ -181,22 +181,22 @@ impl<'a> Stat<'a> {
     }
 }
 
-/// The scheduling of a thread: the later part of `/proc/PID/stat`, parsed only on request.
+/// The scheduling of a thread: the later fields of `/proc/PID/stat`, parsed only on request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Schedule {
     /// The nice value (−20 to 19) plus 20.
     pub(crate) nice_level: u64,
-    /// The processor of the thread, now or last.
+    /// The number of the processor on which the thread runs or ran last.
     pub(crate) processor: u64,
-    /// 1 to 99; 0 for a thread without real-time priority.
+    /// The real-time priority, 1 to 99; 0 for a thread without one.
     pub(crate) real_time: u64,
     pub(crate) policy: u64,
-    /// Ticks spent waiting for block devices.
+    /// The ticks that the thread waited for block devices; `None` if the text ends before this field.
     pub(crate) delay: Option<u64>,
 }
 
 impl Schedule {
-    /// `None` for an invalid text.
+    /// Parses the text; `None` if it is invalid.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let close = text.iter().rposition(|byte| *byte == b')')?;
         let mut words = Words::new(text.get(close + 1..)?);
@@ -213,20 +213,21 @@ impl Schedule {
     }
 }
 
-/// Nanoseconds that a thread was ready without a processor, from `/proc/PID/schedstat`.
+/// How long a thread was ready but had no processor, in nanoseconds, from the text of `/proc/PID/schedstat`;
+/// `None` if it is invalid.
 pub(crate) fn waiting(schedstat: &[u8]) -> Option<u64> {
     let mut words = Words::new(schedstat);
     words.number()?;
     words.number()
 }
 
-/// `/proc/PID/statm`, in pages.
+/// The sizes in `/proc/PID/statm`, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Statm {
     pub(crate) size: u64,
     pub(crate) resident: u64,
     pub(crate) shared: u64,
-    /// Private writable mappings, the stack included.
+    /// The size of the private writable mappings, including the stack.
     pub(crate) data: u64,
 }
 
@@ -241,19 +242,19 @@ impl Statm {
     }
 }
 
-/// `/proc/PID/io`.
+/// The counts in `/proc/PID/io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Io {
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
     pub(crate) reads: u64,
     pub(crate) writes: u64,
-    /// Bytes read from storage, written to it, and written bytes that were cancelled before they
-    /// reached it.
+    /// The bytes read from storage, the bytes written to it, and the written bytes that were cancelled before
+    /// they reached it; `None` if the kernel does not count them.
     pub(crate) storage: Option<[u64; 3]>,
 }
 
-/// The lines of `io`, in the kernel's order.
+/// The first words of the lines of `io`, in the kernel's order.
 const IO_KEYS: [&[u8]; 7] = [
     b"rchar:",
     b"wchar:",
@@ -280,13 +281,13 @@ impl Io {
     }
 }
 
-/// The peaks and the swapped memory of `/proc/PID/status`, in bytes; absent for a process without
-/// memory of its own.
+/// The peaks of virtual and resident memory, and the swapped memory, from `/proc/PID/status`, in bytes; `None`
+/// for a process without memory of its own.
 pub(crate) fn memory_of_status(status: &[u8]) -> [Option<u64>; 3] {
     keyed(status, [b"VmPeak:", b"VmHWM:", b"VmSwap:"]).map(|kib| kib.map(kib_to_bytes))
 }
 
-/// Voluntary and involuntary context switches of a thread's `status`.
+/// The numbers of voluntary and involuntary context switches in a thread's `status`; `None` if they are missing.
 pub(crate) fn switches(status: &[u8]) -> Option<[u64; 2]> {
     let keys = [&b"voluntary_ctxt_switches:"[..], b"nonvoluntary_ctxt_switches:"];
     let [Some(voluntary), Some(others)] = keyed(status, keys) else {
@@ -295,13 +296,13 @@ pub(crate) fn switches(status: &[u8]) -> Option<[u64; 2]> {
     Some([voluntary, others])
 }
 
-/// Kibibytes, which the kernel calls kB, as bytes.
+/// Converts kibibytes, which the kernel calls kB, to bytes.
 pub(crate) fn kib_to_bytes(kib: u64) -> u64 {
     kib.saturating_mul(1024)
 }
 
-/// As [`keyed`], for a text that begins with exactly these lines in the kernel's order: one
-/// comparison for each line.
+/// Like [`keyed`], but only for a text that begins with exactly these lines in this order, which takes one
+/// comparison for each line; `None` for another text.
 fn in_order<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> Option<[Option<u64>; N]> {
     let mut values = [None; N];
     let mut rest = text;
@@ -315,7 +316,8 @@ fn in_order<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> Option<[Option<u64
     Some(values)
 }
 
-/// The numbers of complete lines that begin with these words. The first line of a word counts.
+/// The numbers of the complete lines that begin with these words; `None` for a missing line. If several lines
+/// have one word, the first is used.
 pub(crate) fn keyed<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> [Option<u64>; N] {
     let mut values = [None; N];
     let mut missing = N;
@@ -336,12 +338,12 @@ pub(crate) fn keyed<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> [Option<u6
     values
 }
 
-/// `/proc/loadavg`.
+/// The contents of `/proc/loadavg`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Load {
-    /// Over 1, 5 and 15 minutes.
+    /// The load averages over 1, 5 and 15 minutes.
     pub(crate) averages: [f64; 3],
-    /// All threads of the machine: the part behind the slash.
+    /// The number of all threads of the machine: the number behind the slash.
     pub(crate) threads: u64,
 }
 
@@ -358,7 +360,7 @@ impl Load {
     }
 }
 
-/// A number with two decimals, times 100.
+/// A number with two decimals, multiplied by 100; `None` for another text.
 pub(crate) fn hundredths(word: &[u8]) -> Option<u64> {
     let dot = word.iter().position(|byte| *byte == b'.')?;
     let decimals = word.get(dot + 1..)?;
@@ -366,8 +368,8 @@ pub(crate) fn hundredths(word: &[u8]) -> Option<u64> {
     (decimals.len() == 2).then(|| whole.saturating_mul(100).saturating_add(part))
 }
 
-/// Bytes as UTF-16: valid UTF-8 is decoded, and each other byte becomes the lone surrogate 0xDC00 +
-/// byte, so that different names stay different.
+/// Writes bytes into `out` as UTF-16: valid UTF-8 is decoded, and each other byte becomes the lone surrogate
+/// 0xDC00 + byte, so that different names stay different.
 pub(crate) fn utf16_name(bytes: &[u8], out: &mut Vec<u16>) {
     out.clear();
     if bytes.is_ascii() {
@@ -481,7 +483,7 @@ mod tests {
         assert_eq!(name(b"cat"), [99, 97, 116]);
         assert_eq!(name("ä🦀".as_bytes()), [0xe4, 0xd83e, 0xdd80]);
         assert_eq!(name(b"a\xffb\xfe"), [97, 0xdcff, 98, 0xdcfe]);
-        // The first bytes of a character that was cut off after 15 bytes.
+        // The first bytes of a character that was cut off, since the kernel limits a name to 15 bytes.
         assert_eq!(name(b"a\xf0\x9f\xa6"), [97, 0xdcf0, 0xdc9f, 0xdca6]);
         assert_ne!(name(b"\xff"), name(b"\xfe"));
     }
@@ -490,7 +492,7 @@ mod tests {
     fn numbers_saturate_and_other_words_are_skipped() {
         let mut words = Words::new(b" 0 \t18446744073709551615 99999999999999999999 x7 0012\n 5");
         let all: Vec<_> = (0..7).map(|_| words.number()).collect();
-        // A value that is not a number is skipped; an incomplete line does not count.
+        // A line whose value is not a number is skipped; an incomplete line does not count.
         let expected = [Some(0), Some(u64::MAX), Some(u64::MAX), None, Some(12), None, None];
         assert_eq!(all, expected);
         for text in ["", " ", "7", " \n\t"] {

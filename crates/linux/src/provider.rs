@@ -9,8 +9,8 @@ use perfhive_engine::{
     Numbering, OpenContext, ProvidedTitles, Provider, ProviderDescription, ProviderError, Session,
 };
 
-/// A provider of this crate: each session is made by `open` from the root and
-/// a reader of its `proc`.
+/// A provider of this crate. Its function `open` makes each session from the root and
+/// a reader of the root's `proc`.
 pub(crate) struct LinuxProvider<F> {
     name: &'static str,
     objects: &'static [&'static Object],

@@ -1,9 +1,9 @@
-//! [`Root`]: the folders that a machine is read from.
+//! [`ProcRoot`]: the folders from which a machine is read.
 
 use std::path::{Path, PathBuf};
 
-/// The folders that a machine is read from. Folders other than the system's own hold a frozen
-/// machine, whose clock is its own `uptime`, or the host's folders inside a container.
+/// The folders from which a machine is read: the system's own, a frozen machine with `uptime` as its
+/// clock, or the host's folders inside a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcRoot {
     proc: PathBuf,
@@ -12,65 +12,65 @@ pub struct ProcRoot {
 }
 
 impl Default for ProcRoot {
-    /// This machine: `/proc`, `/sys`, and mount points as they are.
+    /// The folders of this machine: `/proc`, `/sys`, and mount points as they are.
     fn default() -> Self {
         Self::new("/proc").with_sys("/sys").with_mounts("/")
     }
 }
 
 impl ProcRoot {
-    /// A folder laid out as `/proc` alone: objects that need other folders are missing.
+    /// A machine of which only a folder like `/proc` exists: objects from other folders are missing.
     pub fn new(proc: impl Into<PathBuf>) -> Self {
         Self { proc: proc.into(), sys: None, mounts: None }
     }
 
-    /// A folder with a machine's `proc` and `sys`. The free space of its mount points is not
+    /// A frozen machine: a folder with its `proc` and `sys`. The free space of its mount points is not
     /// queried.
     pub fn frozen(folder: impl AsRef<Path>) -> Self {
         Self::new(folder.as_ref().join("proc")).with_sys(folder.as_ref().join("sys"))
     }
 
-    /// With a folder laid out as `/sys`.
+    /// The same machine with a folder like `/sys`.
     #[must_use]
     pub fn with_sys(mut self, sys: impl Into<PathBuf>) -> Self {
         self.sys = Some(sys.into());
         self
     }
 
-    /// With a folder that stands for `/` in front of mount points, whose file systems are queried:
-    /// `/`, or the place of the host's files in a container.
+    /// The same machine with a folder that stands for `/` in front of mount points, so that the space of their
+    /// file systems is queried: `/`, or the place of the host's files in a container.
     #[must_use]
     pub fn with_mounts(mut self, root: impl Into<PathBuf>) -> Self {
         self.mounts = Some(root.into());
         self
     }
 
-    /// The folder that stands for `/proc`.
+    /// The folder that takes the place of `/proc`.
     #[must_use]
     pub fn proc(&self) -> &Path {
         &self.proc
     }
 
-    /// Whether `/proc` is this process's own: what the kernel says by other ways is then of the
-    /// same machine and namespaces.
+    /// Whether the folder is `/proc` itself: then other interfaces of the kernel tell of the same
+    /// machine and namespaces.
     pub(crate) fn is_live(&self) -> bool {
         self.proc == Path::new("/proc")
     }
 
-    /// The folder that stands for `/sys`.
+    /// The folder that takes the place of `/sys`; `None` if there is none.
     #[must_use]
     pub fn sys(&self) -> Option<&Path> {
         self.sys.as_deref()
     }
 
-    /// The folder that stands for `/` in front of mount points.
+    /// The folder that stands for `/` in front of mount points; `None` if these are not queried.
     #[must_use]
     pub fn mounts(&self) -> Option<&Path> {
         self.mounts.as_deref()
     }
 }
 
-/// The machine's name, as from `uname -n`.
+/// The name of this machine, as `uname -n` prints it.
 #[must_use]
 pub fn machine_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()

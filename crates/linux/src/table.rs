@@ -1,6 +1,6 @@
 //! The table of all objects and counters: present ones with name, meaning, type and
-//! source, absent ones with the reason. The providers' descriptions, templates and
-//! English titles, and the manual, are made from it.
+//! source, absent ones with the reason. The descriptions, templates and
+//! English titles of the providers, and the manual, are made from it.
 
 mod cgroup;
 mod disk;
@@ -35,8 +35,8 @@ pub(crate) use thread::{COMMON_COUNTERS, THREAD, THREAD_V2};
 pub(crate) use perfhive_engine::standard::{Absent, Counter, Object, absent};
 use perfhive_engine::standard::{CounterDoc, ObjectDoc, counters_of};
 
-/// The title index of a counter of an object, by its English name. A name that the
-/// object does not have is an error of compilation.
+/// The title index of an object's counter, by the counter's English name. A name that the
+/// object does not have is a compile error.
 macro_rules! index_of {
     ($object:path, $name:literal) => {
         const { $crate::table::index_by_name(&$object, $name) }
@@ -44,7 +44,7 @@ macro_rules! index_of {
 }
 pub(crate) use index_of;
 
-/// The function behind [`index_of`].
+/// The title index of an object's counter, for the macro [`index_of`].
 pub(crate) const fn index_by_name(object: &Object, name: &str) -> u32 {
     let mut at = 0;
     while at < object.counters.len() {
@@ -64,7 +64,7 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
     at == one.len() && at == other.len()
 }
 
-/// The objects of each provider, in the order of the manual.
+/// The objects by family, in the order of the manual.
 static FAMILIES: [&[&Object]; 7] = [
     &[&SYSTEM, &MEMORY, &PROCESSOR],
     machine::OBJECTS,
@@ -80,14 +80,14 @@ pub(crate) fn objects() -> impl Iterator<Item = &'static Object> {
     FAMILIES.into_iter().flatten().copied()
 }
 
-/// The objects of this crate with their counters.
+/// The objects of this crate, each with its counters, as documentation.
 #[must_use]
 pub fn object_table() -> Vec<ObjectDoc> {
     objects().map(ObjectDoc::of).collect()
 }
 
-/// Every counter of the objects of this crate, present or absent, without
-/// bases; object by object.
+/// The counters of this crate's objects, present or absent, without
+/// bases, object by object.
 #[must_use]
 pub fn counter_table() -> Vec<CounterDoc> {
     objects().flat_map(counters_of).collect()
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn values_saturate_or_wrap_at_their_width() {
         let find = |object: &'static Object, index| &object.counters[object.place(index).unwrap()];
-        // A 32-bit number saturates; a 32-bit count for a rate wraps: the writer cuts
+        // A 32-bit number saturates. A 32-bit count for a rate wraps, since the writer cuts
         // it.
         assert_eq!(find(&PROCESS, 680).fit(1 << 40), u64::from(u32::MAX));
         assert_eq!(find(&SYSTEM, 146).fit(1 << 40), 1 << 40);

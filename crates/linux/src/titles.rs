@@ -1,6 +1,6 @@
-//! Names and help texts: English from the rows of the [tables](crate::table), each
-//! other language from a file of the folder `titles` that is named by the language's
-//! code. To add a language, add its file; [`parse_titles`] says how it is written.
+//! The names and help texts of objects and counters: English from the rows of the [tables](crate::table),
+//! each other language from a file of the folder `titles` that is named by the language's
+//! code. To add a language, add its file in the format of [`parse_titles`].
 
 use crate::table::Object;
 use perfhive_engine::ProvidedTitles;
@@ -8,22 +8,22 @@ use perfhive_engine::standard::{parse_titles, titles_of};
 use perfhive_format::LanguageId;
 use std::sync::OnceLock;
 
-/// Code and text of each file.
+/// The code of each translated language, and the text of its file.
 const FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/titles.rs"));
 
-/// The languages of the files, with their texts. A test checks that every file name
+/// The language of each file, and its text. A test checks that every file name
 /// is a language.
 fn texts() -> impl Iterator<Item = (LanguageId, &'static str)> {
     FILES.iter().filter_map(|(code, text)| Some((code.parse().ok()?, *text)))
 }
 
-/// The translations, parsed once; each provider copies its part.
+/// All translations, parsed once; each provider copies its part.
 fn translations() -> &'static [ProvidedTitles] {
     static READ: OnceLock<Vec<ProvidedTitles>> = OnceLock::new();
     READ.get_or_init(|| texts().map(|(language, text)| parse_titles(language, text).0).collect())
 }
 
-/// The titles of some objects and their counters, in every language.
+/// The titles of some objects and their counters, in all languages.
 pub(crate) fn of_objects(objects: &[&Object]) -> Vec<ProvidedTitles> {
     titles_of(objects, translations())
 }

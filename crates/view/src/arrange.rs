@@ -1,20 +1,21 @@
-//! The order in which readings are shown, and which of them.
+//! Which readings are shown, and in which order.
 
 use perfhive_engine::{CounterPath, InstanceRole, NamePattern, PathId, Query, Reading, same_name};
 use perfhive_format::TitleIndex;
 use std::collections::HashMap;
 
-/// By what the instances of an object are ordered.
+/// The key by which the instances of an object are ordered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// As the source has them.
+    /// In the order in which the source lists them.
     #[default]
     Source,
-    /// By the value of the first path of the object.
+    /// By the value of the object's first path with wildcards, the largest first. Without such a path, by its
+    /// first path.
     Value,
-    /// By the value of the counter of this name.
+    /// By the value of the counter with this name, the largest first.
     Counter(String),
-    /// By the name of the instance.
+    /// By the name of the instance, from A to Z.
     Name,
 }
 
@@ -25,15 +26,16 @@ pub struct Arrangement {
     pub order: Order,
     /// Whether the order is the other way round: smallest value first, or last name first.
     pub reversed: bool,
-    /// The most instances of an object, sums and idle time not counted.
+    /// The most instances of each object that are shown, sums and idle time not counted; `None` for
+    /// any number.
     pub top: Option<usize>,
-    /// The names of the instances that are shown.
+    /// The names of the instances that are shown; `None` for all.
     pub filter: Option<NamePattern>,
-    /// Whether idle time is left out.
+    /// Whether instances that stand for idle time are left out.
     pub without_idle: bool,
 }
 
-/// Readings in their order.
+/// The readings that an [`Arrangement`] shows, in its order.
 #[derive(Debug, Default)]
 pub struct Arranged<'q> {
     /// The readings that are shown. Those of one instance follow one another; sums and idle time
@@ -47,7 +49,7 @@ pub struct Arranged<'q> {
 struct Group<'q> {
     readings: Vec<&'q Reading>,
     role: InstanceRole,
-    /// Whether a path names the instance: it is shown always.
+    /// Whether a path without wildcards names the instance, which is then always shown.
     is_named: bool,
     key: Option<f64>,
     name: String,
@@ -60,7 +62,8 @@ struct Section<'q> {
 }
 
 impl Arrangement {
-    /// Chooses and orders readings; of instances no more than fit into `room` rows.
+    /// The readings that this arrangement shows, in its order. With `room`, instances are left out until the
+    /// readings fit into so many rows.
     #[must_use]
     pub fn of<'q>(
         &self,
@@ -87,7 +90,8 @@ impl Arrangement {
         Arranged { readings: groups.flat_map(|group| group.readings).collect(), left_out }
     }
 
-    /// The counters that the readings have, if none of them is the one to sort by.
+    /// The names of the counters that the readings have, if [`Order::Counter`] names none of them; `None` if
+    /// it names one, and for other orders.
     #[must_use]
     pub fn counters_without_order(&self, query: &Query) -> Option<Vec<String>> {
         let Order::Counter(wanted) = &self.order else { return None };
@@ -120,7 +124,7 @@ impl Arrangement {
         let Some(first) = all.find(|reading| reading.instance.is_some()) else { return };
         let is_wild = |path: PathId| query.path(path).is_some_and(CounterPath::is_wild);
         let mut paths = section.groups.iter().flat_map(|group| &group.readings);
-        // A path to certain instances says nothing about the order of all.
+        // The first path with wildcards has a value of every instance to sort by.
         let first_path =
             paths.find(|reading| is_wild(reading.path)).map_or(first.path, |reading| reading.path);
         for group in &mut section.groups {
@@ -143,7 +147,7 @@ impl Arrangement {
                 Order::Source => std::cmp::Ordering::Equal,
                 Order::Name if reversed => b.name.cmp(&a.name),
                 Order::Name => a.name.cmp(&b.name),
-                // What has no value stands at the end in either direction.
+                // Instances without a value stand at the end in either direction.
                 Order::Value | Order::Counter(_) => match (a.key, b.key) {
                     (Some(a), Some(b)) if reversed => a.total_cmp(&b),
                     (Some(a), Some(b)) => b.total_cmp(&a),
@@ -168,15 +172,15 @@ impl Arrangement {
 }
 
 impl Group<'_> {
-    /// Whether the instance is left out where there are too many.
+    /// Whether the instance may be left out: it is neither a sum nor idle time, and no path names it.
     fn may_go(&self) -> bool {
         self.role == InstanceRole::Single && !self.is_named
     }
 }
 
 impl Section<'_> {
-    /// Drops all instances behind the first `most`, sums and idle time not counted; returns how
-    /// many readings they had.
+    /// Drops all instances behind the first `most`, sums and idle time not counted. Returns the number of
+    /// readings of the dropped instances.
     fn keep(&mut self, most: usize) -> usize {
         let before = self.rows();
         let mut single = 0;
@@ -196,13 +200,14 @@ impl Section<'_> {
     }
 }
 
-/// Drops the last instances of the objects with the most of them, until the rows fit or each object
-/// has one.
+/// Drops the last instances of the object that has the most of them, again and again, until the rows fit
+/// into `room` or each object has one instance. Returns how many readings were dropped.
 fn fit(sections: &mut [Section<'_>], room: usize) -> usize {
     let mut left_out = 0;
     loop {
         let rows: usize = sections.iter().map(Section::rows).sum();
-        // The largest of several objects loses a part, so that the others keep theirs.
+        // The object with the most instances loses only a part of the excess at a time, so that the
+        // others share the loss.
         let parts = sections.len();
         let Some(section) = sections.iter_mut().max_by_key(|section| section.singles()) else {
             return left_out;
@@ -233,7 +238,7 @@ fn sections<'q>(readings: impl Iterator<Item = &'q Reading>) -> Vec<Section<'q>>
         let next = section.groups.len();
         let group = match reading.instance {
             Some(_) => *places.entry(instance).or_insert(next),
-            // A counter of an object without instances, and a path without a value.
+            // A counter of an object without instances, or a path without a value: a group of its own.
             None => next,
         };
         match section.groups.get_mut(group) {

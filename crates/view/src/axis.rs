@@ -5,13 +5,13 @@ use crate::past::Summary;
 use crate::scale::{Detail, Quantity, unit_for_people};
 use perfhive_format::CookedValue;
 
-/// By which power of ten a line is multiplied in a chart.
+/// How the power of ten is chosen by which a line of a chart is multiplied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineScale {
-    /// So that its largest value fits.
+    /// The power with which the line's largest value fits.
     #[default]
     Automatic,
-    /// As the counter asks to be.
+    /// The power for which its counter asks.
     Default,
     /// This power, from -9 to 8.
     Power(i8),
@@ -23,14 +23,14 @@ impl LineScale {
     /// The largest power.
     pub const MOST: i8 = 8;
 
-    /// The power for a line whose counter asks for `default` and whose largest value on the chart is
-    /// `maximum`.
+    /// The power of ten for a line; `default` is the power for which its counter asks, `maximum` its
+    /// largest value on the chart.
     #[must_use]
     pub fn power(self, default: i32, maximum: f64) -> i8 {
         let within = |power: i32| power.clamp(Self::LEAST.into(), Self::MOST.into()) as i8;
         match self {
             Self::Automatic if maximum > 0.0 && maximum.is_finite() => {
-                // A value of 100 is shown as it is, and one of 101 as a tenth.
+                // A value of 100 is shown as it is, and a value of 101 divided by ten.
                 within((100.0 / maximum).log10().floor() as i32)
             }
             Self::Automatic => 0,
@@ -39,7 +39,7 @@ impl LineScale {
         }
     }
 
-    /// The next larger or smaller power, beginning at the one that is in use.
+    /// The next larger power, or the next smaller one where `up` is false, beginning at the power in use.
     #[must_use]
     pub fn stepped(in_use: i8, up: bool) -> Self {
         let step = if up { 1 } else { -1 };
@@ -75,16 +75,16 @@ impl std::str::FromStr for LineScale {
     }
 }
 
-/// A line as an axis sees it.
+/// What an axis has to know of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Scaled<'a> {
-    /// What its values are of.
+    /// The quantity of the line's values.
     pub quantity: &'a Quantity<'static>,
-    /// The scale that its counter asks for.
+    /// The power of ten for which the line's counter asks.
     pub default: i32,
-    /// Its own scale.
+    /// The line's own scale.
     pub scale: LineScale,
-    /// Its statistics on the chart.
+    /// The line's statistics in the window of the chart; `None` if it has no value there.
     pub summary: Option<Summary>,
 }
 
@@ -95,9 +95,9 @@ pub struct Axis {
     pub low: f64,
     /// The value at the top.
     pub high: f64,
-    /// The unit that all lines share, as long as none of them has a scale of its own.
+    /// The unit that all lines share; `None` if they differ in unit or a line has a scale of its own.
     pub unit: Option<&'static str>,
-    /// By which power of ten each line is multiplied; all zero with a shared unit.
+    /// The power of ten by which each line is multiplied; all zero with a shared unit.
     pub powers: Vec<i8>,
 }
 
@@ -133,7 +133,7 @@ impl Axis {
         Self { low, high: 100.0, unit: None, powers }
     }
 
-    /// Where a value of a line stands: 0 is the bottom, 1 the top.
+    /// The height at which a value of a line stands: 0 is the bottom of the axis, 1 the top.
     #[must_use]
     pub fn place(&self, line: usize, value: f64) -> f64 {
         let power = self.powers.get(line).copied().unwrap_or(0);
@@ -141,7 +141,7 @@ impl Axis {
         ((value * factor(power) - self.low) / height).clamp(0.0, 1.0)
     }
 
-    /// The text at a part of the axis, with its unit.
+    /// The text of the value at a height of the axis (0 is the bottom, 1 the top), with its unit.
     #[must_use]
     pub fn label(&self, part: f64) -> String {
         let value = self.low + (self.high - self.low) * part;
@@ -170,13 +170,13 @@ impl Axis {
     }
 }
 
-/// A power of ten.
+/// Ten to this power.
 #[must_use]
 pub fn factor(power: i8) -> f64 {
     10f64.powi(power.into())
 }
 
-/// A number in few characters.
+/// Appends a number in few characters: `2.5`, `15k`, `1,000G`.
 fn push_short(out: &mut String, value: f64) {
     let size = value.abs();
     let (value, suffix) = match size {
@@ -200,8 +200,8 @@ fn push_short(out: &mut String, value: f64) {
     out.push_str(suffix);
 }
 
-/// The next round number above a value: 1, 2 or 5 times a power of ten; of bytes, 1 to 1000 times
-/// a power of 1024.
+/// The next round number at or above a value: 1, 1.5, 2, 3, 4, 5, 6, 8 or 10 times a power of ten; for bytes,
+/// times a power of 1024 as well.
 fn nice(value: f64, unit: &str) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return 1.0;

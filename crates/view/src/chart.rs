@@ -12,25 +12,25 @@ use perfhive_format::{CookedValue, FileTime};
 pub struct Stroke<'a> {
     /// The line.
     pub line: &'a Line,
-    /// The place of its colour.
+    /// The place of its colour in [`COLOURS`](crate::palette::COLOURS).
     pub colour: u8,
-    /// Its scale.
+    /// How the line is scaled.
     pub scale: LineScale,
 }
 
 /// What a chart for a report shows.
 pub struct Chart<'a> {
-    /// The values.
+    /// The samples, which have the values of the lines.
     pub past: &'a Past,
     /// The lines, in the order of the legend.
     pub strokes: &'a [Stroke<'a>],
-    /// The time that is shown.
+    /// The part of time that is shown.
     pub window: Window,
-    /// The text above it.
+    /// The text above the chart.
     pub title: &'a str,
     /// Width and height in pixels.
     pub size: (u16, u16),
-    /// The text of a point in time, for the axis.
+    /// Writes a point in time for the time axis.
     pub clock: &'a dyn Fn(FileTime) -> String,
 }
 
@@ -39,7 +39,7 @@ const GRID: Rgb = (225, 225, 225);
 const TEXT: Rgb = (60, 60, 60);
 
 impl Chart<'_> {
-    /// The drawing: title, chart with both axes, and a legend with statistics.
+    /// The chart as shapes: the title, the lines with both axes, and a legend with statistics.
     #[must_use]
     pub fn drawing(&self) -> Drawing {
         let (width, height) = (f32::from(self.size.0), f32::from(self.size.1));
@@ -67,7 +67,7 @@ impl Chart<'_> {
         };
         let longest = (0..=4).map(|tick| axis.label(f64::from(tick) / 4.0).chars().count()).max();
         let left = GLYPH.0 * (longest.unwrap_or(0) as f32 + 1.5);
-        // A third of the height at most is the legend's.
+        // The legend takes a third of the height at most.
         let rows = ((height / 3.0 / GLYPH.1) as usize).max(1).min(self.strokes.len());
         let top = GLYPH.1 * 2.0;
         let bottom = (height - GLYPH.1 * (rows as f32 + 2.75)).max(top + 16.0);
@@ -81,7 +81,7 @@ impl Chart<'_> {
             shapes.push(text(left - GLYPH.0, y + 4.5, axis.label(part), true, TEXT));
         }
         let label = (self.clock)(self.window.from).chars().count() as f32 * GLYPH.0;
-        // The labels at the edges stand inside of them, and so nearer to their neighbours.
+        // The labels at both ends stand inside the chart, and so nearer to their neighbours.
         let ticks = (((right - left) / (label * 1.5 + 2.0 * GLYPH.0)) as u8).clamp(1, 8);
         for tick in 0..=ticks {
             let part = f64::from(tick) / f64::from(ticks);
@@ -109,7 +109,7 @@ impl Chart<'_> {
                 };
                 let x = left + (right - left) * point.x as f32;
                 let y = bottom - (bottom - top) * axis.place(place, value) as f32;
-                // The neighbours of the window are cut off at its edges.
+                // A line from a sample outside the window begins, or ends, at the window's edge.
                 if let Some(from) = before.filter(|from| from.0 < left && x > left) {
                     let part = (left - from.0) / (x - from.0);
                     piece = vec![(left, from.1 + (y - from.1) * part)];
@@ -128,7 +128,7 @@ impl Chart<'_> {
             }
             pieces.push(piece);
             for mut points in pieces.into_iter().filter(|points| !points.is_empty()) {
-                // A single point is seen as a dot.
+                // A single point is drawn as a dot.
                 if let [only] = points.as_slice() {
                     points.push((only.0 + 0.1, only.1));
                 }
@@ -178,7 +178,7 @@ impl Chart<'_> {
 /// A value with its unit, for people.
 #[must_use]
 pub fn shown(quantity: &Quantity<'_>, value: f64) -> String {
-    // Averages of whole numbers are none.
+    // An average of identifiers may have a fraction, and is then shown as a number.
     let whole = quantity.is_identifier && value.fract() == 0.0 && (0.0..1e18).contains(&value);
     let value = if whole { CookedValue::Integer(value as u64) } else { CookedValue::Float(value) };
     let shown = quantity.shown(value, Detail::Brief);

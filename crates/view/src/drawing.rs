@@ -1,4 +1,4 @@
-//! Drawings of few shapes, and SVG.
+//! Drawings that consist of a few kinds of shapes, and their text as SVG.
 
 use crate::palette::Rgb;
 use std::fmt::Write as _;
@@ -39,9 +39,9 @@ pub enum Shape {
         /// Its colour.
         colour: Rgb,
     },
-    /// A text on one line, [`GLYPH`] pixels to a character.
+    /// A text on one line; each character is as wide as [`GLYPH`] says.
     Text {
-        /// Where it begins; where it ends, if `end` holds.
+        /// Where the text begins, or ends if `end` is set.
         x: f32,
         /// The baseline.
         y: f32,
@@ -54,11 +54,11 @@ pub enum Shape {
     },
 }
 
-/// The width of a character in pixels, and the height of its line.
+/// The width of a character and the height of its line, in pixels.
 pub const GLYPH: (f32, f32) = (8.0, 16.0);
 
 impl Drawing {
-    /// The drawing as SVG, in ASCII apart from its texts.
+    /// The drawing as an SVG document. All of it is ASCII, except the texts.
     #[must_use]
     pub fn svg(&self) -> String {
         let (width, height) = (self.width, self.height);
@@ -92,8 +92,8 @@ impl Drawing {
                 }
                 Shape::Text { x, y, text, end, colour } => {
                     let anchor = if *end { " text-anchor=\"end\"" } else { "" };
-                    // Whatever font there is, the letters have their places; wide ones do not
-                    // say how wide they are.
+                    // The width is fixed, whatever font there is. The width of wide characters (such as Chinese) is
+                    // not known, so that a text with them has none.
                     let is_narrow = text
                         .chars()
                         .all(|c| c < '\u{1100}' || ('\u{2000}'..'\u{2a00}').contains(&c));

@@ -18,13 +18,13 @@ pub enum Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// The text, or no value.
+    /// The text as a field; [`Field::None`] for `None`.
     #[must_use]
     pub fn text(text: Option<&'a str>) -> Self {
         text.map_or(Self::None, Self::Text)
     }
 
-    /// The whole number, or no value.
+    /// The whole number as a field; [`Field::None`] for `None`.
     #[must_use]
     pub fn unsigned(number: Option<u64>) -> Self {
         number.map_or(Self::None, Self::Unsigned)

@@ -19,8 +19,8 @@ pub struct History {
 }
 
 impl History {
-    /// Adds the values of the last collection and keeps the last `length` of each reading.
-    /// Readings that are no longer in it are forgotten.
+    /// Adds the values of the query's last collection. Of each reading the last `length` values are kept;
+    /// readings that the collection does not have are forgotten.
     pub fn note(&mut self, query: &Query, length: usize) {
         let mut old = std::mem::take(&mut self.values);
         for reading in query.readings() {
@@ -34,9 +34,8 @@ impl History {
         }
     }
 
-    /// The curve of a reading in block characters: percentages against 100,
-    /// rates against their peak, plain numbers against their own range. Empty
-    /// before there are two values.
+    /// The past values of a reading as a curve in block characters: percentages against 100, rates
+    /// against their peak, plain numbers against their own range. Empty before there are two values.
     #[must_use]
     pub fn curve(&self, reading: &Reading) -> String {
         let Some(values) = self.values.get(&key(reading)) else {
@@ -46,8 +45,8 @@ impl History {
     }
 }
 
-/// Values as a curve in block characters, scaled as in [`History::curve`]. Empty for less than two
-/// values.
+/// The values as a curve in block characters, scaled as in [`History::curve`]. Empty if fewer than two
+/// are known.
 #[must_use]
 pub fn sparkline(
     values: impl Iterator<Item = Option<f64>> + Clone,
@@ -66,8 +65,8 @@ pub fn sparkline(
     curve(values, low, high)
 }
 
-/// Lowest and highest value, at least a tenth apart: a number that hardly
-/// changes is a line in the middle, not a mountain range.
+/// The lower and the upper end of a curve's scale: the lowest and highest value, but at least a tenth
+/// apart, so that a number that hardly changes is a line in the middle.
 fn range(values: &[f64]) -> (f64, f64) {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

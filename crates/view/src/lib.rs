@@ -4,18 +4,18 @@
 //! named columns, labels of instances, scaled numbers with units, the past
 //! values of a counter ([`History`]), the busiest processes ([`Selection`]),
 //! names and the names nearest to an unknown one ([`Names`]).
-//! It also keeps what was seen ([`past`]), draws charts of it ([`chart`]), and tells what happened in a
-//! recording ([`report`]).
-//! This crate makes them from a source's catalogue and a query's readings. It knows neither terminals
-//! nor HTML, and nothing of where a source came from.
+//! It also keeps past samples ([`past`]), draws charts of them ([`chart`]), and summarizes a recording
+//! ([`report`]).
+//! All of this is made from a source's catalogue and a query's readings. The crate knows neither
+//! terminals nor HTML, and not where a source came from.
 //!
 //! | to | use |
 //! |---|---|
 //! | print readings with names and units | [`Row`] |
 //! | find the busiest processes | [`TopProcesses`] |
-//! | keep what was seen, by instance | [`History`], [`past`] |
+//! | keep past values, by instance | [`History`], [`past`] |
 //! | draw charts | [`chart`], [`drawing`] |
-//! | tell what happened in a recording | [`report`] |
+//! | summarize a recording | [`report`] |
 //!
 //! ```
 //! # let source = perfhive_testkit::script::recording();

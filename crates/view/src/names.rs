@@ -1,4 +1,4 @@
-//! Names of objects and counters, and objects by name.
+//! The names of a source's objects and counters, and the search for objects by name.
 
 use perfhive_engine::{
     Ask, Catalogue, CatalogueCounter, CatalogueObject, NO_OBJECT, NamePattern, ObjectQuery,
@@ -8,26 +8,26 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What a source has, with names.
+/// The catalogue of a source, with the names of its objects and counters.
 pub struct Names {
-    /// Objects and counters.
+    /// The objects and counters that are known so far.
     pub catalogue: Arc<Catalogue>,
     titles: TitleSet,
-    /// Whether every language of the source is loaded.
+    /// Whether every language of the source has been loaded.
     complete: bool,
-    /// Why the catalogue is incomplete: objects that take time to find out, or are
-    /// expensive to list, could not be asked for.
+    /// Why the catalogue is incomplete: the error of the source when it was asked for objects that take
+    /// time to find out or are expensive to list. `None` if there was no error.
     pub unlisted: Option<SourceError>,
-    /// Patterns that matched nothing, each with the error of its own search.
+    /// Patterns that matched nothing, each with the error of its search.
     failed: Vec<(NamePattern, SourceError)>,
 }
 
 impl Names {
-    /// Loads one language and English, and the objects that are known without
+    /// Loads the names of one language and of English, and the objects that the source knows without
     /// asking providers.
     ///
     /// # Errors
-    /// Where the source tells neither its catalogue nor any names.
+    /// Where the source's catalogue cannot be read, or none of the names.
     pub fn load(source: &mut dyn Source, language: LanguageId) -> Result<Self, SourceError> {
         let catalogue = source.catalogue(&Ask::nothing())?;
         let titles = TitleSet::load([language, LanguageId::ENGLISH], |one| {
@@ -36,13 +36,13 @@ impl Names {
         Ok(Self { catalogue, titles, complete: false, unlisted: None, failed: Vec::new() })
     }
 
-    /// The titles.
+    /// The names in the languages that are loaded.
     #[must_use]
     pub fn titles(&self) -> &TitleSet {
         &self.titles
     }
 
-    /// The name of an index, or the index itself if it has none.
+    /// The name of an index in the chosen language, or the index itself if it has no name.
     #[must_use]
     pub fn name(&self, index: TitleIndex) -> Cow<'_, str> {
         match self.titles.name(index) {
@@ -51,8 +51,8 @@ impl Names {
         }
     }
 
-    /// The English name of an index, which is the same whatever language is shown;
-    /// else its name in another language, or the index itself.
+    /// The English name of an index, whatever language is shown; without one the name in another
+    /// language, or else the index itself.
     #[must_use]
     pub fn english(&self, index: TitleIndex) -> Cow<'_, str> {
         match self.titles.english_name(index) {
@@ -67,8 +67,8 @@ impl Names {
         unit_of(counter.counter_type, &self.english(object), &self.english(counter.name))
     }
 
-    /// The objects that a pattern matches: a name in any language, an index, or a
-    /// name with wildcards.
+    /// The objects that a pattern matches by their name in any language. A pattern may have wildcards, or
+    /// be an index.
     pub fn objects(
         &mut self,
         source: &mut dyn Source,
@@ -90,7 +90,7 @@ impl Names {
         }
         let mut found = self.matching(pattern);
         if found.is_empty() && pattern.as_literal().is_some() {
-            // The object may be one that its provider has to be asked for.
+            // The source may not know the object before it asks a provider.
             self.find_out(source, pattern);
             found = self.matching(pattern);
         }
@@ -98,9 +98,9 @@ impl Names {
             return found;
         }
         if !self.complete {
-            // The name may be of a language that is not loaded yet.
+            // The name may be from a language that is not loaded yet.
             let languages = self.catalogue.languages.iter().copied();
-            // Languages that were late are asked for again by the next search.
+            // A language that could not be loaded is tried again by the next search.
             let added = self.titles.add(languages, |one| source.titles(one, &Ask::nothing()));
             self.complete = added.is_ok();
             if let Err(error) = added {
@@ -109,7 +109,7 @@ impl Names {
             found = self.matching(pattern);
         }
         if found.is_empty() {
-            // A name of another language, and an object that has to be asked for.
+            // The name is known only now, and the source may have to ask a provider for its object.
             self.find_out(source, pattern);
             found = self.matching(pattern);
         }
@@ -122,7 +122,7 @@ impl Names {
         found
     }
 
-    /// Asks providers for the objects that a pattern matches.
+    /// Asks the source, and through it the providers, for the objects that a pattern matches.
     pub fn find_out(&mut self, source: &mut dyn Source, pattern: &NamePattern) {
         let meant = pattern.as_literal().map(|name| self.titles.meant_by(name));
         match meant {
@@ -135,7 +135,7 @@ impl Names {
         }
     }
 
-    /// Asks for the objects whose names are near to an unknown one, to suggest them.
+    /// Asks the source for the objects whose names resemble an unknown name, so that they can be suggested.
     pub fn look_near(&mut self, source: &mut dyn Source, name: &str) {
         let near = self.titles.near(name);
         if self.failure(name).is_none() && !near.is_empty() {
@@ -145,14 +145,14 @@ impl Names {
     }
 
     fn look_for(&mut self, source: &mut dyn Source, ask: &Ask) {
-        // Without those the rest is as good.
+        // After an error the objects that are known already are still right.
         match source.catalogue(ask) {
             Ok(catalogue) => self.catalogue = catalogue,
             Err(error) => self.unlisted = Some(error),
         }
     }
 
-    /// Adds the objects that are expensive even to list.
+    /// Adds the objects that are expensive even to list to the catalogue.
     pub fn list_costly(&mut self, source: &mut dyn Source) {
         let before = self.catalogue.generation;
         let listed = source.catalogue(&Ask::new(ObjectQuery::Costly));
@@ -168,7 +168,8 @@ impl Names {
         objects.filter(|object| self.is_meant(pattern, object.name)).cloned().collect()
     }
 
-    /// Whether a pattern matches a name of the index, or is the index itself.
+    /// Whether a pattern matches a name of the index, or is the index itself. `*` also matches an index
+    /// without a name.
     #[must_use]
     pub fn is_meant(&self, pattern: &NamePattern, index: TitleIndex) -> bool {
         self.titles.names(index).any(|name| pattern.matches(name))
@@ -176,7 +177,7 @@ impl Names {
             || (pattern.is_any() && self.titles.name(index).is_none())
     }
 
-    /// The error because of which it is unknown whether an object of this name exists.
+    /// The error that leaves it unknown whether an object of this name exists; `None` if there was no error.
     fn failure(&self, text: &str) -> Option<&SourceError> {
         let pattern = NamePattern::with_wildcards(text);
         let is_it = |one: &NamePattern| *one == pattern || one.to_string() == text;
@@ -184,8 +185,8 @@ impl Names {
         failed.or(self.unlisted.as_ref()).or(self.titles.lacks())
     }
 
-    /// The error for an unknown object, with the nearest names; that of the source where others than
-    /// the listed ones may exist.
+    /// The error for an unknown object, with the nearest names. If not all objects could be listed, it is
+    /// the source's error instead.
     #[must_use]
     pub fn no_such_object(&self, name: &str) -> QueryError {
         if let Some(error) = self.failure(name) {
@@ -201,8 +202,8 @@ impl Names {
         QueryError::UnknownObject { name: name.to_string(), nearest }
     }
 
-    /// The error for an unknown counter of an object, with the nearest names; that of the source where
-    /// a counter has no name because a title list cannot be read.
+    /// The error for an unknown counter of an object, with the nearest names. If a counter has no name
+    /// because a title list cannot be read, it is the source's error instead.
     #[must_use]
     pub fn no_such_counter(&self, object: &CatalogueObject, name: &str) -> QueryError {
         let is_unnamed = |counter: &CatalogueCounter| self.titles.name(counter.name).is_none();

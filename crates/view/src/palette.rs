@@ -1,6 +1,6 @@
 //! Colours and markers of lines.
 
-/// Red, green and blue.
+/// A colour: red, green and blue, from 0 to 255.
 pub type Rgb = (u8, u8, u8);
 
 /// Colours that people with any kind of colour vision tell apart, on dark and on light ground: those of
@@ -19,21 +19,21 @@ pub const COLOURS: [(&str, Rgb); 8] = [
 /// Markers, which tell lines apart without colour.
 pub const MARKERS: [char; 8] = ['*', '+', 'o', 'x', '#', '%', '@', '='];
 
-/// The place in `COLOURS` of the colour with this name, in any case.
+/// The place in `COLOURS` of the colour with this name, in small or capital letters; `None` if there is none.
 #[must_use]
 pub fn colour_named(name: &str) -> Option<u8> {
     let place = COLOURS.iter().position(|(known, _)| known.eq_ignore_ascii_case(name))?;
     u8::try_from(place).ok()
 }
 
-/// The name and the value of a colour; the places beyond the last begin anew.
+/// The name and the value of the colour at a place of `COLOURS`; behind the last the first follows.
 #[must_use]
 pub fn colour(place: u8) -> (&'static str, Rgb) {
     let all = COLOURS.len();
     COLOURS.get(usize::from(place) % all).copied().unwrap_or(("grey", (153, 153, 153)))
 }
 
-/// The marker of a place; the places beyond the last begin anew.
+/// The marker at a place of `MARKERS`; behind the last the first follows.
 #[must_use]
 pub fn marker(place: u8) -> char {
     MARKERS.get(usize::from(place) % MARKERS.len()).copied().unwrap_or('*')

@@ -1,4 +1,4 @@
-//! What was seen: samples in a ring of bounded size, and the lines through them.
+//! The samples that were seen, in a ring of bounded size, and the lines through them.
 //!
 //! A line belongs to an identity, not to a name: `java#1` that becomes `java` stays in its line. A
 //! process that comes back under its name goes on in the line of the one that is gone, with a gap
@@ -10,53 +10,54 @@ use perfhive_format::FileTime;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The bytes that the values of a [`Past`] take at most: a day of 24 counters at one sample a
-/// second, two hours of 256.
+/// The bytes that the values of a [`Past`] take at most: at one sample a second a day of 24 counters, or two
+/// hours of 256.
 pub const MOST_BYTES: usize = 16 << 20;
-/// The lines that a past has at most. Further instances are counted, not kept.
+/// The lines that a [`Past`] has at most. Further instances are counted, but not kept.
 pub const MOST_LINES: usize = 256;
-/// The samples that a past has at most: a day at one a second.
+/// The samples that a [`Past`] has at most: a day at one a second.
 pub const MOST_SAMPLES: usize = 86_400;
-/// The changes of the reason for a missing value that a line remembers.
+/// How often a line may note another reason for missing values; then the oldest note is dropped.
 const MOST_REASONS: usize = 1024;
 
-/// The numbers of one counter of one instance, over time.
+/// The values of one counter of one instance over time.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// The path that it is of, as it was added.
+    /// The path whose readings the line shows, as it was added.
     pub path: Arc<str>,
-    /// Object, counter and unit.
+    /// The names of the object and the counter, and the unit.
     pub what: Arc<What>,
-    /// The instance, for people.
+    /// The name of the instance, for people; `None` for an object without instances.
     pub instance: Option<String>,
     /// A number that no other line of this past has or had.
     pub number: u64,
     identity: Option<Identity>,
-    /// One for each sample; NaN where there is none.
+    /// The value of each sample; NaN where there is none.
     values: VecDeque<f64>,
-    /// From which sample on values are missing for which reason.
+    /// Why values are missing, each with the number of the first sample for which the reason holds.
     reasons: VecDeque<(u64, Arc<str>)>,
-    /// The samples from which on the line is of another instance.
+    /// The numbers of the samples at which another instance of the same name took over the line.
     breaks: VecDeque<u64>,
-    /// Whether the newest sample has its instance.
+    /// Whether the newest sample has a value of the line's instance.
     is_there: bool,
 }
 
-/// A part of the time.
+/// A span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Its beginning.
+    /// The beginning of the span.
     pub from: FileTime,
-    /// Its end; later than the beginning.
+    /// The end of the span; later than the beginning.
     pub to: FileTime,
 }
 
 /// A point of a line, or a gap in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where in the window: 0 is its beginning, 1 its end. Neighbours of the window lie outside.
+    /// The place in the window: 0 is its beginning, 1 its end. The samples next to the window lie outside
+    /// of this range.
     pub x: f64,
-    /// The value; `None` ends a piece of the line.
+    /// The value; `None` for a gap, where a piece of the line ends.
     pub value: Option<f64>,
 }
 
@@ -75,7 +76,7 @@ pub struct Summary {
     pub count: usize,
 }
 
-/// Samples and lines.
+/// Past samples in a ring of bounded size, and the lines through them.
 #[derive(Clone, Debug)]
 pub struct Past {
     times: VecDeque<FileTime>,
@@ -85,14 +86,14 @@ pub struct Past {
     places: HashMap<Key, usize>,
     next_line: u64,
     most_bytes: usize,
-    /// Instances for which there was no line left.
+    /// How many instances of the newest sample have no line, because there are [`MOST_LINES`].
     left_out: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     path: Arc<str>,
-    /// The address of the names that the readings share.
+    /// The address of the [`What`] that the readings of a counter share.
     what: usize,
     identity: Option<Identity>,
 }
@@ -104,7 +105,7 @@ impl Default for Past {
 }
 
 impl Past {
-    /// An empty past that keeps so many bytes of values, and 600 samples at least.
+    /// An empty past that keeps at most so many bytes of values, but always up to 600 samples.
     #[must_use]
     pub fn new(most_bytes: usize) -> Self {
         Self {
@@ -118,8 +119,8 @@ impl Past {
         }
     }
 
-    /// Adds a sample; of its readings those that `keeps` chooses by their paths. Time never goes
-    /// back: a sample that claims to be older than the newest counts as just behind it.
+    /// Adds those readings of a sample for whose paths `keeps` returns true. Time never goes back: a
+    /// sample that is not newer than the newest is noted as 100 ns newer.
     pub fn note(&mut self, sample: &Sample, mut keeps: impl FnMut(&str) -> bool) {
         let newest = self.times.back().map_or(i64::MIN, |time| time.0.saturating_add(1));
         self.times.push_back(FileTime(sample.time.0.max(newest)));
@@ -156,7 +157,7 @@ impl Past {
         };
         let length = self.times.len();
         let Some(line) = self.lines.get_mut(place).filter(|line| line.values.len() < length) else {
-            // Two readings of one identity: the first counts.
+            // Two readings have one identity: the first is kept.
             return;
         };
         if line.identity != value.identity && value.identity.is_some() {
@@ -178,8 +179,8 @@ impl Past {
         }
     }
 
-    /// The line of a value: that of its identity, else one of its name whose instance is gone,
-    /// else a new one.
+    /// The place of the line for a value: the line of its identity, else a line of the same name whose
+    /// instance is gone, else a new line. `None` if there are [`MOST_LINES`] already.
     fn place_of(&mut self, value: &Value) -> Option<usize> {
         let key = Key {
             path: Arc::clone(&value.path),
@@ -225,7 +226,8 @@ impl Past {
         Some(place)
     }
 
-    /// Drops the oldest samples until the rest fits.
+    /// Drops the oldest samples until the rest fits into the bytes, and lines without any value where there
+    /// are [`MOST_LINES`].
     fn shrink(&mut self) {
         let most = (self.most_bytes / 8 / (self.lines.len() + 1)).clamp(600, MOST_SAMPLES);
         while self.times.len() > most {
@@ -241,7 +243,7 @@ impl Past {
                 line.breaks.pop_front();
             }
         }
-        // A line whose values are all gone makes room for others.
+        // Lines without any value make room for others.
         if self.lines.len() == MOST_LINES {
             let is_empty = |line: &Line| !line.is_there && line.values.iter().all(|v| v.is_nan());
             if self.lines.iter().any(is_empty) {
@@ -250,7 +252,7 @@ impl Past {
         }
     }
 
-    /// Drops the lines for which `wanted` does not hold.
+    /// Drops the lines for which `wanted` returns false.
     pub fn keep(&mut self, wanted: impl Fn(&Line) -> bool) {
         let mut moved: Vec<Option<usize>> = Vec::new();
         let mut kept = 0;
@@ -280,7 +282,7 @@ impl Past {
         }
     }
 
-    /// The lines, in the order in which they came.
+    /// The lines, in the order in which they were added.
     #[must_use]
     pub fn lines(&self) -> &[Line] {
         &self.lines
@@ -292,28 +294,28 @@ impl Past {
         &self.times
     }
 
-    /// Instances of the newest sample for which there was no line left.
+    /// How many instances of the newest sample have no line, because there are [`MOST_LINES`].
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// The whole time; `None` before there are two samples.
+    /// The time from the oldest to the newest sample; `None` before there are two samples.
     #[must_use]
     pub fn span(&self) -> Option<Window> {
         let (from, to) = (*self.times.front()?, *self.times.back()?);
         (to > from).then_some(Window { from, to })
     }
 
-    /// The samples in a window, as places.
+    /// The places of the samples in a window.
     fn places(&self, window: Window) -> std::ops::Range<usize> {
         let begin = self.times.partition_point(|time| *time < window.from);
         let end = self.times.partition_point(|time| *time <= window.to);
         begin..end.max(begin)
     }
 
-    /// The points of a line in a window with their neighbours on both sides, so that the line
-    /// reaches the edges. Of more than `most` samples each part of the window is given by its
+    /// The points of a line in a window, and those next to it on both sides, so that the line reaches the
+    /// edges. If these are more than `most` samples, each of `most / 2` parts of them is given by its
     /// smallest and largest value, in the order in which they occurred.
     #[must_use]
     pub fn points(&self, line: &Line, window: Window, most: usize) -> Vec<Point> {
@@ -372,7 +374,7 @@ impl Past {
         points
     }
 
-    /// The statistics of a line in a window; `None` where it has no value.
+    /// The statistics of a line in a window; `None` where the line has no value in it.
     #[must_use]
     pub fn summary(&self, line: &Line, window: Window) -> Option<Summary> {
         let values = self.places(window).filter_map(|place| line.values.get(place).copied());
@@ -397,7 +399,7 @@ impl Past {
         Some(summary)
     }
 
-    /// The place of the sample that is nearest to a time.
+    /// The place of the sample that is nearest to a time; `None` if there is no sample.
     #[must_use]
     pub fn nearest(&self, time: FileTime) -> Option<usize> {
         let after = self.times.partition_point(|known| *known < time);
@@ -410,10 +412,10 @@ impl Past {
         }
     }
 
-    /// The value of a line at the place of a sample, or why there is none.
+    /// The value of a line in the sample at a place.
     ///
     /// # Errors
-    /// The reason, for people.
+    /// Why there is no value, as a text for people.
     pub fn value_at(&self, line: &Line, place: usize) -> Result<f64, Arc<str>> {
         match line.values.get(place) {
             Some(value) if !value.is_nan() => Ok(*value),
@@ -421,8 +423,8 @@ impl Past {
         }
     }
 
-    /// Every value of the lines in a window as CSV: times in UTC, a column for each line, an empty
-    /// field where there is no value.
+    /// The values of lines in a window as CSV: a row for each sample with its time in UTC, a column for
+    /// each line, an empty field where there is no value.
     #[must_use]
     pub fn csv(&self, lines: &[&Line], window: Window) -> String {
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
@@ -448,21 +450,21 @@ impl Past {
 }
 
 impl Line {
-    /// `Object(Instance)\Counter`, for people.
+    /// The name of the line for people: `Object(Instance)\Counter`.
     #[must_use]
     pub fn full_name(&self) -> String {
         let instance = self.instance.as_ref().map(|name| format!("({name})")).unwrap_or_default();
         format!("{}{instance}\\{}", self.what.object, self.what.counter)
     }
 
-    /// The newest value.
+    /// The value in the newest sample; `None` if it has none.
     #[must_use]
     pub fn last(&self) -> Option<f64> {
         self.values.back().copied().filter(|value| !value.is_nan())
     }
 
-    /// Notes why the value of a sample is missing. A value between two missing ones needs no note:
-    /// the reason is asked for only where there is no value.
+    /// Notes why the value of the sample with this number is missing, unless the last note says the same.
+    /// Values between two missing ones need no note: a reason is looked up only where a value is missing.
     fn note_reason(&mut self, number: u64, why: &str) {
         if self.reasons.back().is_some_and(|(_, known)| &**known == why) {
             return;
@@ -481,19 +483,19 @@ impl Line {
 }
 
 impl Window {
-    /// Its length in steps of 100 ns, one at least.
+    /// The length of the span in steps of 100 ns, at least 1.
     #[must_use]
     pub fn width(self) -> i64 {
         self.to.0.saturating_sub(self.from.0).max(1)
     }
 
-    /// Its length in seconds.
+    /// The length of the span in seconds.
     #[must_use]
     pub fn seconds(self) -> f64 {
         self.width() as f64 / FileTime::PER_SECOND as f64
     }
 
-    /// The time at a part of it: 0 is the beginning, 1 the end.
+    /// The time at a part of the span: 0 is its beginning, 1 its end.
     #[must_use]
     pub fn at(self, part: f64) -> FileTime {
         FileTime(self.from.0.saturating_add((self.width() as f64 * part).round() as i64))

@@ -1,8 +1,8 @@
-//! What happened in a recording, at a glance; and what is different in another.
+//! Reports of what happened in a recording, and of what differs between two recordings.
 //!
-//! A [`ReportScope`] says which counters are read, an [`Analysis`] takes one sample after the other, and its
-//! [`Report`] has the figures, the busiest processes, the restarts and what crossed a [`Threshold`].
-//! [`compare`] sets two reports against each other.
+//! A [`ReportScope`] says which counters are read. An [`Analysis`] takes one sample after the other and returns
+//! a [`Report`] with the figures, the busiest processes, the restarts and each crossed [`Threshold`].
+//! [`compare`] finds the differences between two reports.
 
 mod analysis;
 mod chosen;
@@ -29,27 +29,28 @@ use perfhive_engine::InstanceRole;
 use perfhive_format::{CounterType, FileTime, TitleIndex};
 use std::sync::Arc;
 
-/// What happened in a recording.
+/// A summary of a recording.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The machine.
+    /// The name of the recorded machine.
     pub machine: String,
     /// The times of the samples.
     pub timeline: Timeline,
-    /// The first sample behind each restart of the machine. Only `System Up Time` tells.
+    /// The time of the first sample after each restart of the machine. Only the counter `System Up Time`
+    /// shows restarts; without it the list is empty.
     pub boots: Vec<FileTime>,
     /// The figures of each object, Windows' usual ones first.
     pub objects: Vec<ObjectReport>,
-    /// The processes with the most processor time, the busiest first, and behind them those with the
-    /// largest working sets that are not among these.
+    /// The processes with the most processor time, the busiest first, followed by those with the largest
+    /// working sets that are not among the busiest.
     pub processes: Vec<ProcessReport>,
-    /// What all processes of each name took together.
+    /// The totals of all processes of each name.
     pub by_name: Vec<NameTotal>,
-    /// The names whose processes came or went, those with the most first.
+    /// The names whose processes started or ended, the most changes first.
     pub changes: Vec<StartsAndEnds>,
-    /// The programs that were started again, the latest first.
+    /// The programs that were started again, the latest restart first.
     pub restarts: Vec<Restart>,
-    /// What crossed a threshold, the worst first.
+    /// The thresholds that values crossed, the most severe first.
     pub findings: Vec<ThresholdFinding>,
     /// How many thresholds were evaluated.
     pub evaluated: usize,
@@ -66,12 +67,12 @@ pub struct ObjectReport {
     pub name: String,
     /// Its English name.
     pub english: String,
-    /// Its title index.
+    /// The title index of the object.
     pub index: TitleIndex,
-    /// Its instances: sums first, then by the mean of the first counter. An object without
-    /// instances has one without a label.
+    /// Its instances: sums first, then by the mean of the first counter, the largest first. An object
+    /// without instances has one entry without a label.
     pub instances: Vec<InstanceReport>,
-    /// Instances that were too many to keep.
+    /// How many instances have no figures, because there were more than a report keeps.
     pub left_out: usize,
 }
 
@@ -80,9 +81,9 @@ pub struct ObjectReport {
 pub struct InstanceReport {
     /// Its label; `None` for an object without instances.
     pub label: Option<String>,
-    /// What it stands for.
+    /// Whether the instance is a single thing, a sum or idle time.
     pub role: InstanceRole,
-    /// Its counters that had values.
+    /// The counters of the instance that had values.
     pub counters: Vec<CounterReport>,
 }
 
@@ -93,21 +94,22 @@ pub struct CounterReport {
     pub name: String,
     /// Its English name.
     pub english: String,
-    /// The title index of its name.
+    /// The title index of the counter's name.
     pub index: TitleIndex,
     /// The unit of its values.
     pub unit: &'static str,
     /// Its type.
     pub counter_type: CounterType,
-    /// Its values in a few numbers.
+    /// The statistics of its values.
     pub summary: Summary,
-    /// The change per hour: the mean of the last thirtieth of the samples less that of the first.
+    /// The change per hour: the mean of the last thirtieth of the samples less that of the first; `None`
+    /// if all values lie in one thirtieth.
     pub trend: Option<f64>,
-    /// The course of its values. All curves of a report have parts of the same width.
+    /// The course of its values over time. All curves of a report have parts of the same width.
     pub curve: Curve,
 }
 
-/// A threshold that values crossed.
+/// A threshold that values of one counter crossed.
 #[derive(Clone, Debug)]
 pub struct ThresholdFinding {
     /// The threshold.
@@ -120,7 +122,7 @@ pub struct ThresholdFinding {
     pub unit: &'static str,
     /// The counter's type.
     pub counter_type: CounterType,
-    /// The instances, those with the most values beyond the limit first.
+    /// The instances whose values crossed the threshold, those with the most such values first.
     pub instances: Vec<CrossedBy>,
 }
 
@@ -129,14 +131,14 @@ pub struct ThresholdFinding {
 pub struct CrossedBy {
     /// Its label; `None` for an object without instances.
     pub label: Option<String>,
-    /// The values beyond the limit.
+    /// The values that are beyond the limit, in figures.
     pub crossing: Crossing,
-    /// How many values there were.
+    /// How many values the instance had, within and beyond the limit.
     pub values: u64,
 }
 
 impl Unevaluated {
-    /// Instances that were too many to keep.
+    /// The entry that says how many instances of an object had no figures, because there were too many.
     fn instances(object: &str, count: usize) -> Self {
         Self {
             title: format!("{count} instances of {object}"),

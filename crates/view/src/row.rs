@@ -1,4 +1,4 @@
-//! Readings as rows with named columns.
+//! Rows: readings with named fields, as commands write them.
 
 use crate::field::Field;
 use crate::scale::{Detail, Quantity, Shown};
@@ -7,7 +7,7 @@ use perfhive_engine::{CounterPath, NoValue, Query, Reading, is_identifier};
 use perfhive_format::{CookedValue, CounterType};
 use std::borrow::Cow;
 
-/// The keys of a row's fields, in their order.
+/// The keys of a row's fields, in the order of [`Row::fields`].
 pub const KEYS: [&str; 15] = [
     "path",
     "value",
@@ -26,7 +26,7 @@ pub const KEYS: [&str; 15] = [
     "counter_index",
 ];
 
-/// The keys of the names in a chosen language, which may follow.
+/// The keys of the names in the chosen language, in the order of [`Row::local_fields`].
 pub const LOCAL_KEYS: [&str; 2] = ["local_object", "local_counter"];
 
 /// The value of a row, or why there is none.
@@ -40,7 +40,7 @@ pub enum RowValue {
     None(NoValue),
 }
 
-/// One reading with the names of everything in it.
+/// One reading with the names of its object, counter and instance.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The counter path, in English where the source has English names.
@@ -49,27 +49,28 @@ pub struct Row {
     pub local_path: String,
     /// The value. A percentage below zero, which clocks that differ a little make, is zero.
     pub value: RowValue,
-    /// What the value is of.
+    /// The quantity of the value, which decides how it is written.
     pub quantity: Quantity<'static>,
-    /// The unit of `value`.
+    /// The unit of `value`, which [`scale`](Self::scale) changes together with it.
     pub unit: Cow<'static, str>,
-    /// When the sample was taken, as RFC 3339.
+    /// The time of the sample as RFC 3339; `None` if it has none.
     pub time: Option<String>,
-    /// The machine; empty if unknown.
+    /// The name of the machine; empty if unknown.
     pub machine: String,
-    /// The object, in English.
+    /// The name of the object, in English.
     pub object: String,
     /// The label of the instance; `None` for objects without instances.
     pub instance: Option<String>,
-    /// The counter, in English.
+    /// The name of the counter, in English.
     pub counter: String,
-    /// Object and counter in the shown language.
+    /// The names of object and counter in the shown language.
     pub local_names: (String, String),
-    /// The raw value.
+    /// The raw value; `None` if there is none.
     pub raw: Option<u64>,
-    /// The raw value of the base counter.
+    /// The raw value of the base counter; `None` for a counter without one.
     pub base: Option<u64>,
-    /// The process that an instance of Process or Thread is, or belongs to.
+    /// The ID of the process that the instance is or belongs to; `None` for objects other than processes and
+    /// threads.
     pub pid: Option<u32>,
     /// The title indexes of object and counter; `None` for a path that cannot be read.
     pub indexes: Option<(u32, u32)>,
@@ -109,7 +110,7 @@ impl Row {
         }
     }
 
-    /// The row of a path that cannot be read at the moment, with the reason.
+    /// The row of a path that cannot be read at the moment; `reason` becomes its status.
     #[must_use]
     pub fn absent(text: &str, reason: &str) -> Self {
         let path: Option<CounterPath> = text.parse().ok();
@@ -142,7 +143,7 @@ impl Row {
         !matches!(self.value, RowValue::None(_))
     }
 
-    /// The number for people; `None` for a text and where there is no value.
+    /// The number and its unit for people; `None` for a text, and if there is no value.
     #[must_use]
     pub fn shown(&self, detail: Detail) -> Option<Shown> {
         match &self.value {
@@ -151,7 +152,8 @@ impl Row {
         }
     }
 
-    /// Scales the value and the unit as people read them, for fields of programs.
+    /// Converts the value and the unit to those in which people read them (bytes to KiB and so on), for output
+    /// in fields.
     pub fn scale(&mut self) {
         if let RowValue::Number(value) = &mut self.value
             && let Some((scaled, unit)) = self.quantity.rounded(*value)
@@ -161,8 +163,7 @@ impl Row {
         }
     }
 
-    /// The fields in the order of [`KEYS`]; `type_name` is the text of the
-    /// counter type.
+    /// The fields in the order of [`KEYS`]; `type_name` is the name of the counter type.
     #[must_use]
     pub fn fields<'a>(&'a self, type_name: Option<&'a str>) -> [Field<'a>; 15] {
         let (value, status) = match &self.value {
@@ -198,7 +199,7 @@ impl Row {
         [Field::Text(&self.local_names.0), Field::Text(&self.local_names.1)]
     }
 
-    /// The name of the counter type, for [`fields`](Self::fields).
+    /// The name of the counter type for [`fields`](Self::fields); `None` if the type is unknown.
     #[must_use]
     pub fn type_name(&self) -> Option<String> {
         self.quantity.counter_type.map(|one: CounterType| one.to_string())

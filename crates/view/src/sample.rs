@@ -1,4 +1,4 @@
-//! The readings of one collection, with the names of everything in them.
+//! Samples: the readings of one collection with the names of their objects and counters.
 
 use crate::scale::Quantity;
 use perfhive_engine::{
@@ -8,18 +8,18 @@ use perfhive_format::{CookedValue, FileTime, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What the readings of one counter have in common.
+/// The names and the quantity that all readings of one counter share.
 #[derive(Clone, Debug)]
 pub struct What {
-    /// The machine; empty if unknown.
+    /// The name of the machine; empty if unknown.
     pub machine: String,
-    /// The object, in the shown language.
+    /// The name of the object, in the shown language.
     pub object: String,
-    /// The counter, in the shown language.
+    /// The name of the counter, in the shown language.
     pub counter: String,
     /// Title index of the counter.
     pub index: TitleIndex,
-    /// What the values are of: type, unit.
+    /// The quantity of the values: type and unit.
     pub quantity: Quantity<'static>,
     /// The power of ten by which the counter asks to be scaled in a chart.
     pub scale: i32,
@@ -28,22 +28,22 @@ pub struct What {
 /// One reading of a sample.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// The path that it is a reading of, as it was added.
+    /// The path of the reading, as it was added.
     pub path: Arc<str>,
-    /// Object, counter and unit.
+    /// Names of object and counter, type and unit.
     pub what: Arc<What>,
-    /// Whether the path may have several readings, so that its lines follow identities. The one
-    /// line of another path goes on when an instance of its name comes back.
+    /// Whether the path has wildcards and may have several readings: a line of such a path follows the identity
+    /// of its instance. A line of another path follows the name.
     pub is_wild: bool,
-    /// The instance; `None` for an object without, and where there is none.
+    /// The label of the instance; `None` for an object without instances, and if the instance is missing.
     pub instance: Option<InstanceLabel>,
-    /// The identity of the instance.
+    /// The identity of the instance; `None` if there is no instance.
     pub identity: Option<Identity>,
-    /// Whether the instance is a sum or idle time.
+    /// Whether the instance is a single thing, a sum or idle time.
     pub role: InstanceRole,
-    /// The process that the reading is of.
+    /// The ID of the process that the instance is or belongs to, if any.
     pub process: Option<u32>,
-    /// The text of a text counter.
+    /// The text of a text counter; `None` for other counters.
     pub text: Option<String>,
     /// The value, or the reason why there is none.
     pub value: Result<CookedValue, NoValue>,
@@ -52,15 +52,15 @@ pub struct Value {
 /// The readings of one collection.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
-    /// When it was taken.
+    /// When the sample was taken.
     pub time: FileTime,
-    /// The readings, in the order of the paths.
+    /// The readings, in the order of the query's paths.
     pub values: Vec<Value>,
 }
 
 type Counter = (PathId, usize, TitleIndex, TitleIndex);
 
-/// Makes samples of a query, and keeps the names that they share.
+/// Makes a [`Sample`] of each collection of a query. The names are looked up once and shared.
 #[derive(Debug, Default)]
 pub struct Sampler {
     paths: Vec<(PathId, Arc<str>, bool)>,
@@ -69,13 +69,13 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Adds a path of the query under the text that its readings carry.
+    /// Adds a path of the query; `text` is the path that its readings carry.
     pub fn add(&mut self, query: &Query, id: PathId, text: &str) {
         let is_wild = query.path(id).is_some_and(perfhive_engine::CounterPath::is_wild);
         self.paths.push((id, text.into(), is_wild));
     }
 
-    /// Forgets a path; its number in the query, if it was known.
+    /// Forgets a path. Returns its number in the query; `None` if the path is unknown.
     pub fn remove(&mut self, text: &str) -> Option<PathId> {
         let place = self.paths.iter().position(|(_, known, _)| &**known == text)?;
         let (id, ..) = self.paths.remove(place);
@@ -83,13 +83,13 @@ impl Sampler {
         Some(id)
     }
 
-    /// The texts of all paths.
+    /// The paths, as texts, in the order in which they were added.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(|(_, text, _)| &**text)
     }
 
-    /// The sample of the query's last collection; readings of unknown paths are left out. A block
-    /// without a date counts as a second later than the sample before.
+    /// The sample of the query's last collection; readings of paths that were not added are left out. A block
+    /// without a date counts as taken a second after the sample before.
     pub fn sample(&mut self, query: &Query) -> Sample {
         let readings = query.readings();
         let time = readings.iter().find_map(|reading| query.time_of(reading)?.to_file_time());
@@ -98,7 +98,7 @@ impl Sampler {
         let mut values = Vec::with_capacity(readings.len());
         let mut at = 0;
         for reading in readings {
-            // Readings are in the order of the paths, mostly.
+            // Readings mostly come in the order of the paths, which saves the search.
             if self.paths.get(at).is_none_or(|(id, ..)| *id != reading.path) {
                 match self.paths.iter().position(|(id, ..)| *id == reading.path) {
                     Some(place) => at = place,
@@ -142,7 +142,7 @@ fn what(query: &Query, reading: &Reading) -> What {
 }
 
 impl Value {
-    /// The number, with a percentage below zero as zero; `None` where there is none.
+    /// The value as a number, with a percentage below zero as zero; `None` where there is no finite number.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         let value = self.value.as_ref().ok()?.as_f64();

@@ -4,40 +4,40 @@ use crate::number::{bytes_scaled, push_cooked, push_float, push_grouped};
 use perfhive_format::{CookedValue, CounterKind, CounterType, NumberBase};
 use std::fmt::Write as _;
 
-/// A value as people read it.
+/// A number and its unit, written for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// The number.
+    /// The number as text.
     pub number: String,
-    /// The unit behind it, such as `MiB/s`; may be empty.
+    /// The unit to write behind the number, such as `MiB/s`; may be empty.
     pub unit: String,
 }
 
-/// How closely a number is shown.
+/// How exactly a number is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// For a table that is redrawn: scaled, and always with the same decimals, so that nothing
     /// jitters.
     Brief,
-    /// Scaled, with at least three digits of a small number.
+    /// Scaled, with three decimals, or three significant digits of a small number.
     Full,
-    /// Every digit, in the unit that the counter has.
+    /// Every digit, in the counter's own unit.
     Raw,
 }
 
-/// What a number measures, which decides how it is written.
+/// What a number measures: this decides how it is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity<'a> {
-    /// The counter type; `None` if it is not known.
+    /// The counter type; `None` if it is unknown.
     pub counter_type: Option<CounterType>,
-    /// The unit, as [`unit_of`](perfhive_engine::unit_of) has it.
+    /// The unit, as [`unit_of`](perfhive_engine::unit_of) returns it.
     pub unit: &'a str,
-    /// Whether it is the number of a thing, such as a process ID.
+    /// Whether the number identifies a thing, such as a process ID.
     pub is_identifier: bool,
 }
 
 impl Quantity<'_> {
-    /// The value in this detail.
+    /// A value of this quantity, written with this detail.
     #[must_use]
     pub fn shown(self, value: CookedValue, detail: Detail) -> Shown {
         let mut number = String::new();
@@ -69,7 +69,7 @@ impl Quantity<'_> {
         Shown { number, unit: unit_for_people(self.unit).to_string() }
     }
 
-    /// An amount of memory or data in the unit in which people read it; `None` for another
+    /// An amount of memory or data in the unit in which people read it, such as `MiB/s`; `None` for another
     /// quantity.
     #[must_use]
     pub fn scaled(self, value: CookedValue) -> Option<(f64, String)> {
@@ -87,7 +87,8 @@ impl Quantity<'_> {
         Some((scaled, format!("{unit}{rate}")))
     }
 
-    /// The value and its unit with one decimal as people read them; `None` for what is not scaled.
+    /// The value and the unit of [`scaled`](Self::scaled), with one decimal; `None` for a quantity that is not
+    /// scaled.
     #[must_use]
     pub fn rounded(self, value: CookedValue) -> Option<(CookedValue, String)> {
         let (scaled, unit) = self.scaled(value)?;
@@ -95,16 +96,16 @@ impl Quantity<'_> {
     }
 
     fn is_elapsed(self) -> bool {
-        // The average time of operations is the other type in seconds, and takes two samples.
+        // The other counters with this unit are average times of operations, which take two samples.
         self.counter_type.is_some_and(|one| one.unit() == "s" && one.samples() == 1)
     }
 
-    /// The decimals of a number in a table that is redrawn.
+    /// How many decimals a number has in a table that is redrawn.
     fn decimals(self) -> usize {
         match self.unit {
             "%" | "1/s" => 1,
             "s" if self.is_elapsed() => 0,
-            // The time of an operation is often some microseconds.
+            // An operation often takes only microseconds.
             "s" => 6,
             _ => 3,
         }
@@ -117,7 +118,7 @@ pub fn is_hex(counter_type: CounterType) -> bool {
     counter_type.kind() == CounterKind::Number(NumberBase::Hex)
 }
 
-/// The unit of a counter as people write it behind a number: `/s` for `1/s`.
+/// The unit of a counter as people write it behind a number: `/s` for `1/s`; others do not change.
 #[must_use]
 pub fn unit_for_people(unit: &str) -> &str {
     match unit {

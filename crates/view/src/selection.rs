@@ -1,16 +1,16 @@
-//! The readings of a query that are shown, and the busiest processes.
+//! The choice of the readings of a query that are shown, and the busiest processes.
 
 use perfhive_engine::{Identity, NoValue, PathId, Query, Reading};
 use perfhive_format::CookedValue;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// The paths of a query that are shown. The default selects every reading.
+/// The paths of a query whose readings are shown. The default selects every reading.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// Paths whose readings are all shown.
     pub summary: Vec<PathId>,
-    /// The paths of the list of processes, if there is one.
+    /// The paths for the list of the busiest processes; `None` without such a list.
     pub top: Option<TopProcesses>,
 }
 
@@ -28,19 +28,19 @@ pub struct TopProcesses {
 /// The readings of one process in one sample.
 #[derive(Clone, Copy, Debug)]
 pub struct BusyProcess<'q> {
-    /// Its processor time.
+    /// The reading of its processor time.
     pub time: &'q Reading,
-    /// Its process ID.
+    /// The reading of its process ID.
     pub id: Option<&'q Reading>,
-    /// Its working set.
+    /// The reading of its working set.
     pub working_set: Option<&'q Reading>,
 }
 
-/// How many processes are listed.
+/// The most processes in the list of the busiest.
 const PROCESSES: usize = 10;
 
 impl Selection {
-    /// The readings of the summary, or of all paths if nothing is selected.
+    /// The readings of the paths in `summary`, or of all paths if nothing is selected.
     #[must_use]
     pub fn summary<'q>(&self, query: &'q Query) -> Vec<&'q Reading> {
         let all = self.summary.is_empty() && self.top.is_none();
@@ -48,7 +48,7 @@ impl Selection {
         query.readings().iter().filter(selected).collect()
     }
 
-    /// The readings of the summary and of the busiest processes.
+    /// All readings that are shown: those of [`summary`](Self::summary), and those of the busiest processes.
     #[must_use]
     pub fn readings<'q>(&self, query: &'q Query) -> Vec<&'q Reading> {
         let mut readings = self.summary(query);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Short names of the counters that are asked for most.
+/// Short names of the counters that people ask for most.
 pub const SHORT_NAMES: [(&str, &str); 20] = [
     ("cpu", r"\Processor(_Total)\% Processor Time"),
     ("cpus", r"\Processor(*)\% Processor Time"),
@@ -26,8 +26,8 @@ pub const SHORT_NAMES: [(&str, &str); 20] = [
     ("tcp", r"\TCPv4\Connections Established"),
 ];
 
-/// The path that a typed text means: a [short name](SHORT_NAMES) in small or capital letters, a path without its first
-/// backslash, or one with slashes (`Memory/Available Bytes`). Any other text comes back as it is.
+/// The path that a typed text means: the text may be a [short name](SHORT_NAMES) in small or capital letters, a path
+/// without its first backslash, or one with slashes (`Memory/Available Bytes`). Any other text comes back as it is.
 ///
 /// ```
 /// use perfhive_view::typed_path;
@@ -50,8 +50,9 @@ pub fn typed_path(text: &str) -> Cow<'_, str> {
         .map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// `Object/Counter` or `Object(Instance)/Counter` with backslashes. Instances and counters may have
-/// slashes of their own: the first one behind the object or its parentheses divides.
+/// The path `Object/Counter` or `Object(Instance)/Counter` with backslashes; `None` for a text of another form.
+/// Instances and counters may have slashes of their own: the first slash behind the object, or behind its
+/// parentheses, divides.
 fn with_slashes(text: &str) -> Option<String> {
     let text = text.strip_prefix('/').unwrap_or(text);
     let first = text.find(['/', '(', '\\'])?;

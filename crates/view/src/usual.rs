@@ -1,9 +1,9 @@
-//! The counters that are shown if none are chosen.
+//! The counters that are shown if the user chooses none.
 
 use crate::selection::{Selection, TopProcesses};
 use perfhive_engine::{CounterPath, InstancePattern, NamePattern, PathId, Query};
 
-/// A counter, by Windows' title indexes and English names.
+/// A counter, by its title indexes on Windows and its English names.
 struct Usual {
     object: (u32, &'static str),
     instance: Option<&'static str>,
@@ -39,9 +39,8 @@ const SUMMARY: &[Usual] = &[
 ];
 
 impl Selection {
-    /// Adds the usual counters to a query, as far as its source has them:
-    /// processor, memory, system, and the busiest processes. `None` if the
-    /// source has none of them.
+    /// Adds the usual counters to a query, as far as its source has them: processor, memory, system, and the
+    /// busiest processes. Returns the selection of them; `None` if the source has none.
     pub fn usual(query: &mut Query) -> Option<Self> {
         let summary: Vec<PathId> = SUMMARY.iter().filter_map(|usual| usual.add(query)).collect();
         let mut process = |counter| usual(PROCESS, EVERY, counter).add(query);
@@ -59,7 +58,7 @@ impl Selection {
 }
 
 impl Usual {
-    /// By name, or by index in a source without names.
+    /// Adds the counter by its English name, or by its index if the source has no names.
     fn add(&self, query: &mut Query) -> Option<PathId> {
         let instance = self.instance.map(|name| match name {
             "*" => InstancePattern::any(),

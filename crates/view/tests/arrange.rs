@@ -7,7 +7,7 @@ use perfhive_view::{Arrangement, Order};
 
 const WORK: (u32, &str) = (12, "Work");
 
-/// The instances in the order in which an arrangement has them, and how many it leaves out.
+/// The labels of the instances in the order of an arrangement, and how many it leaves out.
 fn arranged(arrangement: &Arrangement, room: Option<usize>) -> (String, usize) {
     let instances = [("_Total", 106), ("Idle", 90), ("b", 5), ("A", 10), ("c", 1)];
     let machine = Renumbered::gauges(&[thing((10, "Job"), WORK, &instances)]);

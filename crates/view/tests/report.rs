@@ -21,11 +21,11 @@ const NAMES: [(u32, &str); 9] = [
     (10_004, "Sales/sec"),
 ];
 
-/// A process in a sample: name, ID, start, seconds of processor time, working set.
+/// A process in a sample: name, ID, start, processor time in seconds, working set.
 type Process = (&'static str, u64, u64, u64, u64);
 
-/// A sample: the second, processes, processor time of each processor in seconds, and of the shop
-/// carts and sales.
+/// A sample: its second, the processes, the processor time of each processor in seconds, and the shop's carts
+/// and sales.
 struct Sample {
     second: i64,
     processes: Vec<Process>,
@@ -73,7 +73,7 @@ fn bytes(sample: &Sample) -> Vec<u8> {
     )
 }
 
-/// The report of samples with these rules, or with thresholds that are given.
+/// The report of some samples, with the rules of PAL's that `pal` gives, or else the built-in thresholds.
 fn report(samples: &[Sample], pal: Option<&str>, answers: &[(&str, &str)]) -> Report {
     let mut source = replay(samples.iter().map(bytes), &NAMES);
     let catalogue = source.catalogue(&Ask::everything()).unwrap();
@@ -111,7 +111,7 @@ fn second(second: i64) -> FileTime {
     FileTime(133_000_000_000_000_000 + second * 10_000_000)
 }
 
-/// A minute of a machine with two processors: one program is restarted, one starts late.
+/// One minute of a machine with two processors: one program is restarted, another starts late.
 fn minute() -> Vec<Sample> {
     vec![
         sample(0, &[("web", 1, 5, 0, 100), ("db", 2, 6, 0, 900)], &[0, 0], (5, 0)),
@@ -141,7 +141,7 @@ fn figures_are_those_of_each_counter_with_their_times() {
         (5, 5.0, 15.2, 50.0, 50.0)
     );
     assert_eq!((all.minimum_at, all.maximum_at), (second(0), second(10)));
-    // 150 sales in 60 seconds, though the mean of 10, 5, 0 and 0 is another.
+    // 150 sales in 60 seconds are 2.5 a second; the plain mean of the rates 10, 5, 0 and 0 is another.
     let all = &sales.summary;
     assert_eq!((all.count, all.mean, all.maximum, all.is_exact), (4, 2.5, 10.0, true));
     assert_eq!(sales.unit, "1/s");
@@ -157,11 +157,11 @@ fn processes_are_told_apart_and_count_for_the_time_that_they_were_there() {
         .iter()
         .map(|one| (one.name.as_str(), one.id, one.was_there_always))
         .collect();
-    // The three with the most processor time are those with the largest sets, too.
+    // The three processes with the most processor time also have the largest working sets.
     let web = [("web", Some(1), false), ("web", Some(9), false)];
     assert_eq!(listed, [web[0], ("db", Some(2), true), web[1]]);
     let web = &report.processes[0];
-    // 80 % in one of four intervals.
+    // The process used 80 % in one of four intervals.
     assert_eq!((web.share, web.processor.unwrap().mean), (Some(20.0), 80.0));
     assert_eq!((web.seen, web.working_set.unwrap().maximum), ((second(0), second(10)), 200.0));
     let restart = &report.restarts[..];
@@ -259,7 +259,7 @@ fn rules_of_pal_are_evaluated_or_named_with_the_reason() {
     let a = |name: &str, limit: f64| (format!("A: {name}"), limit);
     assert_eq!(found(&first), [a("constant", 40.0), a("computed", 80.0), a("trend", 100.0)]);
     let trend = first.findings[2].instances[0].crossing;
-    // From 5 to 7 carts in a minute.
+    // From 5 to 7 carts in a minute are 120 an hour.
     assert!((trend.worst - 120.0).abs() < 1e-6, "{trend:?}");
     let reasons: Vec<_> =
         first.unevaluated.iter().map(|one| (one.title.as_str(), one.reason.as_str())).collect();
@@ -275,7 +275,7 @@ fn rules_of_pal_are_evaluated_or_named_with_the_reason() {
         ]
     );
     assert_eq!((first.evaluated, first.without_counters), (4, 1));
-    // With the answer it is evaluated.
+    // With the answer the threshold is evaluated.
     let second = report(&minute(), Some(&rules(&all)), &[("carts", "4")]);
     assert!(found(&second).contains(&a("asks", 40.0)), "{:?}", found(&second));
 }

@@ -1,7 +1,7 @@
 //! The benchmark `peers`: gets the peers and starts `benches/peers` with them.
 //!
-//! A peer that cannot be had is a row of the table that says why, and fails
-//! nothing: the others are worth measuring.
+//! A peer that cannot be installed is a row of the table that gives the reason; the others are still
+//! measured.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use anyhow::{Context, Result, bail};
 use crate::{command, tools, workspace};
 
 const MANIFEST: &str = "benches/peers/Cargo.toml";
-/// Where the program is built, and what it is compared with unpacked.
+/// The folder below the target directory where the program is built and the peers are unpacked.
 const FOLDER: &str = "peers";
-/// Performance Co-Pilot: its library, and pmdaproc, which reads /proc.
+/// The Debian packages of Performance Co-Pilot: its library, and pmdaproc, which reads /proc.
 const PCP: &[&str] = &["pcp", "pcp-conf", "libpcp3", "libpcp-pmda3"];
 
-/// What one process costs among many.
+/// Measures what reading one process costs among many.
 pub(super) fn one() -> Result<()> {
     let target = workspace::target_directory()?.join(FOLDER);
     let target = target.to_string_lossy();
@@ -56,7 +56,7 @@ pub(super) fn run() -> Result<()> {
     command::run(&mut cargo)
 }
 
-/// The arguments that tell where a peer is, or `missing-NAME=REASON`.
+/// The arguments with the place of a peer, or one argument `missing-NAME=REASON` where it was not found.
 pub(super) fn found(name: &str, arguments: Result<Vec<String>>) -> Vec<String> {
     arguments.unwrap_or_else(|error| {
         let why = format!("{error:#}").replace(['\n', '|'], " ");
@@ -64,7 +64,7 @@ pub(super) fn found(name: &str, arguments: Result<Vec<String>>) -> Vec<String> {
     })
 }
 
-/// The newest psutil in a Python environment of its own, or else Debian's.
+/// The argument for psutil: the newest one in a Python environment of its own, or else Debian's.
 fn psutil(target: &Path) -> Result<Vec<String>> {
     tools::system(&[tools::PYTHON])?;
     let folder = target.join("psutil");
@@ -88,7 +88,7 @@ fn psutil(target: &Path) -> Result<Vec<String>> {
     Ok(vec![format!("psutil={python}")])
 }
 
-/// PCP is unpacked and not installed: its installation fails where there is no
+/// The argument for PCP. It is unpacked and not installed: the installation fails where there is no
 /// systemd, and starts daemons where there is.
 fn pcp(target: &Path) -> Result<Vec<String>> {
     tools::system(&[tools::PYTHON])?;

@@ -1,6 +1,6 @@
 //! The benchmark `record`: gets the peers and starts `benches/record` with them.
 //!
-//! As with `peers`, one that cannot be had is a row that says why.
+//! As in `peers`, a peer that cannot be installed is a row with the reason.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use super::peers::found;
 use crate::{command, tools, workspace};
 
 const MANIFEST: &str = "benches/record/Cargo.toml";
-/// The version that the figures in BENCHMARKS.md are of.
+/// The version of below whose figures are in BENCHMARKS.md.
 const BELOW: &str = "0.9.0";
-/// pmlogger with the library that reads processes.
+/// The Debian packages of pmlogger, with the library that reads processes.
 const PCP: &[&str] = &["pcp", "pcp-conf", "libpcp3", "libpcp-pmda3", "libpcp-archive1"];
 
 pub(super) fn run() -> Result<()> {
@@ -32,8 +32,8 @@ pub(super) fn run() -> Result<()> {
     let build = ["build", "--release", "--locked", "--manifest-path", MANIFEST, "--target-dir"];
     command::run(command::cargo(&build).arg(&*built))?;
     let program = target.join("release/perfhive-record-bench");
-    // In a process namespace of its own, the recorded machine has the load's processes and no others,
-    // and none is left behind. A shell is its first process, since that one ignores Ctrl-C.
+    // In a process namespace of its own, the recorded machine has only the processes of the load, and
+    // none of these is left behind. The first process is a shell, since a first process ignores Ctrl-C.
     let isolated =
         ["--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", "\"$@\"; exit $?"];
     let mut unshare = command::program("unshare", &isolated);
@@ -52,7 +52,8 @@ fn make_link(_: &Path, link: &Path) -> Result<()> {
     bail!("{} cannot be a link", link.display())
 }
 
-/// below is built from crates.io. Its programs for BPF need a newer clang than Debian's usual one.
+/// The argument for below, which is built from crates.io. Its BPF programs need a newer clang than Debian's usual
+/// one.
 fn below(target: &Path) -> Result<Vec<String>> {
     let root = target.join("below");
     if !root.join("bin/below").is_file() {

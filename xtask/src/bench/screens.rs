@@ -1,5 +1,5 @@
-//! The benchmark `view`: what the interface costs, beside other programs that show processes, each in the
-//! same kind of pseudo-terminal and once a second.
+//! The benchmark `view`: the processor time of perfhive's interface and of other programs that show
+//! processes, each in the same kind of pseudo-terminal with one sample a second.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,17 +17,18 @@ const PEERS: [SystemTool; 3] = [
     SystemTool { program: "htop", package: "htop" },
     SystemTool { program: "btop", package: "btop" },
 ];
-/// Processes of the machine while it is measured.
+/// How many processes the machine has during the measurement.
 const PROCESSES: usize = 500;
-/// How long a program may take to begin, and how long it is watched each time.
+/// How long a program may take to begin, before it is watched.
 const WARM_UP: Duration = Duration::from_secs(5);
+/// How long a program is watched each time.
 const WATCHED: Duration = Duration::from_secs(20);
-/// Rounds, unless the command line asks for fewer.
+/// The rounds, unless the command line asks for fewer.
 const ROUNDS: usize = 3;
-/// What the interface may cost with so many processes at one sample a second.
+/// The most processor time that `perfhive view` may take, in percent of one processor.
 const GOAL: f64 = 1.5;
 
-/// A program with its arguments.
+/// A program that is measured: its command line, and its share of a processor in each round.
 struct Screen {
     name: &'static str,
     command: String,
@@ -108,7 +109,7 @@ fn screen(name: &'static str, command: String) -> Screen {
     Screen { name, command, shares: Vec::new() }
 }
 
-/// The program bottom, of which Debian has no package: from crates.io, built once.
+/// The path of the program bottom, which is built once from crates.io because Debian has no package.
 fn bottom(folder: &Path) -> Result<PathBuf> {
     if let Some(path) = tools::find("btm") {
         return Ok(path);
@@ -122,7 +123,7 @@ fn bottom(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The processor time of a program in a terminal, in percent of the time that it was watched.
+/// The processor time of a program in a terminal of its own, in percent of one processor.
 fn watch(command: &str) -> Result<f64> {
     let terminal = Tmux::start(command)?;
     std::thread::sleep(WARM_UP);
@@ -133,15 +134,15 @@ fn watch(command: &str) -> Result<f64> {
     Ok(used / start.elapsed().as_secs_f64() * 100.0)
 }
 
-/// User and system time of a process and its ended children, in seconds.
+/// The user and system time of a process and its ended children, in seconds.
 fn processor_time(id: u32) -> Result<f64> {
     let text = std::fs::read_to_string(format!("/proc/{id}/stat")).context("the program ended")?;
-    // The name, in parentheses, may have anything in it.
+    // The name stands in parentheses and may contain spaces and parentheses.
     let fields: Vec<&str> =
         text.rsplit_once(") ").context("no name")?.1.split_whitespace().collect();
     let ticks = |place: usize| -> Option<f64> { fields.get(place)?.parse().ok() };
     let all: Option<f64> = (11..15).map(ticks).sum();
-    // Linux counts a hundred ticks a second for programs, on every architecture.
+    // The kernel reports a hundred ticks a second to programs, on every architecture.
     Ok(all.context("no times")? / 100.0)
 }
 
@@ -151,12 +152,12 @@ fn median(values: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// A terminal, which ends when this goes.
+/// A tmux server with one program in its terminal; dropping it ends both.
 struct Tmux(String);
 
 impl Tmux {
     fn start(program: &str) -> Result<Self> {
-        // A server of the name of one that is about to end would end with it.
+        // Each server has a name of its own: an earlier server of the same name may be about to end.
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let this = Self(format!("perfhive-bench-{}-{number}", std::process::id()));
@@ -184,11 +185,11 @@ impl Drop for Tmux {
     }
 }
 
-/// Processes that sleep, which end when this goes.
+/// Processes that only sleep; dropping this ends them.
 struct Sleepers(Vec<Child>);
 
 impl Sleepers {
-    /// As many as the machine lacks to have this many processes.
+    /// Starts as many sleeping processes as the machine lacks to have `count` in all.
     fn up_to(count: usize) -> Result<Self> {
         let is_process = |name: &std::ffi::OsStr| {
             name.to_string_lossy().bytes().all(|byte| byte.is_ascii_digit())

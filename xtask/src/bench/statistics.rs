@@ -1,23 +1,25 @@
-//! From the times of interleaved rounds to the few numbers worth printing.
+//! The statistics of a comparison in interleaved rounds.
 
 use std::time::Duration;
 
-/// What a comparison of two programs came to.
+/// The result of comparing the times of two programs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Comparison {
-    /// Medians of the absolute times.
+    /// The median time of the own program.
     pub(super) own: Duration,
+    /// The median time of the peer.
     pub(super) peer: Duration,
-    /// Median of the ratios of the rounds, which is not the ratio of the
-    /// medians: a round in which both were slow counts like any other.
+    /// The median of the rounds' ratios (own time to the peer's). It is not the ratio of the medians, so that
+    /// a round in which both programs were slow counts like any other.
     pub(super) ratio: f64,
-    /// The quartiles of those ratios: half of the rounds lie between.
+    /// The lower quartile of the ratios.
     pub(super) low: f64,
+    /// The upper quartile of the ratios: half of the rounds lie between both quartiles.
     pub(super) high: f64,
 }
 
 impl Comparison {
-    /// From (own, peer) times; none if there are none.
+    /// The comparison of the times (own, peer) of the rounds; `None` if there are none.
     pub(super) fn of(times: &[(Duration, Duration)]) -> Option<Self> {
         let sorted = |pick: fn(&(Duration, Duration)) -> f64| {
             let mut values: Vec<f64> = times.iter().map(pick).collect();
@@ -37,7 +39,7 @@ impl Comparison {
     }
 }
 
-/// The value at a fraction of a sorted list, between two neighbours if need be.
+/// The value at a fraction of a sorted list, interpolated between two neighbours; `None` if it is empty.
 fn quantile(sorted: &[f64], fraction: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = last as f64 * fraction;
@@ -61,7 +63,7 @@ mod tests {
     #[test]
     fn the_ratio_is_taken_per_round() {
         let ms = Duration::from_millis;
-        // A slow round on both sides moves the medians' ratio, not the median ratio.
+        // A slow round on both sides changes the ratio of the medians, but not the median of the ratios.
         let times = [(ms(2), ms(1)), (ms(200), ms(100)), (ms(2), ms(1)), (ms(100), ms(50))];
         let all = Comparison::of(&times);
         assert!(all.is_some_and(|c| (c.ratio - 2.0).abs() < 1e-12 && (c.low - 2.0).abs() < 1e-12));

@@ -1,7 +1,7 @@
-//! The listing of everything public, for review: `docs/api/CRATE.txt`.
+//! The stage `api`: the listing of every public item for review, `docs/api/CRATE.txt`.
 //!
-//! A change of what others build upon must not slip in beside another change. rustdoc writes
-//! what a crate has to JSON, the crate public-api makes lines of it, and these are compared with
+//! A change of the public interface must not slip in beside another change. rustdoc describes a crate as
+//! JSON, the crate public-api turns that into lines, and these are compared with
 //! the files. Traits that the compiler implements by itself, or by `derive`, are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,7 @@ pub(super) fn api() -> super::stages::Result {
     for (name, now) in &listed {
         let file = folder.join(format!("{name}.txt"));
         let before = std::fs::read_to_string(&file).unwrap_or_default();
-        // The order follows the modules of the standard library, too.
+        // The order of lines is ignored: it depends on the modules of the standard library.
         let changes = difference(&before, now);
         if changes.is_empty() {
             continue;
@@ -58,7 +58,7 @@ pub(super) fn api() -> super::stages::Result {
     semver(&libraries)
 }
 
-/// The libraries that are published, by name.
+/// The names of the workspace's libraries that are published.
 fn libraries(metadata: &Value) -> Vec<String> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let is_library = |package: &&Value| {
@@ -73,7 +73,7 @@ fn libraries(metadata: &Value) -> Vec<String> {
     names
 }
 
-/// The lines of each library.
+/// The listing of each library: its public items, one a line.
 fn list(libraries: &[String]) -> Result<Vec<String>> {
     tools::nightly_components(&[])?;
     let target = workspace::target_directory()?.join("api");
@@ -88,7 +88,7 @@ fn list(libraries: &[String]) -> Result<Vec<String>> {
     libraries.iter().map(|name| lines(&file(name))).collect()
 }
 
-/// The public items in a file of rustdoc's, one a line.
+/// The public items in a JSON file of rustdoc, one a line.
 fn lines(json: &Path) -> Result<String> {
     let items = public_api::Builder::from_rustdoc_json(json)
         .sorted(true)
@@ -107,8 +107,8 @@ fn lines(json: &Path) -> Result<String> {
     Ok(items.items().map(|item| own_paths(&item.to_string()) + "\n").collect())
 }
 
-/// A line in which items of the standard library are named without their modules: these are other
-/// ones with another toolchain.
+/// The line with items of the standard library named without their modules, since the modules differ
+/// between toolchains.
 fn own_paths(line: &str) -> String {
     let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let mut out = String::new();
@@ -123,8 +123,8 @@ fn own_paths(line: &str) -> String {
     out
 }
 
-/// Names that types of several crates have: a reader of one's documentation would take it for the
-/// other's.
+/// Type names that several crates use, each with these crates: a reader could take the documentation
+/// of one for that of the other.
 fn namesakes(listed: &[(&String, String)]) -> Vec<String> {
     let mut crates: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (name, lines) in listed {
@@ -146,7 +146,7 @@ fn namesakes(listed: &[(&String, String)]) -> Vec<String> {
         .collect()
 }
 
-/// The lines that are gone, with `-`, and those that are new, with `+`.
+/// The lines that only `before` has, with `-`, and then those that only `now` has, with `+`.
 fn difference(before: &str, now: &str) -> Vec<String> {
     let not_in = |other: &str, mark: char, text: &str| -> Vec<String> {
         let known: std::collections::HashSet<&str> = other.lines().collect();
@@ -158,7 +158,7 @@ fn difference(before: &str, now: &str) -> Vec<String> {
     lines
 }
 
-/// Checks that the versions promise no more than was kept since the last release.
+/// Checks that the version numbers fit the changes since the last release (semantic versioning).
 fn semver(libraries: &[String]) -> super::stages::Result {
     let tags = command::output(&mut command::program(
         "git",

@@ -1,7 +1,7 @@
-//! The fuzz stage: every target for a short time.
+//! The fuzz stage: runs every fuzz target for a short time.
 //!
-//! Short runs do not find what a night finds. They find what broke since, and
-//! that the targets still build; a night is `PERFHIVE_FUZZ_SECONDS=7200`.
+//! A short run does not find what a run over night finds. It finds recent mistakes, and shows that the
+//! targets still build. `PERFHIVE_FUZZ_SECONDS=7200` gives each target two hours.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -11,8 +11,8 @@ use anyhow::{Context, bail};
 use super::stages::Result;
 use crate::{command, tools, workspace};
 
-/// Decoders must answer a small input neither with a large allocation nor with
-/// much work; libFuzzer's own patience with one input is twenty minutes.
+/// The limits of libFuzzer for one input: a decoder must not answer a small input with a large allocation
+/// or much work. libFuzzer's own time limit is twenty minutes.
 const LIMITS: &[&str] = &["-rss_limit_mb=1024", "-malloc_limit_mb=256", "-timeout=10"];
 
 const SECONDS: u32 = 10;
@@ -44,7 +44,7 @@ pub(super) fn fuzz() -> Result {
         std::fs::create_dir_all(workspace::root()?.join(&corpus))
             .with_context(|| format!("cannot create {corpus}"))?;
     }
-    // A target keeps one processor busy. One finding must not hide another.
+    // Each target keeps one processor busy. All targets run, since one finding must not hide another.
     let at_once = std::thread::available_parallelism().map_or(1, usize::from);
     let failed: Vec<&str> = targets
         .chunks(at_once)
@@ -63,7 +63,7 @@ fn build(sanitizer: &str) -> Command {
 fn run(target: &str, sanitizer: &str, seconds: u32) -> Command {
     let mut cargo = command::nightly_cargo(&["fuzz", "run", "--sanitizer", sanitizer, target]);
 
-    // The first folder receives what is found; the others are only read.
+    // libFuzzer writes new inputs to the first folder, and only reads the others.
     cargo.arg(corpus(target)).args(seeds(target));
     cargo.arg("--").arg(format!("-max_total_time={seconds}"));
     cargo.arg(format!("-max_len={}", longest(target)));
@@ -71,7 +71,7 @@ fn run(target: &str, sanitizer: &str, seconds: u32) -> Command {
     cargo
 }
 
-/// Runs targets beside each other; answers those that failed.
+/// Runs targets at the same time; returns those that failed.
 fn at_the_same_time<'a>(targets: &[&'a str], sanitizer: &str, seconds: u32) -> Vec<&'a str> {
     std::thread::scope(|scope| {
         let start = |target: &'a str| {
@@ -91,7 +91,7 @@ fn at_the_same_time<'a>(targets: &[&'a str], sanitizer: &str, seconds: u32) -> V
     })
 }
 
-/// Runs a target, passing on what it says but for the chatter about progress.
+/// Runs a target and passes on its messages, except those about progress.
 fn quietly(target: &str, command: &mut Command) -> anyhow::Result<()> {
     let shown = command::display(command);
     say!("$ {shown}");
@@ -103,7 +103,7 @@ fn quietly(target: &str, command: &mut Command) -> anyhow::Result<()> {
         let mut stderr = BufReader::new(stderr);
         let mut chatter = Chatter::default();
         let mut line = Vec::new();
-        // Bytes, not text: a failure may show the input, whatever it holds.
+        // The lines are bytes: a failure may show the input, which need not be UTF-8.
         while stderr.read_until(b'\n', &mut line).unwrap_or(0) > 0 {
             if !chatter.is(&line) {
                 let text = [target.as_bytes(), b": ", &line].concat();
@@ -119,7 +119,7 @@ fn quietly(target: &str, command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Tells libFuzzer's progress from its findings.
+/// Tells libFuzzer's messages about progress from its findings.
 #[derive(Default)]
 struct Chatter {
     in_dictionary: bool,
@@ -133,7 +133,7 @@ impl Chatter {
             self.in_dictionary = false;
             return true;
         }
-        // Such as `#1234  NEW    cov: 80 ...`; how it began and ended is kept.
+        // Progress is such as `#1234  NEW    cov: 80 ...`; the first and the last such line are kept.
         let progress = line.first() == Some(&b'#')
             && line.get(1).is_some_and(u8::is_ascii_digit)
             && ![&b"INITED"[..], b"DONE"]
@@ -146,12 +146,12 @@ impl Chatter {
     }
 }
 
-/// Where inputs that reach new code are kept from run to run.
+/// The folder in which inputs that reach new code are kept from run to run.
 fn corpus(target: &str) -> String {
     format!("fuzz/corpus/{target}")
 }
 
-/// How long inputs get, in bytes. In a short time, many small inputs find more
+/// The length of the longest input, in bytes. In a short time, many small inputs find more
 /// than a few large ones.
 fn longest(target: &str) -> usize {
     match target {
@@ -160,7 +160,7 @@ fn longest(target: &str) -> usize {
     }
 }
 
-/// Folders of good inputs: a decoder is reached deeper from a real block.
+/// Folders with valid inputs, which lead a target deeper into a decoder than random bytes.
 fn seeds(target: &str) -> Vec<String> {
     let (own, real): (&str, &[&str]) = match target {
         "parse_block" | "roundtrip" | "query" => ("block", &["windows-vista", "samba"]),

@@ -8,14 +8,14 @@ use super::wine::wine;
 use crate::java::Java;
 use crate::{command, tidy, tools, workspace};
 
-/// Nothing to add, or a note for the summary; an error if the stage failed.
+/// The result of a stage: `None`, or a note for the summary; an error if the stage failed.
 pub(super) type Result = anyhow::Result<Option<String>>;
 
-/// One thing that must pass.
+/// One check that must pass.
 pub(super) struct Stage {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
-    /// Whether `--quick` runs it.
+    /// Whether `--quick` runs the stage.
     pub(super) quick: bool,
     pub(super) run: fn() -> Result,
 }
@@ -25,7 +25,7 @@ const fn quick(name: &'static str, about: &'static str, run: fn() -> Result) -> 
     Stage { name, about, quick: true, run }
 }
 
-/// A stage of the whole run only.
+/// A stage that `--quick` leaves out.
 const fn whole(name: &'static str, about: &'static str, run: fn() -> Result) -> Stage {
     Stage { name, about, quick: false, run }
 }
@@ -56,16 +56,16 @@ pub(super) const STAGES: &[Stage] = &[
 /// A big-endian target that Miri can interpret without its linker or C library.
 const BIG_ENDIAN: &str = "s390x-unknown-linux-gnu";
 
-/// `perfhive-shm` for the program that only publishes.
+/// The features of `perfhive-shm` for a program that only publishes: none.
 const WRITER: &str = "--no-default-features";
 
-/// A target without std: a crate that builds for it uses none.
+/// A target without std, which shows that a crate does not use it.
 const NO_STD: &str = "x86_64-unknown-none";
 
 fn fmt() -> Result {
     tools::component("rustfmt", "fmt")?;
     command::run(&mut command::cargo(&["fmt", "--all", "--check"]))?;
-    // Workspaces of their own, which --all does not reach.
+    // These have workspaces of their own, which --all does not reach.
     for manifest in BENCHES.iter().copied().chain(["fuzz/Cargo.toml"]) {
         let args = ["fmt", "--manifest-path", manifest, "--check"];
         command::run(&mut command::cargo(&args))?;
@@ -78,7 +78,8 @@ fn tidy() -> Result {
     Ok(None)
 }
 
-/// With all features of the command at once; what is there only without them is looked at by `package`.
+/// Runs clippy with all features of the command at once. Code that exists only without them is checked by the
+/// stage `package`.
 fn clippy() -> Result {
     tools::component("clippy", "clippy")?;
     let features: &[&str] = match cfg!(target_os = "linux") {
@@ -112,8 +113,8 @@ fn test() -> Result {
     })
 }
 
-/// What runs tests, twice as many at once as there are processors: every third of them waits for
-/// something most of its time.
+/// The command that runs tests: nextest, with twice as many tests at once as there are processors, since every third
+/// test waits most of its time; or `cargo test` where nextest is missing.
 fn tests() -> std::process::Command {
     if !tools::has_nextest() {
         return command::cargo(&["test"]);
@@ -124,8 +125,8 @@ fn tests() -> std::process::Command {
     cargo
 }
 
-/// A feature that is off by default, because it takes more than Rust to build. The command has no
-/// code of its own for it. Where the kernel or the account does not allow it, its tests say so.
+/// Tests the feature `bpf`, which is off by default because it takes more than Rust to build. The command has no
+/// code of its own for it. Where the kernel or the account does not allow BPF, the tests say so.
 fn bpf() -> Result {
     if !cfg!(target_os = "linux") {
         return Ok(Some("Linux only".to_owned()));
@@ -138,8 +139,8 @@ fn bpf() -> Result {
     Ok(None)
 }
 
-/// A feature that is off by default, because it takes a minute more to build. Other programs read
-/// what it writes.
+/// Tests the feature `parquet`, which is off by default because it takes a minute more to build. Other
+/// programs read the files that it writes.
 fn parquet() -> Result {
     let python = tools::python(&["dissect.etl", "duckdb", "pyarrow", "pytz"])?;
     let features = ["-p", "perfhive-cli", "--features", "parquet", "--locked"];
@@ -150,13 +151,13 @@ fn parquet() -> Result {
     Ok(workspace::real_data().is_none().then(|| "without real data".to_owned()))
 }
 
-/// nextest runs no doctests, so they are a stage of their own.
+/// Runs the doctests, a stage of their own because nextest runs none.
 fn doctest() -> Result {
     command::run(&mut command::cargo(&["test", "--doc", "--workspace", "--locked"]))?;
     Ok(None)
 }
 
-/// The jar is what a user gets, with the library that cargo has just built.
+/// Tests the jar that users get, with the native library that cargo has just built.
 fn java() -> Result {
     if !cfg!(target_os = "linux") {
         return Ok(Some("Linux only".to_owned()));
@@ -167,19 +168,18 @@ fn java() -> Result {
     Ok(None)
 }
 
-/// Models of what threads hand over to each other.
+/// Runs the models of the hand-over between threads.
 fn loom() -> Result {
-    // Of the published counters the writer alone, which has to build without the
-    // reader too.
+    // Of the published counters only the writer, which must build without the reader as well.
     for (package, more) in [("perfhive-engine", None), ("perfhive-shm", Some(WRITER))] {
         if package == "perfhive-shm" && !cfg!(target_os = "linux") {
             continue;
         }
         let args = ["test", "--locked", "--release", "-p", package, "--lib", "models"];
-        // A folder of its own: the flag would have everything else built anew.
+        // The target directory is another, since the flag would have everything else built anew.
         let mut cargo = command::cargo(&args);
         cargo.args(more).args(["--target-dir", "target/loom"]).env("RUSTFLAGS", "--cfg loom");
-        // These programs run for seconds: a small one would take longer to build.
+        // The programs run for seconds only: optimising them at link time would take longer.
         cargo.env("CARGO_PROFILE_RELEASE_LTO", "off");
         cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
         command::run(&mut cargo)?;
@@ -192,13 +192,13 @@ fn release() -> Result {
     Ok(None)
 }
 
-/// The oldest Rust that builds the workspace: `rust-version` in Cargo.toml.
+/// The oldest version of Rust that builds the workspace: `rust-version` in Cargo.toml.
 const OLDEST: &str = "1.89.0";
 
-/// The most crates of the library without features, itself included.
+/// The most crates that the library without features may consist of, itself included.
 const LEAN: usize = 12;
 
-/// Programs with workspaces of their own, which nothing else builds.
+/// The manifests of programs with workspaces of their own, which no other stage builds.
 const BENCHES: [&str; 3] =
     ["benches/peers/Cargo.toml", "benches/publish/Cargo.toml", "benches/record/Cargo.toml"];
 
@@ -233,8 +233,8 @@ fn package() -> Result {
     Ok(Some(format!("{} crates without features; {tried}{OLDEST}", crates.len())))
 }
 
-/// Removes what cargo unpacked and built of the crates for an earlier trial. It would be taken for
-/// what is published now, which has the same version.
+/// Removes what cargo unpacked and built of our crates in an earlier trial: it has the version of the crates
+/// that are published now, and cargo would use it.
 fn forget_published(built: &std::path::Path) -> anyhow::Result<()> {
     if built.exists() {
         std::fs::remove_dir_all(built).with_context(|| built.display().to_string())?;
@@ -274,8 +274,8 @@ fn no_std() -> Result {
     Ok(None)
 }
 
-/// The advisories come from a database on the network. Without it the other
-/// checks still stand, but the reader is told what was not looked at.
+/// Checks licences and advisories. The advisories come from a database on the network; without it a note
+/// says that they were not checked.
 fn deny() -> Result {
     tools::cargo_tool("deny")?;
     let mut fetch = command::cargo(&["deny", "fetch", "db"]);
@@ -292,7 +292,7 @@ fn deny() -> Result {
     Ok(Some("advisories NOT checked (no RustSec database)".to_owned()))
 }
 
-/// The line that tells why git could not fetch.
+/// The line in git's messages that says why it could not fetch.
 fn fetch_failure(errors: &str) -> &str {
     let line = errors.lines().map(str::trim).rfind(|line| line.starts_with("fatal: "));
     line.or_else(|| errors.lines().map(str::trim).find(|line| !line.is_empty()))
@@ -301,7 +301,7 @@ fn fetch_failure(errors: &str) -> &str {
 
 fn miri() -> Result {
     run_miri(&["-p", "perfhive-format", "--lib", "--tests"])?;
-    // What a library is called with from outside: pointers, and how it fails.
+    // The functions that a library calls from outside: their pointers, and their failures.
     for tests in [
         "null_pointers_are_refused",
         "panics_and_errors_of_a_provider_are_reported",
@@ -312,12 +312,12 @@ fn miri() -> Result {
     if !cfg!(target_os = "linux") {
         return Ok(Some("Linux only: perfhive-shm".to_owned()));
     }
-    // Miri maps no files; this is the protocol without them.
+    // Miri cannot map files; this tests the protocol without them.
     run_miri(&["-p", "perfhive-shm", "--lib", "pair::"])
 }
 
-/// Everything in a block is little-endian; a decoder that forgets to say so
-/// works by chance on most machines. Miri interprets one where it does not.
+/// Runs tests on a big-endian machine, which Miri interprets. Everything in a block is little-endian;
+/// a decoder that ignores this works by chance on most machines.
 fn big_endian() -> Result {
     let programs = ["--lib", "--test", "golden", "--test", "cases", "--test", "types"];
     run_miri(&[&["-p", "perfhive-format"], &programs[..], &["--target", BIG_ENDIAN]].concat())
@@ -325,15 +325,14 @@ fn big_endian() -> Result {
 
 fn run_miri(what: &[&str]) -> Result {
     tools::nightly_components(&["miri", "rust-src"])?;
-    // Under nextest each test has a time limit, and all cores are used.
+    // nextest gives each test a time limit, and uses all cores.
     let how: &[&str] =
         if tools::has_nextest() { &["miri", "nextest", "run"] } else { &["miri", "test"] };
     let mut cargo = command::nightly_cargo(how);
     cargo.arg("--locked").args(what);
-    // Golden files and real data are read from disk.
+    // Tests read golden files and real data from disk.
     cargo.env("MIRIFLAGS", "-Zmiri-disable-isolation");
-    // Miri is some hundred times slower than the machine: tests that try many
-    // inputs try few.
+    // Miri is some hundred times slower than the machine, so that tests with many inputs try a few of them.
     cargo.env("PERFHIVE_MIRI", "1").env("PROPTEST_CASES", "4");
     command::run(&mut cargo)?;
     Ok(None)

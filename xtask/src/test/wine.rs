@@ -60,10 +60,10 @@ const fn named(package: &'static str, name: &'static str) -> Part {
     Part { package, program: None, name: Some(name) }
 }
 
-/// What runs under Wine. Of the command and its library that is what is about Windows;
-/// the rest is the same on Linux, as are the format, which has no system below it, and the
-/// portable reader of a registry, whose tests make up theirs. Hives of registrations are
-/// not on Windows.
+/// The tests that run under Wine. Of the command and its library these are the tests about Windows; the others
+/// give the same result on Linux. So do the tests of the format, which has no system below it, and of the
+/// portable reader of a registry, whose tests make up theirs. Hives of registrations do not exist
+/// on Windows.
 const PARTS: [Part; 19] = [
     all("perfhive-engine"),
     all("perfhive-contract"),
@@ -86,8 +86,8 @@ const PARTS: [Part; 19] = [
     program("perfhive-recording", "phr"),
 ];
 
-/// Whether tests run under Wine: those of a module, given with `::` behind it, of a crate's
-/// test program.
+/// Whether the tests of a module run under Wine. `module` has `::` behind it and belongs to the test program
+/// `program` of the crate `package`.
 pub(crate) fn runs(package: &str, program: &str, module: &str) -> bool {
     PARTS.iter().any(|part| {
         part.package == package
@@ -96,7 +96,7 @@ pub(crate) fn runs(package: &str, program: &str, module: &str) -> bool {
     })
 }
 
-/// The crates that these are of, as cargo takes them.
+/// The crates of [`PARTS`], as options `-p` of cargo.
 fn packages() -> Vec<&'static str> {
     let mut names: Vec<&str> = PARTS.iter().map(|part| part.package).collect();
     names.dedup();
@@ -104,7 +104,7 @@ fn packages() -> Vec<&'static str> {
 }
 
 impl Part {
-    /// As nextest chooses tests.
+    /// The part as a filter expression of nextest.
     fn filter(&self) -> String {
         let mut filter = format!("package(={})", self.package);
         if let Some(program) = self.program {
@@ -116,7 +116,7 @@ impl Part {
         format!("({filter})")
     }
 
-    /// Whether it has one of the tests that nextest lists.
+    /// Whether the list that nextest printed has a test of this part that is not ignored.
     fn has_any(&self, listed: &Value) -> bool {
         let suites = listed["rust-suites"].as_object().into_iter().flat_map(|all| all.values());
         let of_part = |suite: &&Value| {
@@ -129,7 +129,7 @@ impl Part {
         })
     }
 
-    /// As `cargo test` chooses tests.
+    /// Adds the arguments by which `cargo test` runs this part.
     fn choose(&self, cargo: &mut std::process::Command) {
         cargo.args(["-p", self.package]);
         match self.program {
@@ -140,7 +140,7 @@ impl Part {
     }
 }
 
-/// A part that matches no test was renamed, and would test nothing.
+/// The error for a part that matches no test: the tests were renamed, and the part would test nothing.
 fn is_empty(part: &Part) -> anyhow::Error {
     anyhow::anyhow!("no test under Wine is {}: mend the list of what runs there", part.filter())
 }
@@ -150,7 +150,7 @@ fn run_with_nextest(wine: &Wine) -> anyhow::Result<()> {
     let chosen = |how: &[&str]| -> anyhow::Result<_> {
         let mut cargo = cargo(how);
         wine.runs_tests(&mut cargo)?;
-        // A process takes some 60 ms: properties are tried in full on Linux.
+        // Starting a process takes some 60 ms under Wine, so that property tests try few cases; on Linux they try all.
         cargo.args(KINDS).args(packages()).args(["-E", &filter]).env("PERFHIVE_CASES", "8");
         Ok(cargo)
     };

@@ -1,4 +1,4 @@
-//! Imports between crates, from `cargo metadata`, against the table of floors.
+//! Checks the imports between crates, from `cargo metadata`, against the table of floors.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Finding, Floor, House};
 
-/// What a dependency is for.
+/// The section of the manifest that has a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Normal,
@@ -15,27 +15,27 @@ pub(super) enum Kind {
     Dev,
 }
 
-/// One line of a crate's `[dependencies]`.
+/// One dependency of a crate.
 #[derive(Clone, Debug)]
 pub(super) struct Dependency {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// By path, hence of this workspace; all others come from a registry.
+    /// Whether the dependency is given by a path and so belongs to this workspace; others come from a registry.
     pub(super) local: bool,
 }
 
-/// What matters here of a crate of the workspace.
+/// A crate of the workspace, as far as the checks need it.
 #[derive(Clone, Debug)]
 pub(super) struct Package {
     pub(super) name: String,
-    /// Relative to the workspace root, with `/`.
+    /// The path of its Cargo.toml, relative to the workspace root, with `/`.
     pub(super) manifest: String,
     pub(super) manifest_text: String,
     pub(super) dependencies: Vec<Dependency>,
 }
 
 impl Package {
-    /// Takes the packages out of what `cargo metadata` printed.
+    /// The packages in the output of `cargo metadata`.
     pub(super) fn read_all(metadata: &Value, root: &Path) -> Result<Vec<Package>> {
         let packages = metadata["packages"].as_array().context("no packages in metadata")?;
         packages.iter().map(|package| Package::read(package, root)).collect()
@@ -63,7 +63,7 @@ impl Package {
         Ok(Package { name: text(&package["name"])?, manifest, manifest_text, dependencies })
     }
 
-    /// The first line of the manifest that begins with this word, or line 1.
+    /// The number of the manifest's first line that begins with this word; 1 if there is none.
     fn line_of(&self, word: &str) -> usize {
         let begins = |line: &str| {
             let rest = line.trim_start().trim_start_matches('"').strip_prefix(word);
@@ -112,7 +112,7 @@ pub(super) fn check(floors: &[House], packages: &[Package]) -> Vec<Finding> {
     findings
 }
 
-/// Whether a crate may use another; if not, what is wrong and the way out.
+/// Whether a crate may have a dependency; the error is the complaint and the way out.
 fn allowed(floors: &[House], house: &House, to: &Dependency) -> Result<(), (String, String)> {
     let Some(target) = floors.iter().find(|house| house.name == to.name) else {
         if to.local {
@@ -132,7 +132,7 @@ fn allowed(floors: &[House], house: &House, to: &Dependency) -> Result<(), (Stri
     if target.floor == Floor::Testkit && to.kind == Kind::Dev && house.floor != Floor::Tool {
         return Ok(());
     }
-    // A crate's own tests may choose its features.
+    // A crate may name itself for its tests, to choose its features.
     if to.kind == Kind::Dev && (target.name == house.name || house.tests.contains(&target.name)) {
         return Ok(());
     }
@@ -186,7 +186,7 @@ mod tests {
     use super::super::FLOORS;
     use super::*;
 
-    /// What one crate uses, briefly: name, kind, local.
+    /// The dependencies of a crate in short: name, kind, and whether it is of the workspace.
     type Uses<'a> = &'a [(&'a str, Kind, bool)];
 
     const LINTS: &str = "[lints]\nworkspace = true\n";

@@ -1,4 +1,4 @@
-//! Which files there must be, and how large one may become.
+//! Checks which files exist, and how large a file is.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,10 +7,10 @@ use std::path::Path;
 use super::Finding;
 use super::source::FORMAT_LIB;
 
-/// What continuous integration starts.
+/// The script that continuous integration starts.
 pub(super) const CI_SCRIPT: &str = ".ci/run";
 
-/// What a newcomer, a lawyer and a machine look for.
+/// Files that must exist, because people or tools look for them.
 const REQUIRED: &[&str] = &[
     "README.md",
     "ARCHITECTURE.md",
@@ -20,20 +20,20 @@ const REQUIRED: &[&str] = &[
     "LICENSE-MIT",
     "LICENSE-APACHE",
     CI_SCRIPT,
-    // The checks of its attributes would pass if it were elsewhere.
+    // The checks of this file's attributes would pass if the file were elsewhere.
     FORMAT_LIB,
 ];
 
-/// Every clone carries every version of a file for ever.
+/// The most bytes of a file: every clone carries every version of a file for ever.
 const LARGEST: usize = 1 << 20;
 
-/// Files that must exist.
+/// A finding for each required file that is missing.
 pub(super) fn required(tracked: &BTreeSet<&str>) -> Vec<Finding> {
     let missing = REQUIRED.iter().filter(|path| !tracked.contains(*path));
     missing.map(|path| Finding::error(path, 1, "there is no such file", "write it")).collect()
 }
 
-/// Files that are too large to keep.
+/// The finding for a file that is too large to keep; `None` if it is not.
 pub(super) fn size(path: &str, bytes: usize) -> Option<Finding> {
     (bytes > LARGEST).then(|| {
         Finding::error(
@@ -45,7 +45,7 @@ pub(super) fn size(path: &str, bytes: usize) -> Option<Finding> {
     })
 }
 
-/// A script that git would hand out without the right to run it.
+/// The finding for a script that is not executable; `None` if it is, or if the system has no such permission.
 pub(super) fn executable(path: &Path) -> io::Result<Option<Finding>> {
     #[cfg(unix)]
     {
@@ -63,7 +63,7 @@ pub(super) fn executable(path: &Path) -> io::Result<Option<Finding>> {
     Ok(None)
 }
 
-/// The text of a file, or none if it holds anything else.
+/// The text of a file; `None` if it is not UTF-8 or contains a zero byte.
 pub(super) fn as_text(bytes: &[u8]) -> Option<&str> {
     if bytes.contains(&0) {
         return None;

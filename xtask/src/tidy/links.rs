@@ -1,4 +1,4 @@
-//! Relative links in Markdown: what they point to must be in the repository.
+//! Checks that the targets of relative links in Markdown are in the repository.
 //!
 //! Links to the web are not followed: a test must not fail because a server is down.
 
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::Finding;
 
-/// Checks the links of one Markdown file against all tracked files.
+/// A finding for each broken link of one Markdown file; `tracked` has all files of the repository.
 pub(super) fn check(path: &str, text: &str, tracked: &BTreeSet<&str>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (line, target) in targets(text) {
@@ -49,7 +49,7 @@ fn targets(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Blanks out `code`, so that links in it are not taken for links.
+/// The line without `code`, so that links in code are not checked.
 fn without_code(line: &str) -> String {
     let mut plain = String::new();
     for (index, part) in line.split('`').enumerate() {
@@ -61,7 +61,7 @@ fn without_code(line: &str) -> String {
     plain
 }
 
-/// `[text](target)`, `![](target)`, `[name]: target`, `href="target"`, `src="target"`.
+/// The targets in a line: `[text](target)`, `![](target)`, `[name]: target`, `href="target"`, `src="target"`.
 fn line_targets(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, opening) in line.match_indices("](") {
@@ -88,8 +88,8 @@ fn line_targets(line: &str) -> Vec<String> {
     found
 }
 
-/// The path in the repository that a link means, or none if it is not ours to
-/// check: another site, or a place in the same file.
+/// The path in the repository that a link leads to; `None` for a link that is not checked, to
+/// another site or a place in the same file.
 fn resolve(path: &str, target: &str) -> Option<String> {
     let target = target.split(['#', '?']).next().unwrap_or_default();
     let scheme = target.split('/').next().is_some_and(|first| first.contains(':'));

@@ -1,6 +1,6 @@
-//! What a source file may hold.
+//! Checks what a source file contains.
 //!
-//! The words looked for are put together from pieces, because this file is a
+//! The forbidden words are put together from pieces, because this file is a
 //! source file too.
 
 use super::Finding;
@@ -14,7 +14,7 @@ const TOO_LONG: usize = 800;
 /// Attributes that floor 0 must keep.
 const FORMAT_ATTRIBUTES: &[&str] = &["#![no_std]", "#![forbid(unsafe_code)]"];
 
-/// Code that says it is not finished, and tests that are not run.
+/// The words of unfinished code and of tests that are not run, each with the way out.
 const UNFINISHED: &[(&str, &str)] = &[
     (concat!("todo", "!("), "finish it, or return an error that says it is not supported"),
     (concat!("unimplemented", "!("), "finish it, or return an error that says it is not supported"),
@@ -26,13 +26,13 @@ const UNFINISHED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Lints whose silencing hides more than the one thing it was meant for.
+/// Lints that may not be allowed: each hides more than the one place for which it would be allowed.
 const BLANKET: &[&str] = &["dead_code", "unused", "warnings", "clippy::all"];
 
-/// Where developers keep their checkouts.
+/// Folders in which developers keep their checkouts.
 const DEVELOPER_FOLDERS: &[&str] = &["work", "home", "root", "Users"];
 
-/// Floor 0 without its attributes.
+/// A finding for each attribute of [`FORMAT_ATTRIBUTES`] that the text lacks.
 pub(super) fn format_attributes(path: &str, text: &str) -> Vec<Finding> {
     let has = |attribute: &str| text.lines().any(|line| line.trim().starts_with(attribute));
     let missing = FORMAT_ATTRIBUTES.iter().filter(|attribute| !has(attribute));
@@ -43,7 +43,7 @@ pub(super) fn format_attributes(path: &str, text: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// Unfinished code.
+/// A finding for each word of unfinished code.
 pub(super) fn unfinished(path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -58,11 +58,11 @@ pub(super) fn unfinished(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// `allow` of lints that would cover whatever is written later.
+/// A finding for each `allow` of a lint that would also hide faults in code that is written later.
 pub(super) fn blanket_allows(path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (at, opening) in text.match_indices("allow(") {
-        // In an attribute it follows `#[`, `#![` or a comma of cfg_attr.
+        // An `allow` in an attribute follows `#[`, `#![` or a comma of cfg_attr.
         let before = text[..at].trim_end();
         if !before.ends_with(['[', ',']) {
             continue;
@@ -81,7 +81,8 @@ pub(super) fn blanket_allows(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// A file that has become about more than one thing. Tests may be long.
+/// The finding for a file with too many lines, a warning from [`LONG`] and an error from [`TOO_LONG`] on; `None`
+/// for shorter files and for tests.
 pub(super) fn length(path: &str, text: &str) -> Option<Finding> {
     let lines = text.lines().count();
     if path.split('/').any(|part| part == "tests" || part == "tests.rs") || lines <= LONG {
@@ -96,7 +97,7 @@ pub(super) fn length(path: &str, text: &str) -> Option<Finding> {
     Some(if lines > TOO_LONG { finding } else { finding.warning() })
 }
 
-/// Absolute paths of a developer's machine.
+/// A finding for each line with an absolute path of a developer's machine.
 pub(super) fn developer_paths(path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -112,8 +113,8 @@ pub(super) fn developer_paths(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// The first absolute path in a line that leads to where developers keep
-/// their checkouts, up to the folder's name.
+/// The folder, with slashes around it, of an absolute path in a line that leads to where developers keep
+/// their checkouts; `None` if the line has no such path.
 pub(super) fn developer_path(line: &str) -> Option<String> {
     DEVELOPER_FOLDERS.iter().find_map(|folder| {
         let pattern = format!("/{folder}/");

@@ -1,12 +1,12 @@
-//! Tests for Windows that the stage under Wine does not list, and so never runs.
+//! Checks that the stage under Wine lists each file of tests for Windows: others would never run.
 
 use super::{FLOORS, Finding};
 
-/// Where the list is.
+/// The place of the list of tests that run under Wine, for messages.
 const LIST: &str = "PARTS in xtask/src/test/wine.rs";
 
-/// A file of tests of which some are for Windows and none is run: `runs` tells of package,
-/// test program and module (with `::` behind it) whether it is.
+/// The finding for a file of tests that has some for Windows of which no stage runs any. `runs` returns whether a
+/// package's, test program's and module's (with `::` behind it) tests run under Wine.
 pub(super) fn unlisted(
     path: &str,
     text: &str,
@@ -35,7 +35,7 @@ pub(super) fn unlisted(
     })
 }
 
-/// Whether a line says that something is for Windows, alone or among others.
+/// Whether a line is a condition that includes Windows, alone or among other systems.
 fn is_for_windows(line: &str) -> bool {
     let line = line.trim_start();
     let Some((_, condition)) = line.split_once("cfg").filter(|_| !line.starts_with("//")) else {
@@ -51,7 +51,7 @@ mod tests {
 
     const FOR_WINDOWS: &str = "//! Doc.\n#![cfg(windows)]\n";
 
-    /// A list with a crate, a program, and the tests of a name.
+    /// A list of one crate, one test program of another, and the tests of a third with a part of a name.
     fn runs(package: &str, program: &str, module: &str) -> bool {
         match package {
             "perfhive-windows" => true,

@@ -43,7 +43,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// The failure if the readings have no counter of the name in `--sort`.
+    /// A failure if `--sort` names a counter that no reading has.
     pub(crate) fn check_order(&self, query: &Query) -> Result<(), Failure> {
         let Some(counters) = self.arrangement(false).counters_without_order(query) else {
             return Ok(());
@@ -58,7 +58,7 @@ impl Choice {
         Err(Failure::Usage(message))
     }
 
-    /// That no instance has the text of `--filter` in its name.
+    /// A message if no instance has the text of `--filter` in its name; `None` otherwise.
     pub(crate) fn without_match(&self, query: &Query) -> Option<String> {
         let text = self.filter.as_deref()?;
         let arrangement = self.arrangement(false);
@@ -68,7 +68,7 @@ impl Choice {
         is_none.then(|| format!("no instance has {text:?} in its name"))
     }
 
-    /// The arrangement that the options ask for; `busiest_first` without `--sort` and `--top`.
+    /// The arrangement that the options ask for. Without `--sort` and `--top`, `busiest_first` sorts by value.
     pub(crate) fn arrangement(&self, busiest_first: bool) -> Arrangement {
         let text = self.sort.as_deref().map(str::trim);
         let reversed = text.is_some_and(|text| text.starts_with('+'));

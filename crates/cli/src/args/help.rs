@@ -1,11 +1,11 @@
-//! The longer texts of `--help` and of the manual page.
+//! The long texts of `--help` and of the manual page.
 
-/// A text with the examples of this system.
+/// The text with its examples as this system takes them.
 pub(super) fn here(text: &str) -> String {
     if cfg!(windows) { for_windows(text) } else { text.to_string() }
 }
 
-/// A text with its commands as Windows takes them. `cmd.exe` knows double quotes only, and
+/// The text with its commands as Windows takes them: `cmd.exe` knows double quotes only, and
 /// continues a line with `^`.
 fn for_windows(text: &str) -> String {
     const WORDS: [(&str, &str); 7] = [
@@ -23,7 +23,7 @@ fn for_windows(text: &str) -> String {
     let mut all: Vec<String> = Vec::new();
     let mut has_percent = false;
     for line in text.lines() {
-        // These lines have no counterpart on Windows.
+        // Lines with these words have no counterpart on Windows.
         if ["$(", "sudo "].iter().any(|word| line.contains(word)) {
             continue;
         }
@@ -294,7 +294,7 @@ pub(super) const WORKSET: &str = r"Examples:
 
 Exit code 1: there is no process of this name.";
 
-/// The columns that Linux can have.
+/// The columns of `ps` that Linux can have.
 #[cfg(target_os = "linux")]
 macro_rules! ps_columns {
     () => {
@@ -504,7 +504,7 @@ mod tests {
             for_windows("The user's:\n  perfhive get '\\A\\B' \\\n      --titles 'a b'"),
             "The user's:\n  perfhive get \"\\A\\B\" ^\n      --titles \"a b\""
         );
-        // `cmd.exe` takes % in a batch file for a variable.
+        // In a batch file, `cmd.exe` takes % for the beginning of a variable.
         assert!(for_windows("  perfhive get '\\A\\% B'").ends_with("twice: %% Processor Time."));
         for text in [ABOUT, EXAMPLES, MANUAL, LIST, EXPLAIN, GET, WATCH, UNREGISTER, CHECK, ENUM]
             .into_iter()

@@ -1,4 +1,4 @@
-//! Values of options.
+//! Parsers for the values of options; the error is a message for people.
 
 use super::recordings::FileSpan;
 use crate::text::time::of_local;
@@ -8,11 +8,11 @@ use perfhive::{CalendarTime, FileTime, LanguageId, SourceAddress};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// A source's address, checked and kept as it was written.
+/// The address of a source as it was written, if it is valid.
 pub(super) fn address(text: &str) -> Result<String, String> {
     match text.parse::<SourceAddress>() {
         Ok(_) => Ok(text.to_string()),
-        // What is left of `-sc 3` and `-si 1` behind `-s`.
+        // `-sc 3` and `-si 1` leave this behind `-s`.
         Err(_) if matches!(text, "c" | "i") => {
             Err("typeperf's -sc COUNT is -n COUNT here, and -si \
              SECONDS is -i SECONDS; perfhive typeperf takes its flags as they are"
@@ -22,17 +22,17 @@ pub(super) fn address(text: &str) -> Result<String, String> {
     }
 }
 
-/// A counter path as people type it.
+/// A counter path in the form in which people type it, as a full path.
 pub(super) fn path(text: &str) -> Result<String, std::convert::Infallible> {
     Ok(perfhive_view::typed_path(text).into_owned())
 }
 
-/// A language's code, name or number.
+/// The language with this code, name or number.
 pub(super) fn language(text: &str) -> Result<LanguageId, String> {
     text.parse::<LanguageId>().map_err(|error| error.to_string())
 }
 
-/// How many samples to take.
+/// The number of samples to take.
 pub(super) fn count(text: &str) -> Result<u64, String> {
     match text.trim().parse() {
         Ok(count) if count > 0 => Ok(count),
@@ -40,7 +40,7 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
     }
 }
 
-/// How many instances are shown.
+/// The number of instances to show.
 pub(super) fn top(text: &str) -> Result<usize, String> {
     text.trim()
         .parse()
@@ -49,12 +49,12 @@ pub(super) fn top(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "expected a whole number from 1 on".to_string())
 }
 
-/// The number of a process.
+/// A process ID.
 pub(super) fn pid(text: &str) -> Result<u64, String> {
     text.trim().parse().map_err(|_| "expected a process ID, or several with commas".to_string())
 }
 
-/// An order of instances.
+/// The order of instances, for `--sort`.
 pub(super) fn order(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.trim_start_matches(['+', '-']).is_empty() {
@@ -63,13 +63,13 @@ pub(super) fn order(text: &str) -> Result<String, String> {
     Ok(text.to_string())
 }
 
-/// The name of an object, which may begin as a path does.
+/// The name of an object, without a backslash at its beginning.
 pub(super) fn object(text: &str) -> Result<String, std::convert::Infallible> {
     let name = text.trim().trim_start_matches(['\\', '/']);
     Ok(if name.is_empty() { text } else { name }.to_string())
 }
 
-/// A time in seconds, or with a unit.
+/// A time in seconds, or in the unit behind the number.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let expected = || "expected seconds, such as 0.5, or 500ms, 2s, 1m".to_string();
     let text = text.trim().to_ascii_lowercase();
@@ -82,7 +82,7 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     } else {
         (text.as_str(), 1.0)
     };
-    // Digits only: the standard library would take "inf", "1e9" and signs.
+    // Only digits are accepted: the standard library would also accept "inf", "1e9" and signs.
     if !number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         return Err(expected());
     }
@@ -96,12 +96,12 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// The distance of samples of which each is read.
+/// The number N of "every N-th sample".
 pub(super) fn every(text: &str) -> Result<NonZeroU64, String> {
     text.trim().parse().map_err(|_| "expected a whole number from 1, such as 10".to_string())
 }
 
-/// How many times as fast as it was recorded.
+/// The factor by which a recording is replayed faster.
 pub(super) fn speed(text: &str) -> Result<f64, String> {
     let text = text.trim().trim_end_matches('x');
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -110,7 +110,7 @@ pub(super) fn speed(text: &str) -> Result<f64, String> {
     speed.ok_or_else(|| "expected a number from 0.001 to 1000000, such as 10 or 0.5".to_string())
 }
 
-/// A long time: also with h for hours and d for days.
+/// A long time: as in [`interval`], and also with h for hours and d for days.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let text = text.trim().to_ascii_lowercase();
     let (number, hours) = match (text.strip_suffix('h'), text.strip_suffix('d')) {
@@ -124,7 +124,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     time.ok_or_else(|| "expected a time, such as 90s, 30m, 8h or 7d".to_string())
 }
 
-/// A number of bytes, with K, M or G behind it or without.
+/// A number of bytes, which may be followed by K, M or G.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let upper = text.trim().to_ascii_uppercase();
     let (number, factor) = match upper.strip_suffix(['K', 'M', 'G']) {
@@ -138,7 +138,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     bytes.filter(|bytes| *bytes > 0).ok_or_else(|| expected.to_string())
 }
 
-/// A point in time, or an interval from the beginning or end of a recording.
+/// A point in time, or an interval from the beginning or the end of a recording.
 pub(super) fn bound(text: &str) -> Result<TimeBound, String> {
     let text = text.trim();
     let steps = |text: &str| {
@@ -155,10 +155,10 @@ pub(super) fn bound(text: &str) -> Result<TimeBound, String> {
     point(text).map(TimeBound::At).ok_or_else(|| expected.to_string())
 }
 
-/// A file, or a part of it: `FILE@BEGIN..END`.
+/// A file, or a part of it given as `FILE@BEGIN..END`.
 pub(super) fn file_span(text: &str) -> Result<FileSpan, String> {
     let whole = FileSpan { file: text.to_string(), begin: None, end: None };
-    // A file may be called so.
+    // A file may have an @ in its name.
     if std::path::Path::new(text).exists() {
         return Ok(whole);
     }
@@ -174,7 +174,7 @@ pub(super) fn file_span(text: &str) -> Result<FileSpan, String> {
     Ok(FileSpan { file: file.to_string(), begin: bound(begin)?, end: bound(end)? })
 }
 
-/// An interval as `[[hh:]mm:]ss`.
+/// An interval given as `[[hh:]mm:]ss`.
 pub(super) fn clock(text: &str) -> Result<Duration, String> {
     if !text.contains(':') {
         return interval(text);
@@ -191,7 +191,8 @@ pub(super) fn clock(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `8/14/2007 3:40:38PM` or `8/14/2007 15:40:38` in this machine's zone, or what [`bound`] takes.
+/// A date such as `8/14/2007 3:40:38PM` or `8/14/2007 15:40:38` in this machine's zone, or any text that [`bound`]
+/// accepts.
 pub(super) fn date_of_windows(text: &str) -> Result<TimeBound, String> {
     date_in(text, TimeZone::system())
 }
@@ -221,7 +222,8 @@ fn date_in(text: &str, zone: TimeZone) -> Result<TimeBound, String> {
     }
 }
 
-/// `2026-11-23 14:05:00.5`, with T and Z or without, and without the smallest parts.
+/// The time in a text such as `2026-11-23 14:05:00.5`, with or without T and Z and the smaller parts; `None` for
+/// another text.
 fn point(text: &str) -> Option<FileTime> {
     let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
     let (date, time) = text.split_once([' ', 'T', 't']).unwrap_or((text, "0:0:0"));

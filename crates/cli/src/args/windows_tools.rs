@@ -8,18 +8,18 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The tools and their flags.
+/// The Windows tools, each with its flags.
 const TOOLS: [(&str, &[&str]); 2] = [
     ("typeperf", &["f", "cf", "si", "o", "q", "qx", "sc", "config", "s", "y"]),
     ("relog", &["a", "c", "cf", "f", "t", "o", "b", "e", "config", "q", "y"]),
 ];
 
-/// The command line with the flags of Windows' tools as options of this program: a flag of several
-/// letters after one dash would be several options. A program that is called by the name of a tool is
-/// that tool.
+/// The command line with the flags of Windows' tools turned into options of this program: otherwise a flag of
+/// several letters behind one dash would be read as several options. A program that is called by the name of a
+/// tool behaves as that tool.
 ///
 /// # Errors
-/// Where a settings file cannot be read.
+/// If a settings file cannot be read.
 pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, String> {
     let mut args: Vec<OsString> = args.collect();
     let tool = |text: &str| TOOLS.iter().find(|(name, _)| text.eq_ignore_ascii_case(name));
@@ -58,7 +58,7 @@ pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Result<Vec<OsS
     Ok(args)
 }
 
-/// The words of a settings file: flags and what belongs to them, as on a command line. Lines that
+/// The words of a settings file: flags and their values, as on a command line. Lines that
 /// begin with `;` are comments. `-i` stands for the files of the command line, which are taken anyway.
 fn settings(file: &Path) -> Result<Vec<OsString>, String> {
     let text = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;

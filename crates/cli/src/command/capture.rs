@@ -1,4 +1,4 @@
-//! `perfhive capture`: raw data blocks in a folder.
+//! `perfhive capture`: saves raw data blocks in a folder.
 
 use super::enumerate;
 use super::watch::following;
@@ -14,7 +14,7 @@ use perfhive_view::number::push_grouped;
 use perfhive_view::{Field, Names};
 use std::time::{Duration, Instant};
 
-/// How long Ctrl-C waits for a sample under way.
+/// How long the program waits for the current sample after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
@@ -31,7 +31,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     let signals = Signals::listen_with(PATIENCE);
     let mut answers: Vec<Snapshot> = requests.iter().map(|_| Snapshot::new()).collect();
-    // A source that cannot be read leaves no folder behind.
+    // The first sample is taken before the folder is created: an unreadable source leaves no folder.
     collect(&mut session, &requests, &mut answers)?;
     let mut capture = Capture::create(&args.folder, &mut session.source, &options)?;
     if !global.quiet {
@@ -66,7 +66,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
 }
 
-/// One request for each of the words Global and Costly, and one for the
+/// The asks for the given objects: one for the word Global, one for Costly, and one for all
 /// objects that are named.
 pub(super) fn requests(
     global: &Global,
@@ -90,7 +90,7 @@ pub(super) fn requests(
         queries.push(enumerate::query(global, session, &mut names, &objects)?);
     }
     let request = |query: ObjectQuery| {
-        // A named object is captured with the counters that are filled on request.
+        // For named objects the counters on request are captured as well.
         let named = match &query {
             ObjectQuery::Indexes(objects) => objects.clone(),
             _ => Vec::new(),
@@ -111,7 +111,7 @@ pub(super) fn collect(
     Ok(())
 }
 
-/// Waits until a moment; returns the signal that came before it, if there was one.
+/// Waits until a moment; returns the signal if one came before, `None` otherwise.
 pub(super) fn wait(signals: &Signals, until: Instant) -> Option<i32> {
     loop {
         match signals.wait_until(until) {

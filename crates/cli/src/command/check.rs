@@ -1,5 +1,5 @@
-//! `perfhive check`, the test of a provider's library, and `perfhive host`, the process that
-//! libraries run in.
+//! `perfhive check`, which tests a provider's library, and `perfhive host`, the process in which
+//! libraries run.
 
 use crate::args::{Check, Global};
 use crate::failure::Outcome;
@@ -35,10 +35,10 @@ mod supported {
     use std::path::Path;
     use std::process::ExitCode;
 
-    /// The indexes for a library that is not registered, far from all others.
+    /// The indexes of the object and its counters for a library that is not registered, far from all others.
     const NOT_REGISTERED: (u32, u32) = (50_000, 50_001);
 
-    /// Makes this program the host of libraries, whatever its name. Another one on the PATH may
+    /// Makes this program the host process of libraries, whatever its name is: a `perfhive` on the PATH may
     /// be another version.
     pub(in crate::command) fn be_host() {
         if let Ok(host) = HostCommand::this_program("host") {
@@ -72,7 +72,7 @@ mod supported {
         Ok(if verdict.severity() == Severity::Error { Exit::NoValue } else { Exit::Done })
     }
 
-    /// The registration of a name, or a temporary one for a library's file.
+    /// The registration of a provider's name, or a temporary registration for the file of a library.
     fn find(args: &Check) -> Result<Registration, Failure> {
         let file = Path::new(&args.library);
         let given = [&args.functions.open, &args.functions.collect, &args.functions.close];
@@ -108,7 +108,7 @@ mod supported {
 
     fn registered(name: &str) -> Result<Registration, Failure> {
         for scope in [Scope::System, Scope::User] {
-            // Without a home there are no registrations of the user.
+            // Without a home folder there are no registrations of the user.
             let Ok(registrar) = registrar(scope) else { continue };
             let (all, _) = registrar.registrations()?;
             let found = all.providers.into_iter().find(|one| one.name.eq_ignore_ascii_case(name));

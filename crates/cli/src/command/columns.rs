@@ -1,16 +1,16 @@
-//! The columns of a text log: counters of instances, in the order in which they appear.
+//! The columns of a text log, each a counter of an instance, in the order in which they appear.
 
 use crate::args::Global;
 use perfhive::{Query, Reading, TitleIndex};
 use std::collections::HashMap;
 
-/// What identifies a column: machine, object, instance with its number, counter.
+/// The identity of a column: machine, object, instance with its number, counter.
 type Key = (String, TitleIndex, Option<String>, TitleIndex);
 
-/// The columns of a text log, which its first line names.
+/// The columns of a log, whose paths a text log has in its first line.
 pub(super) struct Columns {
-    /// Whether names are of the language that the command line asks for; English otherwise, so that
-    /// the environment does not change the data.
+    /// Whether names are in the language of the option `--language`; without the option they are English, so
+    /// that the environment does not change the data.
     localised: bool,
     places: HashMap<Key, usize>,
     paths: Vec<String>,
@@ -18,7 +18,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// No columns yet.
+    /// An empty list, to which [`add`](Self::add) adds columns.
     pub(super) fn new(global: &Global) -> Self {
         let localised = global.language.is_some();
         Self { localised, places: HashMap::new(), paths: Vec::new(), row: Vec::new() }
@@ -29,7 +29,7 @@ impl Columns {
         (reading.machine.to_string(), reading.object, instance, reading.counter)
     }
 
-    /// Adds the column of a reading, if it is a new one.
+    /// Adds the column of a reading, unless it exists.
     pub(super) fn add(&mut self, query: &Query, reading: &Reading) {
         let next = self.paths.len();
         self.places.entry(Self::key(reading)).or_insert_with(|| {
@@ -42,12 +42,12 @@ impl Columns {
         self.paths.is_empty()
     }
 
-    /// The paths of the columns.
+    /// The paths of the columns, in their order.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(String::as_str)
     }
 
-    /// The values of the newest sample; `None` where a counter has none.
+    /// The values of the query's newest sample, one for each column; `None` where a counter has no value.
     pub(super) fn row(&mut self, query: &Query) -> &[Option<f64>] {
         self.row.clear();
         self.row.resize(self.paths.len(), None);
@@ -61,7 +61,8 @@ impl Columns {
     }
 }
 
-/// A path as PDH prints it, which has no escapes: brackets stand for parentheses in names.
+/// The path of a reading as PDH prints it: without escapes, and with brackets for parentheses in names. The names
+/// are English unless `localised`.
 fn path(query: &Query, reading: &Reading, localised: bool) -> String {
     let (object, counter) = match localised {
         true => query.names_of(reading),

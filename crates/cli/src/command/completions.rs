@@ -1,4 +1,4 @@
-//! `perfhive completions`: scripts that complete its command line.
+//! `perfhive completions`: prints scripts by which shells complete perfhive's command line.
 
 use crate::args::{Completions, Global};
 use crate::complete::VARIABLE;
@@ -7,8 +7,8 @@ use crate::output::Output;
 use clap_complete::Shell;
 use clap_complete::env::Shells;
 
-/// bash puts candidates on the command line as they are, so that they are escaped where no quote is
-/// open. It tells that in the word as typed only.
+/// The part of the script that bash needs in addition. bash puts candidates on the command line unchanged, so
+/// that the program must escape them unless a quote is open. Only the word as typed shows whether one is.
 const BASH: &[u8] = b"_perfhive() {
     local -x PERFHIVE_WORD=\"${COMP_WORDS[COMP_CWORD]}\"
     _clap_complete_perfhive \"$@\"

@@ -1,4 +1,4 @@
-//! `perfhive diff`: two recordings, or two spans, side by side.
+//! `perfhive diff`: compares two recordings, or two spans.
 
 use super::report::json::{summary, time as time_of};
 use super::report::text::{duration, grouped, shown, time};
@@ -85,13 +85,13 @@ fn more(text: &mut String, count: usize, what: &str) {
     }
 }
 
-/// A difference with its sign.
+/// A difference with its sign in front; `show` writes the amount.
 fn signed(value: f64, show: impl Fn(f64) -> String) -> String {
     let sign = if value < 0.0 { "-" } else { "+" };
     format!("{sign}{}", show(value.abs()))
 }
 
-/// By how much a mean changed, as people say it.
+/// How much a mean changed, in words or as a percentage or factor.
 fn ratio(change: &CounterChange) -> String {
     let (first, second) = (change.first.mean, change.second.mean);
     if first == 0.0 {

@@ -1,4 +1,4 @@
-//! `perfhive dump`: every field of a raw data block, sound or damaged.
+//! `perfhive dump`: prints every field of a raw data block, sound or damaged.
 
 mod meaning;
 mod page;
@@ -49,7 +49,7 @@ pub(super) fn run(global: &Global, args: &Dump) -> Outcome {
             }
         };
         damages.extend(findings.damages.iter().map(|damage| format!("{name}: {damage}")));
-        // A folder may hold many blocks.
+        // Each block is written at once, since a folder may have many blocks.
         output.write(&std::mem::take(&mut text))?;
     }
     if let Some(records) = records {
@@ -66,7 +66,7 @@ pub(super) fn run(global: &Global, args: &Dump) -> Outcome {
     Err(Failure::Source(format!("{first}{more}")))
 }
 
-/// The file, or the data blocks of a folder in the order of their names.
+/// The path itself if it is a file, or the data blocks in the folder, ordered by name.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !path.is_dir() {
         return Ok(vec![path.to_path_buf()]);
@@ -90,7 +90,7 @@ fn is_block(file: &Path) -> bool {
     read.is_ok() && start == SIGNATURE
 }
 
-/// The title lists beside a block of a capture.
+/// The title lists of a capture, if the path is its folder or a block in it.
 fn lists_beside(path: &Path) -> Vec<PathBuf> {
     let folder = if path.is_dir() { Some(path) } else { path.parent() };
     let Some(folder) = folder.filter(|folder| folder.join("manifest.jsonl").is_file()) else {
@@ -104,7 +104,7 @@ fn lists_beside(path: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(is_list).collect()
 }
 
-/// The names of the title lists on the command line.
+/// The names in the title lists of the command line and of the capture.
 fn titles(global: &Global, path: &Path) -> Result<TitleSet, Failure> {
     let mut databases = Vec::new();
     for file in global.titles.iter().chain(&lists_beside(path)) {
@@ -113,7 +113,7 @@ fn titles(global: &Global, path: &Path) -> Result<TitleSet, Failure> {
         let language = language_of_titles(file);
         databases.push(Arc::new(TitleDatabase::new(language, &list, &list)));
     }
-    // The wanted language first: it is the one that is shown.
+    // The wanted language comes first, because the first one is shown.
     databases.sort_by_key(|database| Some(database.language()) != global.language);
     Ok(TitleSet::new(databases))
 }
@@ -133,7 +133,7 @@ const KEYS: [&str; 12] = [
     "file",
 ];
 
-/// Bytes that one row shows at most.
+/// The most bytes that a row shows.
 const MOST_HEX: usize = 256;
 
 fn record(records: &mut Records, out: &mut String, file: &str, item: &Item<'_>) {

@@ -1,4 +1,4 @@
-//! `perfhive enum`: every raw value of one snapshot, as PERFENUM printed them.
+//! `perfhive enum`: prints every raw value of one snapshot, as PERFENUM did.
 
 use crate::args::{Enumerate, Global};
 use crate::failure::{Exit, Failure, Outcome};
@@ -31,7 +31,7 @@ pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
     session.faults.add_lacks(&names);
     let query = query(global, &mut session, &mut names, &args.objects)?;
     let mut request = Ask::new(query);
-    // A named object is printed with the counters that are filled on request.
+    // For named objects the counters on request are printed as well.
     if let ObjectQuery::Indexes(objects) = &request.objects {
         for object in objects.clone() {
             request = request.with_all_counters_of(object);
@@ -57,7 +57,7 @@ pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The request that the words of the command line make.
+/// The objects that the arguments of the command line name.
 pub(super) fn query(
     global: &Global,
     session: &mut Session,
@@ -88,9 +88,9 @@ pub(super) fn query(
     }
 }
 
-/// The objects whose names are given as arguments, or the words that are not names. The shell may
-/// have split a name at its blanks: where an argument is not a name, the longest run of words that is
-/// a name is taken each time.
+/// The objects whose names are the arguments; the error has the words that are no names. A shell may
+/// have split a name at its blanks: if an argument is not a name, the longest run of words that is
+/// a name is taken, again and again.
 fn find_objects(
     arguments: &[String],
     find: &mut impl FnMut(&str) -> Vec<TitleIndex>,
@@ -108,7 +108,7 @@ fn find_objects(
         whole.into_iter().for_each(&mut add);
         return Ok(found);
     }
-    // Each word, and the argument that it is from.
+    // Each word, with the argument that contains it.
     let of = |argument| move |word| (word, argument);
     let words: Vec<(&str, &String)> =
         arguments.iter().flat_map(|text| text.split_whitespace().map(of(text))).collect();
@@ -146,7 +146,7 @@ fn find_objects(
     }
 }
 
-/// The word of a counter type's subtype.
+/// The word for the subtype of a counter type.
 fn subtype(counter_type: CounterType) -> &'static str {
     match counter_type.kind() {
         CounterKind::Number(_) => "number",
@@ -165,8 +165,8 @@ fn subtype(counter_type: CounterType) -> &'static str {
     }
 }
 
-/// `raw` for a number that a value is calculated from, so that it is not mistaken for the value;
-/// else the unit.
+/// `raw` for a number from which a value is calculated, so that it is not mistaken for the value;
+/// otherwise the counter's unit.
 fn mark(names: &Names, object: PerfObject<'_>, counter: CounterDefinition<'_>) -> &'static str {
     let counter_type = counter.counter_type();
     if counter_type.is_base() || !counter_type.unit().is_empty() {
@@ -179,12 +179,12 @@ fn mark(names: &Names, object: PerfObject<'_>, counter: CounterDefinition<'_>) -
 /// The raw value of one counter.
 enum Raw<'a> {
     Number(u64),
-    /// The double of `PERF_DOUBLE_RAW`, whose raw value is its bits.
+    /// A double: the raw value of `PERF_DOUBLE_RAW` is its bits.
     Double(f64),
     Text(String),
     Bytes(&'a [u8]),
     Nothing,
-    /// The instance's counter block ends before the counter.
+    /// No value, because the instance's counter block ends before the counter.
     Absent,
 }
 
@@ -237,7 +237,7 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// The counter blocks of an object, each with its instance.
+/// The counter blocks of an object, each behind the label of its instance; `None` without instances.
 fn blocks<'a>(
     object: SnapshotObject<'a>,
 ) -> Box<dyn Iterator<Item = (Option<InstanceLabel>, Option<CounterBlock<'a>>)> + 'a> {
@@ -282,13 +282,13 @@ fn page(out: &mut String, output: &Output, names: &Names, snapshot: &Snapshot, h
     }
 }
 
-/// The counters of an object, bases included, without the one that tells which have no value.
+/// The counters of an object, including bases, but without the counter that marks absent values.
 fn counters(object: PerfObject<'_>) -> impl Iterator<Item = (CounterDefinition<'_>, CounterPlan)> {
     let all = object.counters().zip(CounterPlan::all(object));
     all.filter(|(counter, _)| counter.counter_type() != CounterType::ABSENT_VALUES)
 }
 
-/// The counters of one instance.
+/// A table of the counters of one instance, or of an object without instances.
 fn values(
     names: &Names,
     object: PerfObject<'_>,

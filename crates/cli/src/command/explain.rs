@@ -1,4 +1,4 @@
-//! `perfhive explain`: what a counter means and how it is calculated.
+//! `perfhive explain`: prints what a counter means and how it is calculated.
 
 use crate::absent;
 use crate::args::{Explain, Global};
@@ -16,15 +16,15 @@ use perfhive::{
 use perfhive_view::{Field, LOCAL_KEYS, Names};
 use std::fmt::Write as _;
 
-/// The objects that more than one reader can give: /proc or BPF, registry or native.
+/// The objects for which there are two readers: /proc and BPF, or the registry and native functions.
 const PROCESS: TitleIndex = TitleIndex(230);
 const THREAD: TitleIndex = TitleIndex(232);
 
-/// An object, or a counter of one.
+/// An object that is explained, or one of its counters.
 struct Topic {
     object: CatalogueObject,
     counter: Option<CatalogueCounter>,
-    /// The instance as the path wrote it.
+    /// The instance as the path has it.
     instance: Option<String>,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn run(global: &Global, args: &Explain) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The objects and counters that a text means: a path, with or without its instance, an
+/// The objects and counters that a text names: a path, with or without its instance, an
 /// object, or a counter.
 fn find(
     session: &mut Session,
@@ -91,12 +91,12 @@ fn find(
             }
             let pattern = NamePattern::with_wildcards(name);
             if names.objects(&mut session.source, &pattern).is_empty() {
-                // A path as people type it. A counter's name may have a slash, too.
+                // The text may be a path as people type it. A counter's name may have a slash, too.
                 let typed = perfhive_view::typed_path(text);
                 if typed != text && counters_of_name(names, &pattern).is_empty() {
                     return find(session, names, global, &typed);
                 }
-                // Any object may have a counter of this name.
+                // A provider that was not asked yet may have a counter of this name.
                 let is_none = |name: &str| names.titles().meant_by(name).is_empty();
                 if !pattern.as_literal().is_some_and(is_none) {
                     names.find_out(&mut session.source, &NamePattern::with_wildcards("*"));
@@ -147,7 +147,7 @@ fn find(
     Ok(topics)
 }
 
-/// The counters of a name in every object.
+/// The counters whose name matches, from all known objects.
 fn counters_of_name(names: &Names, pattern: &NamePattern) -> Vec<Topic> {
     let mut topics = Vec::new();
     for object in &names.catalogue.objects {
@@ -163,7 +163,7 @@ fn counters_of_name(names: &Names, pattern: &NamePattern) -> Vec<Topic> {
     topics
 }
 
-/// The detail level of a counter, in words.
+/// The users for whom a detail level is meant, in words.
 fn audience(level: u32) -> &'static str {
     match level {
         0..=100 => "everyone",
@@ -183,7 +183,7 @@ fn kind(counter_type: CounterType) -> &'static str {
     }
 }
 
-/// The letters of a formula, as far as it uses them.
+/// The meaning of the letters that a formula uses.
 fn legend(formula: &str) -> String {
     let letters =
         [('N', "N raw value"), ('B', "B base"), ('D', "D clock"), ('F', "F its ticks a second")];

@@ -1,4 +1,4 @@
-//! `perfhive get`: one cooked value for each path.
+//! `perfhive get`: prints one cooked value for each path.
 
 use crate::args::{Get, Global};
 use crate::command::following;
@@ -15,10 +15,10 @@ use perfhive::{CookedValue, NoValue, Query, QueryError, Reading, ValueError};
 use perfhive_view::{Arrangement, Detail, Field, History, Order, Row, RowValue};
 use std::time::{Duration, Instant};
 
-/// The rows of one collection, and how many were left out.
+/// The rows of one collection, and the number of rows that were left out.
 struct Rows {
     rows: Vec<Row>,
-    /// The curve of each row, if there are any.
+    /// The curve of each row; empty texts without `--spark`.
     curves: Vec<String>,
     left_out: usize,
 }
@@ -34,13 +34,13 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
 
     let start = Instant::now();
     match query.collect() {
-        // A search for the provider that hangs goes on, and the next request has its result.
+        // The source is still searching for the provider that hangs; the next request gets the result.
         Err(QueryError::Source(error)) if error.is_transient() => query.collect()?,
         collected => collected?,
     }
     let mut all = rows_of(&query, None);
     let mut notes = missing_instances(&query);
-    // Some gauges, such as the power of an energy meter, are made of two samples by their provider.
+    // A provider makes some gauges, such as the power of an energy meter, from two samples.
     if query.samples_needed() > 1 || query.is_live() && lacks_a_whole_path(&query, &paths) {
         if query.is_live() {
             std::thread::sleep(args.interval.saturating_sub(start.elapsed()));
@@ -99,8 +99,8 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     Ok(if complete { Exit::Done } else { Exit::NoValue })
 }
 
-/// Takes the other samples of curves of this length, of a recording all that are left, and hands on each.
-/// What went wrong is the result.
+/// Takes the further samples for curves of this length, from a recording all that are left, and calls `seen`
+/// after each. Returns the message of an error that ended a live source's samples early.
 fn curves(
     query: &mut Query,
     interval: Duration,
@@ -133,7 +133,7 @@ fn curves(
     }
 }
 
-/// Whether all instances of a path lack the value.
+/// Whether there is a path of which no instance has a value.
 fn lacks_a_whole_path(query: &Query, paths: &[Added]) -> bool {
     paths.iter().flatten().any(|id| {
         let mut readings = query.readings_of(*id).peekable();
@@ -145,19 +145,19 @@ fn lacks_a_whole_path(query: &Query, paths: &[Added]) -> bool {
     })
 }
 
-/// The readings of the paths that an arrangement shows, in its order.
+/// The readings of the paths, chosen and ordered by an arrangement.
 fn chosen<'q>(query: &'q Query, paths: &[Added], arrangement: &Arrangement) -> Vec<&'q Reading> {
     let readings = paths.iter().flatten().flat_map(|id| query.readings_of(*id)).collect();
     arrangement.of(query, readings, None).readings
 }
 
-/// The rows of paths whose object cannot be read at the moment.
+/// The rows of the paths whose object cannot be read at the moment.
 fn absent_rows(paths: &[Added]) -> impl Iterator<Item = Row> {
     let absent = paths.iter().filter_map(|path| path.as_ref().err());
     absent.map(|one| Row::absent(&one.path, &one.why))
 }
 
-/// The rows of the last collection: in the order of the paths, unless instances are sorted.
+/// The rows of the last collection, in the order of the paths, or else in the order of `--sort`.
 fn rows_of(
     query: &Query,
     paths: &[Added],
@@ -170,12 +170,12 @@ fn rows_of(
     let sorts = on_terminal && paths.iter().flatten().any(is_wild);
     let absent = || paths.iter().filter_map(|path| path.as_ref().err());
     let arrangement = args.choice.arrangement(sorts);
-    // The line of what is left out and the next prompt take two.
+    // One line says how many are left out, and the next prompt takes another.
     let lines = output.size().map(|(_, lines)| lines.saturating_sub(2 + absent().count()));
     let room = lines.filter(|_| sorts && args.choice.top.is_none()).map(|lines| lines.max(1));
     let curve = |reading: &&Reading| history.map(|one| one.curve(reading)).unwrap_or_default();
     if arrangement.order == Order::Source {
-        // The order of the paths, too.
+        // The order of the source includes the order of the paths.
         let mut all = Rows { rows: Vec::new(), curves: Vec::new(), left_out: 0 };
         for path in paths {
             match path {
@@ -239,7 +239,7 @@ fn table(all: &Rows, detail: Detail) -> Table {
     table
 }
 
-/// Values alone, as [`Shape::Tsv`] writes them; an empty line for a missing value.
+/// Appends the values alone, as [`Shape::Tsv`] writes them; an empty line for a missing value.
 fn push_bare(out: &mut String, rows: &[Row], terminal: bool) {
     let mut head = String::new();
     let mut records = Records::begin(Shape::Tsv, terminal, ["value"], &mut head);

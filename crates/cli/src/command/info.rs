@@ -1,4 +1,4 @@
-//! `perfhive info`: what a recording holds.
+//! `perfhive info`: prints what a recording contains.
 
 use super::report::source_of;
 use crate::args::{Global, Info as Args};
@@ -40,7 +40,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// What a recording holds.
+/// The facts that are printed about a recording.
 struct Facts {
     source: String,
     machine: String,
@@ -48,7 +48,7 @@ struct Facts {
     timeline: Timeline,
     objects: usize,
     counters: usize,
-    /// Values of the largest sample: counters of instances.
+    /// The number of values in the largest sample: each counter of each instance.
     values: u64,
     languages: Vec<String>,
 }
@@ -164,7 +164,7 @@ impl Facts {
     }
 }
 
-/// Steps of 100 ns as seconds.
+/// A number of 100 ns steps as seconds, with the unit.
 fn seconds(steps: i64) -> String {
     format!("{:.3} s", steps as f64 / 1e7)
 }

@@ -1,4 +1,4 @@
-//! `perfhive list`: objects, counters and instances of a source.
+//! `perfhive list`: lists objects, counters and instances of a source.
 
 use crate::args::{Global, List};
 use crate::failure::{Exit, Failure, Outcome, warn};
@@ -32,16 +32,16 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
             let mut sample = Snapshot::new();
             let all = Ask::new(ObjectQuery::Global);
             if !session.source.is_live() {
-                // A recording's damaged objects are in no list; its first
+                // Damaged objects of a recording are in no catalogue; its first
                 // sample reports them.
                 session.source.collect(&all, &mut sample)?;
             } else if cfg!(windows) {
-                // Objects of a failing provider are in no list either. The list
+                // The objects of a failing provider are in no catalogue either. The list
                 // is valid without them.
                 let _ = session.source.collect(&all, &mut sample);
             }
             objects(&names, &output, &mut text);
-            // The objects of refused registrations are in no list.
+            // The objects of refused registrations are in no catalogue.
             let refused = crate::paths::refused(
                 &session.source.providers(&Ask::nothing()).unwrap_or_default(),
             );
@@ -80,7 +80,7 @@ pub(super) fn no_such_object(
 
 fn sort_by_name(objects: &mut [CatalogueObject], names: &Names) {
     objects.sort_by_cached_key(|object| {
-        // Indexes of objects without a name stand at the end, in their order.
+        // Objects without a name come last, ordered by index.
         let name = names.titles().name(object.name);
         (name.is_none(), name.map(str::to_lowercase), object.name)
     });
@@ -95,7 +95,7 @@ pub(super) const fn cost(cost: Cost) -> &'static str {
     }
 }
 
-/// Every object, one a row.
+/// Prints all objects, each in a row.
 fn objects(names: &Names, output: &Output, text: &mut String) {
     let mut objects = names.catalogue.objects.clone();
     sort_by_name(&mut objects, names);
@@ -137,7 +137,7 @@ fn objects(names: &Names, output: &Output, text: &mut String) {
     records.end(text);
 }
 
-/// The counters of objects, and their instances at the moment.
+/// Prints the counters of objects, and their present instances.
 fn details(
     session: &mut Session,
     names: &Names,
@@ -279,7 +279,7 @@ fn one_object(
     push_columns(text, &instances, output.reading_width());
 }
 
-/// Short texts side by side, read from the top down.
+/// Prints short texts in columns, to be read from the top down.
 fn push_columns(out: &mut String, items: &[String], room: usize) {
     const GAP: usize = 2;
     let widest = items.iter().map(|item| width(item)).max().unwrap_or(0);

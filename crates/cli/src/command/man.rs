@@ -1,4 +1,4 @@
-//! `perfhive man`: the manual page, in roff.
+//! `perfhive man`: prints the manual page, in roff.
 
 use crate::args::{self, Global, Man};
 use crate::failure::{Exit, Failure, Outcome};
@@ -44,8 +44,8 @@ fn render(command: clap::Command, out: &mut Vec<u8>) -> io::Result<()> {
     man.render_version_section(out)
 }
 
-/// The texts behind a command's help: a line that ends in a colon begins a
-/// section, indented lines stand as they are.
+/// Writes the text behind a command's help: a line that ends in a colon begins a
+/// section, indented lines are printed unchanged.
 fn sections(text: &str, out: &mut impl Write) -> io::Result<()> {
     let mut verbatim = false;
     let mut begin = |verbatim_now: bool, out: &mut dyn Write| {
@@ -74,7 +74,7 @@ fn sections(text: &str, out: &mut impl Write) -> io::Result<()> {
     begin(false, out)
 }
 
-/// Text that roff prints as it stands.
+/// The text, escaped so that roff prints it unchanged.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
     // A full stop at the start of a line would be a request.

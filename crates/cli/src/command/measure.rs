@@ -1,4 +1,4 @@
-//! `perfhive measure`: sensors in three stages, with what that cost.
+//! `perfhive measure`: measures sensors in three stages, and prints what measuring cost.
 
 mod cost;
 mod rows;
@@ -26,29 +26,29 @@ use perfhive_view::{Detail, LOCAL_KEYS, Quantity};
 use rows::{KEYS, Rows, SampleRef};
 use std::time::{Duration, Instant};
 
-/// How long Ctrl-C waits for a sample under way, and for the cost.
+/// How long the program waits for the current sample, and for the cost, after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A measurement under way.
+/// A running measurement.
 struct Measuring {
     output: Output,
-    /// None where a table is printed.
+    /// The rows for programs; `None` if a table is printed.
     rows: Option<Rows>,
     faults: Faults,
     asked: Vec<Asked>,
-    /// Which of them have had a value.
+    /// Whether each of the asked sensors has had a value.
     answered: Vec<bool>,
     cost: Cost,
-    /// The time between samples.
+    /// The time between samples; `None` for a recording that is read without a pause.
     pause: Option<Duration>,
     is_live: bool,
 }
 
-/// Why measuring ended.
+/// The reason why measuring ended.
 enum End {
-    /// It was counted to the end, or the recording ended.
+    /// All samples were taken, or the recording ended.
     Done,
-    /// Ctrl-C, or a request to end.
+    /// Ctrl-C or another signal to end, by its number.
     Signal(i32),
 }
 
@@ -67,8 +67,8 @@ pub(super) fn run(global: &Global, args: &Measure) -> Outcome {
     let mut text = String::new();
     let signals = Signals::listen_with(PATIENCE);
     let context = MeasurementContext::with_options(&mut sources, &names, options)?;
-    // Faults of the sensors are anomalies of their samples. Other faults, which
-    // recordings have, are about objects that are not measured.
+    // Faults of the sensors are reported as anomalies of their samples. Other faults, which
+    // recordings may have, are about objects that are not measured.
     let rows = (!output.is_table()).then(|| {
         let keys = KEYS.into_iter().chain(output.local(LOCAL_KEYS));
         Rows {
@@ -91,7 +91,7 @@ pub(super) fn run(global: &Global, args: &Measure) -> Outcome {
     }
 }
 
-/// The clocks around each sample, the innermost last.
+/// The options with the clocks that are read before and after each sample, the innermost last.
 fn clocks(cost: &mut Cost) -> MeasurementOptions {
     fn with<T: TimeSource + 'static>(
         options: MeasurementOptions,
@@ -113,7 +113,7 @@ fn clocks(cost: &mut Cost) -> MeasurementOptions {
     with(options, cost, perfhive::measure::MonotonicTime::default())
 }
 
-/// How many samples let buffers grow: one after the baseline fills each of the two halves.
+/// The number of samples during which buffers may grow: after the baseline, one for each of the two halves.
 const WARM: u64 = 2;
 
 impl Measuring {
@@ -127,7 +127,7 @@ impl Measuring {
         let mut readings = Readings::new();
         let mut next = Instant::now();
         loop {
-            // Ready before its time, so that a sample is taken at its time.
+            // The sample is prepared beforehand, so that it is taken on time.
             context.prepare()?;
             let now = Instant::now();
             next = pause.map_or(now, |pause| following(next, pause, now));
@@ -167,7 +167,7 @@ impl Measuring {
         }
         let mut text = String::new();
         let time = self.faults.time();
-        // A buffer that grows before it is warm, or for a recording, disturbs no figure.
+        // A buffer that grows in the first samples, or with a recording, does not disturb the figures.
         let disturbs = self.is_live && self.cost.samples() > WARM;
         let grown = |one: &&Anomaly| matches!(one, Anomaly::BufferGrown { .. });
         let anomalies = record.anomalies.iter().filter(|one| disturbs || !grown(one));
@@ -227,7 +227,7 @@ impl Measuring {
         table
     }
 
-    /// Prints the cost.
+    /// Prints the cost of measuring.
     fn end(&mut self) -> Result<(), Failure> {
         let mut text = String::new();
         match self.rows.take() {

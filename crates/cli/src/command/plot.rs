@@ -1,4 +1,4 @@
-//! `perfhive plot`: a chart in a file.
+//! `perfhive plot`: draws a chart in a file.
 
 mod png;
 
@@ -19,10 +19,10 @@ use perfhive_view::past::Past;
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
-/// The lines that a chart has at most: more are not told apart.
+/// The most lines in a chart: people could not tell more apart.
 const MOST_LINES: usize = 32;
 
-/// The form of the file, by the end of its name.
+/// The format of the picture, by the extension of its file.
 #[derive(Clone, Copy)]
 enum Form {
     Svg,
@@ -106,7 +106,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Takes the samples: a recording's all, a live source's until the time is over or Ctrl-C is pressed.
+/// Takes the samples: all of a recording, or those of a live source until the time is over or Ctrl-C is pressed.
 fn read(
     query: &mut Query,
     sampler: &mut Sampler,
@@ -121,7 +121,7 @@ fn read(
         match query.collect() {
             Ok(()) => past.note(&sampler.sample(query), |_| true),
             Err(error) if error.is_end_of_data() => return Ok(()),
-            // The next sample may be in time again; the lines have a gap.
+            // The source may answer the next sample in time; the lines have a gap here.
             Err(QueryError::Source(error)) if is_live && error.is_transient() => {
                 warn(&error.to_string());
             }
@@ -136,7 +136,7 @@ fn read(
     }
 }
 
-/// Reads the width and height of a picture from a text such as `1000x400`.
+/// The width and height of a picture from a text such as `1000x400`.
 pub(crate) fn size(text: &str) -> Result<(u16, u16), String> {
     let (width, height) = text.split_once(['x', 'X']).unwrap_or((text, ""));
     match (width.trim().parse(), height.trim().parse()) {
@@ -145,7 +145,7 @@ pub(crate) fn size(text: &str) -> Result<(u16, u16), String> {
     }
 }
 
-/// The scale of the lines.
+/// The scale of the lines from the text of `--scale`.
 pub(crate) fn scale(text: &str) -> Result<LineScale, String> {
     text.to_ascii_lowercase().parse()
 }

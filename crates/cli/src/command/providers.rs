@@ -1,4 +1,4 @@
-//! `perfhive providers`: the state and statistics of the providers.
+//! `perfhive providers`: prints the state and statistics of the providers.
 
 use crate::args::{Global, Providers};
 use crate::failure::{Exit, Failure, Outcome, warn};
@@ -14,11 +14,11 @@ use perfhive::{
 use perfhive_view::Field;
 use std::time::Duration;
 
-/// How long a provider that was just enabled is waited for: longer than the default timeout
-/// of its functions.
+/// How long the command waits for a provider that it has just enabled: longer than the default timeout
+/// of a provider's functions.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The most names that a provider is assumed to have.
+/// The most names that a provider is assumed to have registered.
 const MOST_NAMES: u32 = 4096;
 
 pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
@@ -36,7 +36,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
         Some(_) => NamePattern::literal(name),
         None => NamePattern::with_wildcards(name),
     });
-    // An unknown name needs no provider to be asked.
+    // If no provider has the name, none needs to be asked.
     if let (Some(name), Some(pattern)) = (wanted, &pattern)
         && pattern.as_literal().is_some()
         && !known.iter().any(|one| pattern.matches(&one.name))
@@ -50,7 +50,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     {
         enable(&found.name)?;
         failed = ask_patiently(global, found).err();
-        // A new source reads the updated account.
+        // The new session reads the updated account.
         session = Session::open_unnamed(global)?;
     }
     if failed.is_none() {
@@ -61,7 +61,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
         failed = collected.err().map(|error| in_words(&error));
     }
     let listed = session.source.providers(&Ask::nothing());
-    // After a failed collection the list is still worth showing, and a successful --enable
+    // After a failed collection the list is still useful, and a successful --enable
     // must be reported.
     let failed = match (&listed, failed) {
         (Err(error), None) => Some(in_words(error)),
@@ -77,11 +77,11 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     let has_list = listed.is_ok();
     let mut providers = match (listed, &args.enable) {
         (Ok(providers), _) => providers,
-        // The warning above says what is known.
+        // The warning above gives the reason.
         (Err(_), Some(_)) => Vec::new(),
         (Err(error), None) => return Err(not_listed(&error)),
     };
-    // The table shows the faults of the listed providers.
+    // Faults of the listed providers are in the table; only the others are reported.
     let mut others = session.faults.take();
     others.retain(|fault| !providers.iter().any(|one| fault.provider.as_ref() == Some(&one.name)));
     if let (Some(name), Some(pattern)) = (wanted, &pattern) {
@@ -102,7 +102,7 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The known providers, before any of them is asked.
+/// The providers that are known before any of them is asked.
 fn known(source: &mut dyn Source) -> Result<Vec<ProviderStatus>, Failure> {
     let known = source.providers(&Ask::nothing()).map_err(|error| not_listed(&error))?;
     if known.is_empty() {
@@ -114,12 +114,12 @@ fn known(source: &mut dyn Source) -> Result<Vec<ProviderStatus>, Failure> {
     Ok(known)
 }
 
-/// The failure where the providers cannot be listed.
+/// The failure for providers that cannot be listed.
 fn not_listed(error: &SourceError) -> Failure {
     Failure::Source(in_words(error))
 }
 
-/// The message of an error; after a timeout with the option that waits longer.
+/// The message of an error; a transient one is followed by the option that waits longer.
 fn in_words(error: &SourceError) -> String {
     match error.is_transient() {
         true => format!("{error}; --patience SECONDS waits longer"),
@@ -127,7 +127,7 @@ fn in_words(error: &SourceError) -> String {
     }
 }
 
-/// Asks a provider what it offers, with time for a slow one. The account keeps the answer
+/// Asks a provider for its objects, with time for a slow one. The account keeps the answer
 /// for other programs. The error says why the provider cannot be asked.
 fn ask_patiently(global: &Global, provider: &ProviderStatus) -> Result<(), String> {
     let options = OpenOptions::new().patience(PATIENCE);
@@ -142,9 +142,9 @@ fn no_such_provider(name: &str) -> Failure {
     Failure::Missing(format!("there is no provider {name:?}; perfhive providers lists all"))
 }
 
-/// The objects that the one provider of a literal pattern may have, so that no other is
-/// asked. Only on Windows, where providers are not counted; elsewhere the account needs a
-/// collection of everything. Empty for a provider that is registered without names.
+/// The objects that the provider of a literal name may have, so that no other provider is
+/// asked; empty if it is registered without names. `None` if the pattern is no literal or
+/// unknown, and on systems other than Windows: there the account needs a collection of everything.
 fn names_of(known: &[ProviderStatus], pattern: &NamePattern) -> Option<Vec<TitleIndex>> {
     pattern.as_literal().filter(|_| cfg!(windows))?;
     let found = known.iter().find(|one| pattern.matches(&one.name))?;
@@ -156,7 +156,7 @@ fn names_of(known: &[ProviderStatus], pattern: &NamePattern) -> Option<Vec<Title
     Some((first..=last).step_by(2).map(TitleIndex).collect())
 }
 
-/// Collects those of some objects that exist.
+/// Collects the objects with these indexes, as far as the source has them.
 fn collect_some(source: &mut dyn Source, names: &[TitleIndex]) -> Result<(), SourceError> {
     if names.is_empty() {
         return Ok(());
@@ -170,15 +170,15 @@ fn collect_some(source: &mut dyn Source, names: &[TitleIndex]) -> Result<(), Sou
     }
 }
 
-/// Collects every object. Objects that no request for everything gives are requested by
-/// index.
+/// Collects every object. An object that is in neither a global nor a costly collection is asked for by
+/// its index.
 fn collect_everything(source: &mut dyn Source) -> Result<(), SourceError> {
     let mut snapshot = Snapshot::new();
     let catalogue = source.catalogue(&Ask::everything())?;
     let mut missing: Vec<TitleIndex> = catalogue.objects.iter().map(|one| one.name).collect();
     for query in [ObjectQuery::Global, ObjectQuery::Costly] {
         source.collect(&Ask::new(query), &mut snapshot)?;
-        // The fault of a failed object is known.
+        // If an object failed, its fault is known, and it is not asked for again.
         let of_part = |kind| matches!(kind, FaultKind::Partial | FaultKind::Busy);
         let faults = || snapshot.faults().iter().filter(|fault| !of_part(fault.kind));
         missing.retain(|name| {
@@ -196,7 +196,7 @@ fn collect_everything(source: &mut dyn Source) -> Result<(), SourceError> {
 #[cfg(target_os = "linux")]
 pub(super) fn enable(name: &str) -> Result<(), Failure> {
     let failed = |error| Failure::Source(format!("{name} cannot be enabled: {error}"));
-    // Without an account there is no quarantine.
+    // Without an account the provider is not in quarantine.
     perfhive::extension::enable(name).map(drop).map_err(failed)
 }
 
@@ -206,7 +206,7 @@ pub(super) fn enable(name: &str) -> Result<(), Failure> {
     Ok(perfhive::windows::enable(name).map(drop)?)
 }
 
-/// Elsewhere quarantine ends with the program.
+/// Does nothing: on other systems quarantine ends with the program.
 #[cfg(not(any(target_os = "linux", windows)))]
 pub(super) fn enable(_: &str) -> Result<(), Failure> {
     Ok(())
@@ -252,8 +252,8 @@ fn table(providers: &[ProviderStatus], output: &Output, text: &mut String) {
     table.render(text, output.layout(true));
 }
 
-/// The last fault and, for a quarantined provider, the way out. The fault of a disabled provider names its
-/// own.
+/// The last fault, for a quarantined provider with the command that enables it. The fault of a disabled
+/// provider already names that command. `None` if there was no fault.
 fn why(one: &ProviderStatus) -> Option<String> {
     let message = &one.last_fault.as_ref()?.message;
     Some(match one.state {
@@ -264,7 +264,7 @@ fn why(one: &ProviderStatus) -> Option<String> {
     })
 }
 
-/// A time in the unit that suits it.
+/// A time in µs, ms or s, whichever suits its size.
 fn short(time: Duration) -> String {
     let micros = time.as_secs_f64() * 1e6;
     match micros {

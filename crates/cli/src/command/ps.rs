@@ -1,7 +1,7 @@
-//! `perfhive ps`: processes, one a line.
+//! `perfhive ps`: lists processes, one a line.
 //!
-//! One collection of one object (two for rates), no names unless a column is
-//! given by name, and one write.
+//! The command makes one collection of one object (two for rates), loads no names unless a column is
+//! given by name, and writes once.
 
 mod columns;
 mod people;
@@ -65,7 +65,7 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
             match processes.collect(&mut session, &extra, &mut snapshot) {
                 Ok(()) => older = Some(std::mem::replace(&mut newer, snapshot)),
                 Err(error) if error.is_end_of_data() && number > 0 => break,
-                // A recording of one sample: everything but the rates is there.
+                // The recording has one sample: all columns but the rates have values.
                 Err(error) if error.is_end_of_data() => {
                     complain(&format!("{error}, and some of these columns need two"));
                     exit = Exit::NoValue;
@@ -95,7 +95,7 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
             list.end_with_idle();
             let detail = output.detail(Detail::Brief);
             let mut table = list.table(detail);
-            // The name is what a line is about: in a narrow window it stays, and others go.
+            // The name is what people look for: in a narrow window other columns are left out.
             let mut left_out = Vec::new();
             while args.columns.is_empty() && !table.fits(layout) {
                 let Some(title) = list.leave_one_out() else { break };
@@ -129,10 +129,10 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
     Ok(exit)
 }
 
-/// The usual columns that a narrow window leaves out, the first one first.
+/// The usual columns that a narrow window leaves out, in this order.
 const LEFT_OUT: [&str; 4] = ["owner", "elapsed", "threads", "ws"];
 
-/// Which processes are listed.
+/// The choice of the processes that are listed.
 struct Filter {
     names: Vec<NamePattern>,
     pids: Vec<u64>,
@@ -161,7 +161,7 @@ fn is_idle(name: &str, pid: Option<u64>) -> bool {
     pid.unwrap_or(0) == 0 && name == "Idle"
 }
 
-/// The failure where the source lacks the counter of a column.
+/// The failure for a column whose counter the source lacks.
 fn no_counter(global: &Global, column: &Column) -> Failure {
     let reason = crate::absent::reason(global, "Process", &column.english);
     Failure::Usage(reason.unwrap_or_else(|| {
@@ -170,19 +170,19 @@ fn no_counter(global: &Global, column: &Column) -> Failure {
     }))
 }
 
-/// One process.
+/// A process in the newest sample.
 struct Process<'a> {
     name: String,
     pid: Option<u64>,
     block: CounterBlock<'a>,
-    /// The counter block of the same process in the older sample.
+    /// The counter block of the same process in the older sample; `None` if it was not there.
     older: Option<CounterBlock<'a>>,
     /// Whether `older` is certainly of the same process: without a start time, another process may
-    /// have got the ID.
+    /// have had the ID.
     sure: bool,
 }
 
-/// The processes, in the order in which they are printed.
+/// The processes in the order in which they are printed, and the columns.
 struct List<'a> {
     object: PerfObject<'a>,
     older: Option<PerfObject<'a>>,
@@ -190,7 +190,7 @@ struct List<'a> {
     processes: Vec<Process<'a>>,
 }
 
-/// What tells processes apart in two samples: ID and start.
+/// The identity of a process in two samples: its ID and its start.
 type Key = (u64, u64);
 
 impl<'a> List<'a> {
@@ -213,7 +213,7 @@ impl<'a> List<'a> {
         let mut before: HashMap<Key, CounterBlock<'a>> = HashMap::new();
         for instance in older.iter().flat_map(|object| object.instances()) {
             let block = instance.counter_block();
-            // The sum of all has the ID of Idle.
+            // `_Total` has the ID of Idle, and is left out.
             let key = key(&older_plans, block);
             if let Some(key) = key.filter(|key| !is_total(&instance, Some(key.0))) {
                 before.insert(key, block);
@@ -266,7 +266,7 @@ impl<'a> List<'a> {
         Ok(list)
     }
 
-    /// Takes away the column that is missed least, and returns its title; `None` where all that are
+    /// Removes the column that is missed least, and returns its title; `None` if all columns that are
     /// left are needed.
     fn leave_one_out(&mut self) -> Option<String> {
         let place = LEFT_OUT
@@ -275,7 +275,7 @@ impl<'a> List<'a> {
         Some(self.columns.remove(place).0.title.clone())
     }
 
-    /// Puts Idle last: it is not what a person looks for first.
+    /// Puts Idle last, since people seldom look for it.
     fn end_with_idle(&mut self) {
         self.processes.sort_by_key(|process| is_idle(&process.name, process.pid));
     }
@@ -293,7 +293,7 @@ impl<'a> List<'a> {
         cook_with(plan.counter_type, options, previous.as_ref(), &current).ok()
     }
 
-    /// Sorts by the last column, which was added for it or is that one.
+    /// Sorts the processes by the column that is marked as sorted.
     fn sort(&mut self, descending: bool) {
         let Some(column) = self.columns.iter().position(|(column, ..)| column.sorted) else {
             return;
@@ -306,7 +306,7 @@ impl<'a> List<'a> {
         }
         order.sort_by(|a, b| {
             let (x, y) = (a.0.as_ref(), b.0.as_ref());
-            // What has no value stands at the end in either direction.
+            // Processes without a value come last in either direction.
             match (x, y) {
                 (Some(_), None) => return Ordering::Less,
                 (None, Some(_)) => return Ordering::Greater,
@@ -334,7 +334,7 @@ impl<'a> List<'a> {
                 Form::Value => Align::Point,
                 Form::Id | Form::Elapsed => Align::Right,
             };
-            // The unit stands in the title where no value has one of its own.
+            // The unit is in the title, except where each value has a unit of its own.
             let unit = plan.as_ref().map_or("", |plan| unit(column, plan));
             let title = match (column.form, unit) {
                 (Form::Value, "%" | "1/s" | "s") if !column.title.starts_with('%') => {
@@ -377,7 +377,7 @@ impl<'a> List<'a> {
         table
     }
 
-    /// Begins the rows for programs: an array, or lines where lists follow one another.
+    /// Begins the rows for programs: an array for one list, or a stream of lines for several.
     fn begin(&self, output: &Output, args: &Ps, text: &mut String) -> Records {
         let own = self.columns.iter().map(|(column, ..)| column.key.as_str());
         let keys = own.chain(["status", "time", "machine"]);
@@ -387,8 +387,8 @@ impl<'a> List<'a> {
         }
     }
 
-    /// One row a process; `status` is `incomplete` where a value is missing.
-    /// Where values are scaled, these are texts with their units.
+    /// Adds a row for each process; `status` is `incomplete` where a value is missing.
+    /// With `scales`, scaled values are texts with their units.
     fn records(
         &self,
         records: &mut Records,
@@ -435,7 +435,7 @@ impl<'a> List<'a> {
 }
 
 impl Process<'_> {
-    /// The text of a column without a counter; `None` for other columns, and where it is not known.
+    /// The text of a column that has no counter; `None` for other columns, and where the text is unknown.
     fn text(&self, form: Form) -> Option<String> {
         match form {
             Form::Name => Some(self.name.clone()),

@@ -1,4 +1,4 @@
-//! `perfhive record`: samples in one file, a few bytes for each value that changed.
+//! `perfhive record`: records samples in one file, in a few bytes for each value that changed.
 
 use super::capture::{collect, requests, wait};
 use super::watch::following;
@@ -16,7 +16,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long Ctrl-C waits for a sample under way.
+/// How long the program waits for the current sample after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
@@ -52,7 +52,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
                 session.faults.report();
             }
             Err(error) if error.is_end_of_data() => break None,
-            // The next sample may be in time again; the recording has a gap.
+            // The source may answer the next sample in time; the recording has a gap here.
             Err(error) if is_live && error.is_transient() && writer.samples() > 0 => {
                 progress.clear();
                 warn(&error.to_string());
@@ -82,7 +82,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
 }
 
-/// The failure of writing, with what is safe.
+/// The failure for an error of writing; its message says how many samples are in the file.
 fn stopped(error: &SourceError, writer: &RecordingWriter) -> Failure {
     let mut text = format!("{error}; ");
     push_count(&mut text, writer.samples(), " sample", " samples");
@@ -90,7 +90,7 @@ fn stopped(error: &SourceError, writer: &RecordingWriter) -> Failure {
     Failure::Source(text)
 }
 
-/// The source's names, loaded again where its catalogue changed.
+/// The source's titles in all languages, loaded again when its catalogue changed.
 #[derive(Default)]
 struct Titles {
     generation: Option<u64>,
@@ -101,7 +101,7 @@ impl Titles {
     fn of(&mut self, session: &mut Session) -> Result<&[Arc<TitleDatabase>], Failure> {
         let catalogue = session.source.catalogue(&Ask::nothing())?;
         if self.generation != Some(catalogue.generation) {
-            // A language that is listed but cannot be read is left out, as captures do.
+            // A language that is listed but cannot be read is left out, as in captures.
             let load = |language: &_| session.source.titles(*language, &Ask::nothing()).ok();
             self.databases = catalogue.languages.iter().filter_map(load).collect();
             self.generation = Some(catalogue.generation);
@@ -110,7 +110,7 @@ impl Titles {
     }
 }
 
-/// A line about the recording under way, on a terminal.
+/// The line on a terminal that shows the progress of a recording.
 struct Progress {
     is_shown: bool,
     begun: Instant,
@@ -133,7 +133,7 @@ impl Progress {
         text.push_str(" bytes, ");
         push_grouped(&mut text, rate);
         text.push_str(" bytes/s; Ctrl-C ends");
-        // A terminal that is gone shows nothing.
+        // An error is ignored: the terminal may be gone.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 

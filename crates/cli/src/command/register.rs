@@ -1,4 +1,4 @@
-//! `perfhive register` and `unregister`: what `lodctr` and `unlodctr` do.
+//! `perfhive register` and `unregister`, the counterparts of `lodctr` and `unlodctr`.
 
 mod definition;
 
@@ -38,7 +38,7 @@ pub(super) fn run(global: &Global, args: &Register) -> Outcome {
     find_functions(&mut functions)?;
     let scope = scope(args.place).unwrap_or_else(usual_scope);
     let mut registrar = match registrar(scope) {
-        // The content of a file can be shown on every system.
+        // The content of a file can be shown on every system, even without a registrar.
         Err(_) if args.dry_run && !cfg!(any(target_os = "linux", windows)) => {
             return definition::print(global, &read.value);
         }
@@ -114,8 +114,8 @@ pub(super) fn back(global: &Global, args: &Unregister) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Removes the account of a provider, which is about an earlier one of the name. A failure
-/// does not keep the provider from being registered.
+/// Removes the account of a provider, which belongs to an earlier registration of the name. An error
+/// is ignored, so that the provider is registered all the same.
 fn forget(name: &str) {
     #[cfg(target_os = "linux")]
     let _ = perfhive::extension::forget(name);
@@ -123,7 +123,7 @@ fn forget(name: &str) {
     let _ = name;
 }
 
-/// A hint at the other scope, if the provider is registered there.
+/// A hint at the other scope, if the provider is registered there; `None` otherwise.
 fn elsewhere(name: &str, scope: Scope) -> Option<String> {
     let (other, option) = match scope {
         Scope::System => (Scope::User, "--user"),
@@ -150,7 +150,7 @@ const fn scope_name(scope: Scope) -> &'static str {
     }
 }
 
-/// The first given option about the host process, which Windows does not have.
+/// The first given option about the host process, since Windows has no host process; `None` if there is none.
 fn not_for_windows(args: &Register) -> Option<&'static str> {
     match () {
         () if args.memory_limit.is_some() => Some("--memory-limit"),
@@ -161,7 +161,7 @@ fn not_for_windows(args: &Register) -> Option<&'static str> {
     }
 }
 
-/// What the command line says of the library: its file, its functions, its limits and its rights.
+/// The library as the command line describes it: its file, its functions, its limits and its rights.
 fn functions(args: &Register) -> Result<Functions, Failure> {
     let absolute = |path: &Path| {
         std::path::absolute(path)
@@ -201,9 +201,9 @@ fn list(global: &Global, place: RegistrationPlace) -> Outcome {
     let mut rows = Rows::begin(&output, &mut text);
     let mut exit = Exit::Done;
     for scope in scopes {
-        // Without a home there are no registrations of the user.
+        // Without a home folder there are no registrations of the user.
         let Ok(registrar) = registrar(scope) else { continue };
-        // A damaged hive does not hide the other one.
+        // If one hive is damaged, the other is still listed.
         let (all, faults) = match registrar.registrations() {
             Ok(read) => read,
             Err(error) => {
@@ -247,7 +247,7 @@ fn objects(one: &Registration) -> String {
     list.join(" ")
 }
 
-/// Registrations for programs.
+/// A writer of registrations as rows for programs.
 struct Rows {
     records: Option<Records>,
 }

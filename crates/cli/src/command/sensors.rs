@@ -1,4 +1,4 @@
-//! `perfhive sensors`: what can be measured.
+//! `perfhive sensors`: lists what can be measured.
 
 use crate::args::{Global, Sensors};
 use crate::failure::{Exit, Failure, Outcome};
@@ -16,7 +16,7 @@ use perfhive_view::did_you_mean;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A sensor, or one instance of it.
+/// A sensor, or a sensor with one of its instances.
 struct Listed<'a> {
     sensor: &'a Sensor,
     name: SensorName,
@@ -28,8 +28,8 @@ pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
     let args = &Sensors { pattern: typed, ..args.clone() };
     let (sensors, group) = sensors_for(&mut opened, args.pattern.as_deref())?;
     if !opened.is_live {
-        // A recording's damaged objects have no sensors; its first sample tells
-        // of them, whatever is looked for in it.
+        // Damaged objects of a recording have no sensors; its first sample reports
+        // them, whatever is searched for.
         look(&mut opened, &sensors)?;
     }
     let (mut found, instance) = match &args.pattern {
@@ -42,7 +42,7 @@ pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
     if let (Some(pattern), true) = (&args.pattern, found.is_empty()) {
         return Err(no_such_sensor(global, &sensors, opened.source.name(), pattern));
     }
-    // As objects are listed; the sensors of a group stay in their order.
+    // Groups have the order of objects in lists; the sensors of a group keep their order.
     found.sort_by_cached_key(|sensor| sensor.name.group().to_lowercase());
     let listed = if args.instances || instance.is_some() {
         with_instances(&mut opened, &found, instance.as_ref())?
@@ -65,7 +65,7 @@ pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The pattern of sensors that a counter path means; any other text as it is.
+/// The pattern `object/counter#instance` for a text that is a counter path; any other text unchanged.
 fn pattern_of(text: &str) -> String {
     let is_path = text.trim_start().starts_with('\\') || text.contains(")/");
     let path = perfhive_view::typed_path(text).parse::<CounterPath>().ok().filter(|_| is_path);
@@ -78,8 +78,8 @@ fn pattern_of(text: &str) -> String {
     )
 }
 
-/// The sensors that a pattern may match, and the group if the pattern begins with the
-/// name of one: then they are those of the group. If no group or sensor has the name,
+/// The sensors among which a pattern is searched. If the pattern begins with the name of a group, these are
+/// the group's sensors, and the group is returned. If no group or sensor has the name,
 /// they are those with similar names, to be suggested; otherwise all.
 fn sensors_for(
     opened: &mut Opened,
@@ -101,7 +101,7 @@ fn sensors_for(
             of_group = Some(sensors);
         }
     }
-    // The slash may be part of a name. Only the list of all sensors tells of which.
+    // The slash may be part of a name. Only the list of all sensors shows whether it is.
     let whole = without_source(pattern, &own);
     let names = [pattern, whole].into_iter().flat_map(|name| [name, before_instance(name)]);
     let wild = groups.iter().map(String::as_str).filter(|group| group.contains('*'));
@@ -117,7 +117,7 @@ fn sensors_for(
     Ok((sensors, None))
 }
 
-/// A pattern without the source's name, if that stands before it.
+/// The pattern behind the source's name, if it begins with that name; otherwise the whole pattern.
 fn without_source<'a>(pattern: &'a str, own: &str) -> &'a str {
     let own = SensorName::new(own, "", "").to_string();
     match pattern.split_once('/') {
@@ -130,9 +130,9 @@ fn before_instance(pattern: &str) -> &str {
     pattern.split('#').next().unwrap_or_default()
 }
 
-/// The groups that a pattern may begin with, behind the source's name if that is there,
-/// the shortest first: a slash may be part of a name. Nothing where the pattern is one part,
-/// or may mean several groups anyway.
+/// The names of groups with which a pattern may begin (behind the source's name, if it is there),
+/// the shortest first, since a slash may be part of a name. `None` if the pattern has no slash,
+/// or may match several groups.
 fn groups_of(pattern: &str, own: &str) -> Option<Vec<String>> {
     const MOST: usize = 8;
     let whole = without_source(pattern, own);
@@ -152,11 +152,11 @@ fn is_same(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
 }
 
-/// Takes a first sample, with the object of some sensor.
+/// Takes a first sample, for the faults that it reports.
 fn look(opened: &mut Opened, sensors: &[Sensor]) -> Result<(), Failure> {
     let any = sensors.first().map_or(SensorId(0), |sensor| sensor.id);
     match opened.source.instances(any) {
-        // Where that object, or every object, is damaged, the faults of the sample say so.
+        // If that object, or every object, is damaged, the faults of the sample report it.
         Ok(_) | Err(MeasureError::NotDelivered { .. } | MeasureError::UnknownSensor { .. }) => {
             Ok(())
         }
@@ -164,13 +164,13 @@ fn look(opened: &mut Opened, sensors: &[Sensor]) -> Result<(), Failure> {
     }
 }
 
-/// The sensors that a pattern means; and, behind a `#`, the instances.
+/// The sensors that a pattern matches, and the pattern for instances, if there is one behind a `#`.
 fn matching<'a>(sensors: &'a [Sensor], text: &str) -> (Vec<&'a Sensor>, Option<NamePattern>) {
     let meant = |text: &str| -> Vec<&'a Sensor> {
         let pattern = NamePattern::with_wildcards(text);
         sensors.iter().filter(|sensor| is_meant(&pattern, &sensor.name)).collect()
     };
-    // A # may well be part of a name.
+    // A # may be part of a name.
     let whole = meant(text);
     match text.split_once('#') {
         Some((sensor, instance)) if whole.is_empty() => {
@@ -180,8 +180,8 @@ fn matching<'a>(sensors: &'a [Sensor], text: &str) -> (Vec<&'a Sensor>, Option<N
     }
 }
 
-/// Whether a pattern means a sensor: by its name, encoded as printed or not, with or without the
-/// source, or by one part.
+/// Whether a pattern matches the name of a sensor: the whole name, encoded as printed or not, with or without
+/// the source, or the group or sensor alone.
 fn is_meant(pattern: &NamePattern, name: &SensorName) -> bool {
     let (source, group, sensor) = (name.source(), name.group(), name.sensor());
     let printed = name.to_string();
@@ -191,13 +191,13 @@ fn is_meant(pattern: &NamePattern, name: &SensorName) -> bool {
         || pattern.matches(&format!("{source}/{group}/{sensor}"))
 }
 
-/// Each sensor once for each of its instances.
+/// The sensors, each once for each of its instances that match `wanted`.
 fn with_instances<'a>(
     opened: &mut Opened,
     found: &[&'a Sensor],
     wanted: Option<&NamePattern>,
 ) -> Result<Vec<Listed<'a>>, Failure> {
-    // The sensors of a group have the same.
+    // All sensors of a group have the same instances.
     let mut of_groups: HashMap<&str, Vec<String>> = HashMap::new();
     let mut listed = Vec::new();
     for sensor in found {
@@ -279,8 +279,8 @@ fn print(listed: &[Listed<'_>], output: &Output, text: &mut String) {
     records.end(text);
 }
 
-/// That no sensor is meant, with the nearest names, or with the reason why it
-/// is not there.
+/// The failure for a pattern that matches no sensor, with the nearest names, or with the reason why the
+/// sensor is missing.
 fn no_such_sensor(global: &Global, sensors: &[Sensor], source: &str, pattern: &str) -> Failure {
     let full = [pattern.to_string(), format!("{source}/{pattern}")];
     let reason = full.iter().find_map(|name| missing(global, &name.parse().ok()?));
@@ -296,7 +296,7 @@ fn no_such_sensor(global: &Global, sensors: &[Sensor], source: &str, pattern: &s
     Failure::Usage(format!("no sensor {pattern:?}{way_out}"))
 }
 
-/// What may have been meant by a pattern that means nothing.
+/// The names that may have been meant by a pattern that matches nothing.
 fn suggestions(sensors: &[Sensor], source: &str, pattern: &str) -> Vec<String> {
     const MOST: usize = 3;
     let mut groups: Vec<&str> = sensors.iter().map(|sensor| sensor.name.group()).collect();
@@ -307,7 +307,7 @@ fn suggestions(sensors: &[Sensor], source: &str, pattern: &str) -> Vec<String> {
         let near = nearest(group, groups.iter().copied(), MOST);
         near.into_iter().map(|group| format!("{group}/{rest}")).collect()
     };
-    // Of a pattern only the group can be mistyped.
+    // In a pattern with wildcards only the group can be mistyped.
     if rest.contains('*') && !has_group {
         return of_groups(rest);
     }
@@ -335,7 +335,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::{Mutex, MutexGuard};
 
-    /// Objects, each with the counters behind it.
+    /// The objects of the test, each followed by its counters.
     const NAMES: [(u32, &str); 8] = [
         (10, "Print Shop"),
         (12, "Pages/sec"),
@@ -347,7 +347,7 @@ mod tests {
         (36, "Without provider"),
     ];
 
-    /// A source that lists only objects that were looked for, and records the requests.
+    /// A source that lists an object only when it is asked for, and notes what was asked for.
     #[derive(Clone, Default)]
     struct Shy(Arc<Mutex<(Vec<String>, BTreeSet<u32>)>>);
 
@@ -410,7 +410,7 @@ mod tests {
         }
     }
 
-    /// What a pattern finds, or what is suggested for it; and what was asked for.
+    /// The sensors that a pattern finds, or the suggestions for it; and the objects that were asked for.
     fn found(pattern: &str) -> (Vec<String>, Vec<String>) {
         let shy = Shy::default();
         let source = counters_of("shy.test", shy.clone());
@@ -434,7 +434,7 @@ mod tests {
             ("Print Shop/Pages/sec", &["Pages/sec"], "10"),
             ("Print Shop/Pages%2Fsec#*", &["Pages/sec"], "10"),
             ("Print Shop/Jobs #1", &["Jobs #1"], "10"),
-            // Where a slash is part of the group's name.
+            // Here a slash is part of the group's name.
             ("Some %25%2FThing/*", &["Jobs"], "20"),
             ("Some %/Thing/Jobs", &["Jobs"], "20"),
             ("SHY.test/Some %/Thing/Jobs", &["Jobs"], "20"),
@@ -476,7 +476,7 @@ mod tests {
             ("shy.test/Pint Shop/Nothing", Some("Print Shop"), &["10"]),
             ("Xyzzy/*", None, &[]),
             ("Xyzzy/Plugh/Frotz#7", None, &[]),
-            // The group exists and has no such sensor.
+            // The group exists, but has no such sensor.
             ("Prints/Imk", Some("Prints/Ink"), &["30"]),
             ("Prints/", Some("Prints"), &["30"]),
         ] {
@@ -499,7 +499,7 @@ mod tests {
         assert_eq!(of("Some %25%2FThing/*"), some(&["Some %/Thing"]));
         assert_eq!(of("Some/Thing/Jobs"), some(&["Some", "Some/Thing"]));
         assert_eq!(of("Some/T*/Jobs"), some(&["Some", "Some/T*"]));
-        // What may mean several.
+        // A pattern that may match several groups.
         assert_eq!(of("Proc*/Working Set"), None);
         assert_eq!(of("linux.procfs/*"), None);
         assert_eq!(of("Process"), None);

@@ -1,4 +1,4 @@
-//! `perfhive view`: the interface on a terminal.
+//! `perfhive view`: starts the interface on a terminal.
 
 use crate::args::{Global, View as Args, When};
 use crate::failure::{Failure, Outcome};
@@ -34,7 +34,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     })
 }
 
-/// A built-in view by its name, or the view of a settings file.
+/// The built-in view of this name, or the view of the settings file with this path.
 fn named(name: &str) -> Result<View, Failure> {
     if let Some(view) = View::built_in(&name.to_ascii_lowercase()) {
         return Ok(view);
@@ -44,7 +44,7 @@ fn named(name: &str) -> Result<View, Failure> {
         Failure::Usage(format!("{name}: {error}; the built-in views are {built_in}"))
     })?;
     View::parse(&text).map_err(|why| {
-        // A parser's message has lines of its own.
+        // The parser's message has several lines, which become one.
         let why: Vec<&str> = why.split_whitespace().collect();
         Failure::Usage(format!("{name}: {}", why.join(" ")))
     })

@@ -1,4 +1,4 @@
-//! `perfhive watch`: counters read again and again.
+//! `perfhive watch`: reads counters again and again.
 
 mod screen;
 mod view;
@@ -19,16 +19,16 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use view::{Sample, View};
 
-/// The usual time between samples.
+/// The time between samples if the user chooses none.
 const USUAL: Duration = Duration::from_secs(1);
-/// The values of a curve on a very wide window.
+/// The number of values that a curve has on a very wide window.
 const LONGEST_CURVE: usize = 400;
 
 /// How the samples are shown.
 enum Face {
     /// A table that is redrawn in place.
     Redrawn(Box<Screen>, Signals),
-    /// Tables one after the other.
+    /// Tables that follow one another.
     Tables,
     /// Rows for programs.
     Rows(Records),
@@ -36,25 +36,25 @@ enum Face {
     Wide(Wide),
 }
 
-/// A watch under way.
+/// A running watch.
 struct Watching {
     output: Output,
     face: Face,
     faults: Faults,
     history: History,
-    /// The paths that cannot be read so far. Each sample tries them again.
+    /// The paths that cannot be read so far. They are tried again with each sample.
     absent: Vec<Absent>,
     /// Which readings are shown.
     arrangement: Arrangement,
     choice: Choice,
-    /// Paths without an instance that were mentioned.
+    /// The paths for which a missing instance was already reported.
     mentioned: HashSet<String>,
     interval: Duration,
-    /// The time between samples, unless a recording is read without a pause.
+    /// The time between samples; `None` for a recording that is read without a pause.
     pace: Option<Duration>,
-    /// When the samples of a recording are due.
+    /// The schedule of a recording's samples; `None` without `--speed`.
     replay: Option<Replay>,
-    /// Tables shown so far.
+    /// The number of tables shown so far.
     shown: u64,
 }
 
@@ -118,9 +118,9 @@ impl Watching {
         args: &Watch,
     ) -> Result<(), Failure> {
         let live = query.is_live();
-        // The first sample of a live source has none of the values that take
-        // two. It does not count, and is shown only where it is redrawn soon.
-        // So is the first sample of a recording whose largest instances are the columns.
+        // The first sample of a live source lacks the values that take two samples. It does not count, and is
+        // shown only where it is redrawn soon. The same holds for the first sample of a recording if its largest
+        // instances become the columns.
         let chooses = args.choice.wide
             && (args.choice.top.is_some()
                 || selection.top.is_some()
@@ -134,7 +134,7 @@ impl Watching {
             match query.collect() {
                 Ok(()) => {}
                 Err(error) if error.is_end_of_data() && self.shown > 0 => return Ok(()),
-                // The next sample may have values again.
+                // The source may have values for the next sample.
                 Err(QueryError::Source(error)) if live && error.is_transient() => {
                     self.faults.add(error.to_string());
                 }
@@ -203,7 +203,7 @@ impl Watching {
                 output.readings(records, &mut text, &mut rows);
             }
             Face::Wide(wide) => {
-                // Which instances are the largest is decided once.
+                // The largest instances are chosen once, when the columns are.
                 let top = self.arrangement.top.filter(|_| !wide.has_columns());
                 let arrangement = Arrangement { top, ..self.arrangement.clone() };
                 let is_chosen = self.arrangement.top.is_none() || !wide.has_columns();
@@ -225,7 +225,7 @@ impl Watching {
         output.write(&text)
     }
 
-    /// Waits for the next sample.
+    /// Waits until the next sample is due; fails if a signal ends the program.
     fn wait(&mut self, next: Instant) -> Result<(), Failure> {
         let Face::Redrawn(screen, signals) = &mut self.face else {
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
@@ -242,7 +242,7 @@ impl Watching {
     }
 }
 
-/// When the next sample is due: a whole number of intervals after the last
+/// The moment when the next sample is due: a whole number of intervals after the last
 /// one, and not in the past.
 pub(crate) fn following(last: Instant, interval: Duration, now: Instant) -> Instant {
     let next = last + interval;
@@ -264,7 +264,7 @@ mod tests {
         let due = |now| following(start, ms(100), start + now).duration_since(start);
         assert_eq!(due(ms(30)), ms(100));
         assert_eq!(due(ms(100)), ms(100));
-        // Two beats were missed.
+        // Two moments were missed.
         assert!(due(ms(250)).abs_diff(ms(300)) < Duration::from_micros(1));
     }
 }

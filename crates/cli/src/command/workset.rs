@@ -1,5 +1,5 @@
-//! `perfhive workset`: the working set of the processes of a name, as WORKSET
-//! printed it.
+//! `perfhive workset`: prints the working set of each process with a name, as WORKSET
+//! did.
 
 use crate::args::{Global, Workset};
 use crate::failure::{Exit, Failure, Outcome};
@@ -16,10 +16,10 @@ use perfhive_view::time::rfc3339;
 use perfhive_view::{Detail, Field, LOCAL_KEYS, Quantity};
 use std::fmt::Write as _;
 
-/// What a working set is measured in.
+/// The quantity of a working set.
 const BYTES: Quantity<'static> = Quantity { counter_type: None, unit: "B", is_identifier: false };
 
-/// A process that matches.
+/// A process with the name.
 struct Found {
     label: InstanceLabel,
     pid: Option<u64>,
@@ -101,7 +101,7 @@ pub(super) fn run(global: &Global, args: &Workset) -> Outcome {
     Ok(if complete { Exit::Done } else { Exit::NoValue })
 }
 
-/// `Working set: 1.2 MiB  (PID 42)`, the numbers below one another.
+/// Appends a line `Working set: 1.2 MiB  (PID 42)` for each process, the numbers aligned.
 fn push_lines(out: &mut String, found: &[Found], hex: bool, detail: Detail) {
     let sizes: Vec<String> = found
         .iter()
@@ -129,7 +129,7 @@ fn not_found(object: SnapshotObject<'_>, name: &str) -> Failure {
     let names: Vec<String> = object.view().instances().map(|i| i.name().to_text()).collect();
     let names = names.iter().map(String::as_str).filter(|name| *name != "_Total");
     let mut message = format!("no process is called {name:?}");
-    // An executable's name is not the instance's: Windows leaves .exe out.
+    // An instance of Process has the name of the executable without .exe.
     let wanted = name.strip_suffix(".exe").unwrap_or(name);
     let near = nearest(wanted, names, 3);
     if near.is_empty() {

@@ -10,7 +10,7 @@ use perfhive_view::palette::{COLOURS, colour_named};
 use perfhive_view::{SHORT_NAMES, typed_path};
 use std::time::Duration;
 
-/// The commands with an argument, and what it is.
+/// The commands that take an argument, each with the text that explains the argument.
 pub(crate) const COMMANDS: [(&str, &str); 18] = [
     ("add", "PATH         add a counter to this pane"),
     ("colour", "NAME      of the selected counter"),
@@ -33,7 +33,7 @@ pub(crate) const COMMANDS: [(&str, &str); 18] = [
 ];
 
 impl Model {
-    /// Does what a typed line says.
+    /// Carries out a typed line.
     pub(super) fn command(&mut self, text: &str, effects: &mut Vec<Effect>) {
         let text = text.trim();
         let (name, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -133,7 +133,7 @@ impl Model {
                     (state.selected, state.picked) = (0, None);
                 }
             }
-            // The rest is about the selected counter.
+            // All other commands are about the selected counter.
             _ => {
                 let colour = match name {
                     "colour" => Some(colour_named(argument).ok_or_else(|| {
@@ -171,7 +171,7 @@ impl Model {
         Ok(())
     }
 
-    /// What a typed line may become.
+    /// The lines to which Tab can complete a typed line.
     pub(super) fn completions(&self, text: &str) -> Vec<String> {
         let starts = |all: &mut dyn Iterator<Item = String>, text: &str| -> Vec<String> {
             all.filter(|one| one.starts_with(text)).take(20).collect()
@@ -190,7 +190,7 @@ impl Model {
         starts(&mut values.into_iter().map(|value| format!("{name} {value}")), text)
     }
 
-    /// Short names and paths that begin with a text.
+    /// The short names and paths that begin with a text.
     fn paths(&self, text: &str) -> Vec<String> {
         let mut paths: Vec<String> =
             SHORT_NAMES.iter().map(|(name, _)| (*name).to_string()).collect();
@@ -211,7 +211,7 @@ impl Model {
     }
 }
 
-/// The names of all commands.
+/// The names of all commands, sorted.
 fn names() -> Vec<&'static str> {
     let bound = BINDINGS.iter().map(|binding| binding.name).filter(|name| !name.is_empty());
     let mut names: Vec<&str> = bound.chain(COMMANDS.iter().map(|(name, _)| *name)).collect();
@@ -226,7 +226,7 @@ fn kind_of(text: &str) -> Result<Kind, String> {
     })
 }
 
-/// Seconds, or a number with ms, s, m, h or d behind it.
+/// A time in seconds, from a number of seconds or a number followed by ms, s, m, h or d.
 pub(super) fn seconds_of(text: &str) -> Result<f64, String> {
     let expected = || "expected a time, such as 30, 500ms, 90s, 10m, 8h or 2d".to_string();
     let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];

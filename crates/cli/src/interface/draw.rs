@@ -1,4 +1,4 @@
-//! The screen: a line about the source, the panes, a line of keys or a message.
+//! Draws the screen: a line about the source, the panes, and a line of keys or a message.
 
 mod bars;
 mod canvas;
@@ -18,7 +18,7 @@ use ratatui_core::style::Style;
 use ratatui_core::terminal::Frame;
 use std::fmt::Write as _;
 
-/// Draws the model, and answers where what can be clicked is.
+/// Draws the model; returns the places of everything that can be clicked.
 pub(crate) fn draw(model: &Model, theme: Theme, frame: &mut Frame<'_>) -> Hits {
     let area = frame.area();
     let mut hits = Hits::new();
@@ -27,15 +27,16 @@ pub(crate) fn draw(model: &Model, theme: Theme, frame: &mut Frame<'_>) -> Hits {
     hits
 }
 
-/// What is drawn on.
+/// The screen that is being drawn.
 pub(super) struct Screen<'a> {
     buffer: &'a mut Buffer,
     theme: Theme,
     hits: &'a mut Hits,
 }
 
-/// The narrowest and the lowest pane that is drawn.
+/// The width of the narrowest pane that is drawn.
 const LEAST_WIDTH: u16 = 12;
+/// The height of the lowest pane that is drawn.
 const LEAST_HEIGHT: u16 = 3;
 
 impl Screen<'_> {
@@ -91,7 +92,7 @@ impl Screen<'_> {
         if model.latest.time.0 != 0 {
             right.push_str(&model.formatted(model.shown().time, "%F %T"));
         }
-        // What goes on is more important than the name of a long file.
+        // The right part shows the present state, which is more important than a long file name.
         let (left, _) =
             clip(&left, usize::from(area.width).saturating_sub(width(&right) + 2).max(20));
         let end = self.text(area, 0, left, self.theme.title()) + 2;
@@ -161,7 +162,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Charts stand two in a row where there is room, tables have rows of their own.
+    /// Draws the panes: charts two in a row if there is room, tables in rows of their own.
     fn panes(&mut self, model: &Model, area: Rect) {
         let panes = &model.view.panes;
         if model.is_full || panes.len() <= 1 {
@@ -173,10 +174,10 @@ impl Screen<'_> {
         let tables: Vec<usize> = (0..panes.len()).filter(|place| is_table(*place)).collect();
         let per_row = if charts.len() > 1 && area.width >= 60 { 2 } else { 1 };
         let mut rows: Vec<&[usize]> = charts.chunks(per_row).collect();
-        // Where tables are few, each is as wide as the screen.
+        // If there are few tables, each is as wide as the screen.
         let beside = if tables.len() > 2 && area.width >= 120 { 2 } else { 1 };
         rows.extend(tables.chunks(beside));
-        // Where not all have room, those around the focus are drawn.
+        // If not all rows have room, those around the focus are drawn.
         let fit = usize::from(area.height / LEAST_HEIGHT).max(1);
         let focused = rows.iter().position(|row| row.contains(&model.focus)).unwrap_or(0);
         let first = (focused + 1).saturating_sub(fit);
@@ -238,7 +239,7 @@ impl Screen<'_> {
         self.text(area, 1, &format!(" {text} "), style);
     }
 
-    /// Writes a text into a line, as far as it fits; the column behind it.
+    /// Writes a text into a line, as far as it fits; returns the column behind it.
     fn text(&mut self, line: Rect, at: u16, text: &str, style: Style) -> u16 {
         if at >= line.width || line.height == 0 {
             return at;
@@ -259,7 +260,7 @@ impl Screen<'_> {
     }
 }
 
-/// One line of an area.
+/// The line with this number in an area; empty if the area is not so high.
 fn row(area: Rect, line: u16) -> Rect {
     Rect { y: area.y + line.min(area.height), height: u16::from(line < area.height), ..area }
 }

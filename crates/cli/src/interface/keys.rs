@@ -1,9 +1,9 @@
-//! What can be done: each action with its key, its name as a command, and what it does. The keys, the
+//! The actions of the interface, each with its key, its name as a command, and a description. The keys, the
 //! list of keys, the commands and their completion come from this table.
 
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Something that a key does.
+/// An action that a key can trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Quit,
@@ -55,14 +55,14 @@ pub(crate) enum Action {
     Redraw,
 }
 
-/// An action with its key and its name.
+/// An action with its key, its name and its description.
 pub(crate) struct Binding {
     pub(crate) key: KeyCode,
     pub(crate) is_control: bool,
     pub(crate) action: Action,
-    /// As a command.
+    /// The name as a typed command; empty for a further key of an action.
     pub(crate) name: &'static str,
-    /// The key for people.
+    /// The name of the key, for people.
     pub(crate) label: &'static str,
     pub(crate) does: &'static str,
 }
@@ -87,7 +87,7 @@ const fn control(
     Binding { key: KeyCode::Char(letter), is_control: true, action, name, label, does }
 }
 
-/// Every action, in the order of the list of keys. A second key of an action has no name.
+/// All actions, in the order of the list of keys. A further key of an action has no name.
 pub(crate) const BINDINGS: &[Binding] = &[
     key(KeyCode::Char('?'), Action::Help, "help", "?", "this list"),
     key(KeyCode::Char('q'), Action::Quit, "quit", "q", "end"),
@@ -149,7 +149,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     control('l', Action::Redraw, "", "Ctrl-L", "draw everything anew"),
 ];
 
-/// The action of a key.
+/// The action of a key; `None` if it has none.
 pub(crate) fn action_of(event: KeyEvent) -> Option<Action> {
     let is_control = event.modifiers.contains(KeyModifiers::CONTROL);
     let is_it = |one: &&Binding| one.key == event.code && one.is_control == is_control;

@@ -1,10 +1,10 @@
-//! What a view consists of: panes with counters. It is what a settings file holds.
+//! The content of a view, which a settings file can hold: panes with counters.
 
 use perfhive_view::axis::LineScale;
 use perfhive_view::palette::{COLOURS, colour, colour_named, marker};
 use serde::{Deserialize, Serialize};
 
-/// How a pane shows its counters.
+/// The kind of a pane: how it shows its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -27,34 +27,35 @@ impl Kind {
         (Self::Table, "table"),
     ];
 
-    /// The kind of a name.
+    /// The kind with this name; `None` for another text.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
 
-    /// The kind behind this one.
+    /// The next kind; behind the last the first follows.
     pub(crate) fn next(self) -> Self {
         let place = Self::ALL.iter().position(|(kind, _)| *kind == self).unwrap_or(0);
         Self::ALL.get((place + 1) % Self::ALL.len()).map_or(self, |(kind, _)| *kind)
     }
 }
 
-/// A counter of a pane, and how its lines look.
+/// A counter of a pane, and the look of its lines.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counter {
-    /// The path; with wildcards it has several lines, whose colours follow the first one's.
+    /// The counter path. With wildcards it has several lines; their colours follow that of the first line.
     pub(crate) path: String,
-    /// The place of the first line's colour, and of its marker.
+    /// The place of the first line's colour in the palette.
     pub(crate) colour: u8,
+    /// The marker of the first line.
     pub(crate) marker: char,
     pub(crate) scale: LineScale,
     pub(crate) is_visible: bool,
-    /// Values above it stand out.
+    /// The limit above which values are highlighted; `None` for no limit.
     pub(crate) threshold: Option<f64>,
 }
 
 impl Counter {
-    /// A counter that looks as the one at this place does by default.
+    /// A counter with the default look for this place in a pane.
     pub(crate) fn new(path: &str, place: usize) -> Self {
         let place = (place % COLOURS.len()) as u8;
         Self {
@@ -68,38 +69,38 @@ impl Counter {
     }
 }
 
-/// A part of the screen.
+/// A pane: a part of the screen with counters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Pane {
     pub(crate) title: String,
     pub(crate) kind: Kind,
     pub(crate) counters: Vec<Counter>,
-    /// The place of the column that a table is ordered by; `None` for the source's order.
+    /// The place of the column by which a table is ordered; `None` for the source's order.
     pub(crate) sort: Option<usize>,
-    /// Whether the smallest value or the first name comes first.
+    /// Whether the order is reversed, to the smallest value or the last name first.
     pub(crate) is_reversed: bool,
-    /// The most rows of a table.
+    /// The most rows of a table; `None` for no limit.
     pub(crate) top: Option<usize>,
-    /// Whether processes stand below their parents.
+    /// Whether processes are shown as a tree, below their parents.
     pub(crate) is_tree: bool,
 }
 
-/// Panes, and how often and for how long counters are seen.
+/// A view: its panes, and the time that charts show.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct View {
     pub(crate) name: String,
-    /// The seconds that charts show; `None` shows a whole recording.
+    /// How many seconds charts show; `None` for a whole recording.
     pub(crate) seconds: Option<f64>,
     pub(crate) panes: Vec<Pane>,
-    /// Whether counters that a source lacks are left out without a word.
+    /// Whether this is an unchanged built-in view, whose counters are left out silently if the source lacks them.
     pub(crate) is_built_in: bool,
 }
 
-/// The seconds that charts show without a word: perfmon's hundred points, and some more.
+/// The seconds that charts show by default: perfmon's hundred points, and some more.
 pub(crate) const SECONDS: f64 = 120.0;
-/// The panes that a view has at most.
+/// The most panes of a view.
 pub(crate) const MOST_PANES: usize = 12;
-/// The counters that a pane has at most.
+/// The most counters of a pane.
 pub(crate) const MOST_COUNTERS: usize = 64;
 
 fn pane(title: &str, kind: Kind, paths: &[&str]) -> Pane {
@@ -112,7 +113,7 @@ pub(crate) const BUILT_IN: [&str; 7] =
     ["overview", "processor", "memory", "disk", "network", "processes", "containers"];
 
 impl View {
-    /// A view of these paths: one chart.
+    /// A view with one chart of these paths.
     pub(crate) fn of_paths(paths: &[String]) -> Self {
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         Self {
@@ -123,14 +124,14 @@ impl View {
         }
     }
 
-    /// Adds a chart of these paths.
+    /// Adds a chart of these paths; it replaces the last pane if there are too many.
     pub(crate) fn add_pane(&mut self, paths: &[String]) {
         self.panes.truncate(MOST_PANES - 1);
         self.panes.extend(Self::of_paths(paths).panes);
         self.is_built_in = false;
     }
 
-    /// A built-in view by its name.
+    /// The built-in view with this name; `None` if there is none.
     pub(crate) fn built_in(name: &str) -> Option<Self> {
         use Kind::{Chart, Histogram, Report, Table};
         let processes = |title: &str| Pane {
@@ -282,7 +283,7 @@ impl View {
                 ),
             ],
             "processes" => vec![processes("Processes")],
-            // These objects are costly: opening the view asks for them.
+            // These objects are costly, and are asked for only when this view is opened.
             "containers" => vec![
                 Pane {
                     sort: Some(0),
@@ -323,7 +324,7 @@ impl View {
         Some(Self { name: name.to_string(), seconds: Some(SECONDS), panes, is_built_in: true })
     }
 
-    /// The paths of all panes, each once.
+    /// The paths of all panes, without duplicates.
     pub(crate) fn paths(&self) -> Vec<String> {
         let mut paths: Vec<String> = Vec::new();
         for counter in self.panes.iter().flat_map(|pane| &pane.counters) {
@@ -335,7 +336,7 @@ impl View {
     }
 }
 
-/// A settings file.
+/// The content of a settings file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -373,7 +374,7 @@ struct FileCounter {
 }
 
 impl View {
-    /// The view of a settings file.
+    /// The view that a settings file contains; the error says what is wrong with the file.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
         let mut panes = Vec::new();
@@ -422,7 +423,7 @@ impl View {
         Ok(Self { name, seconds, panes, is_built_in: false })
     }
 
-    /// The settings file of the view.
+    /// The text of a settings file with this view.
     pub(crate) fn to_toml(&self) -> String {
         let counter = |(place, counter): (usize, &Counter)| {
             let usual = Counter::new(&counter.path, place);
@@ -439,7 +440,7 @@ impl View {
         let pane = |pane: &Pane| FilePane {
             title: (!pane.title.is_empty()).then(|| pane.title.clone()),
             kind: pane.kind,
-            // Columns are counted from 1 for people.
+            // In a file, columns are counted from 1.
             sort: pane.sort.map(|sort| sort + 1),
             reversed: pane.is_reversed,
             top: pane.top,

@@ -1,7 +1,7 @@
-//! The state of the interface. Nothing here knows a terminal, a source or a thread.
+//! The state of the interface. This module knows no terminal, source or thread.
 //!
-//! `Model::update` (in `update.rs`) takes an [`Event`] and answers with [`Effect`]s; `draw` shows the
-//! model. Tests drive both without a terminal.
+//! `Model::update` (in `update.rs`) takes an [`Event`] and returns [`Effect`]s; `draw` shows the
+//! model. Tests use both without a terminal.
 
 use super::layout::{Kind, MOST_COUNTERS, View};
 use super::tree::{Chooser, Tree};
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What happens to the interface.
+/// An event that the interface has to handle.
 #[derive(Debug)]
 pub(crate) enum Event {
     Key(KeyEvent),
@@ -27,22 +27,22 @@ pub(crate) enum Event {
     Resize(u16, u16),
     /// Samples, the oldest first, and how long the last one took.
     Samples(Vec<Sample>, Duration),
-    /// A recording is read anew: what was seen is forgotten.
+    /// A recording is read anew: all samples so far are forgotten.
     Rewound,
-    /// All of a recording is read; of more samples than are kept, every so-many-th.
+    /// A recording was read in full; of more samples than are kept, every `every`-th was read.
     Loaded {
         every: u64,
     },
-    /// The sample of a recording that was asked for with [`Effect::Look`].
+    /// The sample of a recording that [`Effect::Look`] asked for.
     Looked(Sample),
-    /// A path cannot be read, and why.
+    /// A path cannot be read, for this reason.
     Problem {
         path: String,
         why: String,
     },
-    /// A path that was asked for with [`Effect::Try`] can be read.
+    /// A path that [`Effect::Try`] asked about can be read.
     Ready(String),
-    /// The same, of an object that is costly: what one sample of it took.
+    /// A path that [`Effect::Try`] asked about can be read, but its object is costly: one sample took this long.
     Costly {
         path: String,
         object: String,
@@ -50,59 +50,59 @@ pub(crate) enum Event {
         values: usize,
     },
     Tree(Arc<Tree>),
-    /// The instances of an object, by its place in the tree.
+    /// The instances of the object at a place in the tree.
     Instances(usize, Vec<String>),
-    /// Something to tell: faults of the source, files that were written.
+    /// A message for the user: a fault of the source, or a file that was written.
     Note(String),
-    /// Whether samples are written to a file, and to which.
+    /// The file to which samples are now recorded; `None` if recording has ended.
     Recording(Option<String>),
 }
 
-/// What the interface wants of the world.
+/// A request of the interface to the outside.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
     Quit,
     Suspend,
-    /// The paths that are sampled from now on.
+    /// Sample these paths from now on.
     Paths(Vec<String>),
     /// Find out whether a path can be read, and what it costs.
     Try(String),
     Interval(Duration),
-    /// Read the sample of a recording at a time again, for tables; rates begin at the sample `from`.
+    /// Read a sample of a recording again, for tables: the one at `at`; rates begin at the sample `from`.
     Look {
         from: FileTime,
         at: FileTime,
     },
-    /// Tell what there is to see.
+    /// Read the tree of all objects and counters.
     Browse,
-    /// Tell the instances of an object, by its place in the tree and its name.
+    /// Read the instances of an object, given its place in the tree and its name.
     Instances(usize, String),
-    /// Write the samples to this file from now on, or no longer.
+    /// Record samples to this file from now on; `None` ends recording.
     Record(Option<String>),
     Write {
         file: String,
         text: String,
-        /// Whether a file of this name may be there already.
+        /// Whether an existing file of this name may be replaced.
         replaces: bool,
     },
     Screenshot(String),
-    /// Read a settings file.
+    /// Open a settings file.
     Open(String),
-    /// Put a text on the clipboard.
+    /// Copy a text to the clipboard.
     Copy(String),
-    /// Draw everything anew.
+    /// Draw the whole screen again.
     Redraw,
 }
 
-/// What can be clicked.
+/// A thing on the screen that can be clicked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
     Pane(usize),
-    /// The area in which lines are drawn.
+    /// The plot area of a pane.
     Plot(usize),
-    /// A line in a legend.
+    /// A line in the legend of a pane.
     Entry(usize, usize),
-    /// A column of a table; `None` is the instance's.
+    /// The title of a table's column; `None` is the column of instances.
     Column(usize, Option<usize>),
     Row(usize, usize),
     /// A line of the list of counters.
@@ -110,21 +110,21 @@ pub(crate) enum Target {
     Action(super::keys::Action),
 }
 
-/// The places of what can be clicked, the topmost last.
+/// The places of things that can be clicked, the topmost last.
 pub(crate) type Hits = Vec<(Rect, Target)>;
 
-/// What a pane remembers beyond its settings.
+/// The state of a pane that is not part of its settings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PaneState {
-    /// The selected line of the legend, or row of the table.
+    /// The selected line of the legend, or the selected row of the table.
     pub(crate) selected: usize,
-    /// The instance of the selected row.
+    /// The identity of the instance in the selected row.
     pub(crate) picked: Option<Identity>,
     pub(crate) is_highlighted: bool,
     pub(crate) filter: String,
 }
 
-/// What has the keyboard.
+/// The part of the interface that receives keys.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Mode {
     #[default]
@@ -132,55 +132,57 @@ pub(crate) enum Mode {
     Help(usize),
     Prompt(Prompt),
     Choose(Chooser),
-    /// A text to read: its title, its lines, and how many of them are above the window.
+    /// A text to read: its title, its lines, and how many lines are scrolled out above.
     Text(String, Vec<String>, usize),
-    /// Whether a costly path is added.
+    /// The question whether a costly path is to be added.
     Confirm {
         path: String,
         question: String,
     },
 }
 
-/// A line that is typed.
+/// A line that the user is typing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prompt {
-    /// Whether it is a filter for the table, not a command.
+    /// Whether the line is a filter for the table instead of a command.
     pub(crate) is_filter: bool,
     pub(crate) text: String,
-    /// What Tab would complete it to.
+    /// The lines to which Tab can complete it.
     pub(crate) candidates: Vec<String>,
 }
 
-/// The whole state.
+/// The whole state of the interface.
 pub(crate) struct Model {
     pub(crate) view: View,
     pub(crate) states: Vec<PaneState>,
     pub(crate) focus: usize,
     pub(crate) is_full: bool,
     pub(crate) past: Past,
-    /// The newest sample, and the one that tables show while the view is frozen.
+    /// The newest sample.
     pub(crate) latest: Sample,
+    /// The sample that tables show while the view is frozen; `None` if it is not.
     pub(crate) frozen: Option<Sample>,
-    /// The sample of a recording at the cursor.
+    /// The sample of a recording at the cursor; `None` if it was not read.
     pub(crate) looked: Option<Sample>,
-    /// The seconds that charts show; `None` shows everything.
+    /// How many seconds charts show; `None` for everything.
     pub(crate) seconds: Option<f64>,
-    /// Where charts end; `None` follows the newest sample.
+    /// The time at which charts end; `None` for the newest sample.
     pub(crate) end: Option<FileTime>,
     pub(crate) cursor: Option<FileTime>,
-    /// The marked spans, and the beginning of one under way.
+    /// The marked spans, at most two.
     pub(crate) spans: [Option<Window>; 2],
+    /// The beginning of a span that is being marked; `None` if there is none.
     pub(crate) mark: Option<FileTime>,
     pub(crate) mode: Mode,
     pub(crate) message: String,
-    /// Why paths have no value at all.
+    /// Why paths have no values, by path.
     pub(crate) problems: HashMap<String, String>,
     pub(crate) tree: Option<Arc<Tree>>,
-    /// The counter that is to be explained once the tree is there.
+    /// The object and counter that will be explained once the tree is read.
     pub(crate) to_explain: Option<(String, String)>,
     pub(crate) source: String,
     pub(crate) is_live: bool,
-    /// Of a recording with more samples than are kept, every so-many-th is shown.
+    /// Every how-many-th sample of a recording is shown; more than 1 if there are more samples than are kept.
     pub(crate) every: u64,
     pub(crate) is_loading: bool,
     pub(crate) interval: Duration,
@@ -188,25 +190,25 @@ pub(crate) struct Model {
     pub(crate) recording: Option<String>,
     pub(crate) size: (u16, u16),
     pub(crate) hits: Hits,
-    /// Where a mouse button went down in a plot.
+    /// The time at which a mouse button was pressed in a plot.
     pub(crate) drag: Option<FileTime>,
     pub(crate) zone: TimeZone,
 }
 
-/// A line of a legend: a line through samples, or a path that has none yet.
+/// An entry of a legend: a line through samples, or a path without a line yet.
 pub(crate) struct Entry<'a> {
-    /// The place of the counter in the pane.
+    /// The place of the entry's counter in the pane.
     pub(crate) counter: usize,
     pub(crate) line: Option<&'a Line>,
     pub(crate) colour: u8,
     pub(crate) marker: char,
-    /// The name: what tells the lines of a pane apart.
+    /// The name: the part by which the lines of a pane differ.
     pub(crate) name: String,
     pub(crate) is_visible: bool,
 }
 
 impl Model {
-    /// A model before its first sample.
+    /// A model without samples.
     pub(crate) fn new(view: View, source: &str, is_live: bool, interval: Duration) -> Self {
         let mut model = Self {
             states: Vec::new(),
@@ -243,7 +245,7 @@ impl Model {
         model
     }
 
-    /// Gives every pane a state, and the focus to one that exists.
+    /// Gives every pane a state, and the focus to an existing pane.
     pub(crate) fn fit_states(&mut self) {
         self.states.resize_with(self.view.panes.len(), PaneState::default);
         self.focus = self.focus.min(self.view.panes.len().saturating_sub(1));
@@ -261,13 +263,13 @@ impl Model {
         self.drop_lines();
     }
 
-    /// Drops the lines of paths that no pane draws any more.
+    /// Drops the lines of paths that no pane draws.
     pub(crate) fn drop_lines(&mut self) {
         let view = &self.view;
         self.past.keep(|line| is_drawn(view, &line.path));
     }
 
-    /// The time that charts show; `None` before there is any.
+    /// The span of time that charts show; `None` before there are samples.
     pub(crate) fn window(&self) -> Option<Window> {
         let newest = *self.past.times().back()?;
         let to = self.end.unwrap_or(newest);
@@ -286,7 +288,7 @@ impl Model {
         self.looked.as_ref().or(self.frozen.as_ref()).unwrap_or(&self.latest)
     }
 
-    /// The lines of a pane's legend, in the order of its counters.
+    /// The entries of a pane's legend, in the order of its counters.
     pub(crate) fn entries(&self, place: usize) -> Vec<Entry<'_>> {
         let Some(pane) = self.view.panes.get(place) else { return Vec::new() };
         let mut entries = Vec::new();
@@ -294,7 +296,7 @@ impl Model {
             let before = entries.len();
             for line in self.past.lines().iter().filter(|line| *line.path == *counter.path) {
                 let ordinal = entries.len() - before;
-                // The lines of one path take the colours behind its own.
+                // Further lines of a path take the colours that follow the counter's.
                 let step = (ordinal % 64) as u8;
                 entries.push(Entry {
                     counter: number,
@@ -326,7 +328,7 @@ impl Model {
         entries
     }
 
-    /// The axis of a pane for the visible lines of its legend, and the statistics of all of them.
+    /// The axis of a pane for the visible entries of its legend, and the statistics of all entries.
     pub(crate) fn axis(
         &self,
         place: usize,
@@ -344,7 +346,7 @@ impl Model {
                     quantity: &line.what.quantity,
                     default: line.what.scale,
                     scale: counter.scale,
-                    // A hidden line has no say.
+                    // A hidden line does not affect the axis.
                     summary: summary.filter(|_| entry.is_visible),
                 });
             }
@@ -352,13 +354,13 @@ impl Model {
         (Axis::of(&scaled), summaries)
     }
 
-    /// The rows of a table.
+    /// The rows of the table in a pane.
     pub(crate) fn rows(&self, place: usize) -> Vec<Row<'_>> {
         super::rows::rows(self, place)
     }
 
-    /// A point in time in the user's zone: the time of day, with the date where a window is longer
-    /// than a day, with milliseconds where it is shorter than ten seconds.
+    /// A time in the user's zone: the time of day, with the date if the window is longer
+    /// than a day, with milliseconds if it is shorter than ten seconds.
     pub(crate) fn clock(&self, time: FileTime, window: Window) -> String {
         let format = match window.seconds() {
             s if s > 86_400.0 => "%F %H:%M",
@@ -376,7 +378,7 @@ impl Model {
     }
 }
 
-/// Whether a pane of the view draws a path over time, so that its past is kept. Tables show one
+/// Whether a pane of the view draws a path over time, so that its samples must be kept. Tables show one
 /// sample only.
 pub(crate) fn is_drawn(view: &View, path: &str) -> bool {
     let draws = |pane: &&super::layout::Pane| pane.kind != Kind::Table;
@@ -384,8 +386,8 @@ pub(crate) fn is_drawn(view: &View, path: &str) -> bool {
     drawn.any(|counter| counter.path == path)
 }
 
-/// Names entries by what differs: the instance alone where all are of one counter, and the object
-/// only where several are mixed.
+/// Names entries by their differences: the instance alone if all entries are of one counter, and the object
+/// only if there are several.
 fn name_entries(entries: &mut [Entry<'_>]) {
     let whats: Vec<_> = entries.iter().filter_map(|entry| Some(&entry.line?.what)).collect();
     let Some(first) = whats.first() else { return };
@@ -415,8 +417,8 @@ pub(crate) struct Row<'a> {
     pub(crate) identity: Option<&'a Identity>,
     pub(crate) cells: Vec<Option<&'a Value>>,
     pub(crate) process: Option<u32>,
-    /// How far it stands below its ancestors.
+    /// How many ancestors the row has in the tree.
     pub(crate) depth: usize,
-    /// Whether it is a sum or idle time.
+    /// Whether the instance is a sum or idle time.
     pub(crate) is_sum: bool,
 }

@@ -1,4 +1,4 @@
-//! The mouse.
+//! Handles the mouse.
 
 use super::model::{Effect, Mode, Model, Target};
 use ratatui_core::layout::Position;

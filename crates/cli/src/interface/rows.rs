@@ -1,4 +1,4 @@
-//! The rows of a table: one for each instance, ordered, filtered, as a list or a tree.
+//! The rows of a table: one for each instance, filtered, and ordered as a list or a tree.
 
 use super::layout::Pane;
 use super::model::{Model, Row};
@@ -8,7 +8,7 @@ use perfhive_view::Value;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-/// `Creating Process ID` of Process.
+/// The title index of the counter `Creating Process ID` of Process.
 const PARENT: u32 = 1410;
 
 pub(super) fn rows(model: &Model, place: usize) -> Vec<Row<'_>> {
@@ -44,7 +44,7 @@ fn unordered<'a>(model: &'a Model, pane: &Pane) -> Vec<Row<'a>> {
                 None => continue,
             }
         }
-        // What is gone has no row, and neither has an object that is missing.
+        // A vanished instance has no row, nor has an object that is missing.
         let is_gone = matches!(value.value, Err(perfhive::NoValue::Vanished));
         if is_gone || value.instance.is_none() && value.value.is_err() {
             continue;
@@ -84,7 +84,7 @@ fn sort(pane: &Pane, rows: &mut [Row<'_>]) {
             None => Ordering::Equal,
             Some(column) => match (number(a, column), number(b, column)) {
                 (Some(a), Some(b)) => reversed(b.total_cmp(&a)),
-                // What has no value stands behind, in either order.
+                // Rows without a value come last in either order.
                 (a, b) => b.is_some().cmp(&a.is_some()),
             },
         };
@@ -92,8 +92,8 @@ fn sort(pane: &Pane, rows: &mut [Row<'_>]) {
     });
 }
 
-/// The rows with children below their parents, in the order that they have among their siblings. A
-/// process whose parent is not there, or that is among its own ancestors, begins a tree of its own.
+/// The rows with children below their parents; siblings keep their order. A
+/// process whose parent is missing, or which is among its own ancestors, begins a tree of its own.
 fn below_parents(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let parent = |row: &Row<'_>| {
         let cell = row.cells.iter().flatten().find(|value| value.what.index.0 == PARENT)?;
@@ -112,7 +112,7 @@ fn below_parents(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let mut order: Vec<(usize, usize)> = Vec::with_capacity(rows.len());
     let mut seen: HashSet<usize> = HashSet::new();
     let all = 0..rows.len();
-    // Those in a circle have no root; they follow.
+    // The processes of a circle have no root; they follow at the end.
     for root in roots.into_iter().chain(all) {
         let mut stack = vec![(root, 0)];
         while let Some((place, depth)) = stack.pop() {

@@ -1,4 +1,4 @@
-//! Reading the source, on a thread of its own: what is slow here delays no key.
+//! Reads the source on a thread of its own, so that a slow source delays no key.
 
 use super::model::Event;
 use super::steered::Steered;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-/// What the thread is told to do.
+/// An order to the thread.
 #[derive(Debug)]
 pub(super) enum Order {
     Paths(Vec<String>),
@@ -27,17 +27,17 @@ pub(super) enum Order {
     Record(Option<String>),
 }
 
-/// The samples of a recording that are read at most; of more, every so-many-th is.
+/// The most samples of a recording that are read; of more samples, every so-many-th is read.
 const MOST_READ: u64 = 20_000;
-/// The readings in one message, which bounds what waits to be seen.
+/// The most readings in one message, which bounds the memory of messages that wait.
 const MOST_VALUES: usize = 20_000;
-/// The pause before the sample behind the first one, which gives the first rates.
+/// The pause between the first and the second sample, which gives the first rates.
 const SOON: Duration = Duration::from_millis(300);
 
-/// Where events go. The receiver is gone when the interface ends.
+/// The channel for events. Its receiver is gone when the interface ends.
 pub(super) type Events = SyncSender<super::terminal::Message>;
 
-/// Whether the interface has ended.
+/// The error that the interface has ended.
 struct Ended;
 
 pub(super) struct Reader {
@@ -47,12 +47,12 @@ pub(super) struct Reader {
     language: LanguageId,
     faults: Faults,
     paths: Vec<String>,
-    /// Paths whose objects cannot be read at the moment: each sample tries them again.
+    /// The paths whose objects cannot be read at the moment; they are tried again with each sample.
     absent: Vec<String>,
     interval: Duration,
-    /// Of a recording, every so-many-th sample is read.
+    /// Every how-many-th sample of a recording is read.
     every: u64,
-    /// The pauses in which a recording is shown; without it, it is shown at once.
+    /// The schedule by which a recording is shown; `None` if it is shown at once.
     replay: Option<Replay>,
     events: Events,
 }
@@ -82,7 +82,7 @@ impl Reader {
         })
     }
 
-    /// The same reader, which shows a recording with pauses.
+    /// The same reader, which shows a recording by this schedule; at once if it is `None`.
     pub(super) fn with_replay(mut self, replay: Option<Replay>) -> Self {
         self.replay = replay;
         self
@@ -92,7 +92,7 @@ impl Reader {
         self.steered.is_live()
     }
 
-    /// Reads until the interface ends; a recording under way is complete then.
+    /// Follows orders and takes samples until the interface ends; then it completes a recording in progress.
     pub(super) fn run(mut self, orders: &Receiver<Order>) {
         let _ = match self.is_live() {
             true => self.live(orders),
@@ -163,7 +163,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A recording is read as a whole, again each time that other counters are wanted.
+    /// Reads a recording as a whole, and again each time that other counters are wanted.
     fn recorded(&mut self, orders: &Receiver<Order>) -> Result<(), Ended> {
         loop {
             let order = orders.recv().map_err(|_| Ended)?;
@@ -179,7 +179,7 @@ impl Reader {
         }
     }
 
-    /// Reads the recording; `true` if other counters are wanted meanwhile.
+    /// Reads the recording to its end; `true` if other counters were wanted meanwhile.
     fn read_all(&mut self, orders: &Receiver<Order>) -> Result<Result<bool, SourceError>, Ended> {
         self.send(Event::Rewound)?;
         let begun = self.steered.span().and_then(|span| {
@@ -196,11 +196,11 @@ impl Reader {
         let mut values = 0;
         let mut is_first = true;
         let mut flushed = Instant::now();
-        // The sample that was read last, and when it is to be shown.
+        // The sample that was read last, and the moment when it is to be shown.
         let (mut held, mut due): (Option<Sample>, _) = (None, Instant::now());
         let outcome = loop {
             match orders.recv_timeout(due.saturating_duration_since(Instant::now())) {
-                // The recording is elsewhere.
+                // Such an order is ignored, since the recording is at another place.
                 Ok(Order::Look { .. }) => continue,
                 Ok(order) => {
                     let is_stale = matches!(order, Order::Paths(_));
@@ -232,7 +232,7 @@ impl Reader {
                 }
             }
             let sample = self.sampler.sample(&self.query);
-            // What was shown before other counters were wanted is read again without pauses.
+            // After a change of the counters, the samples that were shown before are read again without pauses.
             let is_new = |replay: &&mut Replay| replay.reached() < Some(sample.time);
             if let Some(replay) = self.replay.as_mut().filter(is_new) {
                 due = replay.due(sample.time, Instant::now());
@@ -282,9 +282,9 @@ impl Reader {
         }
     }
 
-    /// The sample of a recording at a time, with the values that it has behind the sample `from`.
+    /// The sample of a recording at the time `at`, with rates since the sample at `from`.
     fn look(&mut self, from: FileTime, at: FileTime) -> Result<Sample, QueryError> {
-        // Added anew, the paths do not know the sample that was read last.
+        // The paths are added anew, so that they do not use the sample that was read last.
         let paths: Vec<String> = self.sampler.paths().map(str::to_string).collect();
         for path in paths {
             if let Some(id) = self.sampler.remove(&path) {
@@ -306,7 +306,7 @@ impl Reader {
     }
 
     fn set_paths(&mut self, paths: Vec<String>) -> Result<(), Ended> {
-        // A recording begins anew, and the values before with it.
+        // A recording is read from the beginning, so that all paths are added anew.
         let is_live = self.is_live();
         let gone: Vec<String> = self
             .sampler
@@ -344,7 +344,7 @@ impl Reader {
         }
     }
 
-    /// Finds out whether a path can be read; takes one sample of a costly object to tell its cost.
+    /// Finds out whether a path can be read; takes one sample of a costly object to measure its cost.
     fn probe(&mut self, path: String) -> Result<(), Ended> {
         let why = match self.query.add(&path) {
             Ok(id) => {
@@ -365,7 +365,7 @@ impl Reader {
         }
     }
 
-    /// The costly object of a live source that a path leads to.
+    /// The name of the costly object to which a path of a live source leads; `None` if the object is not costly.
     fn costly_object(&mut self, path: &str) -> Option<String> {
         let pattern = path.parse::<CounterPath>().ok().filter(|_| self.is_live())?.object;
         let find = |query: &Query, cost: Cost| {
@@ -375,7 +375,7 @@ impl Reader {
             found.find(|object| is_it(object.name)).map(|object| titles.name_or_index(object.name))
         };
         if find(&self.query, Cost::Unknown).is_some() {
-            // The cost is known once everything is listed.
+            // The cost is known once all objects are listed.
             let _ = self.query.objects(None);
         }
         find(&self.query, Cost::Costly)
@@ -395,7 +395,7 @@ impl Reader {
         let mut names = Names::load(&mut source, self.language)?;
         names.find_out(&mut source, &perfhive::NamePattern::with_wildcards("*"));
         names.list_costly(&mut source);
-        // A language that cannot be read finds nothing; the others do.
+        // A language that cannot be read is left out of the search.
         let languages = names.catalogue.languages.clone();
         let every = TitleSet::load(languages, |one| source.titles(one, &Ask::nothing()))?;
         let search = |index| {
@@ -431,7 +431,7 @@ impl Reader {
     }
 }
 
-/// Type, formula and unit of a counter, a line each.
+/// Lines with the type, the formula and the unit of a counter.
 fn facts(
     names: &Names,
     object: perfhive::TitleIndex,

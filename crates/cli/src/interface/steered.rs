@@ -1,4 +1,4 @@
-//! One source for several queries, which can be recorded on the way.
+//! One source that several queries read, and whose collections can be recorded.
 
 use crate::session::Observed;
 use perfhive::recording::{RecordingOptions, RecordingWriter};
@@ -8,20 +8,20 @@ use perfhive::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A handle of a source that others have handles of, too. All are used by one thread.
+/// A handle of a shared source. All handles are used by one thread.
 #[derive(Clone)]
 pub(super) struct Steered {
     shared: Arc<Mutex<Shared>>,
     name: Arc<str>,
     is_recording: bool,
-    /// Whether what this handle collects is written to the file.
+    /// Whether the collections of this handle are written to the recording.
     is_recorded: bool,
 }
 
 struct Shared {
     source: Observed,
     recorder: Option<Recorder>,
-    /// Why recording ended.
+    /// The error that ended recording.
     failure: Option<SourceError>,
 }
 
@@ -39,7 +39,7 @@ impl Steered {
         Self { shared: Arc::new(Mutex::new(shared)), name, is_recording, is_recorded: true }
     }
 
-    /// A handle whose collections are not recorded.
+    /// Another handle of the source, whose collections are not recorded.
     pub(super) fn unrecorded(&self) -> Self {
         Self { is_recorded: false, ..self.clone() }
     }
@@ -52,7 +52,7 @@ impl Steered {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what is collected to a file from now on, or no longer.
+    /// Writes the collections to a file from now on; `None` ends recording.
     pub(super) fn record(&self, file: Option<&str>) -> Result<(), SourceError> {
         let mut shared = self.lock();
         if let Some(recorder) = shared.recorder.take() {
@@ -65,7 +65,7 @@ impl Steered {
         Ok(())
     }
 
-    /// Why recording ended by itself, once.
+    /// The error that ended recording, returned once; `None` if there was none.
     pub(super) fn take_failure(&self) -> Option<SourceError> {
         self.lock().failure.take()
     }

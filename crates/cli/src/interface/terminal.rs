@@ -1,4 +1,4 @@
-//! The terminal: its modes, which are put back however the program ends, and the loop.
+//! The terminal: its modes, which are reset however the program ends, and the main loop.
 
 use super::draw::draw;
 use super::layout::View;
@@ -24,35 +24,35 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel}
 use std::time::{Duration, Instant};
 use unicode_width::UnicodeWidthStr as _;
 
-/// With what the interface begins.
+/// The arguments with which the interface is started.
 pub(crate) struct Start {
     pub(crate) session: Session,
     pub(crate) view: View,
     pub(crate) interval: Duration,
-    /// The pauses in which a recording is shown.
+    /// The schedule by which a recording is shown; `None` if it is shown at once.
     pub(crate) replay: Option<Replay>,
     pub(crate) theme: Theme,
     pub(crate) source: String,
 }
 
-/// What reaches the loop.
+/// A message to the loop.
 pub(super) enum Message {
     Event(Event),
     Signal(signals::Event),
-    /// The thread that reads the source has ended by mistake.
+    /// The thread that reads the source has panicked.
     Broken,
-    /// The terminal is gone.
+    /// The terminal is closed.
     Gone,
 }
 
-/// Messages that wait at most.
+/// The most messages that wait for the loop.
 const WAITING: usize = 32;
-/// How long a request to end waits for the loop to put the terminal back.
+/// How long a signal to end waits for the loop to reset the terminal.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The shortest time between two screens.
+/// The shortest time between two drawings of the screen.
 const PAUSE: Duration = Duration::from_millis(30);
 
-/// Whether the terminal has the modes of the interface.
+/// Whether the terminal is in the modes of the interface.
 static IS_CHANGED: AtomicBool = AtomicBool::new(false);
 
 fn enter() -> io::Result<()> {
@@ -67,7 +67,7 @@ fn enter() -> io::Result<()> {
     )
 }
 
-/// Puts the terminal back; again and again does no harm.
+/// Resets the terminal; further calls do nothing.
 fn leave() {
     if IS_CHANGED.swap(false, Ordering::SeqCst) {
         let _ = execute!(
@@ -81,7 +81,7 @@ fn leave() {
     }
 }
 
-/// Puts the terminal back when it goes.
+/// Resets the terminal when it is dropped.
 struct Modes;
 
 impl Drop for Modes {
@@ -90,13 +90,13 @@ impl Drop for Modes {
     }
 }
 
-/// Whether there is a terminal that the interface can use.
+/// Whether the interface can run on this terminal.
 pub(crate) fn is_possible() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
 }
 
-/// Shows the interface until it ends.
+/// Runs the interface until it ends.
 pub(crate) fn run(start: Start) -> Outcome {
     if !is_possible() {
         let what = "view needs a terminal that can move its cursor; perfhive watch prints tables";
@@ -127,7 +127,7 @@ pub(crate) fn run(start: Start) -> Outcome {
             }
         }
     });
-    // A panic is told on the terminal as it was.
+    // A panic is printed after the terminal was reset.
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         leave();
@@ -138,7 +138,7 @@ pub(crate) fn run(start: Start) -> Outcome {
     std::thread::spawn(move || keys(&events));
     let outcome = Loop::new(&mut model, theme, orders)?.run(&messages);
     drop(modes);
-    // A recording under way is completed; a source that hangs is not waited for.
+    // The thread completes a recording in progress; a source that hangs is not waited for.
     drop(messages);
     let _ = reading.recv_timeout(PATIENCE);
     match outcome? {
@@ -147,7 +147,7 @@ pub(crate) fn run(start: Start) -> Outcome {
     }
 }
 
-/// Hands on what is typed and clicked.
+/// Passes keys, mouse events and pasted texts on to the loop.
 fn keys(events: &super::sampling::Events) {
     loop {
         let message = match event::read() {
@@ -165,7 +165,7 @@ fn keys(events: &super::sampling::Events) {
     }
 }
 
-/// The loop, which is the only one to change the model and the terminal.
+/// The main loop, the only code that changes the model and the terminal.
 struct Loop<'a> {
     model: &'a mut Model,
     theme: Theme,
@@ -173,7 +173,7 @@ struct Loop<'a> {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
 }
 
-/// Why the loop ends.
+/// The reason why the loop ends.
 enum End {
     Quit,
     Signal(i32),
@@ -189,15 +189,15 @@ impl<'a> Loop<'a> {
         Ok(this)
     }
 
-    /// Has the next screen drawn as a whole. (`Terminal::clear` would ask the terminal where its cursor
-    /// is, and the thread that reads keys would take the answer.)
+    /// Makes the next drawing replace the whole screen. (`Terminal::clear` would ask the terminal for its cursor's
+    /// position, and the thread that reads keys would take the answer.)
     fn draw_anew(&mut self) -> io::Result<()> {
         let size = self.terminal.size()?;
         self.model.size = (size.width, size.height);
         self.terminal.resize(Rect::new(0, 0, size.width, size.height))
     }
 
-    /// Runs to the end: the signal that ended it, if one did.
+    /// Runs the loop to its end; returns the signal that ended it, if there was one.
     fn run(&mut self, messages: &Receiver<Message>) -> Result<Option<i32>, Failure> {
         self.order(Order::Paths(self.model.view.paths()));
         self.draw()?;
@@ -216,7 +216,7 @@ impl<'a> Loop<'a> {
                         None => {}
                         Some(End::Quit) => return Ok(None),
                         Some(End::Signal(signal)) => return Ok(Some(signal)),
-                        // The panic was told already.
+                        // The panic was already printed.
                         Some(End::Broken) => return Err(Failure::Said(Exit::Source)),
                     }
                 }
@@ -231,7 +231,7 @@ impl<'a> Loop<'a> {
     }
 
     fn order(&self, order: Order) {
-        // A thread that has ended says so itself.
+        // If the thread has ended, it sends a message itself.
         let _ = self.orders.send(order);
     }
 
@@ -248,7 +248,7 @@ impl<'a> Loop<'a> {
             Message::Event(event) => event,
             Message::Signal(signals::Event::End(signal)) => return Ok(Some(End::Signal(signal))),
             Message::Signal(signals::Event::Continued) => {
-                // Stopped from outside: the shell has set its own modes.
+                // The program was stopped from outside, and the shell has set other modes.
                 leave();
                 enter()?;
                 self.draw_anew()?;
@@ -266,7 +266,7 @@ impl<'a> Loop<'a> {
         Ok(None)
     }
 
-    /// Does what the model asks for; `true` ends the loop.
+    /// Carries out a request of the model; `true` ends the loop.
     fn effect(&mut self, effect: Effect) -> io::Result<bool> {
         match effect {
             Effect::Quit => return Ok(true),
@@ -301,7 +301,7 @@ impl<'a> Loop<'a> {
             }
             Effect::Copy(text) => {
                 let mut out = io::stdout().lock();
-                // The terminal keeps it, also from another machine.
+                // The terminal receives the text (OSC 52), even if it is on another machine.
                 write!(out, "\x1b]52;c;{}\x07", base64(text.as_bytes()))?;
                 out.flush()?;
             }
@@ -324,7 +324,7 @@ impl<'a> Loop<'a> {
     }
 }
 
-/// Writes a file, and says so.
+/// Writes a file; returns a message about the result.
 fn written(file: &str, text: &str, replaces: bool) -> String {
     let mut options = std::fs::OpenOptions::new();
     let options = match replaces {
@@ -347,7 +347,7 @@ pub(super) fn screen(model: &Model, theme: Theme, width: u16, height: u16) -> Bu
 const GROUND: Rgb = (24, 26, 31);
 const LETTER: Rgb = (220, 223, 228);
 
-/// A picture of a screen: a text for each piece of one colour.
+/// A drawing of a screen, with one text for each run of cells in one colour.
 pub(super) fn picture(buffer: &Buffer) -> Drawing {
     let area = buffer.area;
     let (wide, high) = (GLYPH.0, GLYPH.1);
@@ -400,7 +400,7 @@ pub(super) fn picture(buffer: &Buffer) -> Drawing {
     Drawing { width, height, shapes }
 }
 
-/// A colour of the terminal as most terminals show it.
+/// The colour that most terminals show for a colour; `usual` for the default colour.
 fn rgb(colour: Color, usual: Rgb) -> Rgb {
     match colour {
         Color::Rgb(red, green, blue) => (red, green, blue),

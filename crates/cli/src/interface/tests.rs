@@ -1,5 +1,5 @@
-//! The interface without a terminal: whole screens, every key in every state, recordings against live
-//! sources.
+//! Tests of the interface without a terminal: whole screens, every key in every state, recordings compared
+//! with live sources.
 
 mod driver;
 mod recorded;
@@ -39,7 +39,7 @@ fn compare(name: &str, text: &str) {
     assert_eq!(text, expected, "{} (UPDATE=1 writes it anew)", path.display());
 }
 
-/// The letters of a screen.
+/// The text of a screen, without colours.
 fn letters(model: &Model, theme: Theme, width: u16, height: u16) -> String {
     let buffer = screen(model, theme, width, height);
     let mut text = String::new();
@@ -60,7 +60,7 @@ fn letters(model: &Model, theme: Theme, width: u16, height: u16) -> String {
 /// 2026-11-24 12:00:00 UTC.
 const NOON: i64 = 134_399_952_000_000_000;
 
-/// A machine whose values are written here.
+/// A machine whose values this test determines.
 struct Script {
     whats: Vec<(String, Arc<What>)>,
 }
@@ -186,7 +186,7 @@ fn view() -> View {
     }
 }
 
-/// A model that saw so many seconds of the script.
+/// A model that has seen so many seconds of the script.
 fn model(view: View, seconds: i64) -> Model {
     let mut model = Model::new(view, "local:", true, Duration::from_secs(1));
     model.zone = TimeZone::UTC;
@@ -282,7 +282,7 @@ fn a_process_that_comes_back_goes_on_in_its_line() {
     let java: Vec<_> = entries.iter().filter(|entry| entry.name == "java").collect();
     assert_eq!(java.len(), 1);
     compare("comes-back.txt", &letters(&model, Theme::True, 80, 24));
-    // While it is away, the reason stands in the place of its value.
+    // While the process is away, the reason stands in place of its value.
     model.cursor = Some(FileTime(NOON + 25 * FileTime::PER_SECOND));
     for _ in 0..4 {
         press(&mut model, KeyCode::Down);
@@ -319,7 +319,7 @@ fn a_table_is_sorted_filtered_and_shown_as_a_tree() {
     assert_eq!(names(&model).len(), 2);
     command(&mut model, "top x");
     assert!(model.message.contains("1 at least"), "{}", model.message);
-    // A chart of a row has the path of its instance.
+    // A chart that is made of a row has the path of the row's instance.
     press(&mut model, KeyCode::Char('g'));
     let effects = press(&mut model, KeyCode::Char('l'));
     let paths = effects.into_iter().find_map(|effect| match effect {
@@ -355,7 +355,7 @@ fn histogram_report_and_overlays() {
     press(&mut model, KeyCode::End);
     let effects = press(&mut model, KeyCode::Enter);
     assert_eq!(effects, [Effect::Try(r"\Process(java#1)\% Processor Time".into())]);
-    // A costly path is added only when its cost was seen.
+    // A costly path is added only after its cost was shown.
     model.update(Event::Costly {
         path: r"\Costly\X".into(),
         object: "Costly".into(),
@@ -441,7 +441,7 @@ fn a_counter_has_colour_marker_scale_and_visibility() {
     assert!(model.message.contains("orange"), "{}", model.message);
     press(&mut model, KeyCode::Char('h'));
     assert!(model.states[0].is_highlighted);
-    // What was set is saved, and comes back.
+    // The settings are saved, and read again.
     let effects = command(&mut model, "save x.toml");
     let [Effect::Write { text, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(View::parse(text).unwrap().panes[0].counters[1], counter);
@@ -470,7 +470,7 @@ fn commands_are_completed_and_mistakes_are_told() {
     types(&mut model, ":vi");
     press(&mut model, KeyCode::Tab);
     types(&mut model, "ew d");
-    // The first that fits: view, then disk.
+    // Tab takes the first completion: view, then disk.
     press(&mut model, KeyCode::Esc);
     types(&mut model, ":view d");
     press(&mut model, KeyCode::Tab);
@@ -530,7 +530,7 @@ fn the_mouse_selects_sorts_marks_and_scrolls() {
     assert!(model.spans[0].is_some());
     mouse(&mut model, MouseEventKind::ScrollUp, 15, 3);
     assert!(model.end.is_some());
-    // The title of a column sorts the table, a row is selected, a key at the bottom is pressed.
+    // The title of a column sorts the table, a click selects a row, a click on a key at the bottom presses it.
     let screen = letters(&model, Theme::True, 80, 24);
     let (line, text) =
         screen.lines().enumerate().find(|(_, line)| line.contains("Working Set")).unwrap();
@@ -553,8 +553,8 @@ fn a_screenshot_has_the_words_of_the_screen() {
     assert!(!svg.contains('\u{1b}'));
 }
 
-/// Every one of 20 lines of 600 points is seen. `cargo xtask bench view` has this drawn more often
-/// (`FRAMES`) and prints what a frame costs.
+/// Each of 20 lines of 600 points is visible. `cargo xtask bench view` makes this test draw more often
+/// (`FRAMES`) and print the time of a frame.
 #[test]
 fn twenty_lines_are_drawn() {
     use ratatui_core::{backend::TestBackend, terminal::Terminal};
@@ -584,7 +584,7 @@ fn twenty_lines_are_drawn() {
             times.push(start.elapsed());
         }
     }
-    // Lines of one path take the colours in turn, and these stand far apart.
+    // The lines of one path take the colours in turn, and these lines are far apart.
     let buffer = terminal.backend().buffer();
     let is_dots = |symbol: &str| symbol.starts_with(|c| ('\u{2801}'..='\u{28ff}').contains(&c));
     let column = (0..60).filter_map(|y| buffer.cell((100, y)));

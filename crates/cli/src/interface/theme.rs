@@ -1,4 +1,4 @@
-//! Colours as far as the terminal has them.
+//! Colours and styles, as far as the terminal supports them.
 
 use perfhive_view::palette::colour;
 use ratatui_core::style::{Color, Modifier, Style};
@@ -6,14 +6,14 @@ use ratatui_core::style::{Color, Modifier, Style};
 /// How many colours the terminal has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Theme {
-    /// None: markers and bold letters instead.
+    /// No colours: markers and bold letters are used instead.
     Plain,
     Sixteen,
     Indexed,
     True,
 }
 
-/// The colours of the palette among the sixteen.
+/// The terminal's sixteen colours that come near to the colours of the palette.
 const SIXTEEN: [Color; 8] = [
     Color::LightBlue,
     Color::Yellow,
@@ -26,7 +26,7 @@ const SIXTEEN: [Color; 8] = [
 ];
 
 impl Theme {
-    /// What the variables say: NO_COLOR, COLORTERM and TERM.
+    /// The theme for the environment: NO_COLOR (through `has_colours`), COLORTERM and TERM.
     pub(crate) fn of_environment(
         has_colours: bool,
         variable: impl Fn(&str) -> Option<String>,
@@ -36,14 +36,14 @@ impl Theme {
         match () {
             () if !has_colours => Self::Plain,
             () if matches!(color_term.as_str(), "truecolor" | "24bit") => Self::True,
-            // Windows Terminal has them all.
+            // Windows Terminal supports all colours.
             () if variable("WT_SESSION").is_some() => Self::True,
             () if term.contains("256") => Self::Indexed,
             () => Self::Sixteen,
         }
     }
 
-    /// The colour of a line.
+    /// The style of the line with this place in the palette.
     pub(crate) fn line(self, place: u8) -> Style {
         let (_, (red, green, blue)) = colour(place);
         let colour = match self {
@@ -52,7 +52,7 @@ impl Theme {
                 SIXTEEN.get(usize::from(place) % SIXTEEN.len()).copied().unwrap_or(Color::Reset)
             }
             Self::Indexed => {
-                // The cube of 6 x 6 x 6 colours.
+                // The terminal's 6 x 6 x 6 colours.
                 let level = |part: u8| (u16::from(part) * 5 + 127) / 255;
                 let index = 16 + 36 * level(red) + 6 * level(green) + level(blue);
                 Color::Indexed(u8::try_from(index).unwrap_or(7))
@@ -62,7 +62,7 @@ impl Theme {
         Style::new().fg(colour)
     }
 
-    /// What is not important.
+    /// The style of unimportant text.
     pub(crate) fn faint(self) -> Style {
         match self {
             Self::Plain => Style::new(),
@@ -71,17 +71,17 @@ impl Theme {
         }
     }
 
-    /// Titles.
+    /// The style of titles.
     pub(crate) fn title(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What is selected.
+    /// The style of selected text.
     pub(crate) fn selected(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// What asks for attention.
+    /// The style of text that needs attention.
     pub(crate) fn attention(self) -> Style {
         match self {
             Self::Plain => Style::new().add_modifier(Modifier::BOLD),
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(of(&[("TERM", "tmux-256color")], true), Theme::Indexed);
         assert_eq!(of(&[("TERM", "xterm"), ("COLORTERM", "truecolor")], true), Theme::True);
         assert_eq!(of(&[("COLORTERM", "truecolor")], false), Theme::Plain);
-        // The blue of the palette in the cube.
+        // The blue of the palette among the 6 x 6 x 6 colours.
         assert_eq!(Theme::Indexed.line(0).fg, Some(Color::Indexed(16 + 36 * 2 + 6 * 4 + 5)));
     }
 }

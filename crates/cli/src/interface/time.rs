@@ -1,4 +1,4 @@
-//! The time that is seen: cursor, scrolling, zoom, marked spans.
+//! The time that charts show: cursor, scrolling, zoom, marked spans.
 
 use super::commands::seconds_of;
 use super::layout::Kind;
@@ -6,8 +6,9 @@ use super::model::{Effect, Mode, Model};
 use perfhive::FileTime;
 use perfhive_view::past::Window;
 
-/// The shortest and the longest time that charts show, in seconds.
+/// The shortest time that charts show, in seconds.
 pub(super) const SHORTEST: f64 = 1.0;
+/// The longest time that charts show, in seconds.
 pub(super) const LONGEST: f64 = 1e8;
 
 impl Model {
@@ -22,7 +23,7 @@ impl Model {
         };
         let Some(time) = self.past.times().get(next).copied() else { return };
         self.cursor = Some(time);
-        // The window follows the cursor.
+        // The window is moved so that it contains the cursor.
         if time < window.from {
             self.end = Some(FileTime(time.0 + window.width()));
         } else if time > window.to {
@@ -30,7 +31,7 @@ impl Model {
         }
     }
 
-    /// Has the tables show the sample of a recording at the cursor.
+    /// Makes the tables show the sample of a recording at the cursor.
     pub(super) fn look(&mut self, effects: &mut Vec<Effect>) {
         self.looked = None;
         let has_table = self.view.panes.iter().any(|pane| pane.kind == Kind::Table);
@@ -48,13 +49,13 @@ impl Model {
         if end >= span.to.0 {
             self.end = self.frozen.as_ref().map(|_| span.to);
         } else {
-            // The window does not leave what was seen.
+            // The window stays within the time of the samples.
             let earliest = (span.from.0 + window.width()).min(span.to.0);
             self.end = Some(FileTime(end.max(earliest)));
         }
     }
 
-    /// Changes the time that charts show, around the cursor if there is one.
+    /// Multiplies the time that charts show by a factor, around the cursor if there is one.
     pub(super) fn zoom(&mut self, factor: f64) {
         let Some(window) = self.window() else { return };
         let seconds = (window.seconds() * factor).clamp(SHORTEST, LONGEST);
@@ -67,7 +68,7 @@ impl Model {
         self.seconds = Some(seconds);
     }
 
-    /// Begins a span at the cursor, or at the newest sample that is seen, or ends it there.
+    /// Begins a span at the cursor, or without one at the end of the window; a second call ends the span there.
     pub(super) fn set_mark(&mut self) {
         let Some(window) = self.window() else { return };
         let at = self.cursor.unwrap_or(window.to);
@@ -98,7 +99,7 @@ impl Model {
         };
     }
 
-    /// Shows the averages of both spans, or of one and the window, beside each other.
+    /// Shows the averages of both spans side by side, or those of one span and the window.
     pub(super) fn compare(&mut self) {
         let (Some(window), [Some(one), other]) = (self.window(), self.spans) else {
             self.message = "nothing is marked: m begins a span at the cursor, m ends it".into();
@@ -143,7 +144,7 @@ impl Model {
         self.mode = Mode::Text("Two spans".to_string(), lines, 0);
     }
 
-    /// Shows the window that ends at a time.
+    /// Moves the cursor to a time, and the window so that it contains that time.
     pub(super) fn jump(&mut self, text: &str) -> Result<(), String> {
         let expected = || "jump takes 14:05, 14:05:30, 2026-11-23 14:05, or -10m".to_string();
         let span = self.past.span().ok_or("nothing was seen yet")?;
@@ -168,7 +169,7 @@ impl Model {
             let clock = |time| self.formatted(time, "%F %T");
             return Err(format!("seen were {} to {}", clock(span.from), clock(span.to)));
         }
-        // The time stands in the middle, where there is room on both sides.
+        // The time is in the middle of the window, if there are samples on both sides.
         let width = self.window().map_or(0, |window| window.width());
         let latest = span.to.0.min(to.0 + width / 2);
         self.end = Some(FileTime(latest.max((span.from.0 + width).min(span.to.0))));

@@ -1,4 +1,4 @@
-//! Everything that a source has, and the list in which counters are chosen.
+//! The tree of everything that a source has, and the list in which the user chooses counters from it.
 
 use std::collections::HashSet;
 
@@ -10,9 +10,9 @@ pub(crate) struct Tree {
 
 #[derive(Debug, Default)]
 pub(crate) struct TreeObject {
-    /// The name in the shown language.
+    /// The name of the object in the shown language.
     pub(crate) name: String,
-    /// The names in every language of the source, in small letters.
+    /// The names of the object in every language of the source, in small letters.
     pub(crate) search: String,
     pub(crate) help: String,
     pub(crate) is_costly: bool,
@@ -25,14 +25,15 @@ pub(crate) struct TreeCounter {
     pub(crate) name: String,
     pub(crate) search: String,
     pub(crate) help: String,
-    /// Type, unit and formula.
+    /// Lines with the type, the unit and the formula.
     pub(crate) facts: Vec<String>,
-    /// Whether it is filled only on request.
+    /// Whether the counter is filled only on request.
     pub(crate) on_request: bool,
 }
 
 impl Tree {
-    /// The lines that explain an object or a counter of it, by names in the shown language.
+    /// The lines that explain an object or one of its counters, by names in the shown language; `None` if there is no
+    /// such object or counter.
     pub(crate) fn explain(&self, object: &str, counter: Option<&str>) -> Option<Vec<String>> {
         let object = self.objects.iter().find(|known| known.name == object)?;
         let counter = match counter {
@@ -55,14 +56,14 @@ impl Tree {
     }
 }
 
-/// The list in which a counter is chosen.
+/// The state of the list in which a counter is chosen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chooser {
     pub(crate) search: String,
     pub(crate) selected: usize,
-    /// The objects that are open, by their places.
+    /// The places of the objects whose counters are listed.
     pub(crate) open: HashSet<usize>,
-    /// The counter whose instance is chosen: object and counter by their places, and the
+    /// The counter for which an instance is being chosen: the places of its object and itself, and the
     /// instances, once they are known.
     pub(crate) instances: Option<(usize, usize, Option<Vec<String>>)>,
 }
@@ -72,16 +73,16 @@ pub(crate) struct Chooser {
 pub(crate) enum Choice {
     Object(usize),
     Counter(usize, usize),
-    /// An instance, by its place; `None` is all of them.
+    /// The instance at a place; `None` for all instances.
     Instance(Option<usize>),
 }
 
-/// The most lines of the list that a search shows; more letters narrow it.
+/// The most lines that a search shows; more letters narrow it.
 const MOST_FOUND: usize = 500;
 
 impl Chooser {
-    /// The lines. While something is typed, they are the counters whose object and name contain
-    /// every word of it, in any language.
+    /// The lines of the list. While a search is typed, these are the counters whose names, or the names of their
+    /// objects, contain every word of it, in any language.
     pub(crate) fn choices(&self, tree: &Tree) -> Vec<Choice> {
         let search = self.search.to_lowercase();
         let words: Vec<&str> = search.split_whitespace().collect();
@@ -111,7 +112,7 @@ impl Chooser {
             for (number, counter) in object.counters.iter().enumerate() {
                 let is_found =
                     |word: &&str| counter.search.contains(*word) || object.search.contains(*word);
-                // A word that only the object has does not find all of its counters.
+                // If only the object has the words, its counters are listed only where it is open.
                 let own = words.iter().any(|word| counter.search.contains(word));
                 if (own || self.open.contains(&place)) && words.iter().all(is_found) {
                     choices.push(Choice::Counter(place, number));

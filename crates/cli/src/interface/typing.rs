@@ -1,4 +1,4 @@
-//! Keys: actions, typed lines, the list of counters.
+//! Handles keys: actions, typed lines, the list of counters.
 
 use super::keys::action_of;
 use super::layout::MOST_COUNTERS;
@@ -8,7 +8,7 @@ use perfhive::{CounterPath, InstancePattern};
 use perfhive_view::typed_path;
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// The characters that a typed line has at most.
+/// The most characters of a typed line.
 const MOST_TYPED: usize = 1000;
 
 impl Model {
@@ -18,7 +18,7 @@ impl Model {
             return;
         }
         if key.modifiers.contains(KeyModifiers::ALT) {
-            // Escape with a key right behind it looks so.
+            // Terminals report Escape followed at once by a key in this way.
             self.key(KeyEvent::from(KeyCode::Esc), effects);
             let modifiers = key.modifiers - KeyModifiers::ALT;
             return self.key(KeyEvent { modifiers, ..key }, effects);
@@ -157,7 +157,7 @@ impl Model {
         }
     }
 
-    /// Takes a line of the list of counters.
+    /// Carries out the choice of a line in the list of counters.
     pub(super) fn choose(&mut self, choice: Option<Choice>, effects: &mut Vec<Effect>) {
         let (Some(tree), Mode::Choose(chooser)) = (self.tree.clone(), &mut self.mode) else {
             return;
@@ -193,7 +193,7 @@ impl Model {
                     Some(Some(name)) => name,
                     Some(None) => return,
                 };
-                // The name of an instance is written as in a path already.
+                // The instance is already written as in a path.
                 let path = CounterPath::new(object, Some(InstancePattern::any()), counter);
                 let path = path.to_string().replacen("(*)", &format!("({instance})"), 1);
                 effects.push(Effect::Try(path));
@@ -212,7 +212,7 @@ impl Model {
                 }
             }
             Mode::Normal => {
-                // As a file of typeperf has them: a path a line, some of them in quotes.
+                // The format is that of typeperf's files: a path a line, possibly in quotes.
                 let lines = text.lines().map(|line| line.trim().trim_matches('"'));
                 let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
                 for line in lines.take(MOST_COUNTERS) {
@@ -225,14 +225,14 @@ impl Model {
 }
 
 impl Chooser {
-    /// Begins a new search.
+    /// Begins a new search with an empty text.
     fn restart(&mut self) {
         self.search.clear();
         self.selected = 0;
     }
 }
 
-/// Whether a character comes with a modifier that makes a command of it.
+/// Whether a key is pressed with a modifier that makes it a command.
 fn is_modified(key: KeyEvent) -> bool {
     key.modifiers.contains(KeyModifiers::CONTROL)
 }

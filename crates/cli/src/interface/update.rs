@@ -1,4 +1,4 @@
-//! What events do to the model.
+//! Applies events to the model.
 
 use super::keys::Action;
 use super::layout::{BUILT_IN, Counter, Kind, MOST_COUNTERS, MOST_PANES, Pane, View};
@@ -12,7 +12,7 @@ use ratatui_crossterm::crossterm::event::KeyEventKind;
 use std::time::Duration;
 
 impl Model {
-    /// Takes an event, and says what it asks of the world.
+    /// Applies an event; returns the requests to the outside that follow from it.
     pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
         let mut effects = Vec::new();
         let cursor = self.cursor;
@@ -90,7 +90,7 @@ impl Model {
             self.past.note(&sample, |path| super::model::is_drawn(view, path));
             self.latest = sample;
         }
-        // What is shown must still be there when the ring has gone round.
+        // The ring may have dropped the samples at the shown time.
         if let (Some(end), Some(oldest)) = (self.end, self.past.times().front().copied())
             && end < oldest
         {
@@ -100,7 +100,7 @@ impl Model {
 
     fn problem(&mut self, path: String, why: String) {
         if self.view.is_built_in {
-            // A system without a counter of a built-in view is no mistake of the user.
+            // If a source lacks a counter of a built-in view, that is no mistake of the user.
             for pane in &mut self.view.panes {
                 let sorted =
                     pane.sort.and_then(|sort| pane.counters.get(sort)?.path.clone().into());
@@ -127,7 +127,7 @@ impl Model {
         }
     }
 
-    /// Shows the text that explains an object or counter.
+    /// Shows a text that explains an object or a counter; reads the tree first if necessary.
     pub(super) fn explain(
         &mut self,
         object: &str,
@@ -150,7 +150,7 @@ impl Model {
         }
     }
 
-    /// Adds a counter to the pane with the focus.
+    /// Adds a counter to the focused pane.
     pub(super) fn add(&mut self, path: &str, effects: &mut Vec<Effect>) {
         if self.view.panes.is_empty() {
             self.view.panes.push(Pane::default());
@@ -170,7 +170,7 @@ impl Model {
         self.changed(effects);
     }
 
-    /// What follows from a change of the counters: a view that was changed is the user's own.
+    /// Updates everything that depends on the counters. A changed view is no longer a built-in one.
     pub(super) fn changed(&mut self, effects: &mut Vec<Effect>) {
         self.view.is_built_in = false;
         self.problems.retain(|path, _| {
@@ -183,7 +183,7 @@ impl Model {
         effects.push(Effect::Paths(self.view.paths()));
     }
 
-    /// Does what a key asks for.
+    /// Carries out the action of a key.
     pub(crate) fn act(&mut self, action: Action, effects: &mut Vec<Effect>) {
         self.message.clear();
         let panes = self.view.panes.len().max(1);
@@ -359,7 +359,7 @@ impl Model {
         }
     }
 
-    /// The time of the newest sample, for the names of files.
+    /// The time of the newest sample as text, for the names of files.
     fn stamp(&self) -> String {
         self.formatted(self.latest.time, "%Y%m%d-%H%M%S")
     }
@@ -389,7 +389,7 @@ impl Model {
         effects.push(Effect::Write { file: file.to_string(), text, replaces: false });
     }
 
-    /// The rows of the table with the focus, as they are ordered and filtered.
+    /// The rows of the focused table as CSV, in their order and filtered.
     fn table_csv(&self) -> String {
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
         let Some(pane) = self.view.panes.get(self.focus) else { return String::new() };
@@ -412,7 +412,7 @@ impl Model {
         out
     }
 
-    /// The counter of the selected line of the legend, or the column that a table is sorted by.
+    /// The place of the counter in the selected line of the legend, or of the column by which a table is sorted.
     fn selected_place(&self) -> Option<usize> {
         let (pane, state) = (self.view.panes.get(self.focus)?, self.states.get(self.focus)?);
         if pane.kind == Kind::Table {
@@ -426,7 +426,7 @@ impl Model {
         self.view.panes.get_mut(self.focus)?.counters.get_mut(place)
     }
 
-    /// The power of ten by which the selected line is multiplied now.
+    /// The power of ten by which the selected line is multiplied at present.
     fn selected_power(&self) -> i8 {
         let (Some(window), Some(state)) = (self.window(), self.states.get(self.focus)) else {
             return 0;
@@ -466,7 +466,7 @@ impl Model {
         self.changed(effects);
     }
 
-    /// Moves the selection of the pane with the focus.
+    /// Moves the selection in the focused pane by so many lines.
     pub(super) fn select(&mut self, by: isize) {
         let is_table = self.view.panes.get(self.focus).is_some_and(|one| one.kind == Kind::Table);
         let (count, now, identities) = if is_table {
@@ -485,7 +485,7 @@ impl Model {
         state.picked = identities.get(state.selected).cloned().flatten();
     }
 
-    /// Adds a chart of the sorted counter of the selected row.
+    /// Adds a chart of the selected row's counter by which the table is sorted.
     fn chart_of_row(&mut self, effects: &mut Vec<Effect>) {
         let Some(place) = self.selected_place() else { return };
         let is_table = self.view.panes.get(self.focus).is_some_and(|one| one.kind == Kind::Table);
@@ -524,7 +524,7 @@ impl Model {
         self.add(&path, effects);
     }
 
-    /// The interval between samples, from now on.
+    /// Changes the interval between samples.
     pub(super) fn set_interval(&mut self, interval: Duration, effects: &mut Vec<Effect>) {
         self.interval = interval;
         effects.push(Effect::Interval(interval));

@@ -1,15 +1,15 @@
-//! Short names of the columns of `ps`.
+//! The short names of the columns of `ps`.
 
 use super::{ELAPSED, PID, ProcessCounter, WORKING_SET};
 
 /// How a column's values are written for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// The process's name.
+    /// The name of the process.
     Name,
-    /// A number without grouping.
+    /// A number without groups of digits.
     Id,
-    /// A time since a start.
+    /// The time since a start.
     Elapsed,
     /// Any other value.
     Value,

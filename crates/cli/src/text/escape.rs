@@ -1,10 +1,10 @@
-//! Names come from elsewhere: a process may call itself anything. What could
-//! drive a terminal, or turn a line around, is shown as `\n`, `\x1b`, `\u{202e}`.
+//! Escapes names, which come from elsewhere: a process may have any name. Characters that could
+//! control a terminal, or reverse a line, are shown as `\n`, `\x1b`, `\u{202e}`.
 
 use std::fmt::{self, Write as _};
 use unicode_width::UnicodeWidthStr;
 
-/// Whether a character does something other than being seen.
+/// Whether a character does more than be visible.
 pub(crate) fn is_unsafe(c: char) -> bool {
     match c {
         ' '..='~' => false,
@@ -22,7 +22,7 @@ pub(crate) fn is_unsafe(c: char) -> bool {
     }
 }
 
-/// A path or an address as a shell takes it.
+/// A path or an address, quoted for this system's shell if necessary.
 pub(crate) fn shell_path(text: &str) -> String {
     let marks = if cfg!(windows) { "-_./:\\" } else { "-_./:" };
     match text.chars().all(|c| c.is_ascii_alphanumeric() || marks.contains(c)) {
@@ -31,18 +31,18 @@ pub(crate) fn shell_path(text: &str) -> String {
     }
 }
 
-/// A name as the shells of Windows take it, on every system.
+/// A name, quoted for the shells of Windows if necessary, on every system.
 pub(crate) fn windows_word(name: &str) -> String {
     word_for(name, true)
 }
 
-/// A name as a shell takes it.
+/// A name, quoted for this system's shell if necessary.
 pub(crate) fn shell_word(name: &str) -> String {
     word_for(name, cfg!(windows))
 }
 
-/// The shells of Windows both know double quotes; the others take less in single ones for
-/// something else.
+/// A name, quoted if necessary: in double quotes, which both shells of Windows know, or in single quotes for
+/// other shells, in which fewer characters have a meaning.
 fn word_for(name: &str, windows: bool) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
     if plain && !name.is_empty() {
@@ -65,7 +65,7 @@ fn write_char(out: &mut impl fmt::Write, c: char) -> fmt::Result {
     }
 }
 
-/// A text with its control characters escaped.
+/// Shows a text with its unsafe characters escaped.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -77,7 +77,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Escapes what was appended to `text` since its length was `start`.
+/// Escapes the part of `text` from `start` on.
 pub(crate) fn escape_from(text: &mut String, start: usize) {
     let new = text.get(start..).unwrap_or_default();
     if is_plain(new) || !new.chars().any(is_unsafe) {
@@ -93,12 +93,12 @@ fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// How many columns of a terminal a text takes.
+/// The width of a text in columns of a terminal.
 pub(crate) fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.width() }
 }
 
-/// As much of a text as fits, with an ellipsis where something was cut off.
+/// The beginning of a text that leaves room for an ellipsis, and whether anything was cut off.
 pub(crate) fn clip(text: &str, room: usize) -> (&str, bool) {
     if width(text) <= room {
         return (text, false);

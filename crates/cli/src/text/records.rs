@@ -1,4 +1,4 @@
-//! Rows for programs: JSON, CSV, TSV.
+//! Writes rows for programs: JSON, CSV, TSV.
 //!
 //! Numbers are exact: whole numbers with all their digits, others in the shortest form that reads back
 //! as the same double.
@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// How rows are written.
+/// The format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// One array of objects.
@@ -22,17 +22,17 @@ pub(crate) enum Shape {
     Tsv,
 }
 
-/// Writes rows of the same keys.
+/// A writer of rows that have the same keys.
 pub(crate) struct Records {
     shape: Shape,
     keys: Vec<String>,
     rows: u64,
-    /// Whether a terminal shows the rows, so that names must not drive it.
+    /// Whether the rows go to a terminal, so that control characters in names are escaped.
     guarded: bool,
 }
 
 impl Records {
-    /// Begins rows with these keys. CSV and TSV begin with a line of the keys.
+    /// Begins rows with these keys. CSV and TSV begin with a line that has the keys.
     pub(crate) fn begin<K: AsRef<str>>(
         shape: Shape,
         guarded: bool,
@@ -75,7 +75,7 @@ impl Records {
         }
     }
 
-    /// Ends the rows.
+    /// Ends the rows; a JSON array is closed.
     pub(crate) fn end(self, out: &mut String) {
         if self.shape == Shape::JsonArray {
             out.push_str(if self.rows == 0 { "[]\n" } else { "\n]\n" });
@@ -83,7 +83,7 @@ impl Records {
     }
 }
 
-/// A field as JSON. Infinities and NaN are null.
+/// A field that is serialized as JSON; infinities and NaN become null.
 struct JsonField<'a>(Field<'a>);
 
 impl Serialize for JsonField<'_> {
@@ -99,7 +99,7 @@ impl Serialize for JsonField<'_> {
     }
 }
 
-/// JSON whose strings drive no terminal: unsafe characters are escaped.
+/// A JSON format that escapes unsafe characters, so that strings cannot control a terminal.
 struct Guarded;
 
 impl serde_json::ser::Formatter for Guarded {
@@ -119,7 +119,7 @@ impl serde_json::ser::Formatter for Guarded {
     }
 }
 
-/// Adds a value of JSON whose strings drive no terminal.
+/// Appends a value as JSON whose strings cannot control a terminal.
 pub(crate) fn push_value(out: &mut String, value: &impl Serialize) {
     let mut text = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut text, Guarded);
@@ -131,34 +131,34 @@ fn push_json<'a>(out: &mut String, keys: &[String], fields: impl IntoIterator<It
     let mut text = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut text, Guarded);
     let entries = keys.iter().zip(fields).map(|(key, field)| (key, JsonField(field)));
-    // Neither texts and numbers nor a buffer in memory can fail.
+    // Texts and numbers can be serialized, and writing to memory cannot fail.
     let _ = serializer.collect_map(entries);
     out.push_str(&String::from_utf8_lossy(&text));
 }
 
-/// The text of a field in a table of values; empty for no value.
+/// The text of a field for CSV and TSV; empty for no value.
 fn plain(field: Field<'_>) -> Cow<'_, str> {
     match field {
         Field::Bool(value) => value.to_string().into(),
         Field::Unsigned(value) => value.to_string().into(),
         Field::Signed(value) => value.to_string().into(),
-        // The shortest form, with an exponent where it is far from 1.
+        // The shortest text, with an exponent for very large and very small numbers.
         Field::Float(value) if value.is_finite() => format!("{value:?}").into(),
         Field::Text(text) => text.into(),
         Field::None | Field::Float(_) => "".into(),
     }
 }
 
-/// A line of RFC 4180.
+/// Appends a line of CSV (RFC 4180), without a line end.
 fn push_csv<'a>(out: &mut String, fields: impl IntoIterator<Item = Field<'a>>) {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    // A buffer in memory cannot fail, and the writer takes rows of any length once.
+    // Writing to memory cannot fail, and the writer accepts a first row of any length.
     let _ = writer.write_record(fields.into_iter().map(|field| plain(field).into_owned()));
     let line = writer.into_inner().unwrap_or_default();
     out.push_str(String::from_utf8_lossy(&line).trim_end_matches('\n'));
 }
 
-/// A line of fields that have neither tabs nor line breaks.
+/// Appends a line of TSV, without a line end; tabs and line breaks are escaped.
 fn push_tsv<'a>(out: &mut String, fields: impl IntoIterator<Item = Field<'a>>) {
     for (place, field) in fields.into_iter().enumerate() {
         if place > 0 {

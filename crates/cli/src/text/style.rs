@@ -1,30 +1,30 @@
-//! Colours, few and of the terminal's own sixteen.
+//! Styles of text: a few, with the sixteen colours of the terminal.
 
-/// How a piece of text looks.
+/// The style of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// As everything else.
+    /// The style of most text.
     #[default]
     Plain,
     /// A heading.
     Heading,
-    /// What the eye should find: a name.
+    /// A name, which the reader looks for.
     Name,
-    /// What matters less: units, indexes, notes.
+    /// Less important text: units, indexes, notes.
     Faint,
-    /// Something to look at: a value that is missing.
+    /// Something that deserves attention, such as a missing value.
     Attention,
-    /// Something wrong.
+    /// An error.
     Bad,
     /// A curve.
     Curve,
 }
 
-/// Ends every style.
+/// The escape sequence that ends any style.
 pub(crate) const RESET: &str = "\x1b[0m";
 
 impl Style {
-    /// The sequence that begins the style; empty for plain text.
+    /// The escape sequence that begins the style; empty for plain text.
     pub(crate) const fn code(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -38,12 +38,12 @@ impl Style {
     }
 }
 
-/// Whether colours are used.
+/// The colours of the output; `false` means none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Palette(pub(crate) bool);
 
 impl Palette {
-    /// Appends text in a style.
+    /// Appends a text in a style, or plain without colours.
     pub(crate) fn push(self, out: &mut String, style: Style, text: &str) {
         let code = style.code();
         if self.0 && !code.is_empty() && !text.is_empty() {

@@ -1,23 +1,23 @@
-//! Tables for people, aligned by display width.
+//! Tables for people, aligned by the width of their text on a terminal.
 //!
-//! All text of a table lies in one string and a cell is a place in it, so that
-//! a table of thousands of cells takes two allocations. What is put into a
-//! cell is escaped there: no table can drive a terminal.
+//! All text of a table is in one string and a cell is a range of it, so that
+//! a table of thousands of cells takes two allocations. The text of a
+//! cell is escaped when it is added, so that a table cannot control a terminal.
 
 use super::escape::{clip, escape_from, width};
 use super::style::{Palette, Style};
 use std::borrow::Cow;
 
-/// How the cells of a column stand.
+/// The alignment of the cells of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// At the left.
+    /// Aligned to the left.
     Left,
-    /// At the left, and shortened in its middle where the line would be too long.
+    /// Aligned to the left, and shortened in the middle if the line would be too long.
     Label,
-    /// At the right.
+    /// Aligned to the right.
     Right,
-    /// The decimal points of all cells below one another.
+    /// Aligned so that the decimal points are below one another.
     Point,
 }
 
@@ -30,44 +30,44 @@ struct Column {
 struct Cell {
     start: u32,
     end: u32,
-    /// Columns of the terminal before the decimal point.
+    /// The width of the text before the decimal point.
     lead: u32,
-    /// Columns of the terminal.
+    /// The width of the text.
     width: u32,
     style: Style,
 }
 
-/// A table being filled, cell by cell and row by row.
+/// A table that is filled cell by cell, row by row.
 #[derive(Default)]
 pub(crate) struct Table {
     columns: Vec<Column>,
     text: String,
     cells: Vec<Cell>,
-    /// How wide the columns are at least, before and behind the point.
+    /// The least width of each column, before and behind the decimal point.
     floors: Vec<(usize, usize)>,
 }
 
 /// How a table is printed.
 #[derive(Clone, Copy)]
 pub(crate) struct Layout {
-    /// Colours.
+    /// The colours of the table.
     pub(crate) palette: Palette,
     /// Whether the titles are printed.
     pub(crate) titles: bool,
-    /// Blanks before each line.
+    /// The number of blanks before each line.
     pub(crate) indent: usize,
-    /// The longest line.
+    /// The greatest width of a line.
     pub(crate) width: usize,
 }
 
 const GAP: usize = 2;
-/// The narrowest column of shortened labels that can be read.
+/// The least width of a column of shortened labels that can be read.
 const SHORTEST: usize = 8;
-/// The narrowest column of labels where values would be cut otherwise.
+/// The least width of a column of labels if values would be cut otherwise.
 const LEAST: usize = 3;
 
 impl Table {
-    /// A table with these columns.
+    /// An empty table with these columns, each given by its title and alignment.
     pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
         let mut table = Self::default();
         for (title, align) in columns {
@@ -76,14 +76,14 @@ impl Table {
         table
     }
 
-    /// Adds a column, before any cell.
+    /// Adds a column; there must be no cells yet.
     pub(crate) fn column(&mut self, title: &str, align: Align) {
         let mut title = title.to_string();
         escape_from(&mut title, 0);
         self.columns.push(Column { title, align });
     }
 
-    /// Adds the next cell, filled by `write`.
+    /// Adds the next cell, whose text `write` appends.
     pub(crate) fn cell(&mut self, style: Style, write: impl FnOnce(&mut String)) {
         let start = self.text.len();
         write(&mut self.text);
@@ -104,12 +104,12 @@ impl Table {
         self.cells.push(Cell { start, end, lead, width, style });
     }
 
-    /// Adds the next cell.
+    /// Adds the next cell with a text.
     pub(crate) fn text(&mut self, style: Style, text: &str) {
         self.cell(style, |out| out.push_str(text));
     }
 
-    /// Makes every column as wide as it ever was, so that nothing jumps in a
+    /// Makes every column at least as wide as `widths`, and updates these, so that nothing moves in a
     /// table that is redrawn.
     pub(crate) fn keep_widths(&mut self, widths: &mut Vec<(usize, usize)>) {
         self.floors.clone_from(widths);
@@ -117,12 +117,12 @@ impl Table {
         self.floors.clone_from(widths);
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.cells.len() / self.columns.len().max(1)
     }
 
-    /// Whether the lines fit into the layout, of the last column at least [`SHORTEST`] characters.
+    /// Whether the lines fit into the layout, if the last column is cut to [`SHORTEST`].
     pub(crate) fn fits(&self, layout: Layout) -> bool {
         let measures = self.measure(layout.titles);
         let Some((last, others)) = measures.split_last() else { return true };
@@ -130,7 +130,7 @@ impl Table {
         layout.indent + others + (last.0 + last.1).min(SHORTEST) <= layout.width
     }
 
-    /// Prints the table.
+    /// Appends the lines of the table.
     pub(crate) fn render(&self, out: &mut String, layout: Layout) {
         let mut measures = self.measure(layout.titles);
         self.shrink(&mut measures, layout);
@@ -173,19 +173,19 @@ impl Table {
         }
     }
 
-    /// Makes labels narrower where the lines would be too long, the widest column first.
+    /// Makes labels narrower if the lines would be too long, the widest column first.
     fn shrink(&self, measures: &mut [(usize, usize)], layout: Layout) {
         let columns = self.columns.len().max(1);
         let is_curve = |place: &usize| {
             self.cells.iter().skip(*place).step_by(columns).any(|c| c.style == Style::Curve)
         };
-        // A curve takes what is left.
+        // A curve takes the width that is left, and so does not count.
         let fixed = (0..measures.len()).filter(|place| !is_curve(place));
         let widths = fixed.filter_map(|place| measures.get(place)).map(|(lead, tail)| lead + tail);
         let gaps = GAP * measures.len().saturating_sub(1);
         let mut excess =
             (layout.indent + gaps + widths.sum::<usize>()).saturating_sub(layout.width);
-        // A value is worth more than a label that can still be read.
+        // Labels shrink further, until they can hardly be read, before a value is cut.
         for least in [SHORTEST, LEAST] {
             while excess > 0 {
                 let labels = self.columns.iter().zip(&mut *measures);
@@ -199,7 +199,7 @@ impl Table {
         }
     }
 
-    /// Of each column, the columns of the terminal before and behind the point.
+    /// The width of each column before and behind the decimal point.
     fn measure(&self, titles: bool) -> Vec<(usize, usize)> {
         let mut measures = self.floors.clone();
         measures.resize(self.columns.len(), (0, 0));
@@ -219,8 +219,8 @@ impl Table {
     }
 }
 
-/// Appends one line of cells: text, style, blanks before, own width, column's
-/// width. Nothing is longer than the layout's width, and no blanks are left at
+/// Appends one line of cells, each given as text, style, blanks before it, its own width and the column's
+/// width. The line is no wider than the layout, and has no blanks at
 /// the end.
 fn push_line<'a>(
     out: &mut String,
@@ -245,7 +245,7 @@ fn push_line<'a>(
             continue;
         }
         if style == Style::Curve {
-            // The newest values are at its end.
+            // The newest values of a curve are at its end.
             let old = text.chars().count().saturating_sub(room);
             let newest: String = text.chars().skip(old).collect();
             layout.palette.push(out, style, &newest);
@@ -261,13 +261,13 @@ fn push_line<'a>(
     out.push('\n');
 }
 
-/// A text that fits into `room`, with an ellipsis in its middle: the end tells names apart as
-/// often as the beginning.
+/// A text that fits into `room` columns, with an ellipsis in its middle if it is too long: the end of a name
+/// distinguishes it as often as the beginning.
 pub(crate) fn shortened(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_string();
     }
-    // What is in parentheses tells more than the name of the object before it.
+    // The part in parentheses says more than the name of the object before it.
     if let Some(instance) = text.find('(').and_then(|open| text.get(open..))
         && width(instance) < room
     {

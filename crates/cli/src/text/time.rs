@@ -1,4 +1,4 @@
-//! Times for people: in the time zone of the user. (Programs get UTC.)
+//! Times for people, in the time zone of the user. (Output for programs has UTC.)
 
 use jiff::tz::TimeZone;
 use perfhive::recording::TextZone;
@@ -6,18 +6,18 @@ use perfhive::{CalendarTime, FileTime};
 use perfhive_view::time::rfc3339;
 use std::time::Duration;
 
-/// A sample's time as `2026-11-24 03:35:12 CET`, with milliseconds where samples follow one another
-/// within a second, or may do so because the interval is not known; `None` if the block has no valid date.
+/// A sample's time as `2026-11-24 03:35:12 CET`, with milliseconds if the interval is shorter than
+/// a second, or if it is not known and the milliseconds are not zero; `None` if the block has no valid date.
 pub(crate) fn local(time: CalendarTime, interval: Option<Duration>) -> Option<String> {
     zoned(time, if has_fractions(time, interval) { "%F %T%.3f %Z" } else { "%F %T %Z" })
 }
 
-/// The time of day alone, as `03:35:12`.
+/// The time of day alone, as `03:35:12`, with milliseconds as in [`local`]; `None` if there is no valid date.
 pub(crate) fn local_clock(time: CalendarTime, interval: Option<Duration>) -> Option<String> {
     zoned(time, if has_fractions(time, interval) { "%T%.3f" } else { "%T" })
 }
 
-/// The zone of this machine at a moment, or now, as a text log of Windows names it.
+/// The zone of this machine at a moment, or now if `time` is `None`, as a text log of Windows names it.
 pub(crate) fn zone_at(time: Option<FileTime>) -> TextZone {
     let time = time.and_then(|time| rfc3339(time.to_system_time())?.parse().ok());
     let zoned = time.unwrap_or_else(jiff::Timestamp::now).to_zoned(TimeZone::system());
@@ -25,8 +25,8 @@ pub(crate) fn zone_at(time: Option<FileTime>) -> TextZone {
     TextZone { name, bias: -zoned.offset().seconds() / 60 }
 }
 
-/// The time at which a clock of a zone shows `local`. A time that the clock leaves out, or shows twice, is
-/// taken as one of summer time.
+/// The time at which a clock of the zone shows `local`; `None` if it is no valid date. A local time that the clock
+/// leaves out or shows twice is taken as summer time.
 pub(crate) fn of_local(local: FileTime, zone: TimeZone) -> Option<FileTime> {
     let shown: jiff::Timestamp = rfc3339(local.to_system_time())?.parse().ok()?;
     let zoned = shown.to_zoned(TimeZone::UTC).datetime().to_zoned(zone).ok()?;

@@ -1,4 +1,4 @@
-//! A line for each sample, with a column for each counter.
+//! The output of `--wide`: a line for each sample, with a column for each counter.
 
 use super::escape::{clip, width};
 use super::records::Records;
@@ -13,22 +13,22 @@ use perfhive_view::{Detail, Field, Row, RowValue};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Samples in lines. The columns are the counters that are chosen of the first sample.
+/// A writer of a line for each sample. The columns are counters that the first sample has.
 pub(crate) struct Wide {
     columns: Vec<Column>,
     places: HashMap<Key, usize>,
     records: Option<Records>,
-    /// Counters without a column, which came after the first sample.
+    /// How many counters have no column, because they appeared after the first sample.
     late: usize,
-    /// Lines since the titles were printed.
+    /// How many lines follow the last line of titles.
     lines: usize,
-    /// The columns that the titles are of.
+    /// How many columns the titles were printed for.
     shown: usize,
     interval: Option<Duration>,
 }
 
-/// What a column holds: of a path with a wildcard the counter of one instance, so that no column
-/// has values of two processes; otherwise the path, whose instance may end and come again.
+/// The content of a column: for a path with a wildcard the counter of one instance, so that no column
+/// has the values of two processes; otherwise the path, whose instance may end and come back.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Instance(PathId, u32, u32, Option<Identity>),
@@ -46,7 +46,7 @@ impl Key {
     }
 }
 
-/// A column: its path, and for people its two lines of title and the width of its widest value.
+/// A column: its path, and for people the two lines of its title and the width of its widest value.
 struct Column {
     path: String,
     of: String,
@@ -54,25 +54,25 @@ struct Column {
     width: usize,
 }
 
-/// The narrowest column.
+/// The least width of a column.
 const NARROWEST: usize = 8;
-/// Blanks before a column.
+/// The number of blanks before a column.
 const GAP: usize = 2;
 
 impl Wide {
-    /// No line yet. `interval` is the time between live samples.
+    /// A writer without columns yet. `interval` is the time between live samples.
     pub(crate) fn new(interval: Option<Duration>) -> Self {
         let (columns, places) = (Vec::new(), HashMap::new());
         Self { columns, places, records: None, late: 0, lines: 0, shown: 0, interval }
     }
 
-    /// Whether the columns are chosen.
+    /// Whether the columns have been chosen.
     pub(crate) fn has_columns(&self) -> bool {
         !self.columns.is_empty()
     }
 
-    /// Adds the line of a sample. In the first one `chosen` are the columns, with those of paths that
-    /// cannot be read yet.
+    /// Appends the line of a sample. For the first sample, `chosen` and the paths that cannot be read yet
+    /// become the columns.
     pub(crate) fn push(
         &mut self,
         out: &mut String,
@@ -104,7 +104,7 @@ impl Wide {
         let more = chosen.iter().filter(has_none).count();
         if more > 0 && std::mem::replace(&mut self.late, more) == 0 {
             if output.is_terminal_table() {
-                // It stands above the titles, which are printed again.
+                // The warning stands above the titles, which are printed again.
                 self.lines = 0;
             } else {
                 let what = "the columns are those of the first sample";
@@ -129,7 +129,7 @@ impl Wide {
         records.row(out, std::iter::once(Field::text(time.as_deref())).chain(values));
     }
 
-    /// As vmstat prints it, with the titles again for each page.
+    /// Appends the line in the style of vmstat, with the titles again for each page.
     fn line_for_people(
         &mut self,
         out: &mut String,
@@ -141,7 +141,7 @@ impl Wide {
         let shown = |cell: &Option<Row>| match cell {
             Some(row) => match (row.shown(detail), &row.value) {
                 (Some(shown), _) if shown.unit.is_empty() => shown.number,
-                // The title says the rest of the unit.
+                // The rest of the unit is in the title.
                 (Some(shown), _) if matches!(shown.unit.as_str(), "%" | "/s" | "s") => shown.number,
                 (Some(shown), _) => format!("{} {}", shown.number, shown.unit),
                 (None, RowValue::Text(text)) => text.clone(),
@@ -156,7 +156,7 @@ impl Wide {
         let clock = time.and_then(|time| local_clock(time, self.interval)).unwrap_or_default();
         let title = self.title_width(output.screen_width().saturating_sub(width(&clock)));
         let page = output.size().map_or(usize::MAX, |(_, lines)| lines.saturating_sub(3).max(1));
-        // Columns that the window has no room for are left out whole, and counted.
+        // Columns that do not fit into the window are left out as a whole, and counted.
         let mut left = output.screen_width().saturating_sub(width(&clock));
         let fits = |column: &&Column| {
             let needed = column.needed(title);
@@ -166,7 +166,7 @@ impl Wide {
         };
         let shown = self.columns.iter().take_while(fits).count().max(1);
         let left_out = self.columns.len().saturating_sub(shown);
-        // A value that needs more room took a column away, or a wider window brought one.
+        // The titles are printed again: a wide value took a column away, or a wider window added one.
         if std::mem::replace(&mut self.shown, shown) != shown {
             self.lines = 0;
         }
@@ -207,7 +207,8 @@ impl Wide {
         table.render(out, layout);
     }
 
-    /// The width that titles are cut to: the largest with which as many columns fit into `room` as can.
+    /// The width to which titles are cut: the largest at which as many columns fit into `room` as with titles of the
+    /// least width.
     fn title_width(&self, room: usize) -> usize {
         let widest = self.columns.iter().map(Column::title_width).max().unwrap_or(0);
         let fitting = |cut: usize| {
@@ -225,13 +226,13 @@ impl Wide {
 impl Column {
     fn of(row: &Row) -> Self {
         let (object, counter) = row.local_names.clone();
-        // An instance that is not there stands in the path only.
+        // If the instance does not exist, only the path has its name.
         let typed = || row.path.parse::<CounterPath>().ok()?.instance.map(|one| one.to_string());
         let of = match row.instance.clone().or_else(typed) {
             Some(instance) => format!("{object}({instance})"),
             None => object,
         };
-        // `438.5 KiB/s` and `107.8 MiB`: the widest that scaled amounts are.
+        // The widest scaled amounts are such as `438.5 KiB/s` and `107.8 MiB`.
         let width = match row.quantity.unit {
             unit if unit.ends_with("B/s") => 11,
             unit if unit.ends_with('B') => 9,
@@ -244,7 +245,7 @@ impl Column {
         width(&self.of).max(width(&self.counter))
     }
 
-    /// What the column takes with titles of at most `cut`.
+    /// The width that the column needs if titles are cut to `cut`.
     fn needed(&self, cut: usize) -> usize {
         GAP + self.width.max(self.title_width().min(cut))
     }

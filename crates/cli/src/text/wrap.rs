@@ -1,9 +1,9 @@
-//! Long texts in lines.
+//! Breaks long texts into lines.
 
 use super::escape::{escape_from, width};
 
 /// Appends a text in lines of at most `columns`, each behind `indent`. Line
-/// breaks in the text are kept, other white space is not.
+/// breaks in the text are kept; other white space becomes single blanks.
 pub(crate) fn push_wrapped(out: &mut String, text: &str, indent: &str, columns: usize) {
     let room = columns.saturating_sub(width(indent)).max(20);
     for paragraph in text.lines() {

@@ -1,4 +1,4 @@
-//! Bad input: each gives one line, which says what is wrong, and an exit code.
+//! Bad input: each case gives one line that says what is wrong, and an exit code.
 
 use crate::blocks::{TITLES, recording, sample, sample_of};
 use crate::run::{Folder, Run, perfhive};
@@ -48,7 +48,7 @@ fn malformed_paths_are_usage_errors() {
     }
 }
 
-/// Backslashes and wildcards in the names of instances are not faults.
+/// Backslashes and wildcards in the names of instances are no faults.
 #[test]
 fn odd_instance_names_are_valid() {
     for path in
@@ -113,7 +113,7 @@ fn every_wrong_path_is_reported() {
     assert!(run.err.lines().all(|line| line.starts_with("perfhive: ")), "{}", run.err);
 }
 
-/// One error does not hide another.
+/// Several errors are all reported.
 #[test]
 fn errors_of_different_kinds_are_all_reported() {
     for (args, code, needles) in [
@@ -142,7 +142,7 @@ fn errors_of_different_kinds_are_all_reported() {
     }
 }
 
-/// A pipe would hold the command up until something is written into it.
+/// A pipe is refused, since the command would wait until something is written into it.
 #[cfg(unix)]
 #[test]
 fn pipes_are_refused_as_files() {
@@ -174,9 +174,9 @@ fn workset_of_an_unknown_name_fails() {
         run(&["workset", "bahs"]).fails(1),
         "no process is called \"bahs\"; did you mean \"bash\"?"
     );
-    // _Total is not a process.
+    // _Total is the sum of processes, and no process.
     run(&["workset", "_Total"]).fails(1);
-    // A process of unknown size is listed without a value.
+    // A process without a working set is listed without a value.
     let run = run(&["workset", "quiet"]);
     assert_eq!((run.code, run.err.as_str()), (Some(1), ""));
     assert_eq!(run.out, "Working set: not available here  (PID 102)\n");
@@ -278,7 +278,7 @@ fn a_file_without_permission_exits_with_3() {
     bad_source(&format!("file:{file}"), "permission denied");
 }
 
-/// Changes of the header that make a block unreadable.
+/// Changes of the header that make a block unreadable: the error gives the reason.
 #[test]
 fn a_block_with_a_bad_header_fails_with_the_reason() {
     type Change<'a> = (&'a str, &'a dyn Fn(&mut Vec<u8>));
@@ -304,7 +304,7 @@ fn a_block_with_a_bad_header_fails_with_the_reason() {
     }
 }
 
-/// The commands of processes report a damaged Process object.
+/// The commands about processes report a damaged Process object.
 #[test]
 fn a_damaged_process_object_fails_ps_and_workset_and_warns_list() {
     let folder = Folder::new();
@@ -327,7 +327,7 @@ fn a_damaged_process_object_fails_ps_and_workset_and_warns_list() {
     }
 }
 
-/// Beside a damaged object the others are read, with a warning.
+/// If one object is damaged, the others are read, and there is a warning.
 #[test]
 fn blocks_with_a_damaged_object() {
     let folder = Folder::new();
@@ -374,11 +374,11 @@ fn title_lists_with_faults() {
         let titles = folder.file(name, titles);
         perfhive(["--source", &format!("file:{block}"), "--titles", &titles, "get", "--bare", path])
     };
-    // Gaps, empty names and doubles are normal; of doubles the first counts.
+    // Gaps, empty names and repeated indexes are normal; of repeated indexes the first counts.
     let doubles = "2\nSystem\n\n248\nProcesses\n248\nTwice\n4\n\n24\nAvailable Bytes\n";
     assert_eq!(get("doubles.txt", doubles, r"\System\Processes").ok(), "4\n");
     assert_eq!(get("doubles.txt", doubles, r"\4\Available Bytes").ok(), "8589934592\n");
-    // An odd number of strings, and strings that are not an index: a warning.
+    // An odd number of strings, or a string in place of an index, gives a warning.
     for (titles, says) in [
         ("2\nSystem\n248\nProcesses\n4", "index 4 has no text"),
         ("2\nSystem\nstray\n248\nProcesses\n", "\"stray\" is not an index"),
@@ -388,7 +388,7 @@ fn title_lists_with_faults() {
         let line = run.one_line();
         assert!(line.starts_with("warning: ") && line.contains(says), "{line}");
     }
-    // A file that is not a title list.
+    // Files that are no title lists.
     for (name, titles) in [("empty.txt", ""), ("prose.txt", "no titles\nat all\n")] {
         let line = get(name, titles, r"\2\248").fails(3);
         assert!(line.contains("holds no title list"), "{line}");
@@ -404,7 +404,7 @@ fn too_few_samples() {
     assert!(run.out.contains("needs two samples") && run.out.contains("4\n"), "{}", run.out);
     let line = run.fails(1);
     assert!(line.contains("the recording has no more than 1 sample"), "{line}");
-    // Values that need one sample are there.
+    // Values that need only one sample are printed.
     perfhive(["--source", &source, "get", r"\2\248"]).ok();
     let ps = perfhive(["--source", &source, "ps", "-o", "pid,cpu"]);
     assert_eq!(ps.code, Some(1));

@@ -1,4 +1,4 @@
-//! Blocks that the tests write themselves.
+//! Data blocks that the tests write themselves.
 
 use crate::run::Folder;
 use perfhive::format::{
@@ -6,7 +6,7 @@ use perfhive::format::{
 };
 use perfhive::{Clocks, CounterType as T, FileTime, TitleIndex};
 
-/// English names: indexes and names alternate.
+/// A title list with English names: indexes and names alternate.
 pub(crate) const TITLES: &str = "\
 2\nSystem\n146\nContext Switches/sec\n248\nProcesses\n674\nSystem Up Time\n\
 4\nMemory\n24\nAvailable Bytes\n1406\n% Committed Bytes In Use\n\
@@ -14,14 +14,14 @@ pub(crate) const TITLES: &str = "\
 232\nThread\n804\nID Thread\n\
 9000\nOdd Things\n9002\nRemark\n9004\nSection\n9006\nDistribution\n9008\nAvg. Size\n9010\nLot\n";
 
-/// German names.
+/// A title list with German names.
 pub(crate) const GERMAN: &str = "2\nSystem\n146\nKontextwechsel/s\n4\nArbeitsspeicher\n\
 24\nVerfügbare Bytes\n230\nProzess\n180\nArbeitsseiten\n784\nProzesskennung\n";
 
 /// A process name with sequences that clear the screen and break tables.
 pub(crate) const HOSTILE: &str = "evil\x1b[2J,\"\n";
 
-/// Start of the recording.
+/// The time of the first sample, in 100 ns units.
 const START: i64 = 133_000_000_000_000_000;
 
 fn counter(index: u32, counter_type: T) -> CounterSpec {
@@ -32,12 +32,12 @@ fn template(spec: ObjectSpec, counters: &[CounterSpec]) -> ObjectTemplate {
     ObjectTemplate::new(&spec, counters).expect("a template")
 }
 
-/// One sample of machine HOST, so many seconds after the start.
+/// The sample of machine HOST at so many seconds after the start.
 pub(crate) fn sample(second: i64) -> Vec<u8> {
     sample_of("HOST", second)
 }
 
-/// The same of another machine.
+/// The same sample of another machine.
 pub(crate) fn sample_of(machine: &str, second: i64) -> Vec<u8> {
     let now = START + second * FileTime::PER_SECOND;
     let ticks = second as u64;
@@ -107,7 +107,7 @@ fn processes(block: &mut BlockWriter, now: i64, ticks: u64) {
     ] {
         object.instance(&InstanceHead::named(name), &[time, pid, size, start]).expect("values");
     }
-    // A process of unknown size.
+    // A process without a working set.
     let head = InstanceHead::named("quiet");
     object.instance_prefix(&head, &[used(0), 102]).expect("values");
     object.finish().expect("an object");
@@ -130,7 +130,7 @@ fn threads(block: &mut BlockWriter, now: i64) {
     object.finish().expect("an object");
 }
 
-/// Text, a label, a histogram and an average, all in one object.
+/// Adds an object with a text, a label, a histogram and an average.
 fn odd_things(block: &mut BlockWriter) {
     let text: Vec<u8> = "two\nlines\0\0\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let odd = template(
@@ -144,8 +144,8 @@ fn odd_things(block: &mut BlockWriter) {
             counter(9010, T(0x0001_1000)),
         ],
     );
-    // The counters lie behind one another, each aligned to its size; the block
-    // begins with its length, of which this is what follows.
+    // The counters follow one another, each aligned to its size. The counter block
+    // begins with its length, which is not part of this data.
     let mut data = vec![0; 4];
     data.extend(&text);
     data.extend([1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]);
@@ -157,7 +157,7 @@ fn odd_things(block: &mut BlockWriter) {
     object.finish().expect("an object");
 }
 
-/// Two samples, ten seconds apart, with names: the options that open them.
+/// The options that open two samples, ten seconds apart, with names.
 pub(crate) fn recording(folder: &Folder) -> Vec<String> {
     let first = folder.file("first.bin", sample(0));
     let second = folder.file("second.bin", sample(10));

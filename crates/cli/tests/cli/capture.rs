@@ -1,10 +1,10 @@
-//! `capture`: this machine's answers in a folder, and back from it.
+//! `capture` saves this machine's answers in a folder, and they are read back from it.
 #![cfg(any(target_os = "linux", windows))]
 
 use crate::run::{Folder, perfhive};
 use std::path::Path;
 
-/// What this machine is read by.
+/// The address of the source that reads this machine.
 const MACHINE: &str = if cfg!(windows) { "native:" } else { "proc:" };
 
 fn kinds(folder: &Path) -> Vec<serde_json::Value> {
@@ -34,7 +34,7 @@ fn a_capture_has_all_blocks_and_names_and_is_read_as_a_source() {
         assert_eq!(std::fs::metadata(&file).unwrap().len(), block["bytes"].as_u64().unwrap());
         perfhive(["dump", &file.display().to_string()]).ok();
     }
-    // With names in both languages, rates, and no wait.
+    // A capture has names in both languages and gives rates, without a wait.
     let source = format!("file:{name}");
     let rows = perfhive([
         "get",
@@ -52,7 +52,7 @@ fn a_capture_has_all_blocks_and_names_and_is_read_as_a_source() {
 
     let again = perfhive(["capture", &name, "-s", MACHINE]).fails(2);
     assert_eq!(again, format!("{name}: holds a capture; a capture takes a folder of its own"));
-    // A capture is captured like any source: a part of it, with hashes.
+    // A capture can itself be captured: here a part of it, with hashes.
     let part = folder.path().join("part");
     let args = ["capture", part.to_str().unwrap(), "Process", "-s", &source, "--hash-names"];
     let rows = perfhive(args.into_iter().chain(["--json"])).json();

@@ -1,4 +1,4 @@
-//! What programs read: JSON, CSV, TSV, and where control characters go.
+//! The formats for programs: JSON, CSV, TSV, and the treatment of control characters.
 
 use crate::blocks::{HOSTILE, recording};
 use crate::run::{Folder, Run, command, finish, perfhive};
@@ -92,7 +92,7 @@ fn csv_is_quoted() {
         "path,value,unit,status,time,machine,object,instance,counter,counter_type,raw,base,pid,\
          object_index,counter_index"
     );
-    // Into a pipe names go as they are; a reader of CSV gets back what was there.
+    // In a pipe names are unchanged; a program that reads the CSV gets back the original name.
     let path = "\"\\Process(evil\x1b[2J,\"\"\n)\\ID Process\"";
     let instance = "\"evil\x1b[2J,\"\"\n\"";
     let time = "2022-06-18T04:26:40.000Z";
@@ -158,7 +158,7 @@ fn colours_follow_option_terminal_and_no_color() {
     let folder = Folder::new();
     let mut command = command();
     command.args(recording(&folder)).args(["list", "--color", "always"]).env("NO_COLOR", "1");
-    // Options take precedence over the environment.
+    // An option takes precedence over the environment.
     assert!(finish(&mut command).ok().contains('\x1b'));
 }
 
@@ -193,7 +193,7 @@ fn help_completions_and_manual() {
     let help = perfhive(["--help"]).ok();
     assert!(help.contains("Exit status:") && help.contains("130  Ctrl-C"), "{help}");
     let short = perfhive(["-h"]).ok();
-    // A line for each command, and not much else.
+    // The short help has a line for each command, and not much else.
     assert!(short.lines().count() < 68, "{}", short.lines().count());
     for command in "list explain get watch enum workset ps sensors measure capture record convert info dump register \
                     unregister providers check completions man"
@@ -225,7 +225,7 @@ fn help_completions_and_manual() {
     assert!(nothing.err.contains("Usage: perfhive"), "{}", nothing.err);
 }
 
-/// The page of the manual names every command, option and exit code.
+/// The manual page names every command, option and exit code.
 #[test]
 fn the_manual_is_complete() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual/cli.md");

@@ -1,5 +1,5 @@
-//! Tables as people see them, of blocks that the test writes. `UPDATE=1` in
-//! the environment writes them anew.
+//! Tables as people see them, made from blocks that the test writes. `UPDATE=1` in
+//! the environment writes the expected files again.
 
 use crate::blocks::{GERMAN, recording, sample};
 use crate::run::{Folder, perfhive};
@@ -16,8 +16,8 @@ fn compare(name: &str, text: &str) {
     assert_eq!(text, expected, "{} (UPDATE=1 writes it anew)", path.display());
 }
 
-/// What the command prints for the recording; its paths are not the test's to
-/// compare.
+/// The output of a command for the recording, with the paths of the test's
+/// folder replaced.
 fn shown(args: &[&str]) -> String {
     let folder = Folder::new();
     let mut all = recording(&folder);
@@ -97,7 +97,7 @@ fn dump() {
     compare("dump.txt", &perfhive(["dump", &block, "--titles", &titles]).ok());
 }
 
-/// Everything but the damaged part is printed.
+/// Everything but the damaged part of a block is printed.
 #[test]
 fn dump_of_damaged_blocks() {
     let folder = Folder::new();
@@ -107,10 +107,10 @@ fn dump_of_damaged_blocks() {
     let system = find(&sound, 2);
     type Damage<'a> = (&'a str, &'a dyn Fn(&mut Vec<u8>));
     let damages: &[Damage<'_>] = &[
-        // The first object says that it is longer than the block: what follows
-        // it is found again.
+        // The first object claims to be longer than the block: the objects behind it
+        // are found again.
         ("length", &|block| block[system..system + 4].copy_from_slice(&u32::MAX.to_le_bytes())),
-        // A counter definition of length 0.
+        // The length of a counter definition is 0.
         ("definition", &|block| block[memory + 64..memory + 68].fill(0)),
         // The data ends in the middle of an instance.
         ("cut", &|block| block.truncate(find(&sound, 230) + 64 + 4 * 40 + 90)),
@@ -126,7 +126,7 @@ fn dump_of_damaged_blocks() {
         let line = run.one_line();
         assert!(line.starts_with(&file), "{line}");
         // The fields of sound parts are in dump.txt; here are the headings,
-        // the damages, and what lies around them.
+        // the damages, and the lines around them.
         let lines: Vec<&str> = run.out.lines().collect();
         let is_damage = |line: &&str| line.starts_with('!');
         assert!(lines.iter().any(is_damage), "{}", run.out);
@@ -142,7 +142,7 @@ fn dump_of_damaged_blocks() {
     compare("damaged.txt", &text);
 }
 
-/// Where the object of an index begins.
+/// The offset of the object with a title index.
 pub(crate) fn find(block: &[u8], index: u32) -> usize {
     let mut at = u32::from_le_bytes([block[24], block[25], block[26], block[27]]) as usize;
     loop {
@@ -157,7 +157,7 @@ pub(crate) fn find(block: &[u8], index: u32) -> usize {
     }
 }
 
-/// Command lines with all that they print, their exit codes included. The messages quote for the
+/// Compares command lines, all that they print and their exit codes with a file. The messages quote for the
 /// shells of this system.
 #[cfg(not(windows))]
 fn transcript(name: &str, lines: &[&str]) {
@@ -185,7 +185,7 @@ fn transcript(name: &str, lines: &[&str]) {
     compare(name, &text.replace(&folder.path().display().to_string(), "FOLDER"));
 }
 
-/// The words of a line, of which single quotes make one.
+/// The words of a command line, in which single quotes enclose one word.
 #[cfg(not(windows))]
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];

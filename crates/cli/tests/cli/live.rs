@@ -1,10 +1,10 @@
-//! This machine.
+//! Commands that read this machine.
 #![cfg(target_os = "linux")]
 
 use crate::run::{command, perfhive};
 use std::process::Stdio;
 
-/// A process of our own: this test's.
+/// The name of this test's own process.
 fn own_name() -> String {
     let name = std::fs::read_to_string("/proc/self/comm").expect("own name");
     name.trim_end().to_string()
@@ -35,7 +35,7 @@ fn ps_measures_time_with_two_samples() {
     assert!(own["cpu"].as_f64() >= Some(0.0), "{own}");
 }
 
-/// With the usual soft limit the files of few processes could be kept open.
+/// With the usual soft limit only the files of few processes could stay open.
 #[test]
 fn the_soft_limit_of_open_files_is_raised_to_the_hard_one() {
     let script = r#"ulimit -S -n 256; exec "$0" watch -i 60 '\System\Processes'"#;
@@ -43,7 +43,7 @@ fn the_soft_limit_of_open_files_is_raised_to_the_hard_one() {
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", script, program]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = shell.spawn().expect("a shell");
-    // It writes when it has begun.
+    // The child writes when it has started.
     let mut first = [0];
     let out = child.stdout.as_mut().expect("its output");
     std::io::Read::read_exact(out, &mut first).expect("a byte");
@@ -102,7 +102,7 @@ fn every_object_can_be_listed_and_enumerated() {
         let run = perfhive(["list", name]);
         assert!(run.out.starts_with(name), "{}", run.out);
         if !run.err.is_empty() {
-            // This machine may have no control groups with controllers.
+            // This machine may have no control groups with the needed controllers.
             assert!(run.one_line().contains("no control group"), "{}", run.err);
             continue;
         }
@@ -119,8 +119,8 @@ fn explain_names_the_file_that_a_counter_is_made_from() {
     assert_eq!(row["made_from"], "meminfo: MemAvailable");
 }
 
-/// A load average is a double in the counter block, not the number that its
-/// bits make.
+/// A load average is printed as the double in the counter block, not as the number that its
+/// bits form.
 #[test]
 fn doubles_are_enumerated_as_doubles() {
     let rows = perfhive(["enum", "System", "--json"]).json();
@@ -147,7 +147,7 @@ fn titles_are_refused_for_live_sources() {
     assert!(line.contains("--source file:"), "{line}");
 }
 
-/// A reader that closes the pipe ends the writer without a message.
+/// If the reader closes the pipe, the command ends without a message.
 #[test]
 fn output_that_is_closed_early() {
     for args in [&["enum"][..], &["ps"], &["watch", "-i", "0.05"], &["list", "Thread", "--json"]] {

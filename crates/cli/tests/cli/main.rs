@@ -1,4 +1,4 @@
-//! The command, run as its users run it.
+//! Tests that run the command as its users do.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod bad_input;

@@ -1,4 +1,4 @@
-//! Sensors and measurements.
+//! `sensors` and `measure`.
 
 use crate::blocks::{GERMAN, TITLES, recording, sample};
 use crate::run::{Folder, Run, perfhive};
@@ -61,12 +61,12 @@ fn a_sensor_is_described() {
     );
     let csv = run(&["sensors", TIME, "-I", "--format", "csv"]).ok();
     assert!(csv.starts_with("sensor,kind,value_type,unit,instances,costly,"), "{csv}");
-    // Two processes of one name have a name each, and the hostile one is a number.
+    // Two processes of one name have different names, and the hostile process is given by its ID.
     assert!(csv.contains(&format!("{TIME}#100,")) && csv.contains(&format!("{TIME}#101,")));
     assert!(csv.contains(&format!("{TIME}#_Total,")) && !csv.contains('\x1b'));
 }
 
-/// The first sample has rates, between the recording's first and its second.
+/// The first sample has rates: those between the recording's first and second sample.
 #[test]
 fn measure_has_rates_from_the_first_sample_on() {
     let out = run(&["measure", SWITCHES, &format!("{TIME}#100"), "--json"]).ok();
@@ -82,7 +82,7 @@ fn measure_has_rates_from_the_first_sample_on() {
     }
     assert_eq!(readings[0]["unit"], "1/s");
     assert_eq!(readings[1]["sensor"], format!("{TIME}#100"));
-    // The time is that of the sample, not of reading it.
+    // The time is when the sample was recorded, not when it was read.
     let times: Vec<_> = readings.iter().filter_map(|row| row["time"].as_str()).collect();
     assert!(times[0].starts_with("2022-06-18T") && times[0] < times[2], "{times:?}");
 }
@@ -104,7 +104,7 @@ fn measure_ends_with_the_cost() {
         assert!(figure(clock, "median") > Some(0.0), "{cost:?}");
         assert!(figure(clock, "longest") < Some(60.0), "{cost:?}");
     }
-    // A clock that is around the sample shows no less.
+    // The interval of a clock that is read around the sample is at least as long.
     #[cfg(target_os = "linux")]
     assert!(figure("performance-counter", "longest") >= longest, "{cost:?}");
 }
@@ -115,7 +115,7 @@ fn measure_for_people() {
     let lines: Vec<&str> = out.lines().collect();
     assert!(lines[0].starts_with("Sample 1  2022-06-18 "), "{out}");
     assert!(lines[0].contains("taken in ") && lines[0].ends_with(" ms"), "{out}");
-    // In the order of the command line, as it is printed.
+    // The readings have the order of the command line, and its names as they are printed.
     assert!(
         lines[1].starts_with("log.HOST/System/Processes ") && lines[1].ends_with(" 4"),
         "{out}"
@@ -167,13 +167,13 @@ fn rows_have_the_english_path_the_indexes_and_the_process() {
     assert_eq!(rows.last().map(String::as_str), Some("Memory,Available Bytes"));
 }
 
-/// New, gone and missing instances are reported with their sample.
+/// New, vanished and missing instances are reported with their sample.
 #[test]
 fn anomalies_are_rows() {
     let folder = Folder::new();
     let mut changed = sample(20);
-    // The second bash gets another process ID: it is gone, and a new process
-    // is there.
+    // The second bash gets another process ID, so that it counts as gone, and as a new
+    // process.
     let size = changed.windows(8).position(|bytes| bytes == 4_190_208u64.to_le_bytes());
     let size = size.expect("its working set");
     let before = changed[..size].windows(4).rposition(|bytes| bytes == 101u32.to_le_bytes());
@@ -191,15 +191,15 @@ fn anomalies_are_rows() {
         .iter()
         .map(|row| (row["sample"].as_u64(), row["status"].as_str(), row["value"].as_u64()))
         .collect();
-    // Buffers that grow for the first sample disturb no figure.
+    // Buffers that grow for the first sample are no anomaly.
     let changes = [(Some(2), Some("born"), Some(1)), (Some(2), Some("gone"), Some(1))];
     assert_eq!(told, changes, "{out}");
     let of_one: Vec<_> =
         rows.iter().filter(|row| row["sensor"] == one).map(|row| row["status"].as_str()).collect();
     assert_eq!(of_one, [Some("ok"), Some("vanished")], "{out}");
-    // The new process has a name of its own.
+    // The new process has another name than the old one.
     assert!(rows.iter().any(|row| row["sensor"] == "log.HOST/Process/Working Set#103"), "{out}");
-    // A process of unknown size.
+    // A process without a working set.
     let quiet = rows.iter().find(|row| row["sensor"] == "log.HOST/Process/Working Set#102");
     assert_eq!(quiet.map(|row| &row["status"]), Some(&"no-data".into()), "{out}");
 }
@@ -216,7 +216,7 @@ fn names_of_the_recording_s_language_or_none() {
     let with_german = args[..2].iter().map(String::as_str).chain(["--titles", &german]);
     let out = perfhive(with_german.chain(["sensors", "*bytes*"])).ok();
     assert!(out.contains("log.HOST/Arbeitsspeicher/Verfügbare Bytes "), "{out}");
-    // English counts more, whatever language is shown.
+    // English names are used for sensors, whatever language is shown.
     let both = args.iter().map(String::as_str).chain(["--titles", &german, "--language", "de"]);
     let out = perfhive(both.chain(["sensors", "Available Bytes"])).ok();
     assert!(out.contains("log.HOST/Memory/Available Bytes "), "{out}");
@@ -252,7 +252,7 @@ fn errors_of_sensor_names_suggest_a_correction() {
         let line = run.fails(code);
         assert!(line.contains(says), "{args:?}: {line}");
     }
-    // Every wrong sensor is reported.
+    // Each wrong sensor is reported.
     let two = run(&["measure", "Memory/Availible Bytes", "x"]);
     assert_eq!((two.code, two.err.lines().count()), (Some(2), 2), "{}", two.err);
 }
@@ -276,14 +276,14 @@ fn a_sensor_without_any_value() {
     assert_eq!(of_kind(&rows, "reading").len(), 4, "{}", run.out);
 }
 
-/// Of a damaged object the damage is what to tell, not that it is unknown; what
-/// is sound can be measured.
+/// For a damaged object the damage is reported, not that the object is unknown; sound objects
+/// can be measured.
 #[test]
 fn a_damaged_object() {
     let folder = Folder::new();
     let files = [0, 10, 20].map(|second| {
         let mut block = sample(second);
-        // A counter definition of length 0.
+        // The length of a counter definition is 0.
         let memory = crate::golden::find(&block, 4);
         block[memory + 64..memory + 68].fill(0);
         folder.file(&format!("{second}.bin"), block)
@@ -360,7 +360,7 @@ mod live {
         }
     }
 
-    /// Ctrl-C ends it by the signal, and the cost is printed all the same.
+    /// Ctrl-C ends the command by the signal, after the cost was printed.
     #[test]
     fn ctrl_c_leaves_the_cost() {
         use std::os::unix::process::ExitStatusExt as _;
@@ -400,7 +400,7 @@ mod live {
     }
 }
 
-/// Each of two objects of one name is reached by a name of its own, and has its
+/// Two objects of one name have different sensor names, and each has its
 /// own instances.
 #[test]
 fn objects_with_the_same_name_are_both_read() {
@@ -428,7 +428,7 @@ fn objects_with_the_same_name_are_both_read() {
     assert!(first.iter().all(|name| name.starts_with("log.HOST/Process/ID Process#")), "{first:?}");
     let begin = "log.HOST/Process%23232/ID Process#";
     assert!(second.iter().all(|name| name.starts_with(begin)), "{second:?}");
-    // Listed sensors can be measured; case does not matter in the source.
+    // Sensors can be measured by their listed names; case does not matter in the source's name.
     for name in first.iter().chain(&second) {
         let name = name.replace("log.HOST", "Log.Host");
         let rows = stream(&run(&["measure", &name, "--json", "-n", "1"]).ok());

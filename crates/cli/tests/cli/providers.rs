@@ -1,4 +1,4 @@
-//! Providers in libraries, from their author's check to a reader's value.
+//! Providers in libraries, from the author's check to the values that a reader gets.
 #![cfg(target_os = "linux")]
 
 use crate::run::{Folder, Run, command, finish};
@@ -9,7 +9,7 @@ use std::process::Command;
 const INI: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../libraries/examples/c/gauges.ini");
 const ZOO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../libraries/tests/libraries/zoo.c");
 
-/// A folder with libraries, and hives of its own.
+/// A folder with libraries, and with hives that only the test uses.
 struct TestHive(Folder);
 
 impl TestHive {
@@ -39,19 +39,19 @@ impl TestHive {
         self.0.path().join(name).display().to_string()
     }
 
-    /// The account of the provider in gauges.ini, if there is one.
+    /// The file with the account of the provider in gauges.ini; `None` if there is none.
     fn account(&self) -> Option<PathBuf> {
         let accounts = self.0.path().join("hives/accounts");
         let mut files = std::fs::read_dir(accounts).ok()?.map(|file| file.unwrap().path());
         files.find(|file| file.file_name().unwrap().to_string_lossy().starts_with("Gauges-"))
     }
 
-    /// Ends the pause of the provider.
+    /// Ends the pause of the provider, as if it were over.
     fn wait(&self) {
         self.pause_until("");
     }
 
-    /// Lengthens the pause: the next commands may take long on a busy machine.
+    /// Lengthens the pause, since the next commands may take long on a busy machine.
     fn lengthen_pause(&self) {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         self.pause_until(&format!("not-before {}\n", now.as_millis() + 200_000));
@@ -88,7 +88,7 @@ fn library_in_c_is_checked_registered_read_disabled_and_enabled() {
     let rows = place.run(&["providers", "Gauges", "--json"]).json();
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0]["state"], "open");
-    // Those of earlier commands count too.
+    // The collections of earlier commands count as well.
     assert_eq!(rows[0]["collections"], 4);
     assert_eq!(rows[0]["faults"], 0);
     assert_eq!(rows[0]["bytes"], 256);
@@ -106,7 +106,7 @@ fn library_in_c_is_checked_registered_read_disabled_and_enabled() {
     assert!(missing.contains("there is no provider"), "{missing}");
 }
 
-/// The program is its own host under any name, without help from the PATH.
+/// The program is its own host process under any name, without the PATH.
 #[test]
 fn renamed_program_is_its_own_host() {
     let place = TestHive::new();
@@ -130,7 +130,7 @@ fn crashing_library_is_reported_and_costs_only_its_own_objects() {
     let rows = run.json();
     let errors: Vec<_> = rows.iter().filter(|row| row["severity"] == "error").collect();
     assert!(errors[0]["message"].as_str().unwrap().contains("signal 11"), "{rows:?}");
-    // Verdict and exit code agree: with warnings alone readers get the data.
+    // Verdict and exit code agree: if there are only warnings, readers get the data.
     for (kind, code, verdict) in [
         ("good", 0, "zoo.so is sound; "),
         ("!wrong byte count", 0, "zoo.so is sound, with 5 warnings; "),
@@ -150,17 +150,17 @@ fn crashing_library_is_reported_and_costs_only_its_own_objects() {
     let run = place.run(&["providers", "Gauges"]);
     assert_eq!(run.code, Some(0));
     assert!(run.out.contains("failed") && run.out.contains("signal 11"), "{}", run.out);
-    // A request for everything reports the missing provider.
+    // A request for all objects reports the missing provider.
     let run = place.run(&["enum"]);
     assert!(run.err.contains("Gauges: crashed with signal 11"), "{}", run.err);
-    // So does a request for an object of its registered names.
+    // A request for an object among its registered names reports it, too.
     let message = place.run(&["get", r"\Gauges(*)\Level"]).fails(3);
     assert!(message.contains("not there at the moment: Gauges: crashed with"), "{message}");
     assert!(place.run(&["get", r"\Gouges(*)\Level"]).fails(2).contains("no object"));
 }
 
-/// A hanging library costs requests for other objects nothing, and requests for its own
-/// objects one wait per pause.
+/// A hanging library costs requests for other objects nothing; requests for its own
+/// objects wait once, and then not again until the pause is over.
 #[test]
 fn hanging_library_costs_one_wait_and_then_a_pause() {
     let place = TestHive::new();
@@ -176,7 +176,7 @@ fn hanging_library_costs_one_wait_and_then_a_pause() {
     let message = place.run(&["get", gauges]).fails(3);
     assert!(message.contains("Gauges: did not say within 2s what it offers"), "{message}");
     place.lengthen_pause();
-    // Other requested objects are there, in order.
+    // The other requested objects are printed, in order.
     let both = place.run(&["get", r"\System\Processes", gauges, r"\System\Threads", "--json"]);
     assert_eq!((both.code, both.err.as_str()), (Some(1), ""));
     let rows = both.json();
@@ -184,15 +184,15 @@ fn hanging_library_costs_one_wait_and_then_a_pause() {
     assert_eq!(status, ["ok", "object-missing", "ok"]);
     assert_eq!((&rows[1]["path"], &rows[1]["object"]), (&gauges.into(), &"Gauges".into()));
     let text = std::fs::read_to_string(place.account().unwrap()).unwrap();
-    // The second command did not wait.
+    // The account counts one late answer: the second command did not wait.
     assert!(text.contains("\nlate 1\n"), "{text}");
     let table = place.run(&["get", gauges, r"\System\Processes"]);
     assert!(table.out.contains("it is asked again after a pause"), "{}", table.out);
     let watched = place.run(&["watch", gauges, r"\System\Processes", "-n", "1"]).ok();
     assert!(watched.contains("it is asked again after a pause"), "{watched}");
-    // A command that shows no value at all says so by its exit code.
+    // A command that shows no value at all has the exit code 1.
     assert_eq!(place.run(&["watch", gauges, "-n", "1"]).code, Some(1));
-    // A wildcard that may match it reports it, whether or not it matches others.
+    // A wildcard that may match the library's object reports it, whether or not it matches other objects.
     for (pattern, code) in [(r"\Gaug*(*)\*", 3), (r"\Ga*\*", 3)] {
         let message = place.run(&["get", pattern]).fails(code);
         assert!(message.contains("is not there at the moment: Gauges: did"), "{message}");
@@ -201,13 +201,13 @@ fn hanging_library_costs_one_wait_and_then_a_pause() {
     let why = "object \"Gauges\" is not there at the moment: Gauges: did not say";
     assert_eq!(run.err.lines().filter(|line| line.contains(why)).count(), 1, "{}", run.err);
     assert!(!place.run(&["get", r"\Sys*\*"]).err.contains("Gauges"));
-    // A typing error is still one, and ends the command.
+    // A mistyped object is still an error, and ends the command.
     let wrong = place.run(&["get", gauges, r"\Sistem\Processes"]);
     assert_eq!((wrong.code, wrong.out.as_str()), (Some(3), ""));
     assert!(wrong.err.contains("no object \"Sistem\""), "{}", wrong.err);
 }
 
-/// A library that says what it offers and hangs in Collect: waits of short commands add up.
+/// A library that answers at first and hangs in Collect: the waits of short commands add up.
 #[test]
 fn library_hanging_in_collect_is_quarantined_after_five_waits() {
     let place = TestHive::new();
@@ -264,7 +264,7 @@ fn library_failing_five_times_is_quarantined_until_enabled() {
     let rows = place.run(&["providers", "--enable", "gauges", "--json"]).json();
     assert_eq!((&rows[0]["state"], &rows[0]["faults"]), (&"failed".into(), &6.into()));
     assert!(place.run(&["providers", "--enable", "Gouges"]).fails(1).contains("Gouges"));
-    // Registering it with --enable does the same.
+    // Registering the provider with --enable does the same.
     let text = std::fs::read_to_string(place.account().unwrap()).unwrap();
     let text = text.replace("quarantined 0", "quarantined 1");
     std::fs::write(place.account().unwrap(), text).unwrap();
@@ -272,12 +272,12 @@ fn library_failing_five_times_is_quarantined_until_enabled() {
     place.run(&["register", INI, "--enable"]).ok();
     let rows = place.run(&["providers", "Gauges", "--json"]).json();
     assert_eq!((&rows[0]["state"], &rows[0]["faults"]), (&"failed".into(), &7.into()));
-    // A new registration begins with a new account.
+    // A new registration starts with a new account.
     place.run(&["unregister", "Gauges"]).ok();
     assert_eq!(place.account(), None);
 }
 
-/// A watched provider keeps its name after it is unregistered.
+/// A watched provider keeps its name after it was unregistered.
 #[test]
 fn watched_provider_keeps_its_name_after_unregister() {
     use std::io::{BufRead as _, BufReader, Read as _};
@@ -305,8 +305,8 @@ fn watched_provider_keeps_its_name_after_unregister() {
     }
 }
 
-/// A path whose provider fails at the start is shown with the reason, beside the others, and has
-/// values once the provider delivers.
+/// A path whose provider fails at the start is shown with the reason, beside the other paths, and has
+/// values as soon as the provider delivers.
 #[test]
 fn watched_path_appears_once_its_provider_delivers() {
     use std::io::{BufRead as _, BufReader};
@@ -327,7 +327,7 @@ fn watched_path_appears_once_its_provider_delivers() {
     assert_eq!((&first["object"], &first["status"]), (&"System".into(), &"ok".into()));
     let second = rows.next().unwrap();
     assert_eq!((&second["path"], &second["status"]), (&level.into(), &"object-missing".into()));
-    // A library takes the place of the text.
+    // The text file is replaced by a library.
     std::fs::rename(place.library("gauges.so"), &library).unwrap();
     let there = rows.any(|row| row["path"] == level && row["status"] == "ok");
     watch.kill().unwrap();
@@ -335,7 +335,7 @@ fn watched_path_appears_once_its_provider_delivers() {
     assert!(there);
 }
 
-/// The remaining pause changes with each sample; the message appears once.
+/// Although the remaining pause changes with each sample, its message appears once.
 #[test]
 fn watch_reports_a_pause_once() {
     let place = TestHive::new();
@@ -346,9 +346,9 @@ fn watch_reports_a_pause_once() {
     let said = |text| run.err.lines().filter(|line| line.contains(text)).count();
     assert_eq!(said("will be started again"), 1, "{}", run.err);
     assert_eq!(said("1848: crashed with"), 1, "{}", run.err);
-    // The account has the failures.
+    // The account counts the failures.
     let rows = place.run(&["providers", "Gauges", "-n", "0", "--json"]).json();
-    // Pauses are not collections.
+    // Samples during a pause are no collections.
     assert!(rows[0]["faults"].as_u64() >= Some(2), "{rows:?}");
     assert_eq!(rows[0]["collections"], rows[0]["faults"]);
 }
@@ -363,7 +363,7 @@ fn refused_library_is_shown_with_the_way_out() {
     assert_eq!(rows[0]["state"], "refused");
     let why = rows[0]["last_fault"].as_str().unwrap();
     assert!(why.contains("chmod go-w"), "{why}");
-    // A request for one of its objects reports it too.
+    // A request for one of its objects reports it, too.
     let run = place.run(&["get", r"\Print Gauges(*)\Level"]);
     assert!(run.code == Some(2) && run.err.contains("chmod go-w"), "{}", run.err);
 }
@@ -378,7 +378,7 @@ fn missing_library_or_function_cannot_be_checked() {
     let wrong = place.run(&["check", &zoo, "--collect", "CollectNothing"]).one_line();
     assert!(wrong.contains("CollectNothing"), "{wrong}");
     assert!(place.run(&["providers", "-s", "file:none"]).code != Some(0));
-    // The host is not for users.
+    // Users are told that `host` is not for them.
     assert!(place.run(&["host"]).err.contains("perfhive starts this program itself"));
     assert!(!place.run(&["--help"]).out.contains(" host "));
 }

@@ -1,4 +1,4 @@
-//! Counters that a program publishes: this one.
+//! Counters that a program (this test) publishes.
 #![cfg(any(
     all(target_os = "linux", target_endian = "little"),
     all(windows, target_pointer_width = "64")
@@ -27,8 +27,8 @@ fn shop(folder: &Folder) -> PublishedCategory {
 fn reading(folder: &Folder) -> Command {
     let mut command = command();
     command.env("PERFHIVE_COUNTERS", folder.path());
-    // Without a word that some objects come from elsewhere than the registry,
-    // which Wine's has not.
+    // --quiet omits the note that some objects come from elsewhere than the registry:
+    // Wine's registry does not have them.
     command.args(cfg!(windows).then_some("--quiet"));
     command
 }
@@ -56,7 +56,7 @@ fn list_explain_and_get_show_what_is_published() {
     assert!(gone.contains("Web Shop"), "{gone}");
 }
 
-/// Every command that misses the category of a refused file reports the file.
+/// Every command that cannot find the category of a refused file reports the file.
 #[test]
 fn a_missing_category_reports_the_refused_file() {
     let folder = Folder::new();
@@ -79,7 +79,7 @@ fn a_missing_category_reports_the_refused_file() {
                    its program and this reader need perfhive of one version";
         assert_eq!(run.err.matches(why).count(), 1, "{args:?} {}", run.err);
     }
-    // Nor does a list hide it.
+    // A list reports the file as well.
     let list = finish(reading(&folder).args(["list"]));
     assert_eq!(list.code, Some(0));
     assert!(list.err.contains("a.counters is not read") || cfg!(windows), "{}", list.err);
@@ -87,7 +87,7 @@ fn a_missing_category_reports_the_refused_file() {
     drop(held);
 }
 
-/// Published categories do not take the names of the machine's objects.
+/// A published category does not take the name of an object of the machine.
 #[test]
 fn a_published_category_does_not_shadow_an_object_of_the_machine() {
     let folder = Folder::new();
@@ -104,7 +104,7 @@ fn a_published_category_does_not_shadow_an_object_of_the_machine() {
     assert!(providers.contains("system is an object of this machine"), "{providers}");
 }
 
-/// A program that ends and is started again under a command that watches it.
+/// A program ends and is started again while a command watches it.
 #[test]
 fn watch_goes_on_when_the_program_comes_back() {
     let folder = Folder::new();
@@ -143,8 +143,8 @@ fn watch_goes_on_when_the_program_comes_back() {
     drop(category);
 }
 
-/// Nothing is said of a folder, to the program or to the reader: it is the user's
-/// own. The program is another process.
+/// A program publishes in the folder of its user without any setting on either
+/// side. The program is another process.
 #[cfg(windows)]
 #[test]
 fn a_program_publishes_in_the_users_folder() {
@@ -168,7 +168,7 @@ fn a_program_publishes_in_the_users_folder() {
         own(&mut command);
         finish(command.args(args))
     };
-    // A mean of no throws is not a number; where much else goes on there may be none yet.
+    // The mean of no throws is not a number; on a busy machine there may be no throws yet.
     let eyes = loop {
         let path = r"\Dice(red)\Avg. Eyes/Throw";
         let rows = read(&["get", "--json", "-i", "0.3", path]).json();

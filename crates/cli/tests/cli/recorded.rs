@@ -3,7 +3,7 @@
 use crate::run::{Folder, Run, perfhive};
 use perfhive_testkit::real;
 
-/// The options that open the recording's first samples; none where the real
+/// The options that open the first samples of the recording; `None` if the real
 /// data is absent.
 fn vista(samples: usize) -> Option<Vec<String>> {
     let titles = "titles/vista_009_from_pal_SampleLog.txt";
@@ -23,14 +23,14 @@ fn vista(samples: usize) -> Option<Vec<String>> {
     ])
 }
 
-/// Runs a command on the first two samples.
+/// Runs a command on the first two samples; `None` if the real data is absent.
 fn run(args: &[&str]) -> Option<Run> {
     let mut all = vista(2)?;
     all.extend(args.iter().map(ToString::to_string));
     Some(perfhive(all))
 }
 
-/// The value of the one row.
+/// The value in the only row that a command prints.
 #[track_caller]
 fn value(args: &[&str]) -> Option<f64> {
     let rows = run(&[args, &["--json"]].concat())?.json();
@@ -55,7 +55,7 @@ fn get_gives_the_published_values() {
     }
 }
 
-/// Percentages of a processor agree with one another.
+/// The percentages of a processor's time agree with one another.
 #[test]
 fn get_agrees_with_itself() {
     let get = |counter: &str| value(&["get", &format!(r"\Processor(_Total)\{counter}")]);
@@ -81,7 +81,7 @@ fn get_for_people_and_for_scripts() {
     let mut all = vista(2).unwrap_or_default();
     all.extend(["get", "--bare", paths[0], r"\Process(nobody)\ID Process"].map(String::from));
     let run = perfhive(all);
-    // Neither takes a second sample, so this is the first.
+    // Neither path needs a second sample, so that this is the first.
     assert_eq!(run.out, "83587072\n\n");
     assert_eq!(
         run.fails(1),
@@ -90,7 +90,7 @@ fn get_for_people_and_for_scripts() {
     );
 }
 
-/// One sample does for a counter that is not a rate: the first of the recording.
+/// A counter that is no rate needs one sample: the first of the recording.
 #[test]
 fn get_takes_a_second_sample_only_for_rates() {
     let (Some(alone), Some(both)) = (
@@ -138,7 +138,7 @@ fn explain_tells_type_and_formula() {
         (rows[0]["object_index"].as_u64(), rows[0]["counter_index"].as_u64()),
         (Some(238), Some(6))
     );
-    // A name that several objects have.
+    // Several objects have a counter of this name.
     let rows = self::run(&["explain", "% Idle Time", "--json"]).expect("there").json();
     assert_eq!(rows.len(), 3);
 }
@@ -202,7 +202,7 @@ fn enum_prints_one_snapshot() {
     let (_, subtype, unit) = raw(r"\System\System Up Time");
     assert_eq!((subtype, unit), ("elapsed".into(), "raw".into()));
 
-    // The values are those in the block itself.
+    // The values are the same as in the block itself.
     let out = self::run(&["enum", "Network", "Interface", "memory"]).expect("there").ok();
     assert!(out.starts_with("Object count: 2\nSystem name: ZACH-PC\n\n"), "{out}");
     assert!(out.contains("----------- Network Interface object --------------\n"), "{out}");
@@ -236,7 +236,7 @@ fn ps_has_all_processes_and_no_total() {
         return;
     };
     let out = run.ok();
-    // 49 processes behind the titles, and Idle.
+    // The lines are the titles, 49 processes and Idle.
     assert_eq!(out.lines().count(), 51);
     assert!(out.starts_with(" PID  CPU %"), "{out}");
     assert!(out.lines().last().is_some_and(|line| line.ends_with("  Idle")), "{out}");
@@ -247,13 +247,13 @@ fn ps_has_all_processes_and_no_total() {
     let rows = self::run(&args).expect("there").json();
     assert_eq!(rows.len(), 50);
     let keys: Vec<_> = rows[0].as_object().expect("an object").keys().collect();
-    // Its own columns, and status, time and machine.
+    // The four chosen columns, and status, time and machine.
     assert_eq!(keys.len(), 7, "{keys:?}");
     assert_eq!((&rows[0]["status"], &rows[0]["machine"]), (&"ok".into(), &"ZACH-PC".into()));
     assert!(rows[0]["Page File Bytes"].is_u64());
     let busiest: Vec<_> = rows.iter().filter_map(|row| row["cpu"].as_f64()).collect();
     assert!(busiest.windows(2).all(|pair| pair[0] >= pair[1]), "{busiest:?}");
-    // In the second sample there are processes that the first has not got.
+    // The second sample has processes that the first does not have.
     let last = rows.last().expect("rows");
     assert!(last["cpu"].is_null());
     assert_eq!(last["status"], "incomplete");
@@ -276,7 +276,7 @@ fn dump_names_every_byte() {
     assert_eq!(count("PERF_DATA_BLOCK"), 1);
     assert_eq!(count("PERF_OBJECT_TYPE"), 8);
     assert!(count("PERF_INSTANCE_DEFINITION") > 50);
-    // What it prints of each field is what the block holds there.
+    // The bytes that are printed for each field are those at its place in the block.
     for row in rows.iter().filter(|row| row["kind"] == "field" && row["hex"].is_string()) {
         let at = row["offset"].as_u64().expect("an offset") as usize;
         let hex = row["hex"].as_str().expect("bytes");
@@ -288,7 +288,7 @@ fn dump_names_every_byte() {
     assert!(out.ends_with("22,840 bytes, no structure damaged\n"), "{}", &out[out.len() - 80..]);
 }
 
-/// English names are recognised where the only title list is in another language.
+/// English names are recognised although the only title list is in another language.
 #[test]
 fn common_english_names_are_known_beside_a_german_title_list() {
     let Some(bytes) = real::file("windows-vista/s00_o2_4.bin") else { return };
@@ -299,18 +299,18 @@ fn common_english_names_are_known_beside_a_german_title_list() {
     let german = get(r"\Speicher\Verfügbare Bytes");
     assert!(german.trim().parse::<u64>().is_ok(), "{german}");
     assert_eq!(get(r"\Memory\Available Bytes"), german);
-    // Names are shown in the language that the recording has.
+    // Names are shown in the language of the title list.
     let list = perfhive(["list", "-s", &file, "--titles", &titles]).ok();
     assert!(list.contains("Speicher") && !list.contains("Memory"), "{list}");
 }
 
 /// An instance whose name lies outside its definition is shown by its number, and every
-/// command tells why.
+/// command gives the reason.
 #[test]
 fn name_outside_its_definition_is_a_fault_with_its_offset() {
     let Some(mut bytes) = real::file("windows-vista/s00_o5_230.bin") else { return };
     let folder = Folder::new();
-    // The NameLength of an instance of Process.
+    // The field NameLength of an instance of Process.
     bytes[0x60C..0x610].copy_from_slice(&0xFFFFu32.to_le_bytes());
     let file = folder.file("cut.bin", &bytes);
     let file = format!("file:{file}");
@@ -321,7 +321,7 @@ fn name_outside_its_definition_is_a_fault_with_its_offset() {
     }
 }
 
-/// Blocks of another writer, with indexes of their own.
+/// Blocks that Samba wrote, with indexes of its own.
 #[test]
 fn samba_blocks() {
     for name in ["samba/sample_t0.bin", "samba/sample_t1.bin", "samba/Counter_009.bin"] {
@@ -342,7 +342,7 @@ fn samba_blocks() {
     // Process has another index there, and is found by its name.
     assert_eq!(run(&["workset", "SMBD"]).ok(), "Working set: 201 B  (PID 200)\n");
     assert!(run(&["ps", "-o", "pid,name"]).ok().contains("300  héllo 日本\n"));
-    // Without names their indexes do.
+    // Without names the indexes can be used.
     let bare = perfhive(["--source", &source, "get", "--bare", r"\2\14"]).ok();
     assert_eq!(bare, "1000.0\n");
 }

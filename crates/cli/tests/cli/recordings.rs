@@ -3,13 +3,13 @@
 use crate::run::{Folder, perfhive};
 use perfhive_testkit::real;
 
-/// perfmon's log of eleven samples, a minute apart.
+/// The path of a log of perfmon with eleven samples, a minute apart; `None` if the real data is absent.
 fn log() -> Option<String> {
     let path = real::root()?.join("logs/pal_SampleLog.blg");
     path.is_file().then(|| path.display().to_string())
 }
 
-/// The values of a path in each sample.
+/// The values of a path in all samples, in their order.
 fn values(source: &str, path: &str, options: &[&str]) -> Vec<Option<f64>> {
     let mut args = vec!["watch", "-s", source, "--json", path];
     args.extend(options);
@@ -87,7 +87,7 @@ fn a_killed_recording_keeps_each_sample_that_was_written() {
             "Processor",
         ]);
         let mut recording = recording.spawn().unwrap();
-        // The kill comes at any moment once samples are written.
+        // The recorder is killed at any moment after it has written samples.
         let length = || std::fs::metadata(&file).map_or(0, |found| found.len());
         let before = length();
         let begun = std::time::Instant::now();
@@ -99,14 +99,14 @@ fn a_killed_recording_keeps_each_sample_that_was_written() {
         recording.kill().unwrap();
         recording.wait().unwrap();
         if kill % 3 == 0 {
-            // What a power failure leaves of the last sample: less is cut than the shortest has.
+            // A power failure may leave only a part of the last sample: less is cut off than the shortest sample has.
             let length = std::fs::metadata(&file).unwrap().len();
             let found = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
             found.set_len(length.saturating_sub(1 + kill % 31)).unwrap();
             last = u64::max(last, 1) - 1;
         }
         let info = perfhive(["info", &file, "--json", "--quiet"]);
-        // The first bytes of a file are there before its first sample is.
+        // The first bytes of a file are written before its first sample.
         let samples = match info.err.contains("ends before its first sample") {
             true => 0,
             false => info.json()[0]["samples"].as_u64().unwrap(),
@@ -117,7 +117,7 @@ fn a_killed_recording_keeps_each_sample_that_was_written() {
     assert!(last > kills, "{last} samples");
 }
 
-/// Runs a shell with file systems of its own: `$1` is the command, `$2` a folder.
+/// Runs a shell script with file systems of its own: `$1` is the command, `$2` a folder.
 #[cfg(target_os = "linux")]
 fn in_own_file_systems(script: &str, folder: &Folder) -> Option<crate::run::Run> {
     let mut shell = std::process::Command::new("unshare");
@@ -166,7 +166,7 @@ fn a_full_disk_ends_a_recording_that_stays_readable() {
     assert_eq!(infos[0], infos[1]);
 }
 
-/// Buffers of a binary log that hold nothing, as logs of a fixed size have them, cost no memory.
+/// Empty buffers of a binary log, which logs of a fixed size have, take no memory.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_log_that_is_larger_than_memory_is_read() {
@@ -218,7 +218,7 @@ fn a_log_is_converted_to_text_and_to_a_recording_with_the_same_values() {
             assert_eq!(values(&format!("file:{out}"), counter, &[]), wanted, "{counter} of {out}");
         }
     }
-    // Some counters only.
+    // Only some counters are converted.
     let few = path("few.csv");
     let counter = r"\Memory\Available Bytes";
     perfhive(["convert", &phr, "-o", &few, "-p", counter, "--begin", "+1m", "--every", "2"]).ok();

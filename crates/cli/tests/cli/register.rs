@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A folder with an example provider, and hives of its own.
+/// A folder with an example provider, and with hives that only the test uses.
 struct TestHive {
     folder: Folder,
     library: String,
@@ -47,7 +47,7 @@ impl TestHive {
     }
 }
 
-/// An empty variable counts as unset, not as the current folder.
+/// An empty variable counts as not set, and not as the current folder.
 #[test]
 fn a_variable_that_is_empty_names_no_folder() {
     let place = TestHive::new();
@@ -79,7 +79,7 @@ fn a_provider_is_registered_listed_and_taken_back() {
     ] {
         assert!(hive.lines().any(|other| other == line), "{line} in\n{hive}");
     }
-    // Again, and with something new: the library stays known.
+    // Registered again, with one new setting: the library stays known.
     let out = place.run(&["register", INI, "--system"]).ok();
     assert!(out.starts_with("Gauges was already registered like this"), "{out}");
     let linkage = ["--linkage", "one", "--linkage", "two", "--collect-timeout", "1.5"];
@@ -106,7 +106,7 @@ fn a_provider_is_registered_listed_and_taken_back() {
     let table = place.run(&["register", "--list"]).ok();
     assert!(table.contains("1848-1852"), "{table}");
 
-    // Somewhere else it is not, which is said with the way there.
+    // In the other scope it is not registered; the message says where it is.
     let message = place.run(&["unregister", "gauges", "--user"]).fails(1);
     assert!(message.contains("give --system"), "{message}");
     let out = place.run(&["unregister", "gauges", "--system"]).ok();
@@ -139,14 +139,14 @@ fn refused_registration_changes_nothing() {
         assert_eq!(run.code, Some(code), "{args:?} {}", run.err);
         assert!(run.err.contains(needle), "{args:?} {}", run.err);
     }
-    // Others could change the library and so run code in a reader.
+    // Other users could change the library and so run code in a reader.
     std::fs::set_permissions(library, std::fs::Permissions::from_mode(0o777)).unwrap();
     let message = place.run(&["register", INI, "-l", library]).fails(3);
     assert!(message.contains("chmod go-w"), "{message}");
     assert_eq!(place.run(&["register", "--list", "--json"]).json().len(), 0);
 }
 
-/// All users can read the machine's hive, whatever the umask of its writer.
+/// All users can read the machine's hive, whatever the umask of the program that wrote it.
 #[test]
 fn machine_hive_is_readable_for_all_users() {
     let place = TestHive::new();
@@ -160,7 +160,7 @@ fn machine_hive_is_readable_for_all_users() {
     assert_eq!((mode("hives/system"), mode("hives/system/hive")), (0o755, 0o644));
 }
 
-/// A damaged hive, or a damaged part of one, does not hide the rest.
+/// A damaged hive, or a damaged part of a hive, does not hide the rest.
 #[test]
 fn damaged_hive_does_not_hide_the_other() {
     let place = TestHive::new();
@@ -189,7 +189,7 @@ fn damaged_hive_does_not_hide_the_other() {
     assert_eq!((list.code, list.json().len()), (Some(3), 1));
 }
 
-/// `list` reports an unreadable hive in one line and lists the rest.
+/// `list` reports an unreadable hive in one line, and lists everything else.
 #[test]
 fn list_reports_an_unreadable_hive_in_one_line() {
     let place = TestHive::new();
@@ -201,7 +201,7 @@ fn list_reports_an_unreadable_hive_in_one_line() {
         assert!(list.one_line().contains(needle), "{needle}: {}", list.err);
         assert!(list.out.contains("System") && list.out.contains("Gauges"), "{}", list.out);
         assert_eq!(place.run(&["list", "--quiet"]).err, "");
-        // A command that misses an object reports it too.
+        // A command that cannot find an object reports it, too.
         let get = place.run(&["get", r"\Nothing of the kind\x"]);
         assert_eq!(get.code, Some(2));
         assert!(get.err.contains(needle), "{needle}: {}", get.err);
@@ -218,7 +218,7 @@ fn list_reports_an_unreadable_hive_in_one_line() {
     told("chmod go-w");
 }
 
-/// A registered name cannot be taken by a published category, even before the library was
+/// A published category cannot take a registered name, even before the library was
 /// asked.
 #[cfg(target_endian = "little")]
 #[test]
@@ -248,13 +248,13 @@ fn published_category_does_not_shadow_a_registered_name() {
     }
     let providers = run(&["providers", "--json"]).ok();
     assert!(providers.contains("gauges is an object of this machine or registered"), "{providers}");
-    // Without a registration the published category has the name.
+    // When the provider is unregistered, the published category has the name.
     place.run(&["unregister", "Gauges", "--system"]).ok();
     let rows = run(&["get", "--json", r"\Gauges(boiler)\Level"]).json();
     assert_eq!(rows[0]["value"], 666);
 }
 
-/// A dry run refuses what registering would refuse.
+/// A dry run fails where registering would fail.
 #[test]
 fn dry_run_fails_like_the_registration() {
     let place = TestHive::new();
@@ -274,7 +274,7 @@ fn dry_run_fails_like_the_registration() {
     both(&[&ini(r"..\..\x"), "-l", library], 2, "cannot be the name of a provider");
     both(&[&ini("x"), "-l", "/none.so"], 3, "cannot be read");
     both(&[INI, "-l", library, "--collect", "X"], 2, "exports no function X");
-    // Without a library the rest is tested.
+    // Without a library everything else is checked.
     let dry = place.run(&["register", "--quiet", "-n", &ini(r"..\..\x")]).fails(2);
     assert!(dry.contains("cannot be the name of a provider"), "{dry}");
     std::fs::set_permissions(library, std::fs::Permissions::from_mode(0o777)).unwrap();
@@ -282,11 +282,11 @@ fn dry_run_fails_like_the_registration() {
     assert_eq!(place.run(&["register", "--list", "--json"]).json().len(), 0);
 }
 
-/// Running readers notice registering and unregistering.
+/// A reader that is running notices registering and unregistering.
 #[test]
 fn running_reader_notices_register_and_unregister() {
     let place = TestHive::new();
-    // It ends by itself, so that a reader that never notices fails the test.
+    // The reader ends by itself, so that the test fails if it never notices.
     let mut reader = command()
         .args(["watch", r"\*(*)\L*", "-i", "0.2", "-n", "150", "--json", "--quiet"])
         .env("PERFHIVE_HIVE", place.folder.path().join("hives"))
@@ -307,7 +307,7 @@ fn running_reader_notices_register_and_unregister() {
     assert_eq!((path.as_str(), value), (r#""\\Gauges(boiler)\\Level""#, Some(70.0)));
     assert!(time > first);
 
-    // The provider is gone once a whole sample lacks it.
+    // The provider is gone as soon as a whole sample lacks it.
     place.run(&["unregister", "Gauges", "--system"]).ok();
     let (mut sample, mut gauges) = (time, true);
     let gone = rows.any(|(time, path, _)| {

@@ -1,11 +1,11 @@
-//! Running the command.
+//! Runs the command and checks its output.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Exit code and output of a run.
+/// The exit code and the output of a run.
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
@@ -13,21 +13,21 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The standard output of a run that succeeded without a word of warning.
+    /// The standard output; the run must have succeeded with nothing on standard error.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!((self.code, self.err.as_str()), (Some(0), ""), "{}", self.out);
         self.out
     }
 
-    /// The one line of a run that failed.
+    /// The only line on standard error; the run must have failed with this exit code.
     #[track_caller]
     pub(crate) fn fails(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
         self.one_line()
     }
 
-    /// The one line on standard error.
+    /// The only line on standard error.
     #[track_caller]
     pub(crate) fn one_line(&self) -> String {
         let line = self.err.strip_suffix('\n').unwrap_or_default();
@@ -36,31 +36,31 @@ impl Run {
         line["perfhive: ".len()..].to_string()
     }
 
-    /// The standard output as JSON.
+    /// The standard output, parsed as a JSON array.
     #[track_caller]
     pub(crate) fn json(self) -> Vec<serde_json::Value> {
         serde_json::from_str(&self.out).expect(&self.out)
     }
 }
 
-/// The command with a clean environment.
+/// The command, with an environment that is the same for each test.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_perfhive"));
     for name in ["LC_ALL", "LC_MESSAGES", "LANG", "NO_COLOR", "COLUMNS", "CLICOLOR_FORCE"] {
         command.env_remove(name);
     }
-    // Tables show local times.
+    // Tables show local times, so the zone is fixed.
     command.env("TZ", "UTC").stdin(Stdio::null());
     command
 }
 
-/// Runs the command to its end.
+/// Runs the command to its end; returns its exit code and output.
 pub(crate) fn perfhive<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Run {
     finish(command().args(args))
 }
 
 pub(crate) fn finish(command: &mut Command) -> Run {
-    // ERROR_INTERNAL_ERROR: Wine now and then fails to start a process. Nothing ran then.
+    // ERROR_INTERNAL_ERROR: Wine sometimes fails to start a process. In this case nothing ran.
     let not_started = |error: &std::io::Error| error.raw_os_error() == Some(1359);
     let mut output = command.output();
     for _ in 0..3 {
@@ -76,7 +76,7 @@ pub(crate) fn finish(command: &mut Command) -> Run {
     }
 }
 
-/// A folder that is deleted after the test.
+/// A folder that is deleted when this is dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {

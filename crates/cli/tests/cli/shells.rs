@@ -1,12 +1,12 @@
-//! Tab in real shells.
+//! Completion by the Tab key in real shells.
 #![cfg(target_os = "linux")]
 
 use crate::tmux::Terminal;
 
-/// Types a text into a shell and presses Tab until the screen has another text.
+/// Types a text into a shell and presses Tab until the screen shows the completed text.
 #[track_caller]
 fn completes(shell: &Terminal, typed: &str, completed: &str) {
-    // Not Ctrl-C: it discards what was typed behind it until the shell notices.
+    // Ctrl-U and not Ctrl-C, which discards the text typed behind it until the shell notices.
     shell.press("C-u");
     shell.write("clear");
     shell.press("Enter");
@@ -19,7 +19,7 @@ fn completes(shell: &Terminal, typed: &str, completed: &str) {
     });
 }
 
-/// Whether a shell is there.
+/// Whether a shell is installed.
 fn is_there(shell: &str) -> bool {
     let found = std::process::Command::new(shell).args(["-c", "true"]).status().is_ok();
     if !found {

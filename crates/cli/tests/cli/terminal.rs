@@ -1,12 +1,12 @@
-//! A table redrawn in place, on a terminal that `script` provides.
+//! Tables that are redrawn in place, on a terminal that the program `script` provides.
 #![cfg(target_os = "linux")]
 
 use crate::tmux::Terminal;
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
-/// What a command writes to a terminal of 24 lines and 90 columns; none, said
-/// on standard error, where there is no `script`.
+/// What a command writes to a terminal of 24 lines and 90 columns, and its exit code; `None`, with a
+/// message, if there is no `script`.
 fn on_terminal(command: &str) -> Option<(String, i32)> {
     let perfhive = env!("CARGO_BIN_EXE_perfhive");
     let line = format!("stty cols 90 rows 24; {command}").replace("perfhive", perfhive);
@@ -34,10 +34,10 @@ fn watch_redraws_in_place() {
         return;
     };
     assert_eq!(code, 0, "{text}");
-    // Each table but the first begins by going back to the start of the last.
+    // Each table but the first begins by moving to the start of the table before.
     assert!(text.matches("A\r\x1b[1m").count() >= 2, "{text:?}");
     assert!(text.contains("\x1b[K\r\n") && text.contains("\x1b[J"), "{text:?}");
-    // Nothing is left to restore: no mode was changed, and no colour is open.
+    // Nothing must be restored: no mode was changed, and every colour is ended.
     assert!(!text.contains("\x1b[?"), "{text:?}");
     let opened = text.matches("\x1b[1m").count() + text.matches("\x1b[2m").count();
     assert!(text.matches("\x1b[0m").count() >= opened, "{text:?}");
@@ -52,12 +52,12 @@ fn watch_fits_a_narrow_screen() {
         return;
     };
     assert_eq!(code, 0, "{text}");
-    // A line that wrapped would stay behind when the table is redrawn.
+    // A line that wrapped would remain when the table is redrawn.
     let longest = text.lines().map(visible).max();
     assert!(longest <= Some(30), "{longest:?}: {text:?}");
 }
 
-/// Columns that a line takes, its sequences left out.
+/// The columns that a line takes, without its escape sequences.
 fn visible(line: &str) -> usize {
     let mut columns = 0;
     let mut sequence = false;
@@ -72,7 +72,7 @@ fn visible(line: &str) -> usize {
     columns
 }
 
-/// It is typed once the command has said so, however long that takes.
+/// Ctrl-C is typed once the command has written, however long that takes.
 #[test]
 fn ctrl_c_ends_a_watch_as_shells_expect() {
     let perfhive = env!("CARGO_BIN_EXE_perfhive");
@@ -130,7 +130,7 @@ fn colours_on_a_terminal() {
     assert!(text.contains("INDEX") && !text.contains('\x1b'), "{text:?}");
 }
 
-/// A process that keeps a processor busy until the test ends.
+/// A process that keeps a processor busy; it ends when this is dropped.
 struct Busy(std::process::Child);
 
 impl Busy {
@@ -156,7 +156,7 @@ fn the_busiest_process_is_among_the_first_lines_of_80_by_24() {
         line.split_whitespace().any(|word| word.parse::<f64>().is_ok_and(|value| value > 30.0))
     };
     let screen = terminal.wait_for(|screen| {
-        // The title and an empty line, then the processes; the machine may run other tests.
+        // The first lines are the title and an empty line, then come processes. The machine may run other tests.
         let first = screen.lines().skip(2).take(8);
         first.clone().any(|line| line.starts_with("Process(sh") && is_high(line))
             && screen.contains(" more rows")
@@ -185,7 +185,7 @@ fn values_stay_and_labels_shrink_at_40_80_and_200_columns() {
         });
         let whole = screen.contains("Network Interface(lo)");
         assert_eq!(whole, columns > 40, "{columns}: {screen}");
-        // A curve takes what the window has.
+        // A curve takes the rest of the window's width.
         if columns == 200 {
             let is_bar = |c: char| ('▁'..='█').contains(&c);
             let long = |line: &str| line.chars().filter(|c| is_bar(*c)).count() > 30;
@@ -202,7 +202,7 @@ fn values_stay_and_labels_shrink_at_40_80_and_200_columns() {
         assert_eq!(screen.contains("Available Bytes"), columns > 40, "{screen}");
         drop(terminal);
         let Some(terminal) = Terminal::new(columns, 24, "perfhive ps; sleep 60") else { return };
-        // Lines that fit are one below the other: the first word of each is a process ID.
+        // No line wraps, so that the first word of each is a process ID.
         let is_pid =
             |line: &&str| line.split_whitespace().next().is_some_and(|w| w.parse::<u64>().is_ok());
         let screen = terminal.wait_for(|screen| screen.lines().filter(is_pid).count() > 20);

@@ -1,14 +1,14 @@
-//! Real terminals of any size, by tmux.
+//! Real terminals of any size, provided by tmux.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A terminal, which ends with the test.
+/// A terminal, which ends when this is dropped.
 pub(crate) struct Terminal(String);
 
 impl Terminal {
-    /// A terminal of this size that runs a command; none, said on standard error, without tmux.
+    /// A terminal of this size that runs a command; `None`, with a message, if tmux is not installed.
     pub(crate) fn new(columns: u32, lines: u32, command: &str) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -50,12 +50,12 @@ impl Terminal {
         self.tmux(&["send-keys", key]);
     }
 
-    /// What the terminal shows.
+    /// The text that the terminal shows.
     pub(crate) fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p"])
     }
 
-    /// The first screen for which `is_it` holds.
+    /// The first screen for which `is_it` returns true.
     #[track_caller]
     pub(crate) fn wait_for(&self, is_it: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();

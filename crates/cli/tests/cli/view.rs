@@ -2,7 +2,7 @@
 
 use crate::run::{Folder, perfhive};
 
-/// The blocks of a recording of this crate's tests.
+/// The options that open a recording of blocks that this crate's tests write.
 fn recording(folder: &Folder) -> Vec<String> {
     crate::blocks::recording(folder)
 }
@@ -68,7 +68,7 @@ mod on_a_terminal {
     use crate::run::Folder;
     use crate::tmux::Terminal;
 
-    /// A terminal in which a shell runs a command and then says how it ended.
+    /// A terminal in which a shell runs a command and then prints how it ended.
     fn shell(columns: u32, lines: u32, command: &str) -> Option<Terminal> {
         Terminal::new(columns, lines, &format!("sh -c '{command}; echo ended $?; exec sh'"))
     }
@@ -94,7 +94,7 @@ mod on_a_terminal {
         terminal.wait_for(|screen| !screen.contains("Add a counter"));
         terminal.write("q");
         let screen = terminal.wait_for(|screen| screen.contains("ended 0"));
-        // The screen of before is back.
+        // The screen before the interface is restored.
         assert!(!screen.contains("% Processor Time"), "{screen}");
     }
 
@@ -132,10 +132,10 @@ mod on_a_terminal {
         terminal.press("Left");
         terminal.press("Space");
         terminal.wait_for(|screen| screen.contains("frozen"));
-        // A click on the word of a key, as terminals report it.
+        // A click on the name of a key, in the form in which terminals report it.
         terminal.write("\x1b[<0;1;24M\x1b[<0;1;24m");
         terminal.wait_for(|screen| screen.contains("this list"));
-        // Escape and a key at once are two keys.
+        // Escape followed at once by a key is two keys.
         terminal.write("\x1bq");
         terminal.wait_for(|screen| screen.contains("ended 0"));
     }

@@ -1,8 +1,8 @@
 //! The command on Windows: a provider's library is registered, loaded by the
 //! system, and read.
 //!
-//! Run by `cargo xtask test --only wine`, which builds the library before; the
-//! registry is that of Wine's prefix, and no other is touched.
+//! `cargo xtask test --only wine` runs these tests and builds the library before. They change only the
+//! registry of Wine's prefix.
 #![cfg(windows)]
 
 use crate::run::{Folder, Run, finish, perfhive};
@@ -12,10 +12,10 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// There is one registry for all tests.
+/// The lock of the registry, which all tests share.
 static REGISTRY: Mutex<()> = Mutex::new(());
 
-/// The shop of the example, registered as long as this lives.
+/// The shop of the example, which stays registered until this is dropped.
 struct Shop {
     file: PathBuf,
     _folder: Folder,
@@ -23,7 +23,7 @@ struct Shop {
 }
 
 impl Shop {
-    /// Nothing, said on standard error, where the registry is a real one.
+    /// Registers the shop; `None`, with a message, if the registry is not Wine's.
     fn open() -> Option<Self> {
         if !perfhive::windows::is_wine() {
             eprintln!("this test changes the registry, and is run under Wine only");
@@ -41,7 +41,7 @@ impl Shop {
         Some(shop)
     }
 
-    /// Writes the shop's file: two printers, of which the first has these
+    /// Writes the shop's file: two printers, the first of which has these
     /// pages, jobs and waiting jobs.
     fn prints(&self, [pages, jobs, waiting]: [u64; 3]) {
         let text = format!("laser\t{pages}\t{jobs}\t{waiting}\nstar (24 pin)\t7\t7\t0\n");
@@ -56,7 +56,7 @@ impl Drop for Shop {
     }
 }
 
-/// The example's library.
+/// The path of the example's library.
 fn library() -> String {
     let library = Path::new(env!("CARGO_BIN_EXE_perfhive"));
     let library = library.with_file_name("examples").join("print_shop.dll");
@@ -64,13 +64,13 @@ fn library() -> String {
     library.display().to_string()
 }
 
-/// The example's definition.
+/// The path of the example's definition.
 fn ini() -> &'static str {
     concat!(env!("CARGO_MANIFEST_DIR"), "/../perfhive/examples/print_shop.ini")
 }
 
-/// Runs a command on this machine, without a word that some objects, which
-/// Wine's registry has not, come from elsewhere.
+/// Runs a command on this machine, without the note that some objects come from elsewhere than the
+/// registry: Wine's does not have them.
 fn local<const N: usize>(args: [&str; N]) -> Run {
     perfhive(args.into_iter().chain(["--quiet"]))
 }
@@ -90,7 +90,7 @@ fn provider_is_registered_listed_and_unregistered() {
     perfhive(["unregister", "PrintShop"]).fails(1);
 }
 
-/// What Windows shows among the properties of the file.
+/// The program has the version that Windows shows among the properties of the file.
 #[test]
 fn the_program_has_its_version_as_a_resource() {
     let program = std::fs::read(env!("CARGO_BIN_EXE_perfhive")).unwrap();
@@ -98,7 +98,7 @@ fn the_program_has_its_version_as_a_resource() {
     let key = utf16("ProductVersion");
     let at = program.windows(key.len()).position(|part| part == key).unwrap();
     let version = utf16(env!("CARGO_PKG_VERSION"));
-    // Behind the key: its NUL, and zeros up to a multiple of four bytes.
+    // The key is followed by its NUL, and zeros up to a multiple of four bytes.
     let value: Vec<u8> = program[at + key.len()..]
         .chunks(2)
         .skip_while(|unit| *unit == [0, 0])
@@ -125,7 +125,7 @@ fn the_library_cooks_what_a_registered_provider_writes() {
     assert_eq!(values, [15.0, 150.0, 7.0]);
 }
 
-/// Windows hands over a list of strings; all of them reach the provider.
+/// Windows passes a list of strings; all of them reach the provider.
 #[test]
 fn linkage_that_is_given_twice_is_two_strings() {
     let Some(shop) = Shop::open() else { return };
@@ -141,7 +141,7 @@ fn linkage_that_is_given_twice_is_two_strings() {
     assert_eq!(printers, ["laser", "star (24 pin)", "plotter"]);
 }
 
-/// Indexes of a registration that is not whole would pass for those of the next.
+/// Indexes of an incomplete registration would be taken for those of the next one.
 #[test]
 fn a_partial_registration_is_refused_and_not_listed() {
     if !perfhive::windows::is_wine() {
@@ -183,21 +183,21 @@ fn a_sound_library_is_checked() {
     let verdict = perfhive(["check", &library, "--linkage", &file]).ok();
     assert!(verdict.contains("print_shop.dll is sound; Global is "), "{verdict}");
     assert!(verdict.contains("gives 50000 ("), "{verdict}");
-    // Without a linkage the library does not know the shop's file.
+    // Without a linkage the library does not know the file of the shop.
     let verdict = perfhive(["check", &library, "--json"]);
     let wrong = objections(verdict, 1);
     assert!(wrong[0].contains("Open answered with error 31"), "{wrong:?}");
     assert!(wrong[0].contains("the registration has no linkage"), "{wrong:?}");
 }
 
-/// Windows leaves it out without a word.
+/// Windows leaves such a provider out silently.
 #[test]
 fn a_provider_that_cannot_open_is_told_with_the_way_out() {
     let Some(_shop) = Shop::open() else { return };
     let providers = perfhive(["providers", "PrintShop", "--json"]).json();
     assert_eq!(providers[0]["state"], "open", "{providers:?}");
     assert!(!perfhive(["list"]).err.contains("PrintShop"));
-    // Opens only with a linkage, and there is no such file of it.
+    // The provider opens only with a linkage, and the file that this one names does not exist.
     let library = library();
     perfhive(["register", ini(), "--library", &library, "--linkage", "C:\\nowhere.txt"]).ok();
     let providers = perfhive(["providers", "PrintShop", "--json"]).json();
@@ -210,7 +210,7 @@ fn a_provider_that_cannot_open_is_told_with_the_way_out() {
     assert!(wrong.out.contains("nowhere.txt"), "{}{}", wrong.out, wrong.err);
 }
 
-/// As Windows does with one that fails its tests; answers the key.
+/// Disables the shop as Windows does with a provider that fails its tests; returns the registry key.
 fn disable_shop() -> &'static str {
     let key = r"HKLM\SYSTEM\CurrentControlSet\Services\PrintShop\Performance";
     let value = ["/v", "Disable Performance Counters", "/t", "REG_DWORD", "/d", "1", "/f"];
@@ -218,14 +218,14 @@ fn disable_shop() -> &'static str {
     key
 }
 
-/// What `lodctr /E:NAME` does, of a provider that Windows disabled.
+/// A provider that Windows disabled is reported as such, and enabled as by `lodctr /E:NAME`.
 #[test]
 fn a_disabled_provider_is_told_as_that_and_enabled() {
     let Some(_shop) = Shop::open() else { return };
     let key = disable_shop();
     let providers = perfhive(["providers", "PrintShop", "-n", "0", "--json"]).json();
     assert_eq!(providers[0]["state"], "disabled", "{providers:?}");
-    // Windows does not tell how often it was asked.
+    // Windows does not tell how often the provider was asked.
     assert!(providers[0]["collections"].is_null(), "{providers:?}");
     let why = providers[0]["last_fault"].as_str().unwrap();
     assert!(why.contains(r#"`perfhive providers --enable "PrintShop"`"#), "{why}");
@@ -249,7 +249,7 @@ fn a_registered_name_is_checked_as_its_readers_load_it() {
     let Some(shop) = Shop::open() else { return };
     let verdict = perfhive(["check", "printshop"]).ok();
     assert!(verdict.contains("print_shop.dll is sound; Global is "), "{verdict}");
-    // Registered under a name that is not the provider's: it finds no indexes.
+    // The library is registered under a name that is not the provider's: it finds no indexes.
     let folder = Folder::new();
     let text = std::fs::read_to_string(ini()).unwrap();
     let other = folder.file("other.ini", text.replace("=PrintShop", "=CopyShop"));
@@ -260,7 +260,7 @@ fn a_registered_name_is_checked_as_its_readers_load_it() {
     let wrong = perfhive(["check", "CopyShop", "--json"]);
     perfhive(["unregister", "CopyShop"]).ok();
     drop(shop);
-    // While PrintShop was registered its indexes were found, which are not these.
+    // While PrintShop was registered, indexes were found, but those of PrintShop.
     let wrong = objections(wrong, 1);
     assert!(wrong.iter().any(|one| one.contains("which is not")), "{wrong:?}");
 }
@@ -283,7 +283,7 @@ fn faults_of_a_library_are_reported_and_cost_no_other_provider() {
     ] {
         let (open, collect) = (format!("Open{kind}"), format!("Collect{kind}"));
         let args = ["check", &zoo, "--open", &open, "--collect", &collect, "--close", "CloseZoo"];
-        // One that hangs is waited for; the others have all the time they need.
+        // The check waits for a provider that hangs; the others have more time than they need.
         let timeout = if kind == "Hangs" { "4" } else { "60" };
         let run = perfhive(args.into_iter().chain(["--timeout", timeout, "--json"]));
         let wrong = objections(run, 1);
@@ -318,7 +318,7 @@ fn list_get_and_enum_show_it() {
         r#"[(String("laser"), Number(3)), (String("star (24 pin)"), Number(0))]"#
     );
     assert_eq!(local(["get", "-b", r"\Print Shop(laser)\Pages Printed"]).ok(), "120\n");
-    // Nothing is printed in between, and the mean of no jobs is not a number.
+    // Nothing is printed between the samples, and the mean of no jobs is not a number.
     let rate = local(["get", "-b", "-i", "0.05", r"\Print Shop(laser)\Pages/sec"]).ok();
     assert_eq!(rate, "0.0\n");
 
@@ -350,13 +350,13 @@ fn a_shop_without_its_file_costs_its_own_object_only() {
     std::fs::remove_file(&shop.file).unwrap();
     let list = local(["list"]).ok();
     assert!(!list.contains("Print Shop"), "{list}");
-    // It is registered, so that its name is not a mistake.
+    // The provider is registered, so that its object's name is not taken for a mistake.
     let line = local(["get", r"\Print Shop(laser)\Jobs Waiting"]).fails(3);
     assert!(line.contains("Print Shop") && line.contains("perfhive check PrintShop"), "{line}");
 }
 
-/// A bad provider of the zoo, `PerfhiveKIND`, with the object `KIND Things`, as long
-/// as this lives.
+/// A bad provider of the zoo, `PerfhiveKIND` with the object `KIND Things`, which stays
+/// registered until this is dropped.
 struct Bad(&'static str);
 
 impl Bad {
@@ -395,7 +395,7 @@ impl Drop for Bad {
     }
 }
 
-/// A registration whose names were never loaded, as long as this lives.
+/// A provider that is registered without names, until this is dropped.
 struct Nameless;
 
 impl Nameless {
@@ -462,7 +462,7 @@ fn a_close_that_hangs_for_a_minute_holds_up_no_command() {
     drop(lingers);
 }
 
-/// The other provider ends each process that asks for it, or for everything.
+/// The other provider ends each process that asks for its object, or for all objects.
 #[test]
 fn a_reader_of_one_object_asks_no_other_provider() {
     let Some(_shop) = Shop::open() else { return };
@@ -486,7 +486,7 @@ fn a_reader_of_one_object_asks_no_other_provider() {
     assert!(said.contains("Pages Printed"), "{said}");
     let providers = local(["providers", "printshop", "--json"]).json();
     assert_eq!((providers.len(), &providers[0]["state"]), (1, &"open".into()), "{providers:?}");
-    // Of one that is registered without names nothing can be asked.
+    // A provider that is registered without names cannot be asked for an object.
     let nameless = Nameless::register();
     let providers = local(["providers", "perfhivenameless", "--json"]).json();
     assert_eq!((providers.len(), &providers[0]["state"]), (1, &"failed".into()), "{providers:?}");
@@ -494,14 +494,14 @@ fn a_reader_of_one_object_asks_no_other_provider() {
     for words in ["neither First Counter nor Object List", "`perfhive check PerfhiveNameless`"] {
         assert!(why.contains(words), "{words}: {why}");
     }
-    // Its library is found where Windows finds it.
+    // The library is searched where Windows searches it.
     let check = perfhive(["check", "PerfhiveNameless", "--brief"]);
     assert!(check.out.to_lowercase().contains(r"system32\winspool.drv"), "{}", check.out);
     assert!(!check.out.contains("full path"), "{}", check.out);
     drop(nameless);
     local(["providers", "perfhivenameless"]).fails(1);
-    // That a name does not exist is known without asking a provider; suggestions ask the providers with
-    // similar names.
+    // It is known without asking a provider that the name does not exist. Suggestions ask only the providers
+    // with similar names.
     for args in [
         ["get", r"\Prnt Shop(laser)\Pages Printed"],
         ["enum", "Prnt Shop"],
@@ -514,7 +514,7 @@ fn a_reader_of_one_object_asks_no_other_provider() {
         assert!(said.contains("Print Shop"), "{args:?}: {said}");
     }
     local(["get", r"\Xyzzy(laser)\Pages Printed"]).fails(2);
-    // Else this would be no test.
+    // Otherwise the test would show nothing.
     assert_ne!(perfhive(["list"]).code, Some(0));
     assert_ne!(local(["sensors"]).code, Some(0));
 }
@@ -544,7 +544,7 @@ fn a_provider_that_hangs_costs_itself_only_and_is_named() {
     assert!(said.err.contains("does not come back"), "{}", said.err);
 }
 
-/// Wine asks every library whatever is asked for; Windows those without a list.
+/// Wine asks every library, whatever is requested; Windows asks those without a list of objects.
 #[test]
 fn registry_that_hangs_for_every_request_leaves_native_objects_and_names_suspects() {
     let Some(_shop) = Shop::open() else { return };
@@ -556,7 +556,7 @@ fn registry_that_hangs_for_every_request_leaves_native_objects_and_names_suspect
     for words in ["one of these libraries hangs", "PerfhiveHangs", "`perfhive check NAME`"] {
         assert!(list.err.contains(words), "{words}: {}", list.err);
     }
-    // A provider is enabled even if it cannot be asked at the moment.
+    // A provider is enabled even though it cannot be asked at the moment.
     disable_shop();
     let enabled = patiently(&["providers", "--enable", "PrintShop", "--json"]);
     assert_eq!(enabled.code, Some(0), "{}", enabled.err);
@@ -565,7 +565,7 @@ fn registry_that_hangs_for_every_request_leaves_native_objects_and_names_suspect
     let rows = enabled.json();
     assert_eq!((rows.len(), &rows[0]["provider"]), (1, &"PrintShop".into()), "{rows:?}");
     assert_ne!(rows[0]["state"], "disabled", "{rows:?}");
-    // The registered providers are listed all the same.
+    // The registered providers are listed nevertheless.
     let providers = patiently(&["providers", "-n", "1", "--json"]);
     assert!(providers.err.contains("one of these libraries hangs"), "{}", providers.err);
     let rows = providers.json();

@@ -2,12 +2,12 @@
 
 use crate::parse::utf16_name;
 
-/// Digits of an identifier that are shown: the runtimes' own tools show as many.
+/// The digits of an identifier that are shown, as many as the runtimes' own tools show.
 const SHORT: usize = 12;
-/// Digits of an identifier in full.
+/// The digits of a full identifier.
 const FULL: usize = 64;
 
-/// Prefixes of the identifier in the name of a container's group.
+/// The beginnings of a container group's name, before the identifier, each with its runtime.
 const PREFIXES: [(&[u8], &[u8]); 5] = [
     (b"docker-", b"docker"),
     (b"libpod-", b"libpod"),
@@ -16,14 +16,14 @@ const PREFIXES: [(&[u8], &[u8]); 5] = [
     (b"nerdctl-", b"nerdctl"),
 ];
 
-/// A group that is a container.
+/// The container that a group stands for.
 pub(super) struct Container {
-    /// `runtime/name`.
+    /// The name of the instance: `runtime/name`.
     pub(super) name: Vec<u16>,
 }
 
 impl Container {
-    /// The container that the group of a path is, if a runtime names groups so.
+    /// The container that the group at a path stands for; `None` if the path is not of a known runtime's form.
     pub(super) fn of(path: &[u8]) -> Option<Self> {
         let (runtime, id) = recognise(path)?;
         let mut name = Vec::new();
@@ -84,7 +84,7 @@ fn short(id: &[u8]) -> Vec<u8> {
     id.get(..SHORT).unwrap_or(id).to_vec()
 }
 
-/// systemd writes bytes that a unit's name must not have as `\xNN`.
+/// The text with `\xNN` replaced by the byte: so systemd writes bytes that a unit's name cannot have.
 fn unescape(text: &[u8]) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let mut out = Vec::with_capacity(text.len());

@@ -24,7 +24,7 @@ pub(super) enum File {
     Events,
     Stat,
     Procs,
-    // Of version 1.
+    // Files of version 1.
     AcctUsage,
     AcctStat,
     MemoryUsage,
@@ -70,7 +70,7 @@ impl File {
         }
     }
 
-    /// The controller in whose hierarchy of version 1 the file is; `None` for a file of all.
+    /// The controller of version 1 whose hierarchy has the file; `None` for a file that every hierarchy has.
     pub(super) fn controller(self) -> Option<&'static str> {
         let (controller, _) = self.name().split_once('.')?;
         (controller != "cgroup").then_some(controller)

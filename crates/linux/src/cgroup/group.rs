@@ -1,4 +1,4 @@
-//! One group, and reading its files.
+//! A control group, and the reader of its files.
 
 use super::container::Container;
 use super::file::File;
@@ -12,28 +12,29 @@ use std::ffi::CStr;
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
-/// Magic numbers of cgroup file systems.
+/// The numbers by which `fstatfs` identifies cgroup file systems: version 2, version 1.
 const MAGIC: [FsWord; 2] = [0x6367_7270, 0x0027_e0eb];
 
-/// A group, from one collection to the next.
+/// A control group, with its state from one collection to the next.
 pub(super) struct Group {
-    /// Below the mount point; the root's is empty.
+    /// The path below the mount point; empty for the root group.
     pub(super) path: Vec<u8>,
-    /// Name of the instance.
+    /// The name of its instance.
     pub(super) name: Vec<u16>,
     pub(super) inode: u64,
-    /// The container that this group is.
+    /// The container that the group stands for; `None` for other groups.
     pub(super) container: Option<Box<Container>>,
-    /// The container that this one is in, by place among the groups.
+    /// The nearest container that contains the group, as its place among the groups.
     pub(super) around: Option<u32>,
-    /// The container that its processes are in.
+    /// The container to which its processes belong, as a place among the groups.
     pub(super) owner: Option<u32>,
-    /// Its place among the instances of Cgroup, and of Container.
+    /// Its place among the instances of Cgroup; `None` if it has no instance.
     pub(super) place: Option<u32>,
+    /// Its place among the instances of Container; `None` if it has no instance.
     pub(super) container_place: Option<u32>,
-    /// Files that were missing, by bit.
+    /// The files that were missing, as a mask of [`File::bit`].
     absent: u32,
-    /// Collections until the missing files are tried again.
+    /// How many collections pass until the missing files are tried again.
     pause: u8,
     files: [KeptFile; File::COUNT],
 }
@@ -58,7 +59,7 @@ impl Group {
         }
     }
 
-    /// Begins a collection.
+    /// Prepares the group for a collection: it has no instances yet.
     pub(super) fn begin(&mut self) {
         self.place = None;
         self.container_place = None;
@@ -68,9 +69,9 @@ impl Group {
         }
     }
 
-    /// Remembers for some collections that a file is missing. It is tried again
-    /// because a controller may be switched on later; the groups do so at different
-    /// times.
+    /// Notes that a file is missing, so that it is not tried in the next 8 to 15 collections. It is tried again
+    /// later because a controller may be switched on. The number depends on the group, so that not all
+    /// groups try in the same collection.
     fn miss(&mut self, file: File) {
         self.absent |= file.bit();
         if self.pause == 0 {
@@ -79,13 +80,13 @@ impl Group {
     }
 }
 
-/// A mounted hierarchy: the one of version 2, or one of version 1.
+/// A mounted hierarchy of groups: the only one of version 2, or one of those of version 1.
 pub(super) struct Hierarchy {
     pub(super) dir: OwnedFd,
-    /// Whether the folder is the kernel's, not a copy of one.
+    /// Whether the folder is the kernel's file system, and not a copy.
     pub(super) is_kernel: bool,
     reader: Reader,
-    /// The controllers that version 1 has there, divided by commas; `None` for version 2.
+    /// The controllers of a hierarchy of version 1, separated by commas; `None` for version 2.
     controllers: Option<Vec<u8>>,
 }
 
@@ -109,9 +110,9 @@ impl Hierarchy {
     }
 }
 
-/// Reads the files of groups.
+/// A reader of the files of groups.
 pub(super) struct GroupReader {
-    /// The hierarchy of version 2, or those of version 1, in which a group has the same path.
+    /// The hierarchy of version 2, or all of version 1; a group has the same path in each.
     pub(super) hierarchies: Vec<Hierarchy>,
     path: Vec<u8>,
     pub(super) faults: Faults,
@@ -122,12 +123,13 @@ impl GroupReader {
         Self { hierarchies, path: Vec::new(), faults: Faults::default() }
     }
 
-    /// Whether the groups are those of version 1.
+    /// Whether the groups are of version 1.
     pub(super) fn is_version_1(&self) -> bool {
         self.hierarchies.iter().any(|hierarchy| hierarchy.controllers.is_some())
     }
 
-    /// Reads a file of a group; `None` where the file is missing, which is not a fault.
+    /// The text of a file of a group. `None` where the file is missing, which is not a fault, and after
+    /// a fault.
     pub(super) fn read(&mut self, group: &mut Group, file: File) -> Option<&[u8]> {
         if group.absent & file.bit() != 0 {
             return None;
@@ -159,13 +161,13 @@ impl GroupReader {
         None
     }
 
-    /// Reports a fault of a group.
+    /// Collects a fault of a group: the file and the message.
     pub(super) fn fault(&mut self, group: &Group, file: File, message: impl Display) {
         self.faults.instance(shown(&group.path), format_args!("{}: {message}", file.name()));
     }
 }
 
-/// A path as it is shown.
+/// A path of a group as people see it, with `/` in front.
 pub(super) fn shown(path: &[u8]) -> impl Display {
     struct Shown<'a>(Text<'a, [u8]>);
     impl Display for Shown<'_> {

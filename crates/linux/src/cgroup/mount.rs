@@ -11,15 +11,15 @@ use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// The controllers whose hierarchies of version 1 are read. Where version 1 has processors or
-/// memory, the one of version 2 beside it has neither.
+/// The controllers of version 1 whose hierarchies are read. Where version 1 has the controllers of
+/// processors or memory, a hierarchy of version 2 beside it does not have them.
 const CONTROLLERS: [&[u8]; 4] = [b"cpuacct", b"memory", b"cpu", b"pids"];
-/// How many of them decide that version 1 is read.
+/// How many of the first [`CONTROLLERS`] decide: if version 1 has one of them, version 1 is read.
 const DECISIVE: usize = 2;
 
-/// Opens the folders of the control groups, or says why not.
+/// A reader of the mounted control groups, or the reason why there is none.
 pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, Problem> {
-    // Some recorded trees have the shorter list only.
+    // Some recorded trees have only `mounts`, the shorter list.
     let mut file = None;
     let read = proc.system(c"self/mountinfo", &mut file);
     let mounts = match read {
@@ -47,7 +47,7 @@ pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, Pr
         let mut taken: Vec<&Mounted> = Vec::new();
         for controller in CONTROLLERS {
             let of = mounts.iter().find(|mount| mount.has(controller));
-            // A hierarchy may have several controllers.
+            // A hierarchy with several controllers is opened once.
             if let Some(mount) = of.filter(|mount| !taken.contains(mount)) {
                 taken.push(mount);
                 hierarchies.extend(open(mount));
@@ -64,7 +64,7 @@ pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, Pr
     }
 }
 
-/// Why there are no groups.
+/// Why no control groups can be read.
 #[derive(Debug)]
 pub(super) enum Problem {
     /// The table of mounts cannot be read.
@@ -85,26 +85,26 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The mount point as it is reached from here.
+/// The path of a mount point below the folders of `root`; `None` if these do not contain it.
 fn below(root: &ProcRoot, point: &Path) -> Option<PathBuf> {
     if let (Some(sys), Ok(rest)) = (root.sys(), point.strip_prefix("/sys")) {
         return Some(sys.join(rest));
     }
-    // A frozen machine may have the folder beside its `sys`.
+    // A frozen machine may have the mount point beside its `sys`.
     let folder = root.mounts().or_else(|| root.sys()?.parent())?;
     Some(folder.join(point.strip_prefix("/").ok()?))
 }
 
-/// A mounted hierarchy.
+/// A mounted hierarchy, as the table of mounts lists it.
 #[derive(Debug, PartialEq, Eq)]
 struct Mounted {
     point: PathBuf,
-    /// The options, of which some are controllers; `None` for version 2.
+    /// The mount options, some of which are controllers; `None` for version 2.
     controllers: Option<Vec<u8>>,
 }
 
 impl Mounted {
-    /// Whether it is of version 1 and has a controller.
+    /// Whether it is a hierarchy of version 1 with this controller.
     fn has(&self, controller: &[u8]) -> bool {
         let mut options = self.controllers.iter().flat_map(|all| all.split(|byte| *byte == b','));
         options.any(|option| option == controller)
@@ -114,7 +114,7 @@ impl Mounted {
 /// Mount point, type and options.
 type Mount<'a> = (&'a [u8], &'a [u8], &'a [u8]);
 
-/// The mounted hierarchies.
+/// The mounted hierarchies in a table of mounts; `parse` reads a line of it.
 fn mounts(text: &[u8], parse: fn(&[u8]) -> Option<Mount<'_>>) -> Vec<Mounted> {
     let lines = whole_lines(text).0.filter_map(|line| parse(line.trim_ascii_end()));
     let of_groups = lines.filter_map(|(point, kind, options)| {
@@ -128,23 +128,23 @@ fn mounts(text: &[u8], parse: fn(&[u8]) -> Option<Mount<'_>>) -> Vec<Mounted> {
     of_groups.collect()
 }
 
-/// Mount point, type and options of the file system of a line of `mountinfo`.
+/// Mount point, type and options of the file system in a line of `mountinfo`; `None` for an invalid line.
 fn from_mountinfo(line: &[u8]) -> Option<Mount<'_>> {
     let mut words = line.split(|byte| *byte == b' ');
     let point = words.nth(4)?;
-    // The type follows a varying number of words.
+    // A varying number of optional fields stands before the type.
     words.find(|word| *word == b"-")?;
     let (kind, _source) = (words.next()?, words.next()?);
     Some((point, kind, words.next()?))
 }
 
-/// Mount point, type and options of a line of `mounts`.
+/// Mount point, type and options in a line of `mounts`; `None` for an invalid line.
 fn from_mounts(line: &[u8]) -> Option<Mount<'_>> {
     let mut words = line.split(|byte| *byte == b' ');
     Some((words.nth(1)?, words.next()?, words.next()?))
 }
 
-/// Blanks and the like stand as a backslash and three octal digits.
+/// The text with `\NNN` (octal) replaced by the byte: so the kernel writes blanks and the like.
 pub(super) fn unescape(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Cgroup Process and Container Process.
+//! The objects Cgroup Process and Container Process.
 
 use super::file::File;
 use super::group::{Group, GroupReader};
@@ -10,13 +10,14 @@ use perfhive_engine::standard::Layouts;
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 
-/// A process.
+/// A process of a group.
 struct Process {
     pid: u32,
-    /// The group's place among the groups.
+    /// The place of its group among the groups.
     group: u32,
-    /// Its name among the names.
+    /// The place of its name in [`Processes::names`].
     start: usize,
+    /// The length of its name.
     length: usize,
 }
 
@@ -29,7 +30,7 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    /// Reads the processes of the groups that are instances already.
+    /// Reads the processes of the groups that have an instance already.
     pub(super) fn read(
         &mut self,
         groups: &mut [Group],
@@ -48,7 +49,7 @@ impl Processes {
             let (lines, mut damaged) = whole_lines(text);
             for line in lines {
                 match number(line.trim_ascii_end()).map(u32::try_from) {
-                    // The process is not visible in this /proc.
+                    // 0 stands for a process that is not visible in this /proc.
                     Some(Ok(0)) => {}
                     Some(Ok(pid)) => {
                         self.list.push(Process { pid, group: at, start: 0, length: 0 });
@@ -60,7 +61,7 @@ impl Processes {
                 reader.fault(group, File::Procs, "not understood");
             }
         }
-        // A process that changes its group during the reading may be listed in both.
+        // A process that moves to another group during the reading may be listed in both.
         self.list.sort_unstable_by_key(|process| process.pid);
         self.list.dedup_by_key(|process| process.pid);
         let (names, name) = (&mut self.names, &mut self.name);
@@ -88,7 +89,7 @@ impl Processes {
         });
     }
 
-    /// Writes the object of which `parent` is the parent object.
+    /// Writes Cgroup Process if `parent` is Cgroup, or Container Process if it is Container.
     pub(super) fn write(
         &self,
         layouts: &mut Layouts,

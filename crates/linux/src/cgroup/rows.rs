@@ -1,4 +1,4 @@
-//! Writes an object that has an instance for each group.
+//! Writes the objects that have an instance for each group.
 
 use super::group::{Group, GroupReader};
 use super::source::Source;
@@ -7,10 +7,10 @@ use perfhive_engine::standard::{CounterValues, Layouts, MOST};
 use perfhive_engine::{Collection, ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 
-/// ID Cgroup.
+/// The title index of the counter ID Cgroup.
 const ID: u32 = index_of!(CGROUP, "ID Cgroup");
 
-/// The groups that are instances.
+/// Which groups are instances of an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum GroupSelection {
     All,
@@ -18,24 +18,25 @@ pub(super) enum GroupSelection {
 }
 
 impl GroupSelection {
-    /// The name of a group's instance.
+    /// The name of a group's instance in the object.
     fn name(self, group: &Group) -> &[u16] {
         let container = group.container.as_ref().filter(|_| self == Self::Containers);
         container.map_or(&group.name, |container| &container.name)
     }
 }
 
-/// One group that has values.
+/// A group that has values.
 struct Instance {
-    /// Its place among the groups.
+    /// The place of the group among the groups.
     at: usize,
-    /// The counters with a value, and the index of the first value.
+    /// The counters that have a value, as a mask.
     mask: u64,
+    /// The place of its first value in [`Rows::values`].
     start: usize,
 }
 
-/// An object, and the values read for it. All groups are read before any is written:
-/// the definitions list the counters that some group has.
+/// An object and the values read for it. All groups are read before one is written, because
+/// the definitions list the counters that any group has.
 pub(super) struct Rows {
     object: &'static Object,
     sources: Vec<(u64, &'static Source)>,
@@ -44,7 +45,7 @@ pub(super) struct Rows {
     row: CounterValues,
     instances: Vec<Instance>,
     values: Vec<u64>,
-    /// The name of the group that is looked at.
+    /// The name of the group that is being examined.
     name: String,
 }
 
@@ -73,8 +74,8 @@ impl Rows {
         self.object
     }
 
-    /// Reads the groups and writes those that have values. `whole` wants all groups, whatever the
-    /// collection wants.
+    /// Reads the groups and writes those that have values. With `whole`, all groups are written, even if the
+    /// collection wants only some.
     pub(super) fn write(
         &mut self,
         collection: &Collection<'_>,
@@ -95,8 +96,8 @@ impl Rows {
             out.partial(index);
         }
         let there = self.read(wanted, some, groups, reader);
-        // Without containers the object has no instances. Without a group that has
-        // the files, the object is missing and a fault says why.
+        // If there is no container, the object has no instances. If no group has the files, the object
+        // is missing and a fault gives the reason.
         let mask = match self.instances.is_empty() {
             true if self.which == GroupSelection::All && some.is_none() => {
                 let first = self.sources.iter().find(|(bits, _)| bits & object.standard() != 0);
@@ -128,8 +129,8 @@ impl Rows {
         Ok(())
     }
 
-    /// Reads the groups, where `some` is given those whose names it wants; returns the counters
-    /// that any group has, as a mask.
+    /// Reads the groups: all of them, or if `some` is given those whose names that collection wants. Returns
+    /// the counters that any group has, as a mask.
     fn read(
         &mut self,
         wanted: u64,
@@ -170,16 +171,16 @@ impl Rows {
             self.values.extend_from_slice(self.row.values(mask, &mut values));
             self.instances.push(Instance { at, mask, start });
         }
-        // An instance can lack only the values at its end: without the first one it
-        // has none.
+        // An instance may only lack values at its end. Without the first value it has none, and is
+        // left out.
         let first = there & there.wrapping_neg();
         self.instances.retain(|instance| instance.mask & first != 0);
         there
     }
 }
 
-/// Copies the values of the counters in `mask` up to the first unknown one; returns
-/// their number.
+/// Copies the values of the counters in `mask` into `out`, up to the first counter that is not in `known`;
+/// returns their number.
 fn prefix(mask: u64, known: u64, values: &[u64], out: &mut [u64; MOST]) -> usize {
     let mut values = values.iter();
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! The file of a group that each counter is read from, and how.
+//! The file of a group from which each counter is read, and the file's format.
 
 pub(super) mod version_1;
 
@@ -9,33 +9,33 @@ use crate::parse::{Words, number, whole_lines};
 use crate::table::{self, CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, index_of};
 use perfhive_engine::standard::CounterValues;
 
-/// A counter, the word before its number, and the way to the counter's unit.
+/// A counter, the word before its number in the file, and the conversion to the counter's unit.
 type Field = (u32, &'static [u8], Scale);
 
-/// The way from a file's number to the unit of a counter.
+/// The conversion of a file's number to the unit of a counter.
 type Scale = fn(u64) -> u64;
 
-/// How a file is read.
+/// The format of a file, with the counters in it.
 pub(super) enum FileFormat {
-    /// Lines of a word and a number.
+    /// Lines, each with a word and a number.
     Lines(&'static [Field]),
     /// One number; `max` gives no value.
     Single(u32),
-    /// One number; what version 1 writes where there is no limit gives no value.
+    /// One number; the number by which version 1 says "no limit" gives no value.
     Limit(u32),
-    /// One number for several counters.
+    /// One number, from which several counters are made.
     Number(&'static [(u32, Scale)]),
-    /// A quota and a period; the quota `max` gives no value.
+    /// A quota and a period, as a percentage; the quota `max` gives no value.
     Quota(u32),
-    /// `word=number`, summed up over devices.
+    /// A line of `word=number` for each device; the numbers of a word are summed up.
     Devices(&'static [Field]),
-    /// `some` and `full` with `total=number`.
+    /// The lines `some` and `full`, each with `total=number`.
     Pressure(&'static [Field]),
-    /// The number of lines.
+    /// Lines, whose number is the value.
     Count(u32),
 }
 
-/// A file and the counters in it.
+/// A file, and the counters that are read from it.
 pub(super) struct Source {
     pub(super) file: File,
     form: FileFormat,
@@ -45,37 +45,37 @@ fn same(number: u64) -> u64 {
     number
 }
 
-/// Microseconds in 100 ns units.
+/// Converts microseconds to 100 ns units.
 fn micros(number: u64) -> u64 {
     number.saturating_mul(10)
 }
 
-/// Microseconds in milliseconds.
+/// Converts microseconds to milliseconds.
 fn millis(number: u64) -> u64 {
     number / 1000
 }
 
-/// Nanoseconds in 100 ns units.
+/// Converts nanoseconds to 100 ns units.
 fn nanos(number: u64) -> u64 {
     number / 100
 }
 
-/// Nanoseconds in milliseconds.
+/// Converts nanoseconds to milliseconds.
 fn nano_millis(number: u64) -> u64 {
     number / 1_000_000
 }
 
-/// Ticks of 1/100 s (`USER_HZ`) in 100 ns units.
+/// Converts ticks of 1/100 s (`USER_HZ`) to 100 ns units.
 fn ticks(number: u64) -> u64 {
     number.saturating_mul(100_000)
 }
 
-/// Ticks of 1/100 s in milliseconds.
+/// Converts ticks of 1/100 s to milliseconds.
 fn tick_millis(number: u64) -> u64 {
     number.saturating_mul(10)
 }
 
-/// The least number that version 1 writes where there is no limit: the largest one that is a
+/// The least number by which version 1 says "no limit": the kernel writes the largest number that is a
 /// whole number of pages.
 const NO_LIMIT: u64 = i64::MAX as u64 - 0xffff;
 
@@ -261,7 +261,7 @@ pub(super) const JOB: &[Source] = &[
 ];
 
 impl Source {
-    /// The counters in the file.
+    /// The counters that are read from the file.
     pub(super) fn counters(&self) -> impl Iterator<Item = u32> + '_ {
         let (fields, numbers, single) = match &self.form {
             FileFormat::Lines(fields)
@@ -277,7 +277,7 @@ impl Source {
         fields.chain(numbers.iter().map(|(counter, _)| *counter)).chain(single)
     }
 
-    /// Reads the file and sets what it has.
+    /// Reads the file of a group and sets its counters in `row`.
     pub(super) fn fill(
         &self,
         reader: &mut GroupReader,
@@ -308,15 +308,15 @@ impl Source {
     }
 }
 
-/// An unreadable text; the values that could be read are in the row.
+/// A text that cannot be read in full; the values that could be read are set.
 struct Damage {
-    /// The word that lacks its number.
+    /// The word whose number is missing; empty if the text as a whole is damaged.
     word: &'static [u8],
 }
 
 const DAMAGE: Damage = Damage { word: b"" };
 
-/// A word that this kernel lacks is not damage.
+/// Reads [`FileFormat::Lines`]. A missing word is not damage: this kernel does not have it.
 fn lines(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Result<(), Damage> {
     let (lines, cut) = whole_lines(text);
     let mut damage = if cut || text.is_empty() { Err(DAMAGE) } else { Ok(()) };
@@ -355,7 +355,7 @@ fn limit(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damag
     Ok(())
 }
 
-/// The quota in percent of one processor.
+/// Reads [`FileFormat::Quota`] as percent of one processor.
 fn quota(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damage> {
     let mut words = Words::new(text);
     let quota = words.next_word().ok_or(DAMAGE)?;
@@ -367,14 +367,14 @@ fn quota(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damag
     Ok(())
 }
 
-/// A device without input or output has no words, and on some kernels no line end
-/// either. So all words count, in any line.
+/// Reads [`FileFormat::Devices`]. A device without input or output has no words, and on some kernels no line
+/// end either; so the words are summed up without regard to lines.
 fn devices(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Result<(), Damage> {
     if !text.is_empty() && !text.ends_with(b"\n") {
         return Err(DAMAGE);
     }
     for (counter, word, _) in fields {
-        // Nothing was read or written so far.
+        // An empty file means that nothing was read or written so far.
         let mut sum = text.is_empty().then_some(0u64);
         let mut words = Words::new(text);
         while let Some(found) = words.next_word() {
@@ -389,9 +389,9 @@ fn devices(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Re
     Ok(())
 }
 
-/// Inode of the root of all groups; the root that a container sees has another one.
+/// The inode of the root of all groups. The root that a container sees has another inode.
 const ROOT: u64 = 1;
-/// % Full CPU Pressure, which is left out of the root: for a whole machine the kernel
+/// The counter % Full CPU Pressure, which the root does not have: for a whole machine the kernel
 /// calls it undefined and prints zeros.
 const FULL_CPU: u32 = 104_404;
 

@@ -1,4 +1,4 @@
-//! Walks through the folders of all groups.
+//! A walk through the folders of all groups.
 
 use super::group::{GroupReader, Hierarchy, shown};
 use crate::faults::{Faults, describe, is_denied, is_gone};
@@ -8,50 +8,50 @@ use rustix::io::{Errno, retry_on_intr};
 use std::cmp::Ordering;
 use std::ffi::CStr;
 
-/// Most groups that are read; more are a fault.
+/// The most groups that are read; if there are more, a fault is reported.
 const MOST: usize = 65_536;
-/// Deepest level of groups; deeper ones are a fault.
+/// The deepest level of groups that are read; if there are deeper ones, a fault is reported.
 const DEEPEST: u16 = 64;
-/// Longest path of a group.
+/// The longest path of a group, in bytes.
 const LONGEST: usize = 3_840;
-/// Size of the buffer for directory entries.
+/// The size in bytes of the buffer for directory entries.
 const LISTING: usize = 32 << 10;
 
 /// A group that the walk found.
 pub(super) struct FoundGroup {
     start: usize,
     length: usize,
-    /// The hierarchy that it was found in first.
+    /// The place of the first hierarchy in which it was found.
     hierarchy: usize,
     depth: u16,
-    /// Whether it has no children.
+    /// Whether it is known to have no children.
     is_leaf: bool,
     pub(super) inode: u64,
 }
 
-/// A walk through all groups.
+/// A walk through all groups, and its result.
 #[derive(Default)]
 pub(super) struct Walk {
-    /// Paths, each with a 0 behind it.
+    /// The paths of the groups, each with a zero byte behind it.
     paths: Vec<u8>,
     found: Vec<FoundGroup>,
     listing: Vec<u8>,
-    /// The path at hand.
+    /// The path that is being built.
     path: Vec<u8>,
 }
 
 impl Walk {
-    /// The groups, each before its children.
+    /// The groups that were found, each before its children.
     pub(super) fn found(&self) -> impl Iterator<Item = &FoundGroup> {
         self.found.iter()
     }
 
-    /// The path of a group below the mount point; the root's is empty.
+    /// The path of a group below the mount point; empty for the root group.
     pub(super) fn path(&self, found: &FoundGroup) -> &[u8] {
         self.paths.get(found.start..found.start + found.length).unwrap_or_default()
     }
 
-    /// Finds all groups. An error concerns the root: groups that end during the walk
+    /// Finds all groups. An error means that the root cannot be read; groups that end during the walk
     /// are skipped.
     pub(super) fn run(&mut self, reader: &GroupReader, faults: &mut Faults) -> Result<(), Errno> {
         self.paths.clear();
@@ -132,7 +132,7 @@ impl Walk {
         self.found.push(FoundGroup { start, length, hierarchy, depth, is_leaf, inode });
     }
 
-    /// Adds the children of one group. Returns whether the limit allowed them.
+    /// Adds the children of one group. Returns `false` if the limit of groups is reached.
     fn list(&mut self, at: usize, hierarchy: &Hierarchy) -> Result<bool, Errno> {
         let Some(found) = self.found.get(at) else {
             return Ok(true);
@@ -178,8 +178,8 @@ impl Walk {
             {
                 continue;
             }
-            // The link count of a folder in the kernel's tree says how many children
-            // it has: folders without children are not listed. Symbolic links are not
+            // In the kernel's tree the link count of a folder tells whether it has children: a
+            // folder without children need not be listed. Symbolic links are not
             // followed.
             let mut is_leaf = false;
             if hierarchy.is_kernel || kind == FileType::Unknown {
@@ -207,13 +207,13 @@ fn open_folder(at: impl AsFd, path: &CStr) -> Result<OwnedFd, Errno> {
     retry_on_intr(|| openat(&at, path, flags, Mode::empty()))
 }
 
-/// The order of paths: a group, then all below it, then its siblings.
+/// Compares paths so that a group is followed by all groups below it, and then by its siblings.
 pub(super) fn order(one: &[u8], other: &[u8]) -> Ordering {
     let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
     one.iter().map(key).cmp(other.iter().map(key))
 }
 
-/// Whether a group is below another one.
+/// Whether the group at `path` is below the group at `above`.
 pub(super) fn is_below(path: &[u8], above: &[u8]) -> bool {
     above.is_empty() || path.strip_prefix(above).is_some_and(|rest| rest.first() == Some(&b'/'))
 }

@@ -1,4 +1,4 @@
-//! The block devices of `diskstats`, followed from sample to sample: which are disks,
+//! The block devices of `diskstats` from sample to sample: which of them are disks,
 //! and which were replaced.
 
 use super::stats::{Damage, DeviceCounts, Line, Totals, Track};
@@ -8,33 +8,33 @@ use crate::parse::{utf16_name, whole_lines};
 use std::collections::HashMap;
 use std::ffi::CString;
 
-/// Limit of vanished devices that are remembered, so that a device that returns goes
-/// on where it ended.
+/// The most vanished devices that are remembered. A remembered device that returns continues
+/// its counts.
 const REMEMBERED: usize = 256;
 
-/// Devices that are not disks, by the beginning of their names; a digit follows.
-/// They are made of other devices, of files or of memory, or their medium is
-/// changed.
+/// The beginnings of the names of devices that are not disks; a digit or `_` follows.
+/// Such devices consist of other devices, of files or of memory, or have a removable
+/// medium.
 const NO_DISKS: [&[u8]; 11] =
     [b"loop", b"ram", b"zram", b"dm-", b"md", b"sr", b"fd", b"zd", b"drbd", b"bcache", b"scd"];
 
-/// A block device.
+/// A block device, from sample to sample.
 pub(super) struct Device {
-    /// Unique among all devices of the session.
+    /// A number that no other device of the session has.
     pub(super) serial: u64,
     pub(super) name: Vec<u8>,
     pub(super) units: Vec<u16>,
     number: (u32, u32),
-    /// Whether it is a whole device that is not made of others.
+    /// Whether it is a whole device (no partition) that does not consist of other devices.
     pub(super) is_disk: bool,
-    /// The device that it is a partition of, by name.
+    /// The name of the device of which it is a partition; `None` for other devices.
     parent: Option<Vec<u8>>,
     track: Track,
-    /// The sample in which it was there last.
+    /// The number of the last sample that had the device.
     seen: u64,
-    /// Whether it has no medium, and never had one.
+    /// Whether it has no medium and never had one.
     pub(super) is_empty: bool,
-    /// `diskseq`: the disk's number among all since the machine's start.
+    /// The content of `diskseq`: a number that no other disk had since the machine's start.
     sequence: Option<u64>,
     sequence_path: CString,
     sequence_file: KeptFile,
@@ -44,9 +44,9 @@ pub(super) struct Device {
 /// The time and the purpose of a sample.
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
-    /// In 100 ns units after the start of the machine.
+    /// The time of the sample, in 100 ns units after the start of the machine.
     pub(super) now: u64,
-    /// Whether devices that are not disks are wanted, too.
+    /// Whether devices that are not disks are wanted as well.
     pub(super) partitions: bool,
 }
 
@@ -54,27 +54,27 @@ pub(super) struct Sample {
 #[derive(Default)]
 pub(super) struct Devices {
     list: Vec<Device>,
-    /// Places in the list by name.
+    /// The place of each name in `list`.
     names: HashMap<Vec<u8>, usize>,
-    /// Places in the list, as the kernel lists them now.
+    /// The places in `list`, in the kernel's present order.
     order: Vec<usize>,
-    /// The same by number, ascending.
+    /// The places in `list` by device number, ascending.
     numbers: Vec<((u32, u32), usize)>,
     sample: u64,
     serials: u64,
-    /// Whether a device is new since the last call of `take_changed`.
+    /// Whether a device was added since the last call of `take_changed`.
     changed: bool,
-    /// The totals of the disks.
+    /// The sums and means of the disks.
     pub(super) totals: Totals,
 }
 
 impl Devices {
-    /// The devices that are there.
+    /// The devices in the newest sample.
     pub(super) fn all(&self) -> impl Iterator<Item = &Device> {
         self.order.iter().filter_map(|place| self.list.get(*place))
     }
 
-    /// The disks that are there.
+    /// The disks in the newest sample, except those without a medium.
     pub(super) fn disks(&self) -> impl Iterator<Item = &Device> {
         self.all().filter(|device| device.is_disk && !device.is_empty)
     }
@@ -89,12 +89,12 @@ impl Devices {
         device.filter(|device| device.seen == self.sample)
     }
 
-    /// Whether there is a new device since the last call.
+    /// Whether a device was added since the last call of this function.
     pub(super) fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
-    /// Takes the next sample.
+    /// Takes the text of `diskstats` as the next sample.
     pub(super) fn update(
         &mut self,
         text: &[u8],
@@ -146,7 +146,7 @@ impl Devices {
     }
 
     fn take(&mut self, line: &Line<'_>, at: Sample, mut sys: Option<&mut Sys>) {
-        // The order seldom changes.
+        // The order seldom changes, so the device is mostly at its old place.
         let expected = self.order.len();
         let place = match self.list.get(expected) {
             Some(device) if device.name == line.name => Some(expected),
@@ -156,13 +156,13 @@ impl Devices {
             self.add(line, at, sys);
             return;
         };
-        // If the disk was replaced, so were its partitions. A disk stands before its
+        // If the disk was replaced, so were its partitions. The kernel lists a disk before its
         // partitions.
         let parent = self.list.get(place).and_then(|device| device.parent.as_deref());
         let parent = parent.and_then(|parent| self.by_name(parent));
         let new_parent = parent.is_some_and(|parent| parent.track.io.step.is_none());
         let Some(device) = self.list.get_mut(place) else { return };
-        // Of two lines with one name, the first counts.
+        // If two lines have one name, the first is used.
         if device.seen == self.sample {
             return;
         }
@@ -224,7 +224,7 @@ impl Devices {
         self.list.push(device);
     }
 
-    /// Forgets the devices that went.
+    /// Forgets the devices that the newest sample does not have.
     fn forget(&mut self) {
         let sample = self.sample;
         self.list.retain(|device| device.seen == sample);
@@ -238,12 +238,12 @@ impl Devices {
 }
 
 impl Device {
-    /// Its counts since it was seen first.
+    /// The device's counts since it was first seen.
     pub(super) fn io(&self) -> &DeviceCounts {
         &self.track.io
     }
 
-    /// Whether `diskseq` is read for it.
+    /// Whether the device's `diskseq` is read: it is no partition, was used, and is wanted.
     fn has_sequence(&self, line: &Line<'_>, at: Sample) -> bool {
         self.parent.is_none() && !line.is_unused() && (self.is_disk || at.partitions)
     }
@@ -262,13 +262,13 @@ impl Device {
     }
 }
 
-/// Whether a device has no medium and never did anything.
+/// Whether a device has no medium and has never done anything.
 fn is_empty(line: &Line<'_>, size_path: &CString, sys: Option<&mut Sys>) -> bool {
     line.is_unused() && sys.is_some_and(|sys| sys.number(size_path) == Some(0))
 }
 
-/// The disk of the partition of this name: `sda1` is on `sda`, `nvme0n1p2` on
-/// `nvme0n1`. `None` where the name is not a partition's.
+/// The disk of a partition, by the partition's name: `sda` for `sda1`, `nvme0n1` for
+/// `nvme0n1p2`. `None` where the name is not a partition's.
 fn disk_of(name: &[u8]) -> Option<&[u8]> {
     let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let disk = name.get(..name.len().saturating_sub(digits)).filter(|_| digits > 0)?;
@@ -279,7 +279,7 @@ fn disk_of(name: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Whether devices of this name are not disks.
+/// Whether the name is that of a device that is not a disk.
 fn is_no_disk(name: &[u8]) -> bool {
     let kind = NO_DISKS.iter().any(|kind| {
         let rest = name.strip_prefix(*kind);
@@ -290,14 +290,14 @@ fn is_no_disk(name: &[u8]) -> bool {
     kind || is_path_of_nvme(name) || is_area_of_emmc(name)
 }
 
-/// `nvme0c1n1`: one of the paths to `nvme0n1`.
+/// Whether the name is one of the paths to a disk, as `nvme0c1n1` is to `nvme0n1`.
 fn is_path_of_nvme(name: &[u8]) -> bool {
     let rest = name.strip_prefix(b"nvme").map(without_digits);
     let rest = rest.and_then(|rest| rest.strip_prefix(b"c")).map(without_digits);
     rest.is_some_and(|rest| rest.starts_with(b"n"))
 }
 
-/// `mmcblk0boot0`, `mmcblk0rpmb`: areas beside the disk on the same chip.
+/// Whether the name is an area beside the disk on the same chip: `mmcblk0boot0`, `mmcblk0rpmb`.
 fn is_area_of_emmc(name: &[u8]) -> bool {
     let rest = name.strip_prefix(b"mmcblk").map(without_digits).unwrap_or_default();
     [&b"boot"[..], b"rpmb", b"gp"].iter().any(|area| rest.starts_with(area))

@@ -1,4 +1,4 @@
-//! `/proc/self/mountinfo`: which file systems lie on disks of this machine.
+//! The table of mounts, `/proc/self/mountinfo`: the file systems that lie on disks of this machine.
 
 use crate::parse::{Words, number, utf16_name, whole_lines};
 use std::collections::HashMap;
@@ -6,12 +6,12 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// File systems on block devices that have numbers of their own instead of the
-/// device's.
+/// File systems on block devices whose number is not the device's, but one of
+/// their own.
 const POOLS: [&[u8]; 4] = [b"btrfs", b"bcachefs", b"zfs", b"ubifs"];
-/// Images that have no free space, ever.
+/// File systems of images, which never have free space.
 const IMAGES: [&[u8]; 5] = [b"squashfs", b"erofs", b"cramfs", b"romfs", b"iso9660"];
-/// File systems on block devices that ask other machines or programs.
+/// File systems on block devices that need other machines or programs for an answer.
 const FOREIGN: [&[u8]; 3] = [b"fuseblk", b"gfs2", b"ocfs2"];
 /// File systems without a block device in which looking up a path never waits for
 /// another machine or program.
@@ -27,44 +27,44 @@ const HARMLESS: [&[u8]; 10] = [
     b"aufs",
     b"cgroup2",
 ];
-/// Limit of the depth of mounts.
+/// The most levels of mounts that are followed.
 const DEEPEST: usize = 256;
-/// Limit of the mount points that are tried for the space of a file system.
+/// The most mount points at which the space of a file system is tried.
 const PLACES: usize = 8;
 
-/// A file system on disks.
+/// A file system on one or more disks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Volume {
     /// The first mount point, as UTF-16.
     pub(super) name: Vec<u16>,
-    /// The same for messages.
+    /// The first mount point as text, for messages.
     pub(super) text: String,
-    /// The number of its device, or its own number (btrfs and others).
+    /// The number of its device, or the number of its own (for [`Pool`]s).
     pub(super) number: (u32, u32),
     pub(super) pool: Option<Pool>,
-    /// Its mount points, below the root of mount points.
+    /// The paths of its mount points, below the root of mount points.
     pub(super) places: Vec<CString>,
 }
 
-/// A file system that has a number of its own.
+/// What is known of a file system that has a number of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pool {
     pub(super) is_btrfs: bool,
     /// Whether it may lie on a single device.
     pub(super) may_be_single: bool,
-    /// The device that the mount names.
+    /// The device that the table of mounts names.
     pub(super) source: Vec<u8>,
 }
 
-/// The parsed table.
+/// The file systems of a table of mounts.
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
     pub(super) volumes: Vec<Volume>,
-    /// Whether a line was unreadable.
+    /// Messages about lines that could not be read.
     pub(super) damage: Vec<String>,
 }
 
-/// A line.
+/// A line of the table.
 struct Mount<'a> {
     id: u64,
     parent: u64,
@@ -86,7 +86,7 @@ impl<'a> Mount<'a> {
         words.skip(1)?;
         let place = words.next_word()?;
         words.skip(1)?;
-        // Optional fields, and a dash behind them.
+        // Optional fields, and a dash as their end.
         while words.next_word()? != b"-" {}
         let kind = words.next_word()?;
         let source = words.next_word().unwrap_or_default();
@@ -97,7 +97,7 @@ impl<'a> Mount<'a> {
         self.number.0 == 0 && POOLS.contains(&self.kind)
     }
 
-    /// Whether looking up a path in it never waits for others.
+    /// Whether looking up a path in this file system never waits for another machine or program.
     fn is_local(&self) -> bool {
         match self.number.0 {
             0 => self.is_pool() || HARMLESS.contains(&self.kind),
@@ -112,7 +112,7 @@ impl<'a> Mount<'a> {
 }
 
 impl Mounts {
-    /// Reads the table. `root` stands for `/` before the places.
+    /// Reads the table. Mount points lie below `root`, which stands for `/`.
     pub(super) fn parse(text: &[u8], root: &Path) -> Self {
         let mut this = Self::default();
         let (lines, cut) = whole_lines(text);
@@ -168,14 +168,15 @@ impl Mounts {
     }
 }
 
-/// Whether the path to a mount on `parent` leads through local file systems only.
+/// Whether the path to a mount on the mount `parent` leads through local file systems only. `by_id` has the
+/// number of each mount, its parent and whether it is local.
 fn is_below_local(by_id: &[(u64, u64, bool)], mut parent: u64) -> bool {
     for _ in 0..DEEPEST {
         let found = by_id.binary_search_by_key(&parent, |(id, ..)| *id).ok();
         match found.and_then(|at| by_id.get(at)) {
             Some((_, _, false)) => return false,
             Some((id, above, true)) if id != above => parent = *above,
-            // The root, or what lies outside of the root of this program.
+            // The root, or a mount outside of the root of this program.
             _ => return true,
         }
     }
@@ -183,7 +184,7 @@ fn is_below_local(by_id: &[(u64, u64, bool)], mut parent: u64) -> bool {
     false
 }
 
-/// `place` below `root`; `None` for what no path can be.
+/// The path of `place` below `root`; `None` if it contains a zero byte.
 fn below(root: &Path, place: &[u8]) -> Option<CString> {
     let mut path = root.as_os_str().as_bytes().to_vec();
     while path.last() == Some(&b'/') {
@@ -196,8 +197,8 @@ fn below(root: &Path, place: &[u8]) -> Option<CString> {
     CString::new(path).ok()
 }
 
-/// A text of the kernel with the blanks, line ends and backslashes in it that it
-/// writes as three octal digits.
+/// The text with `\NNN` (octal) replaced by the byte: so the kernel writes blanks, line ends and
+/// backslashes.
 pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -295,10 +296,10 @@ mod tests {
         }
         let mounts = parse(&format!("{good}23 1 8:3 / /b rw - ext4 /dev/y r"));
         assert_eq!((names(&mounts), mounts.damage.len()), (vec!["/"], 1));
-        // Parents in a ring.
+        // The parents of two mounts form a ring.
         let ring = "22 23 8:2 / /a rw - ext4 x rw\n23 22 8:3 / /b rw - ext4 x rw\n";
         assert_eq!(names(&parse(ring)), Vec::<&str>::new());
-        // No source at all.
+        // The line has no source.
         assert_eq!(names(&parse("22 1 8:2 / / rw - ext4 \n")), ["/"]);
     }
 }

@@ -9,21 +9,21 @@ use std::ffi::CStr;
 /// `BTRFS_SUPER_MAGIC` and `BCACHEFS_SUPER_MAGIC`.
 const POOL_MAGICS: [u64; 2] = [0x9123_683e, 0xca45_1a4e];
 
-/// Sizes in bytes.
+/// The space of a file system. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Space {
-    /// Free space for everyone.
+    /// Free space that every user may use.
     pub(super) free: u64,
-    /// Usable space for everyone, free or used.
+    /// The space that every user may use, free or used.
     pub(super) usable: u64,
-    /// Free space for the administrator only.
+    /// Free space that only the administrator may use.
     pub(super) reserved: u64,
-    /// Free inodes and all inodes; `None` where their number has no limit.
+    /// How many inodes are free, and how many there are; `None` where their number has no limit.
     pub(super) inodes: Option<(u64, u64)>,
 }
 
 impl Space {
-    /// Adds another file system's.
+    /// Adds the space of another file system.
     pub(super) fn add(&mut self, other: &Self) {
         self.free = self.free.saturating_add(other.free);
         self.usable = self.usable.saturating_add(other.usable);
@@ -36,17 +36,17 @@ impl Space {
     }
 }
 
-/// Why the space of a file system is unknown.
+/// The reason why the space of a file system is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     System(Errno),
-    /// Something else is mounted over it.
+    /// Another file system is mounted over the mount point.
     Covered,
 }
 
 impl Refusal {
-    /// The fault to report. None for a file system that was unmounted meanwhile, is
-    /// covered, or is out of reach for this user.
+    /// The error to report as a fault; `None` for a file system that was unmounted meanwhile, is
+    /// covered, or may not be read by this user.
     pub(super) fn fault(self) -> Option<Errno> {
         match self {
             Self::System(error) if !is_gone(error) && !is_denied(error) => Some(error),
@@ -55,8 +55,8 @@ impl Refusal {
     }
 }
 
-/// The space of a file system, asked for at the first of its mount points that can be
-/// reached.
+/// The space of a file system, from the first of its mount points that can be
+/// reached; otherwise the reason of the first failure.
 pub(super) fn ask(volume: &Volume) -> Result<Space, Refusal> {
     let mut refusal = None;
     for place in &volume.places {
@@ -69,14 +69,14 @@ pub(super) fn ask(volume: &Volume) -> Result<Space, Refusal> {
 }
 
 fn ask_at(volume: &Volume, place: &CStr) -> Result<Space, Refusal> {
-    // `O_PATH` opens no device, pipe or automount. The handle keeps the file system
-    // from being unmounted: it is closed at once.
+    // `O_PATH` opens no device, pipe or automount. As long as the handle is open, the file system
+    // cannot be unmounted; so it is closed at once.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = retry_on_intr(|| openat(CWD, place, flags, Mode::empty()));
     let handle = handle.map_err(Refusal::System)?;
     let stat = fstat(&handle).map_err(Refusal::System)?;
     if (major(stat.st_dev), minor(stat.st_dev)) != volume.number {
-        // The files of a subvolume have another number than the file system.
+        // The files of a subvolume have another device number than the file system.
         let system = fstatfs(&handle).map_err(Refusal::System)?;
         let magic = system.f_type as u64 & 0xffff_ffff;
         if volume.pool.is_none() || !POOL_MAGICS.contains(&magic) {
@@ -95,8 +95,7 @@ fn ask_at(volume: &Volume, place: &CStr) -> Result<Space, Refusal> {
     })
 }
 
-/// A part and a whole, in the smallest unit, a power of two, in which both fit
-/// into 32 bits.
+/// The numerator and denominator, both halved until they fit into 32 bits.
 pub(super) fn fraction(mut part: u64, mut whole: u64) -> (u64, u64) {
     while part.max(whole) > u64::from(u32::MAX) {
         (part, whole) = (part / 2, whole / 2);
@@ -129,7 +128,7 @@ mod tests {
         assert_eq!(error, Err(Refusal::System(Errno::NOENT)));
         assert_eq!(error.unwrap_err().fault(), None);
         assert_eq!(Refusal::System(Errno::IO).fault(), Some(Errno::IO));
-        // `/proc` is not a disk.
+        // Instead of a disk, `/proc` is mounted there.
         assert_eq!(ask(&volume(c"/proc", (8, 1))), Err(Refusal::Covered));
     }
 

@@ -1,13 +1,13 @@
-//! `/proc/diskstats`: the lines, and the counts of each device since it was seen
-//! first.
+//! The lines of `/proc/diskstats`, and the counts of each device since it was first
+//! seen.
 //!
 //! The kernel prints times as 32-bit milliseconds, and on 32-bit machines counts
-//! as 32-bit numbers: both wrap. A session goes on counting across a wrap, and
-//! when another device takes the place of one under the same name.
+//! as 32-bit numbers: both wrap. The counts of a session continue across a wrap, and
+//! when another device replaces one of the same name.
 
 use crate::parse::{Words, number};
 
-/// The numbers of a line, in the kernel's order.
+/// The positions of the numbers in a line, in the kernel's order.
 pub(super) const READS: usize = 0;
 pub(super) const READS_MERGED: usize = 1;
 pub(super) const READ_SECTORS: usize = 2;
@@ -23,20 +23,20 @@ pub(super) const DISCARD_SECTORS: usize = 13;
 pub(super) const DISCARD_TIME: usize = 14;
 pub(super) const FLUSHES: usize = 15;
 pub(super) const FLUSH_TIME: usize = 16;
-/// The number of fields.
+/// The number of numbers in a line.
 pub(super) const FIELDS: usize = 17;
 
-/// The groups of numbers in a line; each includes those before it.
+/// Which groups of numbers a line has; each variant includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FieldGroups {
-    /// Counts and sectors of reads and writes: a partition before 2.6.25.
+    /// Counts and sectors of reads and writes only: a partition before Linux 2.6.25.
     #[default]
     Sizes,
-    /// Merges, times, and the queue.
+    /// Also merges, times, and the queue.
     Times,
-    /// Discards, since 4.18.
+    /// Also discards, since Linux 4.18.
     Discards,
-    /// Flushes, since 5.5.
+    /// Also flushes, since Linux 5.5.
     Flushes,
 }
 
@@ -52,9 +52,9 @@ pub(super) struct Line<'a> {
 /// An unreadable line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Damage<'a> {
-    /// The line of this device.
+    /// The line of the device with this name is damaged.
     Of(&'a [u8]),
-    /// A line without a name.
+    /// The line has no name.
     Line,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Line<'a> {
             17.. => FieldGroups::Flushes,
             _ => return Err(Damage::Of(name)),
         };
-        // Numbers that a later kernel adds belong to no known group.
+        // A later kernel may have further numbers of a group that is not known.
         let (_, unknown) = fields.split_at_mut(match known {
             FieldGroups::Sizes | FieldGroups::Times => DISCARDS,
             FieldGroups::Discards => FLUSHES,
@@ -98,21 +98,21 @@ impl<'a> Line<'a> {
         Ok(Self { number: (major, minor), name, fields, known })
     }
 
-    /// Whether the device never did anything.
+    /// Whether all numbers are 0: the device was never used.
     pub(super) fn is_unused(&self) -> bool {
         self.fields.iter().all(|field| *field == 0)
     }
 }
 
-/// The counts of a device since it was seen first.
+/// The counts of a device since it was first seen.
 #[derive(Clone, Debug)]
 pub(super) struct DeviceCounts {
     pub(super) known: FieldGroups,
-    /// Counts of the kernel, continued beyond 32 bits where they wrapped.
+    /// The kernel's counts, continued beyond 32 bits where they wrapped.
     pub(super) counts: [u64; FIELDS],
-    /// Time in which nothing was under way, in 100 ns units.
+    /// The time during which no request was under way, in 100 ns units.
     pub(super) idle: u64,
-    /// The growth since the previous sample; 0 where there was none, or another
+    /// The growth since the previous sample; `None` if the device was not in it, or was another
     /// device.
     pub(super) step: Option<Growth>,
 }
@@ -124,27 +124,27 @@ pub(super) struct Growth {
     pub(super) idle: u64,
 }
 
-/// One device's numbers from sample to sample.
+/// The numbers of one device from sample to sample.
 #[derive(Clone, Debug)]
 pub(super) struct Track {
     pub(super) io: DeviceCounts,
     raw: [u64; FIELDS],
     /// The time of the last reading, in 100 ns units after the start of the machine.
     at: u64,
-    /// Busy time beyond the time that passed, which is subtracted from the next
-    /// sample: the kernel counts busy time in steps.
+    /// The busy time beyond the time that passed, in 100 ns units; it is added to the next sample's busy time.
+    /// It occurs because the kernel counts busy time in steps.
     owed: u64,
 }
 
-/// 100 ns units in a millisecond.
+/// The number of 100 ns units in a millisecond.
 pub(super) const UNITS: u64 = 10_000;
 
-/// Busy time may exceed the time that passed by this, in milliseconds, where
-/// samples and steps of the kernel's clock do not meet.
+/// By how many milliseconds busy time may exceed the time that passed, because
+/// samples and steps of the kernel's clock do not coincide.
 const SLACK: u64 = 10_000;
 
 impl Track {
-    /// Begins with the kernel's counts. `now` is in 100 ns units after the start of
+    /// The track of a device whose first line this is. `now` is in 100 ns units after the start of
     /// the machine.
     pub(super) fn new(line: &Line<'_>, now: u64) -> Self {
         let idle = now.saturating_sub(line.fields[BUSY].saturating_mul(UNITS));
@@ -152,8 +152,8 @@ impl Track {
         Self { io, raw: line.fields, at: now, owed: 0 }
     }
 
-    /// Takes the next sample. `same` is false where the device is known to be another
-    /// one; otherwise the numbers decide.
+    /// Takes the line of the next sample. `same` is false if the device is known to be another
+    /// device than before; otherwise the numbers decide whether it is.
     pub(super) fn update(&mut self, line: &Line<'_>, now: u64, same: bool) {
         let passed = now.saturating_sub(self.at);
         self.at = now;
@@ -180,14 +180,14 @@ impl Track {
         self.io.step = Some(Growth { counts, idle });
     }
 
-    /// Passes over a sample in which the device was missing.
+    /// Notes that the device is missing in a sample.
     pub(super) fn miss(&mut self) {
         self.io.step = None;
     }
 }
 
-/// The growth of each number; `None` where one stepped back and no wrap explains it:
-/// the device was replaced.
+/// The growth of each number since `before`; `None` if a number went back and no wrap explains it:
+/// the device was replaced. `passed` is the time in between, in milliseconds.
 fn grown(before: &[u64; FIELDS], now: &[u64; FIELDS], passed: u64) -> Option<[u64; FIELDS]> {
     let mut steps = [0; FIELDS];
     for (field, (step, (before, now))) in steps.iter_mut().zip(before.iter().zip(now)).enumerate() {
@@ -203,8 +203,8 @@ fn grown(before: &[u64; FIELDS], now: &[u64; FIELDS], passed: u64) -> Option<[u6
     Some(steps)
 }
 
-/// The step across a wrap of 32 bits, if it is one: from the upper half of the
-/// range, and by less than half of it.
+/// The growth of a 32-bit count that wrapped; `None` if it did not: a wrap starts in the upper half of the
+/// range and grows by less than half of it.
 fn unwrapped(before: u64, now: u64) -> Option<u64> {
     let before = u32::try_from(before).ok()?;
     let now = u32::try_from(now).ok()?;
@@ -212,20 +212,20 @@ fn unwrapped(before: u64, now: u64) -> Option<u64> {
     (before >= 1 << 31 && step < 1 << 31).then_some(u64::from(step))
 }
 
-/// Sums and means over devices that come and go.
+/// The sums and means over devices that come and go.
 ///
-/// Both start as the plain ones and then grow by what the devices that are in two
-/// consecutive samples did: a device that appears or vanishes changes nothing at that
+/// Both start as plain sums and means, and then grow by the growth of the devices that are in two
+/// consecutive samples: a device that appears or vanishes changes nothing at that
 /// moment.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     started: bool,
     pub(super) counts: [u64; FIELDS],
-    /// Means, in 100 ns units.
+    /// The mean times, in 100 ns units.
     pub(super) means: Means,
 }
 
-/// Times of reads, of writes, and without either, in 100 ns units.
+/// The times of reads, of writes, and without a request, in 100 ns units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Means {
     pub(super) read: u64,
@@ -245,7 +245,7 @@ impl Means {
 }
 
 impl Totals {
-    /// Takes the next sample.
+    /// Takes the devices of the next sample.
     pub(super) fn update<'a>(&mut self, all: impl Iterator<Item = &'a DeviceCounts>) {
         let mut sums = Means::default();
         let mut count = 0;
@@ -278,7 +278,7 @@ impl Totals {
     }
 }
 
-/// Requests under way; a count that fell below 0, as old kernels print it, is 0.
+/// How many requests are under way; 0 for a negative number, which old kernels may print.
 pub(super) fn queue(counts: &[u64; FIELDS]) -> u64 {
     match counts[IN_FLIGHT] {
         negative if negative > i32::MAX as u64 => 0,
@@ -311,7 +311,7 @@ mod tests {
         let seventeen = format!("{SDA} 13 14 15 16 17 18\n");
         let parsed = line(&seventeen);
         assert_eq!((parsed.known, parsed.fields[FLUSH_TIME]), (FieldGroups::Flushes, 18));
-        // More than is known, and a part of a group.
+        // More numbers than are known, and a part of a group.
         let more = format!("{SDA} 13 14 15 16 17 18 19 x\n");
         assert_eq!(line(&more).fields, parsed.fields);
         let part = format!("{SDA} 13 14\n");
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!((track.io.counts[READS], track.io.step.unwrap().counts[READS]), (6, 1));
         track.update(&with(&[(READ_TIME, 95), (READS, 6)]), 2 * SECOND, true);
         assert_eq!(track.io.counts[READ_TIME], MAX + 96);
-        // A count beyond 32 bits does not wrap there.
+        // A count beyond 32 bits cannot have wrapped at 32 bits.
         let mut track = Track::new(&with(&[(READS, MAX + 5)]), 0);
         track.update(&with(&[(READS, 3)]), SECOND, true);
         assert!(track.io.step.is_none());
@@ -376,16 +376,16 @@ mod tests {
     #[test]
     fn a_replaced_device_goes_on_from_the_old_counts() {
         let mut track = Track::new(&with(&[(READS, 100), (WRITES, 7)]), 0);
-        // By its numbers: 100 cannot wrap.
+        // The numbers show another device: 100 cannot wrap.
         track.update(&with(&[(READS, 30), (WRITES, 900)]), SECOND, true);
         assert!(track.io.step.is_none());
         assert_eq!((track.io.counts[READS], track.io.counts[WRITES]), (100, 7));
         track.update(&with(&[(READS, 31), (WRITES, 902)]), 2 * SECOND, true);
         assert_eq!((track.io.counts[READS], track.io.counts[WRITES]), (101, 9));
-        // By other knowledge: `same` is false.
+        // `same` is false: the device is known to be another one.
         track.update(&with(&[(READS, 5000), (WRITES, 5000)]), 3 * SECOND, false);
         assert_eq!((track.io.counts[READS], track.io.counts[WRITES]), (101, 9));
-        // Busy time that would have wrapped took longer than what passed.
+        // If the busy time had wrapped, it would have grown by more than the time that passed.
         let mut track = Track::new(&with(&[(BUSY, MAX - 9)]), 0);
         track.update(&with(&[(BUSY, 900_000)]), SECOND, true);
         assert!(track.io.step.is_none());
@@ -398,7 +398,7 @@ mod tests {
     fn idle_time_never_steps_back() {
         let mut track = Track::new(&with(&[(BUSY, 400)]), SECOND);
         assert_eq!(track.io.idle, 600 * UNITS);
-        // 10 ms busy in 4 ms: the kernel's clock ticks.
+        // The device was busy for 10 ms in 4 ms, because the kernel counts busy time in ticks.
         track.update(&with(&[(BUSY, 410)]), SECOND + 4 * UNITS, true);
         assert_eq!(track.io.idle, 600 * UNITS);
         track.update(&with(&[(BUSY, 410)]), SECOND + 20 * UNITS, true);
@@ -421,11 +421,11 @@ mod tests {
         totals.update([io(10, 4, 100, None), io(20, 8, 300, None)].iter());
         assert_eq!((totals.counts[READS], totals.counts[READ_TIME]), (30, 12));
         assert_eq!(totals.means, Means { read: 6 * UNITS, write: 0, idle: 200 });
-        // One goes, another comes.
+        // One device vanishes, another appears.
         totals.update([io(11, 6, 150, Some([1, 2, 50])), io(999, 999, 999, None)].iter());
         assert_eq!((totals.counts[READS], totals.counts[READ_TIME]), (31, 14));
         assert_eq!(totals.means, Means { read: 8 * UNITS, write: 0, idle: 250 });
-        // None at all.
+        // There is no device.
         totals.update([].iter());
         assert_eq!(totals.counts[READS], 31);
     }

@@ -1,10 +1,10 @@
-//! `/proc/swaps`: the paging files.
+//! The paging files in `/proc/swaps`.
 
 use super::mounts::unescaped;
 use crate::faults::{Faults, Text};
 use crate::parse::{Words, kib_to_bytes, number, utf16_name, whole_lines};
 
-/// A swap area. Sizes in bytes.
+/// A swap area: its name and its sizes in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Swap {
     pub(super) name: Vec<u16>,
@@ -15,12 +15,12 @@ pub(super) struct Swap {
 /// What the kernel writes behind the name of a file that was removed.
 const REMOVED: &[u8] = b"\\040(deleted)";
 
-/// The swap areas. Names are kept from sample to sample.
+/// The swap areas, with their names converted once.
 #[derive(Debug, Default)]
 pub(super) struct Swaps {
     list: Vec<Swap>,
     count: usize,
-    /// The lines' names as they were read, by place.
+    /// The name of each area as the file has it, by place.
     names: Vec<Vec<u8>>,
 }
 
@@ -29,11 +29,11 @@ impl Swaps {
         self.list.get(..self.count).unwrap_or_default()
     }
 
-    /// Reads the text.
+    /// Replaces the areas by those of the text.
     pub(super) fn parse(&mut self, text: &[u8], faults: &mut Faults) {
         self.count = 0;
         let (mut lines, cut) = whole_lines(text);
-        // The first line is a heading, and there if nothing else is.
+        // The first line is a heading, which is there even without any area.
         if lines.next().is_none() {
             faults.object("swaps: is empty");
         }
@@ -41,7 +41,7 @@ impl Swaps {
             let mut words = Words::new(line);
             let Some(name) = words.next_word() else { continue };
             let mut sizes = || number(words.next_word()?);
-            // The kind stands before the sizes.
+            // The type stands before the sizes.
             let _ = sizes();
             let (size, used) = (sizes(), sizes());
             match (size, used) {
@@ -80,7 +80,7 @@ impl Swaps {
     }
 }
 
-/// The path of a line.
+/// The path of a swap area, from the name in its line.
 fn plain(name: &[u8]) -> Vec<u8> {
     unescaped(name.strip_suffix(REMOVED).unwrap_or(name))
 }

@@ -7,15 +7,15 @@ use rustix::io::{Errno, pread, retry_on_intr};
 use std::ffi::{CStr, CString};
 use std::path::Path;
 
-/// Limit of files that stay open; others are opened at each reading.
+/// The most files that stay open; others are opened for each reading.
 const KEPT: usize = 64;
-/// `SYSFS_MAGIC`.
+/// The number by which `fstatfs` identifies sysfs (`SYSFS_MAGIC`).
 const MAGIC: u64 = 0x6265_6572;
 
 /// A folder laid out as `/sys`.
 pub(super) struct Sys {
     dir: OwnedFd,
-    /// Whether it is the kernel's own: an open file there is always current, while a
+    /// Whether the folder is the kernel's own: there an open file is always current, while a
     /// file of a copy may be replaced by a new one.
     is_sysfs: bool,
     kept: usize,
@@ -29,25 +29,25 @@ impl Sys {
         Some(Self { dir, is_sysfs, kept: 0 })
     }
 
-    /// Whether a device is a whole one; a partition is not.
+    /// Whether a device is a whole device and not a partition.
     pub(super) fn is_whole(&self, name: &[u8]) -> bool {
         let path = block_path(name, b"");
         retry_on_intr(|| statat(&self.dir, &path, AtFlags::empty())).is_ok()
     }
 
-    /// Whether a device is made of other block devices.
+    /// Whether a device consists of other block devices.
     pub(super) fn has_slaves(&self, name: &[u8]) -> bool {
         !names(&self.dir, &block_path(name, b"/slaves")).is_empty()
     }
 
-    /// The device-mapper name of a device.
+    /// The device-mapper name of a device; `None` if it has none.
     pub(super) fn mapped_name(&self, name: &[u8]) -> Option<Vec<u8>> {
         let mut buffer = [0; 256];
         let length = self.read(&block_path(name, b"/dm/name"), &mut buffer)?;
         buffer.get(..length).map(|text| text.trim_ascii().to_vec())
     }
 
-    /// The number of devices of the btrfs on a device.
+    /// The number of devices of the btrfs that lies on a device; `None` if there is no btrfs.
     pub(super) fn devices_of_btrfs(&self, device: &[u8]) -> Option<usize> {
         names(&self.dir, c"fs/btrfs").iter().find_map(|id| {
             let path = CString::new([b"fs/btrfs/", &id[..], b"/devices"].concat()).ok()?;
@@ -56,19 +56,19 @@ impl Sys {
         })
     }
 
-    /// A file that is a number.
+    /// The number in a file; `None` if it cannot be read.
     pub(super) fn number(&self, path: &CStr) -> Option<u64> {
         let mut buffer = [0; 32];
         let length = self.read(path, &mut buffer)?;
         parse(buffer.get(..length)?)
     }
 
-    /// As [`number`](Self::number); the file stays open in `file` if there are
-    /// not too many already, and it is the kernel's.
+    /// Like [`number`](Self::number), but the file stays open in `file` if it is the kernel's and
+    /// not too many are open.
     pub(super) fn number_kept(&mut self, path: &CStr, file: &mut KeptFile) -> Option<u64> {
         let mut buffer = [0; 32];
         if let Some(open) = &file.0 {
-            // An error means that the device vanished; another one may have its name.
+            // After an error the file is opened anew: the device vanished, but another may have its name.
             if let Ok(length) = retry_on_intr(|| pread(open, &mut buffer[..], 0)) {
                 return parse(buffer.get(..length)?);
             }
@@ -83,7 +83,7 @@ impl Sys {
         parse(buffer.get(..length)?)
     }
 
-    /// Closes a file.
+    /// Closes a file, and counts it as closed.
     pub(super) fn close(&mut self, file: &mut KeptFile) {
         self.kept -= usize::from(file.0.take().is_some());
     }
@@ -94,7 +94,7 @@ impl Sys {
     }
 }
 
-/// A file that may be open; to be closed by [`Sys::close`], which counts.
+/// A file that may be open. [`Sys::close`] must close it, since that function counts the open files.
 #[derive(Default)]
 pub(super) struct KeptFile(Option<OwnedFd>);
 
@@ -103,13 +103,13 @@ fn parse(text: &[u8]) -> Option<u64> {
 }
 
 fn open_file(dir: impl AsFd, path: &CStr) -> Result<OwnedFd, Errno> {
-    // A pipe where a file should be must not hold up the reader.
+    // A pipe in place of a file must not block the reader.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     retry_on_intr(|| openat(&dir, path, flags, Mode::empty()))
 }
 
-/// The path of a device below the folder, and `rest` behind it. A slash in a
-/// device's name is an exclamation mark there.
+/// The path of a device in the folder, with `rest` behind it. A slash in a
+/// device's name is written as an exclamation mark.
 pub(super) fn block_path(name: &[u8], rest: &[u8]) -> CString {
     let mut path = b"block/".to_vec();
     path.extend(name.iter().map(|byte| if *byte == b'/' { b'!' } else { *byte }));
@@ -117,7 +117,7 @@ pub(super) fn block_path(name: &[u8], rest: &[u8]) -> CString {
     CString::new(path).unwrap_or_default()
 }
 
-/// The names in a folder; none where there is no such folder.
+/// The names in a folder; empty if there is no such folder.
 fn names(dir: impl AsFd, path: &CStr) -> Vec<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(dir) = retry_on_intr(|| openat(&dir, path, flags, Mode::empty())) else {

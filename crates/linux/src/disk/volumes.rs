@@ -1,4 +1,4 @@
-//! The file systems of LogicalDisk, with what their devices do.
+//! The file systems of LogicalDisk, with the counts of their devices.
 
 use super::devices::{Device, Devices};
 use super::mounts::{Mounts, Volume};
@@ -7,21 +7,22 @@ use super::sys::Sys;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Limit of unmounted volumes that are remembered, so that a volume that returns goes
-/// on where it ended, on any device.
+/// The most unmounted volumes that are remembered. A volume that returns continues its counts,
+/// on whatever device it then is.
 const REMEMBERED: usize = 64;
 
-/// A file system and its device.
+/// A file system, and the counts of its device.
 pub(super) struct Mounted {
     pub(super) volume: Volume,
-    /// The device of a file system with a number of its own, by name.
+    /// The name of the device of a [`Pool`](super::mounts::Pool); `None` for another file system, and if the
+    /// pool has several devices.
     device: Option<Vec<u8>>,
-    /// The device and its counts at the previous sample.
+    /// The device in the previous sample, and its counts then.
     last: Option<Last>,
     io: Option<DeviceCounts>,
-    /// Whether its device is known in this sample.
+    /// Whether the device is known in this sample.
     has_device: bool,
-    /// Whether it is mounted.
+    /// Whether the file system is mounted.
     is_there: bool,
 }
 
@@ -35,19 +36,19 @@ struct Last {
 #[derive(Default)]
 pub(super) struct Volumes {
     list: Vec<Mounted>,
-    /// The text of the table at the last reading: it is parsed only when it changes.
+    /// The text of the table of mounts at the last reading, which is parsed only when it changes.
     text: Vec<u8>,
     pub(super) damage: Vec<String>,
     pub(super) totals: Totals,
 }
 
 impl Volumes {
-    /// Those that are mounted.
+    /// The file systems that are mounted.
     pub(super) fn all(&self) -> impl Iterator<Item = &Mounted> {
         self.list.iter().filter(|mounted| mounted.is_there)
     }
 
-    /// Takes the table of mounts.
+    /// Takes the text of the table of mounts.
     pub(super) fn update(
         &mut self,
         text: &[u8],
@@ -63,7 +64,7 @@ impl Volumes {
             self.damage = damage;
             self.replace(volumes);
         }
-        // A new device may be the missing device of a volume.
+        // A new device may be the one that a volume lacked.
         if devices.take_changed() || is_new {
             for mounted in &mut self.list {
                 mounted.device = device_of_pool(&mounted.volume, devices, sys);
@@ -71,7 +72,7 @@ impl Volumes {
         }
     }
 
-    /// Forgets what is mounted, because the table cannot be read.
+    /// Forgets the mounted file systems, because the table cannot be read.
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.damage.clear();
@@ -100,7 +101,7 @@ impl Volumes {
         self.list.extend(gone.map(|gone| Mounted { is_there: false, last: None, ..gone }));
     }
 
-    /// Takes the counts of the devices; `None` where they could not be read.
+    /// Takes the counts of the devices; `None` means that they could not be read.
     pub(super) fn take_devices(&mut self, devices: Option<&Devices>) {
         for mounted in self.list.iter_mut().filter(|mounted| mounted.is_there) {
             let device = devices.and_then(|devices| match &mounted.device {
@@ -115,7 +116,7 @@ impl Volumes {
 }
 
 impl Mounted {
-    /// What its device did, if it has one.
+    /// The counts of the volume's device; `None` if it is not known.
     pub(super) fn io(&self) -> Option<&DeviceCounts> {
         self.io.as_ref().filter(|_| self.has_device && self.is_there)
     }
@@ -149,7 +150,7 @@ impl Mounted {
     }
 }
 
-/// The device of a file system that has a number of its own, if it is one only.
+/// The name of the device of a pool; `None` if it has several devices, or the device is not known.
 fn device_of_pool(volume: &Volume, devices: &Devices, sys: Option<&Sys>) -> Option<Vec<u8>> {
     let pool = volume.pool.as_ref().filter(|pool| pool.may_be_single)?;
     let path = pool.source.strip_prefix(b"/dev/")?;
@@ -162,7 +163,7 @@ fn device_of_pool(volume: &Volume, devices: &Devices, sys: Option<&Sys>) -> Opti
         }
         None => devices.by_name(path)?.name.clone(),
     };
-    // The system says how many devices a btrfs has. A bcachefs with several devices has all of them
+    // The system tells the number of devices of a btrfs. A bcachefs with several devices names all of them
     // in its source, which then is not the name of a device.
     match pool.is_btrfs {
         true => (sys?.devices_of_btrfs(&name) == Some(1)).then_some(name),

@@ -1,14 +1,14 @@
-//! How many files stay open.
+//! The budget of files that stay open.
 
 use rustix::fd::OwnedFd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The descriptors that all sessions of this program keep for processes.
+/// How many descriptors all sessions of this program keep open now.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
-/// Raises this program's limit to open files from the soft limit, 1024 on most systems, to the hard
-/// one, and answers it.
+/// Raises this program's limit on open files from the soft limit, 1024 on most systems, to the hard
+/// limit, and returns it.
 ///
 /// Sessions keep the files of processes open up to half of the limit; with some hundred processes
 /// the usual soft limit makes a collection three to four times as slow. A session reads the limit
@@ -23,27 +23,27 @@ pub fn raise_open_file_limit() -> std::io::Result<u64> {
     Ok(limit.maximum.unwrap_or(u64::MAX))
 }
 
-/// The most descriptors that are kept, if the program's limit allows them: each takes some 4 KB of
+/// The most descriptors that are kept, even if the program's limit allows more: each takes some 4 KB of
 /// the kernel's memory.
 static MOST_KEPT: AtomicUsize = AtomicUsize::new(16_384);
 
 /// Sets how many files of processes, devices and control groups all sessions of this program keep
-/// open at most, 16,384 by default. Half of the program's limit to open files is never exceeded.
-/// The number holds for sessions that are opened from now on; with 0 every file is opened and
+/// open at most. The default is 16,384. Half of the program's limit on open files is never exceeded.
+/// The number applies to sessions that are opened from now on. With 0 every file is opened and
 /// closed at each reading, which makes a collection three to four times as slow.
 pub fn keep_open_at_most(files: usize) {
     MOST_KEPT.store(files, Ordering::Relaxed);
 }
 
-/// Limit to the kept descriptors.
+/// A limit to the number of kept descriptors of the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(super) limit: usize,
 }
 
 impl Budget {
-    /// Half of the program's limit, less some for other files, and at most what was
-    /// [set](keep_open_at_most).
+    /// The budget of this program: half of its limit on open files, less 64 for other files, and at most
+    /// the number that was [set](keep_open_at_most).
     pub(crate) fn of_program() -> Self {
         let soft = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let half = usize::try_from(soft / 2).unwrap_or(usize::MAX);
@@ -55,7 +55,7 @@ impl Budget {
         KEPT.load(Ordering::Relaxed) < self.limit
     }
 
-    /// Counts a kept descriptor, or gives it back to the budget.
+    /// Stores a descriptor in `kept` and counts it; returns it instead if the budget is used up.
     pub(super) fn keep(self, fd: OwnedFd, kept: &mut KeptFile) -> Option<OwnedFd> {
         let take = |kept| (kept < self.limit).then_some(kept + 1);
         match KEPT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
@@ -68,7 +68,7 @@ impl Budget {
     }
 }
 
-/// A descriptor that counts in the budget.
+/// A kept descriptor, which counts until it is dropped.
 pub(super) struct KeptFd(pub(super) OwnedFd);
 
 impl Drop for KeptFd {
@@ -77,19 +77,19 @@ impl Drop for KeptFd {
     }
 }
 
-/// A file of a process that is read repeatedly.
+/// A file that is read again and again, and may be kept open.
 #[derive(Default)]
 pub(crate) struct KeptFile {
     pub(super) fd: Option<KeptFd>,
 }
 
 impl KeptFile {
-    /// Gives the descriptor back.
+    /// Closes the file, which returns its descriptor to the budget.
     pub(crate) fn close(&mut self) {
         self.fd = None;
     }
 
-    /// The descriptor, where it is kept.
+    /// The open descriptor; `None` if the file is not kept open.
     pub(crate) fn fd(&self) -> Option<&OwnedFd> {
         self.fd.as_ref().map(|kept| &kept.0)
     }

@@ -1,4 +1,4 @@
-//! Energy meters of the processors.
+//! The energy meters of the processors.
 
 use crate::clock::TimeBase;
 use crate::faults::{Faults, Text, describe, is_denied, is_gone};
@@ -16,7 +16,7 @@ const ENERGY_USED: u32 = index_of!(ENERGY, "Energy");
 const TIME: u32 = index_of!(ENERGY, "Time");
 const POWER: u32 = index_of!(ENERGY, "Power");
 
-/// More meters than any machine has.
+/// A number of meters that no machine reaches.
 const MOST_METERS: usize = 4096;
 
 #[derive(Default)]
@@ -27,20 +27,20 @@ pub(super) struct Meters {
 }
 
 struct Meter {
-    /// The name of its folder: `intel-rapl:0:1`.
+    /// The name of its folder, such as `intel-rapl:0:1`.
     folder: Vec<u8>,
     path: CString,
     name: Vec<u16>,
-    /// Whether the name could be read.
+    /// Whether the meter's name could be read.
     is_named: bool,
     file: KeptFile,
-    /// The range of the meter: it wraps beyond this number.
+    /// The largest number of the meter, in microjoules; behind it the meter wraps to 0.
     range: u64,
-    /// The last reading and its time.
+    /// The last reading in microjoules, and its time in 100 ns units.
     last: Option<(u64, u64)>,
-    /// Microjoules: the first reading plus all that was used since.
+    /// The energy in microjoules: the first reading plus the energy used since.
     used: u128,
-    /// Mean power since the previous reading, in milliwatts.
+    /// The mean power since the previous reading, in milliwatts; `None` before there are two.
     power: Option<u64>,
 }
 
@@ -81,7 +81,7 @@ impl Meters {
         Ok(())
     }
 
-    /// Updates the list of meters from the folder.
+    /// Updates the list of meters from their folder.
     fn list(&mut self, sys: &mut Reader) -> Result<(), Errno> {
         let Self { meters, seen } = self;
         seen.clear();
@@ -128,8 +128,8 @@ impl Meter {
         })
     }
 
-    /// Reads the meter; returns the time of the reading. Since Linux 5.10 only the
-    /// superuser may.
+    /// Reads the meter; returns the time of the reading, or `None` if it has no value. Since Linux 5.10 only the
+    /// superuser may read it.
     fn read(&mut self, sys: &mut Reader, base: &TimeBase, faults: &mut Faults) -> Option<u64> {
         let mut failed = |folder: &[u8], message: fmt::Arguments<'_>| {
             faults.instance(Text(folder), message);
@@ -168,7 +168,7 @@ impl Meter {
                     self.range.saturating_sub(before).saturating_add(shown)
                 };
                 self.used = self.used.saturating_add(u128::from(grown));
-                // Microjoules in 100 ns units, as milliwatts.
+                // Converts microjoules per 100 ns unit to milliwatts.
                 let elapsed = u128::from(now.saturating_sub(then));
                 let power = (u128::from(grown) * 10_000).checked_div(elapsed);
                 self.power = power.map(|power| u64::try_from(power).unwrap_or(u64::MAX));
@@ -179,7 +179,8 @@ impl Meter {
     }
 }
 
-/// The name of a meter after that of the meter that contains it: `package-0 core`.
+/// The name of a meter behind that of the meter that contains it, such as `package-0 core`; `None` if it
+/// cannot be read.
 fn name_of(sys: &mut Reader, folder: &[u8]) -> Option<Vec<u8>> {
     let own = read_name(sys, folder)?;
     let parent = folder.iter().rposition(|byte| *byte == b':').and_then(|at| folder.get(..at));
@@ -201,7 +202,7 @@ fn read_number(sys: &mut Reader, path: &[u8]) -> Option<u64> {
     number(sys.text().strip_suffix(b"\n")?)
 }
 
-/// One microjoule is 1000000 / 3600 pWh.
+/// Converts microjoules to picowatt hours: one microjoule is 1000000 / 3600 pWh.
 fn picowatt_hours(microjoules: u128) -> u64 {
     let value = microjoules.saturating_mul(2500) / 9;
     u64::try_from(value).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! Idle states of the processors: `cpuidle` in `/sys/devices/system/cpu`.
+//! The idle states of the processors, from `cpuidle` in `/sys/devices/system/cpu`.
 
 use crate::faults::{Faults, Text, describe, is_gone};
 use crate::files::{PidPath, Reader, decimal};
@@ -9,10 +9,10 @@ use perfhive_engine::{Collection, ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 use rustix::io::Errno;
 
-/// More states of a processor than any kernel has (`CPUIDLE_STATE_MAX` is 10).
+/// A number of states of a processor that no kernel reaches (`CPUIDLE_STATE_MAX` is 10).
 const MOST_STATES: u32 = 16;
 
-/// A file of a state, its counter, and what its number is multiplied by.
+/// A file of an idle state, its counter, and the factor to the counter's unit.
 struct File {
     name: &'static [u8],
     counter: u32,
@@ -20,7 +20,7 @@ struct File {
 }
 
 const FILES: [File; 6] = [
-    // Microseconds, in 100 ns.
+    // Microseconds become 100 ns units.
     File { name: b"time", counter: index_of!(IDLE_STATE, "% Time"), unit: 10 },
     File { name: b"usage", counter: index_of!(IDLE_STATE, "Entries/sec"), unit: 1 },
     File { name: b"latency", counter: index_of!(IDLE_STATE, "Exit Latency"), unit: 1 },
@@ -33,7 +33,7 @@ const FILES: [File; 6] = [
 pub(super) struct IdleStates {
     processors: Vec<u32>,
     name: Vec<u16>,
-    /// Name of the state, without the processor.
+    /// The name of the state at hand, without the processor.
     state: Vec<u16>,
 }
 
@@ -72,7 +72,7 @@ impl IdleStates {
                 let length = path.len();
                 match sys.once_here(path.file(length, b"name")) {
                     Ok(()) => utf16_name(sys.text().trim_ascii_end(), &mut self.state),
-                    // Behind the last state, or no driver for idle states.
+                    // The last state was read before, or there is no driver for idle states.
                     Err(error) if is_gone(error) => break,
                     Err(error) => {
                         faults.instance(processor, format_args!("cpuidle: {}", describe(error)));
@@ -98,7 +98,7 @@ impl IdleStates {
                             }
                             None => "not understood",
                         },
-                        // An older kernel, or a processor that was just switched off.
+                        // The kernel is older, or the processor was just switched off.
                         Err(error) if is_gone(error) || error == Errno::NODEV => continue,
                         Err(error) => describe(error),
                     };

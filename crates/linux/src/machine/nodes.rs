@@ -1,4 +1,4 @@
-//! Memory of each node.
+//! The memory of each NUMA node.
 
 use super::write_nothing;
 use crate::faults::{Faults, describe, is_gone};
@@ -11,7 +11,7 @@ use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
 use std::fmt;
 
-/// Lines of a node's `meminfo` after `Node N `, their counters and units.
+/// The words of a node's `meminfo` behind `Node N `, each with its counter and unit.
 const SIZES: [(&[u8], u32, Unit); 15] = [
     (b"MemTotal:", index_of!(NODE, "Total MBytes"), Unit::Megabytes),
     (b"MemFree:", index_of!(NODE, "Free & Zero Page List MBytes"), Unit::Megabytes),
@@ -30,7 +30,7 @@ const SIZES: [(&[u8], u32, Unit); 15] = [
     (b"HugePages_Free:", index_of!(NODE, "Huge Pages Free"), Unit::Count),
 ];
 
-/// Lines of a node's `numastat`.
+/// The words of a node's `numastat`, each with its counter.
 const EVENTS: [(&[u8], u32); 6] = [
     (b"numa_hit", index_of!(NODE, "NUMA Hits/sec")),
     (b"numa_miss", index_of!(NODE, "NUMA Misses/sec")),
@@ -42,7 +42,7 @@ const EVENTS: [(&[u8], u32); 6] = [
 
 #[derive(Clone, Copy)]
 enum Unit {
-    /// Of 1024² bytes, rounded down.
+    /// Units of 1024² bytes, rounded down.
     Megabytes,
     Bytes,
     Count,
@@ -62,7 +62,7 @@ impl Unit {
 pub(super) struct Nodes {
     numbers: Vec<u32>,
     nodes: Vec<Node>,
-    /// A node's `meminfo` without the words `Node N `.
+    /// The node's `meminfo` without the words `Node N `.
     text: Vec<u8>,
     counts: Vec<(u32, [u64; EVENTS.len()])>,
     tally: Tally<{ EVENTS.len() }>,
@@ -124,7 +124,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Updates `nodes` to `numbers`.
+    /// Removes nodes that vanished from `nodes` and adds new ones, by their `numbers`.
     fn follow(&mut self) {
         let numbers = &self.numbers;
         self.nodes.retain(|node| numbers.binary_search(&node.number).is_ok());
@@ -135,7 +135,7 @@ impl Nodes {
         }
     }
 
-    /// The sum of all nodes.
+    /// Sets the counters to the sums over all nodes.
     fn set_total(&self, row: &mut CounterValues) {
         row.clear();
         for (at, (_, counter, unit)) in SIZES.into_iter().enumerate() {
@@ -160,7 +160,7 @@ impl Node {
         }
     }
 
-    /// Reads the node; returns whether it still exists.
+    /// Reads the node's files; returns whether the node still exists.
     fn read(&mut self, sys: &mut Reader, text: &mut Vec<u8>, faults: &mut Faults) -> bool {
         let mut path = PidPath::numbered(b"devices/system/node/node", self.number);
         let length = path.len();
@@ -202,7 +202,7 @@ impl Node {
     }
 }
 
-/// Copies the lines without their first two words.
+/// Copies the lines without the words `Node N `.
 fn strip(text: &[u8], out: &mut Vec<u8>) {
     out.clear();
     for line in text.split_inclusive(|byte| *byte == b'\n') {

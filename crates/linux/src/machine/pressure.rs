@@ -1,4 +1,4 @@
-//! Pressure: how long tasks waited for processors, memory and devices.
+//! The pressure on the machine: how long tasks waited for processors, memory and devices.
 
 use crate::faults::{Faults, Text, is_denied, is_gone, unreadable};
 use crate::files::Reader;
@@ -11,8 +11,8 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::ffi::CStr;
 
-/// The file of each resource, and the instances of its lines `some` and `full`.
-/// `full` of the processors is left out: for a whole machine the kernel calls it
+/// The file of each resource, and the names of the instances for its lines `some` and `full`.
+/// The line `full` of the processors is left out: for a whole machine the kernel calls it
 /// undefined (since 5.13) and prints zeros (since 5.19).
 const RESOURCES: [(&CStr, Names); 4] = [
     (c"pressure/cpu", [Some("cpu some"), None]),
@@ -22,7 +22,7 @@ const RESOURCES: [(&CStr, Names); 4] = [
 ];
 type Names = [Option<&'static str>; 2];
 
-/// The words before the numbers of a line, and their counters: averages in
+/// The words before the numbers of a line, each with its counter: averages in
 /// hundredths of a percent.
 const AVERAGES: [(&[u8], u32); 3] = [
     (b"avg10=", index_of!(PRESSURE, "% Stalled Time 10 s Average")),
@@ -30,17 +30,17 @@ const AVERAGES: [(&[u8], u32); 3] = [
     (b"avg300=", index_of!(PRESSURE, "% Stalled Time 300 s Average")),
 ];
 const STALLED: u32 = index_of!(PRESSURE, "% Stalled Time");
-/// The base of a percentage in hundredths.
+/// The base of a percentage that is given in hundredths.
 const WHOLE: u64 = 10_000;
 
 #[derive(Default)]
 pub(super) struct Pressure {
     files: [Option<OwnedFd>; RESOURCES.len()],
-    /// The lines of this collection, with their instance names.
+    /// The lines of this collection, each behind its instance name.
     lines: Vec<(&'static str, Line)>,
 }
 
-/// One line: the total in 100 ns units, the averages in hundredths of a percent.
+/// The numbers of a line: the total in 100 ns units, the averages in hundredths of a percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Line {
     stalled: u64,
@@ -64,7 +64,7 @@ impl Pressure {
                         faults.object(format_args!("{path}: ends in the middle of a line"));
                     }
                 }
-                // The kernel was built without pressure, or started with `psi=0`.
+                // The kernel was built without pressure information, or started with `psi=0`.
                 Err(error) if is_gone(error) || is_denied(error) || error == Errno::OPNOTSUPP => {}
                 Err(error) => unreadable(path, error, faults),
             }
@@ -86,7 +86,7 @@ impl Pressure {
     }
 }
 
-/// Reads the lines of a file; returns whether it is truncated.
+/// Reads the lines of a file into `out`; returns whether the text is truncated.
 fn read(
     text: &[u8],
     [some, full]: Names,
@@ -113,7 +113,8 @@ fn read(
     cut
 }
 
-/// `avg10=0.00 avg60=0.00 avg300=0.00 total=0`, and a line end.
+/// The numbers of a line such as `avg10=0.00 avg60=0.00 avg300=0.00 total=0`, with its line end; `None` for
+/// another text.
 fn parse(rest: &[u8]) -> Option<Line> {
     let mut words = rest.strip_suffix(b"\n")?.split(|byte| *byte == b' ');
     let mut averages = [0; AVERAGES.len()];

@@ -1,4 +1,4 @@
-//! Thermal zones.
+//! The temperatures of the thermal zones.
 
 use crate::faults::{Faults, Text, describe, is_denied, is_gone};
 use crate::files::{KeptFile, PidPath, Reader};
@@ -22,12 +22,12 @@ pub(super) struct Zones {
 
 struct Zone {
     number: u32,
-    /// Instance name: type and number.
+    /// The name of the instance: type and number of the zone.
     name: Vec<u16>,
-    /// Whether the type could be read.
+    /// Whether the type of the zone could be read.
     is_named: bool,
     file: KeptFile,
-    /// In tenths of a kelvin.
+    /// The temperature in tenths of a kelvin; `None` if the zone has no reading.
     temperature: Option<u64>,
 }
 
@@ -84,7 +84,7 @@ impl Zone {
         }
     }
 
-    /// Reads the zone; returns whether it still exists.
+    /// Reads the zone's files; returns whether the zone still exists.
     fn read(&mut self, sys: &mut Reader, faults: &mut Faults) -> bool {
         let mut path = PidPath::numbered(b"class/thermal/thermal_zone", self.number);
         let length = path.len();
@@ -99,7 +99,7 @@ impl Zone {
                 Ok(None)
             }
             Err(error) if is_gone(error) => return false,
-            // The zone is switched off, or has no reading yet.
+            // The zone may not be read, is switched off, or has no reading yet.
             Err(error)
                 if is_denied(error)
                     || matches!(error, Errno::AGAIN | Errno::INVAL | Errno::NODATA) =>
@@ -123,14 +123,14 @@ impl Zone {
     }
 }
 
-/// A temperature in thousandths of a degree Celsius.
+/// Tenths of a kelvin, from a text with thousandths of a degree Celsius; `None` for another text.
 fn tenths_of_kelvin(text: &[u8]) -> Option<u64> {
     let digits = text.strip_suffix(b"\n")?;
     let milli = match digits.strip_prefix(b"-") {
         Some(digits) => -i64::try_from(number(digits)?).ok()?,
         None => i64::try_from(number(digits)?).ok()?,
     };
-    // Some drivers report "no reading" as a temperature below absolute zero.
+    // Some drivers report a temperature below absolute zero as "no reading"; it gives `None`.
     u64::try_from(milli.checked_add(FREEZING)?.checked_add(50)? / 100).ok()
 }
 

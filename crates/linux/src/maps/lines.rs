@@ -1,4 +1,4 @@
-//! Reading a long file of `/proc` line by line, in a buffer of limited size.
+//! A reader of long files of `/proc`, line by line, in a buffer of limited size.
 //!
 //! The kernel delivers such a file in pieces of whole lines, about a page each, and continues where
 //! it stopped if each read begins where the last one ended. Meanwhile the process runs on and
@@ -9,20 +9,20 @@ use rustix::fd::OwnedFd;
 use rustix::io::{Errno, pread, retry_on_intr};
 use std::fmt;
 
-/// Size of the buffer: more than the longest line, whose path has 4095 bytes, each written as up to
-/// four.
+/// The size of the buffer in bytes: more than the longest line, whose path has 4095 bytes, each written as
+/// up to four.
 const BUFFER: usize = 64 << 10;
-/// A length beyond any such file: several hundred thousand mappings in `smaps`.
+/// A length in bytes that no such file reaches: several hundred thousand mappings in `smaps`.
 const TOO_LONG: u64 = 1 << 30;
 
 const _: () = assert!(BUFFER > 4 * 4096);
 
-/// Why a file was not read to its end.
+/// The reason why a file was not read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// The system's error.
+    /// The system reported this error.
     Error(Errno),
-    /// A line is invalid.
+    /// A line is invalid, for this reason.
     Text(&'static str),
 }
 
@@ -35,14 +35,14 @@ impl fmt::Display for Broken {
     }
 }
 
-/// Reads lines, into one buffer.
+/// A reader of lines, with one buffer.
 #[derive(Default)]
 pub(super) struct Lines {
     buffer: Vec<u8>,
 }
 
 impl Lines {
-    /// Calls `each` with every line, its end included, until `each` refuses one; returns whether
+    /// Calls `each` with every line, its end included, until `each` returns an error; returns whether
     /// there was a line.
     pub(super) fn read(
         &mut self,
@@ -53,7 +53,7 @@ impl Lines {
             self.buffer.resize(BUFFER, 0);
         }
         let mut offset = 0;
-        // Bytes of an incomplete line, at the front of the buffer.
+        // The number of bytes of an incomplete line, which stand at the front of the buffer.
         let mut held = 0;
         loop {
             let rest = self.buffer.get_mut(held..).unwrap_or_default();

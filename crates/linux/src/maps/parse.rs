@@ -1,26 +1,26 @@
-//! The lines of `/proc/PID/maps` and `smaps`.
+//! Parsers for the lines of `/proc/PID/maps` and `smaps`, and for `syscall`.
 
 use crate::parse::number;
 
-/// The protections of a mapping, in Windows' order.
+/// The number of Windows' protections of a mapping.
 pub(super) const PROTECTIONS: usize = 8;
 
-/// A mapping.
+/// A mapping of a process: a range of its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mapping<'a> {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Position among Windows' protections: no access, read only, read/write, write copy, and the
-    /// same with execution.
+    /// The position among Windows' protections: no access, read only, read/write, write copy, and the
+    /// same four with execution.
     pub(super) protection: usize,
     pub(super) is_shared: bool,
     pub(super) is_executable: bool,
-    /// The file, as the kernel writes its path.
+    /// The path of the mapped file, as the kernel writes it; `None` without a file.
     pub(super) file: Option<&'a [u8]>,
 }
 
 impl<'a> Mapping<'a> {
-    /// Parses a line with its end; `None` for an invalid one.
+    /// Parses a line, which must include its end; `None` for an invalid line.
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\n")?;
         let (range, rest) = word(line)?;
@@ -47,7 +47,7 @@ impl<'a> Mapping<'a> {
         let (offset, rest) = word(rest)?;
         hexadecimal(offset)?;
         let (_, rest) = word(rest)?;
-        // The file's number is followed by blanks and, if there is one, its name, which may end
+        // The inode is followed by blanks and, if there is one, the name, which may end
         // with blanks.
         let (inode, rest) = word(rest)?;
         let inode = number(inode)?;
@@ -69,19 +69,20 @@ impl<'a> Mapping<'a> {
     }
 }
 
-/// Whether a line of `smaps` begins a mapping: lines with its numbers begin with a capital.
+/// Whether a line of `smaps` begins a mapping; lines with a mapping's numbers begin with a capital letter.
 pub(super) fn is_header(line: &[u8]) -> bool {
     line.first().is_some_and(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// A word, and the text behind the blank that follows it.
+/// The first word, and the text behind the blank that follows it; `None` if the text begins with a blank or is
+/// empty.
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
     let (word, rest) = text.split_at_checked(length)?;
     (!word.is_empty()).then(|| (word, rest.get(1..).unwrap_or_default()))
 }
 
-/// A hexadecimal number as the kernel writes it, without a prefix.
+/// A hexadecimal number as the kernel writes it, without a prefix; `None` for another text.
 fn hexadecimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 16 {
         return None;
@@ -96,7 +97,7 @@ fn hexadecimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Writes a path into `out`, with line feeds in place of the kernel's `\012`.
+/// Writes a path into `out`, with a line feed in place of each `\012` of the kernel's.
 pub(super) fn unescape(path: &[u8], out: &mut Vec<u8>) {
     out.clear();
     let mut rest = path;
@@ -117,18 +118,18 @@ pub(super) fn unescape(path: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// The state in `/proc/PID/task/TID/syscall`.
+/// The state of a thread, from `/proc/PID/task/TID/syscall`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ThreadState {
-    /// The address in the program.
+    /// The thread waits; its instruction pointer has this address.
     At(u64),
-    /// The thread runs or is about to.
+    /// The thread runs or is about to run.
     Running,
-    /// A kernel thread, or one that has ended.
+    /// The thread is of the kernel, or has ended.
     Nowhere,
 }
 
-/// Parses the file; `None` for an invalid text.
+/// The state in the text of `syscall`; `None` for an invalid text.
 pub(super) fn thread_state(text: &[u8]) -> Option<ThreadState> {
     let line = text.strip_suffix(b"\n")?;
     if line == b"running" {
@@ -136,7 +137,7 @@ pub(super) fn thread_state(text: &[u8]) -> Option<ThreadState> {
     }
     let mut words = line.split(|byte| *byte == b' ');
     let last = words.next_back()?;
-    // The number of the call, -1 outside of one, and at least the stack follow.
+    // The number of the system call, or -1, comes first; at least the stack pointer follows.
     let call = words.next()?;
     number(call.strip_prefix(b"-").unwrap_or(call))?;
     words.next()?;
@@ -207,7 +208,7 @@ mod tests {
 
     #[test]
     fn damaged_lines_give_no_mapping() {
-        // A name that was cut off can only be told from a shorter one by the missing line end.
+        // If a name is cut off, only the missing line end tells it from a shorter name.
         for end in 0..LINE.len() {
             assert_eq!(mapping(&LINE[..end]), None, "{end}");
         }

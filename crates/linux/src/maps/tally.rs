@@ -5,34 +5,34 @@ use super::parse::{Mapping, PROTECTIONS, is_header};
 use crate::parse::{keyed, kib_to_bytes};
 use std::hash::{BuildHasher, RandomState};
 
-/// The numbers of `smaps` that are counted: resident, proportional, private and
-/// dirty, swapped.
+/// The lines of `smaps` that are counted: resident, proportional, private and
+/// dirty, swapped memory.
 pub(super) const FIELDS: [&[u8]; 4] = [b"Rss:", b"Pss:", b"Private_Dirty:", b"Swap:"];
 
-/// Limit to the bytes of paths of one process. A process beyond it is left out.
+/// The most bytes of paths of one process. A process beyond it is left out.
 const MOST_BYTES: usize = 32 << 20;
-/// Files of one process that are kept: four times the usual limit of mappings.
+/// The most files of one process: four times the usual limit of mappings.
 const MOST_FILES: usize = 1 << 18;
 
-/// Addresses from here on are the kernel's. The page listed there (calls at a fixed place, of old
-/// kernels) is not memory of the process.
+/// The first address that belongs to the kernel. The page that old kernels list there (calls at a fixed
+/// place) is not memory of the process.
 const KERNEL: u64 = 1 << 63;
 
 /// A file that a process has mapped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct File {
     hash: u64,
-    /// Position of its path.
+    /// The range of its path in [`Tally::paths`].
     pub(super) path: (usize, usize),
-    /// Whether a part of it is executable.
+    /// Whether a part of the file is mapped executable.
     pub(super) is_image: bool,
     pub(super) sums: Sums,
 }
 
-/// Sums over mappings.
+/// Sums over mappings: sizes, number and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sums {
-    /// Bytes by protection.
+    /// The bytes of each protection.
     pub(super) sizes: [u64; PROTECTIONS],
     pub(super) mappings: u64,
     pub(super) memory: [u64; FIELDS.len()],
@@ -55,10 +55,10 @@ impl Sums {
     }
 }
 
-/// What the numbers below a line of `smaps` are added to.
+/// Where the numbers below a mapping's line in `smaps` are added.
 #[derive(Clone, Copy, Debug, Default)]
 enum Current {
-    /// Nothing.
+    /// Nowhere.
     #[default]
     Nothing,
     File(usize),
@@ -66,14 +66,14 @@ enum Current {
     Private,
 }
 
-/// An entry of the table of paths: a file's number, valid in one generation.
+/// An entry of the hash table of paths: the number of a file, valid in one generation only.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     generation: u32,
     file: usize,
 }
 
-/// Adds mappings up.
+/// The sums over the mappings of one process, in all and for each file.
 #[derive(Default)]
 pub(super) struct Tally {
     paths: Vec<u8>,
@@ -82,19 +82,20 @@ pub(super) struct Tally {
     generation: u32,
     hasher: RandomState,
     current: Current,
-    /// End of the mapping before.
+    /// The end address of the mapping before.
     end: u64,
-    /// Shared memory without a file.
+    /// The shared memory without a file.
     pub(super) shared: Sums,
-    /// Private memory without a file, reserved one included.
+    /// The private memory without a file, including memory that is only reserved.
     pub(super) private: Sums,
-    /// Mappings for which `smaps` gave all numbers, and those for which it should have.
+    /// How many numbers of mappings `smaps` gave.
     told: u64,
+    /// How many numbers of mappings `smaps` should have given.
     expected: u64,
 }
 
 impl Tally {
-    /// Starts a process.
+    /// Starts the sums of another process.
     pub(super) fn clear(&mut self) {
         self.paths.clear();
         self.files.clear();
@@ -152,10 +153,10 @@ impl Tally {
         Ok(())
     }
 
-    /// Adds a line with a number of the mapping before.
+    /// Adds a line with a number of the current mapping.
     fn field(&mut self, line: &[u8]) -> Result<(), Broken> {
         let Some(which) = FIELDS.iter().position(|field| line.starts_with(field)) else {
-            // Another number of `smaps`, or an unknown line.
+            // Another line of `smaps`; or a line that is no such line.
             let is_field = line.first().is_some_and(u8::is_ascii_uppercase) && line.contains(&b':');
             return if is_field { Ok(()) } else { Err(Broken::Text("a line is not understood")) };
         };
@@ -176,17 +177,17 @@ impl Tally {
         Ok(())
     }
 
-    /// Whether every mapping came with all its numbers, and there was one.
+    /// Whether there is a mapping and `smaps` gave all numbers of every mapping.
     pub(super) fn has_memory(&self) -> bool {
         self.expected > 0 && self.told == self.expected
     }
 
-    /// Whether some mappings came with numbers, and some without.
+    /// Whether `smaps` gave some of the numbers, but not all.
     pub(super) fn lacks_memory(&self) -> bool {
         self.told > 0 && self.told != self.expected
     }
 
-    /// Whether the process has no mapping.
+    /// Whether the process has no mappings.
     pub(super) fn is_empty(&self) -> bool {
         self.expected == 0
     }
@@ -196,14 +197,14 @@ impl Tally {
         &self.files
     }
 
-    /// A file's path, as the kernel writes it.
+    /// The path of a file, as the kernel writes it.
     pub(super) fn path(&self, file: &File) -> &[u8] {
         self.paths.get(file.path.0..file.path.1).unwrap_or_default()
     }
 
-    /// The number of the file with a path.
+    /// The number of the file with this path, which is added if it is new.
     fn file(&mut self, path: &[u8]) -> Result<usize, Broken> {
-        // Most mappings of a file follow one another.
+        // The mappings of a file mostly follow one another.
         if let Current::File(last) = self.current
             && self.files.get(last).is_some_and(|file| self.path(file) == path)
         {
@@ -230,7 +231,7 @@ impl Tally {
         Ok(number)
     }
 
-    /// The slot of a file, or the free slot where it belongs. Half of the slots are free.
+    /// The place of a file in the hash table, or the free place where it belongs. Half of the table is free.
     fn slot(&self, hash: u64, is_it: impl Fn(&File) -> bool) -> usize {
         let most = self.slots.len().saturating_sub(1);
         let mut at = hash as usize & most;

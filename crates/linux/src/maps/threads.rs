@@ -1,4 +1,4 @@
-//! Thread Details: where in the program a thread is.
+//! The object Thread Details: where in the program each thread is.
 
 use super::parse::{ThreadState, thread_state};
 use super::{Listed, Maps};
@@ -40,14 +40,14 @@ fn write_process(
             return Ok(());
         }
     };
-    // As in Thread, one that cannot be read keeps its number.
+    // As in Thread, a thread that cannot be read keeps its number.
     let mut number = 0;
     for tid in threads {
         let mut path = PidPath::new(*tid);
         let length = path.len();
         match reader.once(&folder, path.file(length, b"syscall")) {
             Ok(()) => {}
-            // What is refused of one thread is refused of all.
+            // If reading one thread is not permitted, neither is reading the others.
             Err(error) if is_denied(error) => return Ok(()),
             Err(error) => {
                 number += u32::from(!is_gone(error));
@@ -62,7 +62,7 @@ fn write_process(
                 number += 1;
                 continue;
             }
-            // A thread that has just ended.
+            // The thread has just ended.
             None if reader.text().is_empty() => continue,
             None => {
                 let name = format_args!("PID {}", process.pid);

@@ -1,9 +1,9 @@
-//! Established connections, counted in the lists of TCP sockets.
+//! The number of established connections, from the lists of TCP sockets.
 
 use super::pairs::words;
 use crate::parse::whole_lines;
 
-/// Connections by the version of IP of their packets.
+/// The numbers of connections, by the version of IP of their packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Connections {
     pub(super) v4: u64,
@@ -22,7 +22,7 @@ const MAPPED: &[u8] = if cfg!(target_endian = "little") {
 };
 
 impl Connections {
-    /// Adds the connections of `net/tcp` or `net/tcp6`. `None` where the text is
+    /// Adds the connections in the text of `net/tcp` or `net/tcp6`. `None` if the text is
     /// damaged: an incomplete count would be wrong.
     #[must_use]
     pub(super) fn add(mut self, text: &[u8]) -> Option<Self> {

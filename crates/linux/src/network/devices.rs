@@ -1,4 +1,4 @@
-//! `/proc/net/dev`: a header that names the columns, and a line for each
+//! `/proc/net/dev`: a heading that names the columns, and a line for each
 //! interface.
 
 use crate::parse::{number, whole_lines};
@@ -7,10 +7,10 @@ use perfhive_engine::standard::CounterValues;
 
 use super::pairs::words;
 
-/// More columns than any kernel has.
+/// A number of columns that no kernel reaches.
 const MOST_COLUMNS: usize = 32;
 
-/// The columns that fill counters, in the order of [`Values`].
+/// The names of the columns that fill counters, in the order of [`Values`].
 const RECEIVED: [(&str, u32); 8] = [
     ("bytes", index_of!(INTERFACE, "Bytes Received/sec")),
     ("packets", index_of!(INTERFACE, "Packets Received/sec")),
@@ -31,14 +31,14 @@ const SENT: [(&str, u32); 8] = [
     ("carrier", index_of!(INTERFACE, "Carrier Errors")),
     ("compressed", index_of!(INTERFACE, "Packets Sent Compressed/sec")),
 ];
-/// Counters that are the sum of two columns, and the positions of these.
+/// Counters that are the sum of two columns, each with the positions of both in [`Values`].
 const TOTALS: [(u32, usize, usize); 2] =
     [(index_of!(INTERFACE, "Bytes Total/sec"), 0, 8), (index_of!(INTERFACE, "Packets/sec"), 1, 9)];
 
 /// The values of [`RECEIVED`] and then of [`SENT`].
 pub(super) type Values = [u64; 16];
 
-/// The positions of the columns in this kernel's file.
+/// The columns of this kernel's file.
 pub(super) struct Columns {
     /// The position in [`Values`] of each column that fills a counter.
     places: [Option<u8>; MOST_COLUMNS],
@@ -46,7 +46,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Reads the header. `None` where there is none.
+    /// The columns that the heading names; `None` if there is no heading.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let (mut lines, _) = whole_lines(text);
         let names = lines.nth(1)?;
@@ -58,7 +58,7 @@ impl Columns {
                 let is_it = |(known, _): &(&str, u32)| known.as_bytes() == name;
                 let place = (first..).zip(table).find(|(_, known)| is_it(known));
                 let place = place.map(|(place, _)| place);
-                // Of two columns with one name, the first counts.
+                // If two columns have one name, the first is used.
                 let place = place.filter(|place| !columns.places.contains(&Some(*place)));
                 *columns.places.get_mut(columns.count)? = place;
                 columns.count += 1;
@@ -67,7 +67,7 @@ impl Columns {
         Some(columns)
     }
 
-    /// The values of a line, one for each column.
+    /// The values of an interface's line; `None` if it lacks a number.
     fn values(&self, line: &[u8]) -> Option<Values> {
         let mut values = [0; 16];
         let mut words = words(line);
@@ -80,7 +80,7 @@ impl Columns {
         words.next().is_none().then_some(values)
     }
 
-    /// Sets the counters that there are columns for.
+    /// Sets the counters for which the file has columns.
     pub(super) fn set(&self, values: &Values, row: &mut CounterValues) {
         let counters = RECEIVED.iter().chain(&SENT).zip(values);
         for (place, ((_, counter), value)) in (0..).zip(counters) {
@@ -102,7 +102,7 @@ impl Columns {
         self.places.contains(&Some(place))
     }
 
-    /// The counters that the file has columns for, as a mask.
+    /// The counters for which the file has columns, as a mask.
     pub(super) fn mask(&self) -> u64 {
         let mut row = CounterValues::new(&INTERFACE);
         self.set(&[0; 16], &mut row);
@@ -110,7 +110,7 @@ impl Columns {
     }
 }
 
-/// The interfaces with their values; of a damaged line the name, if it has one.
+/// The interfaces with their values; the error of a damaged line is its name, if it has one.
 pub(super) fn devices<'a>(
     text: &'a [u8],
     columns: &Columns,
@@ -121,7 +121,7 @@ pub(super) fn devices<'a>(
         // The last colon ends the name, which may contain colons.
         let colon = line.iter().rposition(|byte| *byte == b':').ok_or(None)?;
         let (name, rest) = line.split_at_checked(colon).ok_or(None)?;
-        // The blanks around the name are padding: names contain none.
+        // The blanks around the name are padding: a name contains no blanks.
         let name = Some(name.trim_ascii()).filter(|name| !name.is_empty()).ok_or(None)?;
         let values = columns.values(rest.get(1..).unwrap_or_default()).ok_or(Some(name))?;
         Ok((name, values))

@@ -1,5 +1,5 @@
-//! Network Interface and Network Adapter: `/proc/net/dev`, attributes in `/sys/class/net`, and
-//! queues from netlink.
+//! The objects Network Interface and Network Adapter, from `/proc/net/dev`, the attributes in
+//! `/sys/class/net`, and the queues that netlink tells.
 
 use super::devices::{Columns, devices};
 use super::queues::Queues;
@@ -18,12 +18,12 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
-/// Network Interface 510, Current Bandwidth.
+/// The counter Current Bandwidth of Network Interface 510.
 const BANDWIDTH: u32 = index_of!(INTERFACE, "Current Bandwidth");
-/// Network Interface 510, Output Queue Length.
+/// The counter Output Queue Length of Network Interface 510.
 const QUEUE: u32 = index_of!(INTERFACE, "Output Queue Length");
 
-/// An attribute that is read on request, and the parser of its value.
+/// An attribute that is read on request: its counter, its file and the parser of its value.
 struct Attribute {
     counter: u32,
     path: &'static str,
@@ -64,23 +64,23 @@ const ATTRIBUTES: [Attribute; 7] = [
     },
 ];
 
-/// The state of an interface between collections.
+/// An interface that was seen in a collection.
 #[derive(Clone, Copy)]
 struct SeenInterface {
     /// The kernel's index of the interface, which is never reused.
     number: u64,
-    /// The collection that saw it last.
+    /// The number of the last collection that saw it.
     seen: u64,
 }
 
-/// An interface in this collection: the range of its name, and its values.
+/// An interface in this collection: the place of its name, and its values.
 struct Line {
     name: Range<usize>,
     row: CounterValues,
     is_adapter: bool,
 }
 
-/// What a collection wants besides what is always read.
+/// What a collection wants besides the columns of `/proc/net/dev`.
 struct Wanted {
     attributes: [bool; ATTRIBUTES.len()],
     adapters: bool,
@@ -90,15 +90,15 @@ struct Wanted {
 pub(super) struct Interfaces {
     file: Option<OwnedFd>,
     folder: Option<CString>,
-    /// `/sys/class/net`.
+    /// The reader of `/sys/class/net`.
     attributes: Option<Reader>,
     known: BTreeMap<Vec<u8>, SeenInterface>,
     collections: u64,
     names: Vec<u8>,
-    /// Rows are kept and reused when interfaces vanish.
+    /// The interfaces of this collection; lines of interfaces that vanished are reused.
     lines: Vec<Line>,
     units: Vec<u16>,
-    /// The kernel's queues, where the folders are those of this machine.
+    /// The reader of the kernel's queues; `None` if the folders are not those of this machine.
     queues: Option<Queues>,
     layouts: Layouts,
     adapters: Layouts,
@@ -106,8 +106,8 @@ pub(super) struct Interfaces {
 }
 
 impl Interfaces {
-    /// `folder` takes the place of `/sys`; `is_live` says that the interfaces are those of this
-    /// process.
+    /// The state of a session. `folder` takes the place of `/sys`; `is_live` says that the interfaces are
+    /// those that this process sees.
     pub(super) fn new(folder: Option<PathBuf>, is_live: bool) -> Self {
         Self {
             file: None,
@@ -176,7 +176,7 @@ impl Interfaces {
         written
     }
 
-    /// Whether the lengths of the queues are known now.
+    /// Reads the lengths of the queues; returns whether they are known.
     fn read_queues(&mut self) -> bool {
         let Some(queues) = &mut self.queues else { return false };
         let done = queues.read();
@@ -273,8 +273,8 @@ impl Interfaces {
     }
 }
 
-/// Whether an interface has the name that another one had in the previous collection.
-/// Without an index the answer is no.
+/// Whether another interface had this name in the previous collection, by the kernel's index `number`.
+/// Without an index the answer is `false`.
 fn is_replaced(
     known: &mut BTreeMap<Vec<u8>, SeenInterface>,
     name: &[u8],
@@ -296,7 +296,7 @@ fn is_replaced(
     }
 }
 
-/// The attributes of one interface.
+/// A reader of the attributes of one interface.
 struct Link<'a> {
     attributes: &'a mut Reader,
     path: NetPath,
@@ -310,7 +310,7 @@ impl Link<'_> {
         self.attribute("/ifindex", number)
     }
 
-    /// Whether a device is behind the interface, of a bus or of a virtual machine's host.
+    /// Whether the interface belongs to a device on a bus or of a virtual machine's host.
     fn has_device(&mut self) -> bool {
         self.attribute("/device/uevent", |_| Some(())).is_some()
     }
@@ -325,8 +325,8 @@ impl Link<'_> {
         }
     }
 
-    /// Reads an attribute. A missing attribute, and one that the driver does not
-    /// know, is not a fault.
+    /// The value of an attribute. `None` if the attribute is missing or the driver does not
+    /// know it, which is not a fault, and after a fault.
     fn attribute<T>(&mut self, file: &str, value: fn(&[u8]) -> Option<T>) -> Option<T> {
         let error = match self.attributes.once_here(self.path.file(file)?) {
             Ok(()) => match value(self.attributes.text().trim_ascii()) {
@@ -345,12 +345,12 @@ impl Link<'_> {
     }
 }
 
-/// Bits per second; `None` where the driver does not know the speed.
+/// The speed in bits per second; `None` if the driver does not know it.
 struct Speed(Option<u64>);
 
 impl Speed {
-    /// An unknown speed is −1, which older kernels cut to 16 bits or print unsigned,
-    /// or 0 with some drivers.
+    /// Parses a speed in Mbit/s; `None` for a text that is no speed. An unknown speed is −1, which older kernels
+    /// cut to 16 bits or print unsigned, or 0 with some drivers.
     fn parse(text: &[u8]) -> Option<Self> {
         if text == b"-1" {
             return Some(Self(None));
@@ -363,37 +363,37 @@ impl Speed {
     }
 }
 
-/// `operstate`, numbered as in RFC 2863.
+/// The number of a state in `operstate`, as in RFC 2863; `None` for another text.
 fn state(text: &[u8]) -> Option<u64> {
     let states: [&[u8]; 7] =
         [b"up", b"down", b"testing", b"unknown", b"dormant", b"notpresent", b"lowerlayerdown"];
     (1..).zip(states).find(|(_, state)| *state == text).map(|(number, _)| number)
 }
 
-/// `flags`, hexadecimal; the lowest bit says whether the interface is on.
+/// The administrative status by `flags`, a hexadecimal number: 1 if the interface is up, 2 if it is down.
 fn administrative(text: &[u8]) -> Option<u64> {
     let digits = std::str::from_utf8(text.strip_prefix(b"0x")?).ok()?;
     let flags = u64::from_str_radix(digits, 16).ok()?;
     Some(if flags & 1 == 1 { 1 } else { 2 })
 }
 
-/// The path of an attribute, made without allocating.
+/// The path of an attribute, built without allocating.
 struct NetPath {
     bytes: [u8; 64],
-    /// Length of the interface's name.
+    /// The length of the interface's name.
     length: usize,
 }
 
 impl NetPath {
-    /// `None` for a name that no interface can have, and that would lead out of the
-    /// folder.
+    /// The path for an interface; `None` for a name that no interface can have, because it would lead out of
+    /// the folder.
     fn new(name: &[u8]) -> Option<Self> {
         let is_plain = !name.contains(&b'/') && !name.contains(&0);
         if !is_plain || matches!(name, b"" | b"." | b"..") {
             return None;
         }
         let mut bytes = [0; 64];
-        // Names have at most 15 bytes.
+        // The kernel's names have at most 15 bytes.
         bytes.get_mut(..name.len()).filter(|_| name.len() < 32)?.copy_from_slice(name);
         Some(Self { bytes, length: name.len() })
     }

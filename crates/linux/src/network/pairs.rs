@@ -1,7 +1,7 @@
-//! The files below `/proc/net` that pair names with numbers, in three ways.
+//! The files below `/proc/net` that pair names with numbers, in three formats.
 //!
-//! `snmp` and `netstat` have a line of names and below it a line of numbers,
-//! `snmp6` a name and a number on each line, `sockstat` names and numbers in turn on
+//! `snmp` and `netstat` have a line of names and below it a line of numbers;
+//! `snmp6` has a name and a number on each line; `sockstat` has names and numbers in turn on
 //! one line. The names and their order differ between kernels: a number belongs to
 //! the name at its place. Two lines of different lengths are not used.
 
@@ -13,11 +13,11 @@ use std::fmt;
 /// A fault of a section of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Damage {
-    /// There is no such section.
+    /// The section is missing.
     Missing(&'static str),
     /// The lines of names and numbers have different lengths.
     Uneven(&'static str),
-    /// The value of a name is not a number.
+    /// The number of a name in the section is invalid.
     NoNumber(&'static str, &'static str),
     /// The text ends within a line.
     Cut,
@@ -34,12 +34,12 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The words of a whole line.
+/// The words of a line.
 pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
-/// Sets the counters of `rows` that a section fills. `page` is the size of a page in
+/// Sets the counters of `rows` that are sums of fields of a section. `page` is the size of a page in
 /// bytes; `damaged` is called with each fault.
 pub(super) fn fill(
     text: &[u8],
@@ -67,7 +67,7 @@ pub(super) fn fill(
 
 type Damaged<'a> = &'a mut dyn FnMut(Damage);
 
-/// The rest of the line after the section's name and a colon; `None` for other lines.
+/// The rest of a line behind the section's name and a colon; `None` for other lines.
 fn of_section<'a>(line: &'a [u8], section: &str) -> Option<&'a [u8]> {
     line.strip_prefix(section.as_bytes())?.strip_prefix(b":")
 }
@@ -125,23 +125,23 @@ fn one_line<'a>(
     true
 }
 
-/// The sums of fields, one for each row.
+/// The sums of the fields of each row.
 struct Sums {
     section: &'static Section,
     rows: &'static [ProtocolRow],
     values: [u64; MOST],
-    /// The fields of each row that have been met, as bits.
+    /// Which fields of each row were found, as bits.
     seen: [u8; MOST],
 }
 
 impl Sums {
-    /// The rows that this section fills, each with its place.
+    /// The rows that this section fills, each behind its place.
     fn filled(&self) -> impl Iterator<Item = (usize, &'static ProtocolRow)> + use<> {
         let file = self.section.file;
         self.rows.iter().enumerate().filter(move |(_, row)| row.file == Some(file))
     }
 
-    /// Takes a field. Of several with one name, the first counts.
+    /// Adds a field to the sums that contain it. If several fields have one name, the first is used.
     fn take(&mut self, name: &[u8], value: &[u8], damaged: Damaged<'_>) {
         let mut bad = None;
         for (place, row) in self.filled() {
@@ -168,7 +168,7 @@ impl Sums {
         }
     }
 
-    /// Sets the counters whose fields were all found.
+    /// Sets the counters of which all fields were found.
     fn finish(&self, page: u64, row: &mut CounterValues) {
         for (place, ProtocolRow { counter, fields, .. }) in self.filled() {
             let (Some(sum), Some(seen)) = (self.values.get(place), self.seen.get(place)) else {

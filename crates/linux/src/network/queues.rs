@@ -1,8 +1,8 @@
-//! The packets that wait to be sent, by interface: queueing disciplines, as rtnetlink tells them.
+//! The number of packets that wait to be sent, by interface, from the queueing disciplines that rtnetlink lists.
 //!
-//! A request `RTM_GETQDISC` is answered by a message for each discipline (rtnetlink(7),
-//! `linux/rtnetlink.h`, `linux/gen_stats.h`). The discipline at an interface's root counts what
-//! waits in those below it.
+//! The kernel answers a request `RTM_GETQDISC` with a message for each discipline (rtnetlink(7),
+//! `linux/rtnetlink.h`, `linux/gen_stats.h`). The discipline at the root of an interface includes the
+//! packets in those below it.
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -10,7 +10,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
 };
 
-/// `struct nlmsghdr` and `struct tcmsg`: a request for all disciplines of all interfaces.
+/// A request for all disciplines of all interfaces: `struct nlmsghdr` and `struct tcmsg`.
 const REQUEST: [u8; HEADER + TCMSG] = {
     let mut bytes = [0; HEADER + TCMSG];
     bytes[0] = (HEADER + TCMSG) as u8;
@@ -29,28 +29,28 @@ const NLMSG_DONE: u16 = 3;
 const TC_H_ROOT: u32 = u32::MAX;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_QUEUE: u16 = 3;
-/// Bits of an attribute's type that are flags.
+/// The bits of an attribute's type that are not flags.
 const NLA_TYPE_MASK: u16 = 0x3fff;
 
-/// Room for one answer, which the kernel fills by pages.
+/// The size in bytes of the buffer for one answer; the kernel fills pages.
 const ROOM: usize = 32 << 10;
 
-/// The reader of the lengths.
+/// A reader of the lengths of the queues.
 #[derive(Default)]
 pub(super) struct Queues {
     socket: Option<OwnedFd>,
     buffer: Vec<u8>,
-    /// Index of the interface, and packets.
+    /// The index of each interface and the number of its packets.
     lengths: Vec<(u64, u64)>,
 }
 
 impl Queues {
-    /// Asks the kernel for all lengths.
+    /// Reads the lengths of all queues.
     pub(super) fn read(&mut self) -> Result<(), Errno> {
         self.lengths.clear();
         let done = self.ask();
         if done.is_err() {
-            // What was left unread must not answer the next question.
+            // The rest of an answer must not be taken for the next answer.
             self.socket = None;
         }
         done
@@ -70,7 +70,7 @@ impl Queues {
         send(&*socket, &REQUEST, SendFlags::empty())?;
         self.buffer.resize(ROOM, 0);
         loop {
-            // The kernel has the answer ready when it has taken the question.
+            // The kernel answers within `send`, so that the answer can be received without waiting.
             let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
             let (_, length) = recv(&*socket, &mut *self.buffer, flags)?;
             let answer = self.buffer.get(..length).ok_or(Errno::MSGSIZE)?;
@@ -80,15 +80,15 @@ impl Queues {
         }
     }
 
-    /// The packets that wait at the interface of an index. An interface without a discipline
-    /// (loopback on older kernels) has no queue.
+    /// The number of packets that wait at the interface with an index. An interface without a discipline
+    /// (loopback on older kernels) has no queue, which counts as 0.
     pub(super) fn length(&self, interface: u64) -> u64 {
         let mut of_interface = self.lengths.iter().filter(|(index, _)| *index == interface);
         of_interface.next().map_or(0, |(_, packets)| *packets)
     }
 }
 
-/// Reads the messages of an answer; whether the last one is among them.
+/// Adds the lengths in the messages of an answer; returns whether the last message is among them.
 fn parse(mut answer: &[u8], lengths: &mut Vec<(u64, u64)>) -> Result<bool, Errno> {
     while !answer.is_empty() {
         let length = u32_at(answer, 0).ok_or(Errno::BADMSG)? as usize;
@@ -108,7 +108,8 @@ fn parse(mut answer: &[u8], lengths: &mut Vec<(u64, u64)>) -> Result<bool, Errno
     Ok(false)
 }
 
-/// Index of the interface, and packets in the discipline, if it is one at a root.
+/// The index of the interface and the number of packets, from a message about a discipline; `None` if the
+/// discipline is not at a root.
 fn root_length(body: &[u8]) -> Option<(u64, u64)> {
     let index = u32_at(body, 4)?;
     if u32_at(body, 12)? != TC_H_ROOT {
@@ -119,7 +120,8 @@ fn root_length(body: &[u8]) -> Option<(u64, u64)> {
     Some((index.into(), u32_at(queue, 0)?.into()))
 }
 
-/// The value of an attribute (`struct nlattr`: length and type in front).
+/// The value of the attribute of this type in a list; `None` if it is missing. Each attribute begins with a
+/// `struct nlattr`: length and type.
 fn attribute(mut list: &[u8], wanted: u16) -> Option<&[u8]> {
     loop {
         let length = usize::from(u16_at(list, 0)?);
@@ -160,7 +162,7 @@ mod tests {
         bytes
     }
 
-    /// A discipline of an interface below `parent`, with a name in front of the statistics.
+    /// A message about a discipline of an interface below `parent`, with its name before the statistics.
     fn discipline(interface: u32, parent: u32, packets: u32) -> Vec<u8> {
         let mut body = [0, interface, 0x10000, parent, 0].map(u32::to_ne_bytes).concat();
         body.extend(attribute_of(1, b"fq_codel\0"));
@@ -189,7 +191,7 @@ mod tests {
         assert_eq!(parse(&refused, &mut Vec::new()), Err(Errno::PERM));
         let whole = [discipline(2, TC_H_ROOT, 7), message(NLMSG_DONE, &[0; 4])].concat();
         for end in 1..whole.len() {
-            // Whatever is cut off, no other number comes of it.
+            // Wherever the message is cut off, it gives no other number.
             let mut lengths = Vec::new();
             let _ = parse(&whole[..end], &mut lengths);
             assert!(lengths.is_empty() || lengths == [(2, 7)], "{end}");

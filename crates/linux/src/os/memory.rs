@@ -1,4 +1,4 @@
-//! Memory 4 and Cache 86.
+//! The objects Memory 4 and Cache 86.
 
 use super::{SystemSession, readable, text_of};
 use crate::faults::{Faults, numbers};
@@ -7,7 +7,7 @@ use crate::table::{CACHE, MEMORY, index_of};
 use perfhive_engine::standard::{CounterValues, write_single};
 use perfhive_engine::{ObjectWriter, ProviderError};
 
-/// Lines of `meminfo` that are a counter of their own, in kibibytes.
+/// The lines of `meminfo`, in kibibytes, that are a counter of Memory each.
 const SIZES: [(u32, &[u8]); 20] = [
     (index_of!(MEMORY, "Total Bytes"), b"MemTotal:"),
     (index_of!(MEMORY, "Swap Total Bytes"), b"SwapTotal:"),
@@ -31,7 +31,7 @@ const SIZES: [(u32, &[u8]); 20] = [
     (index_of!(MEMORY, "Zswapped Bytes"), b"Zswapped:"),
 ];
 
-/// Lines of `vmstat` that are a counter of Memory.
+/// The lines of `vmstat` that are a counter of Memory each.
 const EVENTS: [(u32, &[u8]); 11] = [
     (index_of!(MEMORY, "Page Faults/sec"), b"pgfault"),
     (index_of!(MEMORY, "Page Reads/sec"), b"pgmajfault"),
@@ -46,8 +46,8 @@ const EVENTS: [(u32, &[u8]); 11] = [
     (index_of!(MEMORY, "Huge Page Faults/sec"), b"thp_fault_alloc"),
 ];
 
-/// Counters that are the sum of several lines of `vmstat`, and the stems of these
-/// lines: a line has the stem as its name, or begins with the stem and an underscore.
+/// Counters that are the sum of several lines of `vmstat`, each with the stems of these
+/// lines: the name of such a line is a stem, or a stem followed by an underscore and more.
 /// Some kernels count by zone or kind, others do not.
 const SUMS: [(u32, &[&[u8]]); 5] = [
     (index_of!(MEMORY, "Allocation Stalls/sec"), &[b"allocstall"]),
@@ -57,10 +57,10 @@ const SUMS: [(u32, &[&[u8]]); 5] = [
     (index_of!(MEMORY, "Working Set Refaults/sec"), &[b"workingset_refault"]),
 ];
 
-/// A line with a stem of the above that counts waits, not pages.
+/// A line that begins with a stem of [`SUMS`], but counts waits, not pages.
 const NO_PART: &[u8] = b"pgscan_direct_throttle";
 
-/// Lines of `vmstat` that are a counter of Cache.
+/// The lines of `vmstat` that are a counter of Cache each.
 const PAGES: [(u32, &[u8]); 7] = [
     (index_of!(CACHE, "Dirty Pages"), b"nr_dirty"),
     (index_of!(CACHE, "Dirty Page Threshold"), b"nr_dirty_threshold"),
@@ -72,7 +72,7 @@ const PAGES: [(u32, &[u8]); 7] = [
 ];
 
 impl SystemSession {
-    /// Writes Memory and Cache, as wanted. `vmstat` is read once for both.
+    /// Writes Memory and Cache, if wanted. `vmstat` is read once for both.
     pub(super) fn write_memory(
         &mut self,
         memory: bool,
@@ -111,7 +111,7 @@ impl SystemSession {
     }
 }
 
-/// Sets the counters of some lines of `vmstat`.
+/// Sets the counters that are a line of `vmstat` each.
 fn set_lines<const N: usize>(
     text: &[u8],
     lines: [(u32, &[u8]); N],
@@ -124,7 +124,7 @@ fn set_lines<const N: usize>(
     }
 }
 
-/// The sum of the lines of `vmstat` with these stems; `None` without such lines.
+/// The sum of the lines of `vmstat` with these stems; `None` if there are no such lines.
 fn sum(text: &[u8], stems: &[&[u8]], faults: &mut Faults) -> Option<u64> {
     let mut sum = None;
     for line in whole_lines(text).0 {
@@ -149,7 +149,7 @@ fn sum(text: &[u8], stems: &[&[u8]], faults: &mut Faults) -> Option<u64> {
     sum
 }
 
-/// Sets the counters from `meminfo`. Counters of a field that this kernel lacks are
+/// Sets the counters from `meminfo`; a counter whose line this kernel lacks is
 /// left out.
 fn set_meminfo(text: &[u8], page: u64, row: &mut CounterValues, faults: &mut Faults) {
     let keys = [
@@ -177,7 +177,7 @@ fn set_meminfo(text: &[u8], page: u64, row: &mut CounterValues, faults: &mut Fau
     row.set_some(index_of!(MEMORY, "Huge Pages Total"), huge);
     row.set_some(index_of!(MEMORY, "Huge Pages Free"), huge_free);
     if let (Some(committed), Some(limit)) = (committed, limit) {
-        // In pages, as on Windows; in larger units where the number has more than 32
+        // The unit is a page, as on Windows, or a larger one where the number would have more than 32
         // bits.
         let pages = |kib: u64| kib_to_bytes(kib) / page.max(1);
         let (mut value, mut base) = (pages(committed), pages(limit));

@@ -1,4 +1,4 @@
-//! Processor 238 and Processor Information.
+//! The objects Processor 238 and Processor Information.
 
 use super::SystemSession;
 use super::topology::Topology;
@@ -12,19 +12,19 @@ use perfhive_engine::standard::{CounterValues, MOST};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
 
-/// Interrupts/sec.
+/// The counter Interrupts/sec.
 pub(super) const INTERRUPTS: u32 = index_of!(PROCESSOR, "Interrupts/sec");
 const CLOCK_INTERRUPTS: u32 = index_of!(PROCESSOR_INFORMATION, "Clock Interrupts/sec");
 const FREQUENCY: u32 = index_of!(PROCESSOR_INFORMATION, "Processor Frequency");
 const OF_MAXIMUM: u32 = index_of!(PROCESSOR_INFORMATION, "% of Maximum Frequency");
-/// The first kind of soft interrupts; the indexes of the others follow in steps of 2.
+/// The counter of the first kind of soft interrupts; the indexes of the others follow in steps of 2.
 const SOFT: u32 = index_of!(PROCESSOR_INFORMATION, "HI Soft Interrupts/sec");
 
-/// The number of counts of a processor: interrupts, clock interrupts, and soft
-/// interrupts by kind.
+/// How many counts a processor has: interrupts, clock interrupts, and soft
+/// interrupts of each kind.
 const COUNTS: usize = 2 + KINDS.len();
 
-/// Which counters on request of Processor Information are wanted.
+/// Which counters of Processor Information that are filled on request are wanted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extra {
     all: bool,
@@ -47,35 +47,35 @@ impl Extra {
         }
     }
 
-    /// Whether `interrupts` must be read.
+    /// Whether the file `interrupts` must be read.
     pub(super) fn interrupts(self) -> bool {
         self.all || self.clock
     }
 }
 
-/// The state of Processor Information beyond that of Processor.
+/// The state that Processor Information needs beyond that of Processor.
 #[derive(Default)]
 pub(super) struct Details {
     topology: Topology,
     nodes: Vec<Node>,
     frequencies: Vec<Frequency>,
-    /// The processors of the node at hand, and their counts.
+    /// The processors of the node that is being written, and their counts.
     cpus: Vec<Cpu>,
     counts: Vec<(u32, [u64; COUNTS])>,
 }
 
-/// A node, with totals of its own.
+/// A NUMA node with its totals.
 struct Node {
     number: u32,
     totals: Totals,
     tally: Tally<COUNTS>,
 }
 
-/// A processor's clock.
+/// The frequency of a processor in kHz.
 struct Frequency {
     cpu: u32,
     file: KeptFile,
-    /// The highest frequency in kHz.
+    /// The highest frequency; `None` if it is unknown.
     maximum: Option<u64>,
     current: Option<u64>,
 }
@@ -143,7 +143,7 @@ impl SystemSession {
                 understood
             }
             Err(error) => {
-                // `softirqs` exists since Linux 2.6.32.
+                // `softirqs` exists since Linux 2.6.32: on older kernels its absence is not a fault.
                 if !is_gone(error) {
                     unreadable(c"softirqs", error, &mut self.faults);
                 }
@@ -249,8 +249,8 @@ impl SystemSession {
 }
 
 impl Details {
-    /// Reads the frequency of each processor; none where the file is missing or
-    /// unknown at the moment.
+    /// Reads the frequency of each processor, which stays unknown where the file is missing or has no
+    /// value at the moment.
     fn read_frequencies(&mut self, cpus: &[Cpu], sys: Option<&mut Reader>, faults: &mut Faults) {
         let Some(sys) = sys else {
             return;
@@ -277,7 +277,7 @@ impl Details {
                 // The driver writes `<unknown>` where it has no value.
                 Ok(()) => number(sys.text().trim_ascii_end()),
                 Err(error) => {
-                    // The file of a device that was removed stays and gives an error.
+                    // An open file of a device that was removed gives an error.
                     let is_off =
                         matches!(error, rustix::io::Errno::NODEV | rustix::io::Errno::AGAIN);
                     if !is_gone(error) && !is_denied(error) && !is_off {
@@ -298,12 +298,12 @@ fn path_of(cpu: u32) -> PidPath {
     path
 }
 
-/// The mean of the clocks of several processors.
+/// The means of the frequencies of several processors, and of their shares of the maximum.
 #[derive(Default)]
 struct Mean {
     current: u64,
     count: u64,
-    /// The sum of the shares, in thousandths of a percent.
+    /// The sum of the shares of the maximum, in thousandths of a percent.
     share: u64,
     shares: u64,
 }
@@ -330,11 +330,11 @@ fn set_frequency(row: &mut CounterValues, current: u64, maximum: Option<u64>) {
     one.set(row);
 }
 
-/// Interrupts and soft interrupts as one array.
+/// The counts of interrupts and of soft interrupts as one array.
 fn joined(interrupts: Option<&[u64; 2]>, soft: Option<&[u64; KINDS.len()]>) -> [u64; COUNTS] {
     let mut counts = [0; COUNTS];
     let both = interrupts.into_iter().flatten();
-    // Without `interrupts`, the soft interrupts keep their positions.
+    // If `interrupts` is missing, the soft interrupts keep their positions.
     for (place, count) in counts.iter_mut().zip(both) {
         *place = *count;
     }
@@ -357,13 +357,13 @@ fn set_soft(row: &mut CounterValues, counts: &[u64; KINDS.len()]) {
     }
 }
 
-/// `NODE,CPU`.
+/// The text `NODE,CPU`, written into `out`.
 fn pair(node: u32, cpu: u32, out: &mut [u8; 32]) -> &str {
     let mut digits = [0; 10];
     join(node, decimal(cpu, &mut digits), out)
 }
 
-/// `NODE,_Total`.
+/// The text `NODE,_Total`, written into `out`.
 fn total(node: u32, out: &mut [u8; 32]) -> &str {
     join(node, b"_Total", out)
 }

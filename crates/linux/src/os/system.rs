@@ -1,4 +1,4 @@
-//! System 2 and Objects 260.
+//! The objects System 2 and Objects 260.
 
 use super::SystemSession;
 use crate::faults::{Faults, Text, describe, is_gone, unreadable};
@@ -11,14 +11,14 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::ffi::CStr;
 
-/// The number of processes, and the contents of `loadavg`.
+/// The number of processes, and the contents of `loadavg`, or why they cannot be read.
 #[derive(Clone, Copy)]
 pub(super) struct Population {
     processes: Result<u64, Errno>,
     load: Result<Option<Load>, Errno>,
 }
 
-/// The load averages, in the order of `loadavg`.
+/// The counters of the load averages, in the order of `loadavg`.
 const LOAD_AVERAGES: [u32; 3] = [
     index_of!(SYSTEM, "Load Average 1 min"),
     index_of!(SYSTEM, "Load Average 5 min"),
@@ -59,7 +59,7 @@ impl SystemSession {
         Ok(())
     }
 
-    /// The numbers that System and Objects share, read once.
+    /// Reads the numbers that System and Objects share.
     pub(super) fn read_population(&mut self) -> Population {
         let processes = self.reader.numbers(&mut self.processes);
         let processes = processes.map(|()| self.processes.len() as u64 + 1);
@@ -67,8 +67,8 @@ impl SystemSession {
         Population { processes, load: text.map(Load::parse) }
     }
 
-    /// Sets Processes and Threads, which System and Objects share; returns the
-    /// contents of `loadavg`.
+    /// Sets the counters Processes and Threads, which System and Objects share; returns the
+    /// contents of `loadavg`, or `None` if they cannot be read.
     fn set_population(&mut self, population: Population, row: &mut CounterValues) -> Option<Load> {
         let cpus = self.stat.cpus.len() as u64;
         match population.processes {
@@ -113,8 +113,8 @@ impl SystemSession {
     }
 }
 
-/// The first numbers of a file. A missing file is not a fault: some containers hide
-/// `sys`.
+/// The first `N` numbers of a file; `None` for each that is missing. A missing file is not a fault: some
+/// containers hide `sys`.
 fn words<const N: usize>(
     reader: &mut Reader,
     path: &CStr,

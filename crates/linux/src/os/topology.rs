@@ -5,20 +5,20 @@ use crate::faults::{Faults, describe, is_gone};
 use crate::files::{PidPath, Reader};
 use crate::parse::number;
 
-/// The nodes of the processors that are on.
+/// The NUMA nodes of the processors that are on.
 #[derive(Debug, Default)]
 pub(super) struct Topology {
-    /// First and last processor, and their node.
+    /// Ranges of processors: the first, the last, and their node.
     ranges: Vec<(u32, u32, u32)>,
     numbers: Vec<u32>,
-    /// Processors and their nodes, in the order of the processors; empty where the
-    /// nodes must be read again.
+    /// The number of each processor that is on, and its node. Another list makes the
+    /// nodes be read again.
     placed: Vec<(u32, u32)>,
 }
 
 impl Topology {
-    /// Reads the nodes again if other processors are on than at the last call. A
-    /// processor without a node is in node 0.
+    /// Reads the nodes again if the processors that are on are others than at the last call. A
+    /// processor without a node counts to node 0.
     pub(super) fn update(&mut self, cpus: &[Cpu], sys: Option<&mut Reader>, faults: &mut Faults) {
         let same = self.placed.iter().map(|(cpu, _)| *cpu).eq(cpus.iter().map(|cpu| cpu.number));
         if same {
@@ -34,17 +34,17 @@ impl Topology {
         self.placed.clear();
         self.placed.extend(cpus.iter().map(|cpu| (cpu.number, node(cpu.number))));
         if !whole {
-            // After an error, the nodes are read again at the next collection.
+            // After an error, an entry of no processor makes the nodes be read again at the next collection.
             self.placed.push((u32::MAX, 0));
         }
     }
 
-    /// The node of the processor at an index.
+    /// The node of the processor at an index of the list.
     pub(super) fn node(&self, at: usize) -> u32 {
         self.placed.get(at).map_or(0, |(_, node)| *node)
     }
 
-    /// Reads the nodes; returns whether all could be parsed.
+    /// Reads the ranges of processors of each node; returns whether all could be parsed.
     fn read(&mut self, sys: &mut Reader, faults: &mut Faults) -> bool {
         match sys.numbered(c"devices/system/node", b"node", &mut self.numbers) {
             Ok(()) => {}
@@ -72,7 +72,7 @@ impl Topology {
     }
 }
 
-/// Parses a list such as `0-3,8`; returns whether the text is one.
+/// Parses a list of processors such as `0-3,8`; returns whether the text is such a list.
 fn add_ranges(text: &[u8], node: u32, out: &mut Vec<(u32, u32, u32)>) -> bool {
     let Some(list) = text.strip_suffix(b"\n") else {
         return false;

@@ -98,7 +98,7 @@ pub(crate) static PAGING_FILE: Object = Object {
     )],
 };
 
-/// What both kinds of disk have, in the order of the counter block.
+/// The counters that PhysicalDisk and LogicalDisk share, in the order of the counter block.
 const TRANSFER_COUNTERS: &[Counter] = &[
     QUEUE,
     TIME,
@@ -138,7 +138,7 @@ const TRANSFER_COUNTERS: &[Counter] = &[
     SEC_DISCARD_BASE,
 ];
 
-/// The counters of several lists, one after the other. `N` must be their number.
+/// The counters of several lists, one list after the other. `N` must be their number.
 const fn joined<const N: usize>(lists: &[&[Counter]]) -> [Counter; N] {
     let mut all = [lists[0][0]; N];
     let (mut list, mut next) = (0, 0);

@@ -1,4 +1,4 @@
-//! Objects of the whole machine beside System, Memory and Processor.
+//! Objects of the whole machine other than System, Memory and Processor.
 
 mod cache;
 mod node;

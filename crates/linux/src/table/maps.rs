@@ -7,7 +7,7 @@ use perfhive_format::{CounterType as T, DetailLevel};
 
 pub(crate) static OBJECTS: &[&Object] = &[&IMAGE, &FULL_IMAGE, &ADDRESS_SPACE, &THREAD_DETAILS];
 
-/// Counters at the end of the counter blocks that need `smaps`.
+/// The counters at the end of the counter blocks, which need `smaps`.
 pub(crate) const MEMORY_COUNTERS: [u32; 4] = [
     index_of!(IMAGE, "Resident Bytes"),
     index_of!(IMAGE, "Proportional Bytes"),
@@ -125,12 +125,12 @@ const IMAGE_COUNTERS: &[Counter] = &[
         .means("Bytes of the image that the process has written and that are swapped out."),
 ];
 
-/// A counter of address space of an image.
+/// A counter of the address space of an image.
 const fn image(index: u32, name: &'static str) -> Counter {
     space(index, name)
 }
 
-/// A counter of address space.
+/// A counter of the address space of a process.
 const fn space(index: u32, name: &'static str) -> Counter {
     Counter::new(index, index + 1, name, T::PERF_COUNTER_LARGE_RAWCOUNT)
         .scale(-5)
@@ -138,7 +138,7 @@ const fn space(index: u32, name: &'static str) -> Counter {
         .unit("bytes")
 }
 
-/// A counter of memory, of Linux' own.
+/// A counter of memory that only Linux has.
 const fn memory(index: u32, help: u32, name: &'static str) -> Counter {
     Counter::new(index, help, name, T::PERF_COUNTER_LARGE_RAWCOUNT)
         .scale(-5)
@@ -168,7 +168,7 @@ pub(crate) static ADDRESS_SPACE: Object = Object {
     absent: SPACE_ABSENT,
 };
 
-/// The mappings of each kind of space.
+/// The source of the counters of mapped space.
 const MAPPED: &str = "`PID/maps`: mappings of files that are not images, and shared ones";
 const IMAGES: &str = "`PID/maps`: mappings of files of which something may be executed";
 const PRIVATE: &str = "`PID/maps`: private mappings without a file";

@@ -1,8 +1,8 @@
 //! Network Interface and the protocols.
 //!
-//! A row of a protocol names the fields of the kernel's file that its counter is the
-//! sum of: its source is made from them, and the provider reads by them. What two
-//! versions of a protocol share is one constant; their lists add the fields.
+//! A row of a protocol has a counter and the fields of the kernel's file that the counter is the
+//! sum of. The documented source is made from them, and the provider reads by them. What two
+//! versions of a protocol share is one constant; the list of each version adds the fields.
 
 mod icmp;
 pub(crate) mod interface;
@@ -27,7 +27,7 @@ const NO_RSC: &str = "Linux reports no such counts in a file; drivers have them,
 const NO_SPLIT: &str = "Linux counts TCP over IPv4 and IPv6 together, and TCPv4 has the counts of \
     both: here, too, they would count twice.";
 
-/// What every protocol's note says.
+/// The text that the note of every protocol contains.
 macro_rules! namespace {
     ($text:literal) => {
         concat!(
@@ -38,7 +38,7 @@ macro_rules! namespace {
     };
 }
 
-/// A file with counts of protocols.
+/// A file with the counts of protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum File {
     Snmp,
@@ -62,24 +62,24 @@ impl File {
         }
     }
 
-    /// Whether every kernel has the file: the others need IPv6 or a newer kernel.
+    /// Whether every kernel has the file; the other files need IPv6 or a newer kernel.
     pub(crate) fn is_always_there(self) -> bool {
         self == Self::Snmp
     }
 }
 
-/// A section of a file that has counts of a protocol; at most one of each file.
+/// A section of a file with the counts of a protocol, which has at most one in each file.
 #[derive(Debug)]
 pub(crate) struct Section {
     pub(crate) file: File,
-    /// The word before the colon; in `net/snmp6`, the prefix of every field.
+    /// The word before the colon; in `net/snmp6`, the beginning of every field's name.
     pub(crate) name: &'static str,
-    /// Whether a file without this section is damaged.
+    /// Whether a file that lacks this section is damaged.
     pub(crate) required: bool,
 }
 
-/// A counter of a protocol, and the fields of a file that it is the sum of. Without
-/// a file, something else fills it.
+/// A counter of a protocol, and the fields of a file that it is the sum of. If there is no
+/// file, other code fills it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProtocolRow {
     pub(crate) counter: Counter,
@@ -87,7 +87,7 @@ pub(crate) struct ProtocolRow {
     pub(crate) fields: &'static [&'static str],
 }
 
-/// A protocol: its object, the sections to read, and its rows.
+/// A protocol: its object, the sections to read, and the rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Protocol {
     pub(crate) object: &'static Object,
@@ -95,7 +95,7 @@ pub(crate) struct Protocol {
     pub(crate) rows: &'static [ProtocolRow],
 }
 
-/// Every protocol, in the order of the manual.
+/// All protocols, in the order of the manual.
 pub(crate) static PROTOCOLS: [Protocol; 8] = [
     Protocol { object: &IPV4, sections: ip::IPV4_SECTIONS, rows: ip::IPV4_ROWS },
     Protocol { object: &IPV6, sections: ip::IPV6_SECTIONS, rows: ip::IPV6_ROWS },
@@ -107,7 +107,7 @@ pub(crate) static PROTOCOLS: [Protocol; 8] = [
     Protocol { object: &UDPV6, sections: udp::UDPV6_SECTIONS, rows: udp::UDPV6_ROWS },
 ];
 
-/// A [`ProtocolRow`] that is the sum of fields in a section of a file. The source of
+/// A [`ProtocolRow`] that is the sum of fields in a section of a file. The documented source of
 /// its counter is made from them.
 macro_rules! sum {
     (@row $counter:expr, $file:ident, $head:expr, $others:expr, $($field:literal)+) => {
@@ -141,7 +141,7 @@ macro_rules! sum {
 }
 use sum;
 
-/// The counters of rows.
+/// The counters of some rows.
 const fn counters<const N: usize>(rows: &[ProtocolRow]) -> [Counter; N] {
     let mut counters = [rows[0].counter; N];
     let mut at = 0;
@@ -152,21 +152,21 @@ const fn counters<const N: usize>(rows: &[ProtocolRow]) -> [Counter; N] {
     counters
 }
 
-/// A number at the moment, or a count that readers see as it is.
+/// A counter whose number is shown as it is.
 const fn count(index: u32, help: u32, name: &'static str, unit: &'static str) -> Counter {
     Counter::new(index, help, name, T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit(unit)
 }
 
-/// A rate.
+/// A counter whose growth per second is shown.
 const fn rate(index: u32, help: u32, name: &'static str, unit: &'static str) -> Counter {
     Counter::new(index, help, name, T::PERF_COUNTER_COUNTER)
         .detail(DetailLevel::ADVANCED)
         .unit(unit)
 }
 
-/// The object of a protocol, without notes and absent counters.
+/// The object of a protocol, without notes and without absent counters.
 const fn protocol(
     index: u32,
     help: u32,

@@ -1,12 +1,12 @@
 //! Process 230.
 //!
-//! To add a counter of Process or Thread (their V2 objects copy them): the values stand in the order of the
+//! How to add a counter of Process or Thread (their V2 objects copy them): the values stand in the order of the
 //! table. `process/sample.rs` and `process/thread_sample.rs` write them, with the group sizes at the top of this
-//! file and of `thread.rs`, and say by place which of them are sums (`MOST`, `GROWING`). The file is parsed in
+//! file and of `thread.rs`, and list by place those that are sums (`MOST`, `GROWING`). The file is parsed in
 //! `parse.rs` and read in `process/read.rs`, `process/read_thread.rs` or, for sums over threads,
-//! `process/thread_counts.rs`; a file that a kernel may lack is in `process/kernel.rs`. If BPF tells the value
-//! too: `process/bpf_reader.rs`, `bpf/kernel.h`, `bpf/processes.bpf.c` and `bpf/slots.rs`. A counter on request is
-//! chosen in `process/columns.rs`.
+//! `process/thread_counts.rs`; a file that a kernel may lack is in `process/kernel.rs`. If BPF gives the value
+//! too, change `process/bpf_reader.rs`, `bpf/kernel.h`, `bpf/processes.bpf.c` and `bpf/slots.rs`. A counter on
+//! request is chosen in `process/columns.rs`.
 
 use super::{Absent, Counter, Object};
 use perfhive_engine::Cost;
@@ -22,18 +22,18 @@ const CHILDREN: &str = "Calls of the read and write family on any descriptor, me
     What ended children did is added when the process waits for them.";
 const SUM: &str = "Sum of reads and writes, see there.";
 
-/// The number of counters from `stat`, at the front of the counter block. Counters
-/// that one process may lack follow in groups: the schedule, `statm`, the size of
+/// The number of counters from `stat`, which stand at the front of the counter block. Counters
+/// that a process may lack follow in groups: the schedule, `statm`, the size of
 /// `fd`, `status`, sums over the threads, a listing of `fd`, and last `io`, which
 /// needs a permission.
 pub(crate) const STAT_COUNTERS: usize = 10;
-/// Counters of the schedule.
+/// The number of counters of the schedule.
 pub(crate) const SCHEDULE_COUNTERS: usize = 3;
-/// Counters from `statm`.
+/// The number of counters from `statm`.
 pub(crate) const STATM_COUNTERS: usize = 3;
-/// Peaks from `status`.
+/// The number of peaks from `status`.
 pub(crate) const PEAK_COUNTERS: usize = 2;
-/// Counters from `io`.
+/// The number of counters from `io`.
 pub(crate) const IO_COUNTERS: usize = 9;
 
 pub(crate) static PROCESS: Object = Object {

@@ -5,7 +5,7 @@ use perfhive_engine::Cost;
 use perfhive_engine::standard::{self, windows::thread as w};
 use perfhive_format::{CounterType as T, DetailLevel};
 
-/// Counters that every thread has, Idle's and `_Total` included.
+/// The number of counters that every thread has, even a thread of Idle and `_Total`.
 pub(crate) const COMMON_COUNTERS: usize = 8;
 
 pub(crate) static THREAD: Object = Object {

@@ -1,4 +1,4 @@
-//! The BPF reader against the reader of `/proc`, on this machine.
+//! Tests that the BPF reader and the reader of `/proc` agree on this machine.
 
 mod few;
 mod rested;
@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What costs extra and the BPF reader tells.
+/// Counters on request that the BPF reader has.
 const ALL: &[(u32, u32)] = &[
     (230, 172),
     (230, 178),
@@ -26,15 +26,15 @@ const ALL: &[(u32, u32)] = &[
     (232, 105_010),
     (232, 105_014),
 ];
-/// A tick of the kernel in 100 ns units: what `/proc` does not tell.
+/// A tick of the kernel in 100 ns units: a shorter time does not show in `/proc`.
 const TICK: u64 = 100_000;
 
-/// Counters that only grow.
+/// Counters of Process that only grow.
 const PROCESS_GROWING: [u32; 14] = [
     28, 1412, 1414, 1416, 1420, 1422, 1424, 105_000, 105_010, 105_012, 105_014, 105_020, 105_022,
     105_024,
 ];
-/// Counters that say how something is at the moment, and what identifies.
+/// Counters of Process that show a present state, or identify the process.
 const PROCESS_LEVELS: [u32; 15] = [
     684, 784, 1410, 174, 680, 180, 1478, 186, 952, 172, 105_002, 105_004, 105_006, 105_008, 105_018,
 ];
@@ -43,7 +43,7 @@ fn machine(reader: ReaderChoice) -> Machine {
     Machine::with(&ProcRoot::default(), &LinuxOptions::new().reader(reader))
 }
 
-/// Children that are ended with the test.
+/// Child processes, which end when this is dropped.
 struct Children(Vec<Child>);
 
 impl Children {
@@ -65,7 +65,7 @@ impl Drop for Children {
 
 const ROLE: &str = "PERFHIVE_BPF_ROLE";
 
-/// This test program again, running one test in a process of its own.
+/// A command that runs one test of this program in a process of its own, with a role.
 fn again(test: &str, role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", &format!("bpf::{test}"), "--nocapture"]).env(ROLE, role);
@@ -76,7 +76,7 @@ fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
-/// Runs a test alone in a process.
+/// Runs the body of a test in a process of its own.
 fn alone(test: &str, body: impl FnOnce()) {
     if role().is_some() {
         return body();
@@ -86,7 +86,7 @@ fn alone(test: &str, body: impl FnOnce()) {
     assert!(output.status.success(), "{said}");
 }
 
-/// Processes and threads that come and go, until this is dropped.
+/// Threads that start and end processes and threads until this is dropped.
 struct Churn(std::sync::Arc<AtomicBool>, Vec<std::thread::JoinHandle<()>>);
 
 impl Churn {
@@ -121,7 +121,7 @@ impl Drop for Churn {
     }
 }
 
-/// Whether BPF is not to be had here, with a line that says so.
+/// Whether BPF cannot be used here; then it prints the reason.
 fn refused() -> bool {
     let refusal = bpf_refusal(&ProcRoot::default());
     if let Some(why) = &refusal {
@@ -132,7 +132,7 @@ fn refused() -> bool {
 
 type Values = BTreeMap<u32, Option<u64>>;
 
-/// The instances of an object by number and start: name, place, and values.
+/// The instances of an object, by process ID, thread ID and start: name, place, and values.
 fn instances(look: &Look, object: u32) -> BTreeMap<(u64, u64, u64), (String, usize, Values)> {
     let view = look.object(object);
     let plans = CounterPlan::all(view);
@@ -154,15 +154,15 @@ fn instances(look: &Look, object: u32) -> BTreeMap<(u64, u64, u64), (String, usi
     all
 }
 
-/// What is wrong with a reading between two others.
+/// The values of a reading that do not fit to those of a reading before and one after it.
 struct Judge {
-    /// What it is, and how.
+    /// The differing values, each with its three numbers.
     wrong: BTreeMap<String, String>,
     compared: usize,
 }
 
 impl Judge {
-    /// The value must be between those before and after it, give or take.
+    /// Compares a value: it must lie between the values before and after it, within a tolerance.
     fn between(&mut self, what: &str, values: [Option<u64>; 3], tolerance: u64) {
         let [Some(before), Some(value), Some(after)] = values else {
             if values[0].is_some() != values[1].is_some()
@@ -179,8 +179,8 @@ impl Judge {
     }
 }
 
-/// Reads with one reader between two readings with the other, and says what
-/// differs of what was there throughout.
+/// Reads with one reader between two readings with the other, and notes what
+/// differs of processes and threads that were there throughout.
 fn compare(proc: &mut Machine, bpf: &mut Machine) -> Judge {
     let before = proc.look(&[230, 232], ALL);
     let look = bpf.look(&[230, 232], ALL);
@@ -206,15 +206,15 @@ fn compare(proc: &mut Machine, bpf: &mut Machine) -> Judge {
             if name == last_name && name != own_name {
                 judge.wrong.insert(format!("name of {name} {id:?}"), own_name.clone());
             }
-            // Other tests are at work in this process.
+            // Other tests open files and end threads in this process.
             let own_process = id.0 == u64::from(std::process::id());
             for counter in first.keys().filter(|c| !own_process || ![952, 105_018].contains(*c)) {
                 let values = [first, own, last].map(|values| values[counter]);
                 let what = format!("{object}/{counter} of {name} {id:?}");
                 match counter {
-                    // Two parts, each of which /proc rounds down.
+                    // The time has two parts, each of which /proc rounds down.
                     6 => judge.between(&what, values, 2 * TICK),
-                    // How a time is divided depends on when it was looked at.
+                    // How the kernel divides a time into its parts depends on when it is read.
                     142 | 144 => {
                         let scope = values[2].unwrap_or(0) / 10;
                         judge.between(&what, values, 2 * TICK + scope);
@@ -227,9 +227,9 @@ fn compare(proc: &mut Machine, bpf: &mut Machine) -> Judge {
                             judge.between(&what, values, 0);
                         }
                     }
-                    // The kernel's own count for the peak lags behind.
+                    // The kernel updates its peak later.
                     178 => judge.between(&what, values, 4 << 20),
-                    // States are of the moment.
+                    // The state of a thread may change at any moment.
                     46 => {}
                     other => panic!("{other} is not compared"),
                 }
@@ -241,7 +241,7 @@ fn compare(proc: &mut Machine, bpf: &mut Machine) -> Judge {
     judge
 }
 
-/// Compares until everything was right once: a level of a process that is at
+/// Compares until each value was right once: a value of a process that is at
 /// work may change and change back between two readings. Returns how many
 /// values were compared.
 fn agree(proc: &mut Machine, bpf: &mut Machine) -> usize {
@@ -266,7 +266,7 @@ fn both_readers_agree_while_nothing_much_happens() {
         children.spawn("sleep", &["600"]);
     }
     let (mut proc, mut bpf) = (machine(ReaderChoice::Proc), machine(ReaderChoice::Bpf));
-    // What has not run since is not read again in full.
+    // A process that has not run since is not read again in full.
     for _ in 0..5 {
         std::thread::sleep(Duration::from_millis(100));
         assert!(agree(&mut proc, &mut bpf) > 500);
@@ -347,18 +347,18 @@ fn processes_that_have_ended_and_threads_of_the_kernel() {
     };
     let (id, name, mut first) = of(&proc.0, u64::from(ended));
     let (second_id, second_name, mut second) = of(&bpf.0, u64::from(ended));
-    // Only the time is told more exactly.
+    // Only these times are more exact.
     for counter in [6, 142, 144] {
         let (less, more) = (first.remove(&counter), second.remove(&counter));
         assert!(more.flatten().unwrap().abs_diff(less.flatten().unwrap()) <= 2 * TICK);
     }
     assert_eq!((id, name, first), (second_id, second_name, second));
     assert_eq!(of(&bpf.1, u64::from(ended)).2[&46], Some(4), "terminated");
-    // The parent of all threads of the kernel has always number 2.
+    // The parent of all kernel threads always has number 2.
     let (_, name, values) = of(&bpf.0, 2);
     assert_eq!(name, "kthreadd");
     assert_eq!((values[&174], values[&180], values[&172]), (Some(0), Some(0), Some(0)));
-    // A worker's name says what it works on. Some may come and go, with file systems for one.
+    // A kernel worker's name says what it works on. Some workers may come and go, with file systems for one.
     let names = |reader| {
         let names = machine(reader).look(&[230], &[]).names(230).into_iter();
         names.filter(|name| name.starts_with("kworker/R-")).collect::<Vec<_>>()
@@ -367,7 +367,7 @@ fn processes_that_have_ended_and_threads_of_the_kernel() {
     assert!((0..30).map(|_| both()).any(|(proc, bpf)| proc == bpf), "{:?}", both());
 }
 
-/// A process with that many threads, which sleep until its input ends.
+/// Makes this process have that many threads, which sleep until its input ends.
 fn be_many(threads: usize) {
     let sleep = || std::thread::sleep(Duration::from_secs(600));
     let spawn = |_| std::thread::Builder::new().stack_size(16 << 10).spawn(sleep).is_ok();
@@ -385,7 +385,7 @@ fn five_thousand_threads_and_more_slots() {
         return;
     }
     let mut bpf = machine(ReaderChoice::Bpf);
-    // Loaded with room for fewer.
+    // The program was loaded with room for fewer threads.
     bpf.look(&[230, 232], &[]);
     let mut command = again("five_thousand_threads_and_more_slots", "many");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -409,7 +409,7 @@ fn five_thousand_threads_and_more_slots() {
     assert_eq!(ids(&look).len() as u64, told.unwrap());
 }
 
-/// A process of many threads, of which some end all the time.
+/// Makes this process have many threads, some of which end all the time.
 fn be_restless() {
     let sleep = || std::thread::sleep(Duration::from_secs(600));
     for _ in 0..500 {
@@ -456,7 +456,7 @@ fn threads_that_end_take_no_time_with_them() {
     let (mut last, mut from_proc) = ([0; 2], 0);
     for _ in 0..40 {
         let before = time(&mut proc);
-        // A new session knows nothing of earlier times that would hide an error.
+        // A new session has no earlier times that would hide an error.
         let own = time(&mut machine(ReaderChoice::Bpf));
         let again = time(&mut kept);
         let after = time(&mut proc);
@@ -475,7 +475,7 @@ fn threads_that_end_take_no_time_with_them() {
     child.wait().unwrap();
 }
 
-/// A process whose threads have read something, and then end one by one.
+/// Makes this process have threads that have read something, and then end one by one.
 fn be_dwindling() {
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let ended = std::sync::Arc::new(std::sync::Mutex::new(ended));
@@ -504,7 +504,7 @@ fn be_dwindling() {
 
 const DWINDLING: usize = 2000;
 
-/// What a thread did is counted once, also while it ends.
+/// What a thread did is counted once, even while the thread ends.
 #[test]
 fn threads_that_end_are_counted_once() {
     if role().is_some() {
@@ -531,7 +531,7 @@ fn threads_that_end_are_counted_once() {
     let mut looks = 0;
     loop {
         let [now, threads] = look();
-        // The line that said so was read, too.
+        // The thread also read the line that told it to end.
         assert!((read..read + 4096).contains(&now), "{read} {now} with {threads} threads");
         looks += 1;
         if threads < 10 {
@@ -549,7 +549,7 @@ fn descriptors_are_counted_in_tables_of_any_size() {
         return;
     }
     let mut children = Children(Vec::new());
-    // The table has room for the highest one, and a power of two.
+    // The table has room for the highest number, rounded up to a power of two.
     let mut opened = |highest: u32| {
         let script = format!("exec 3<&0 {highest}<&0; exec sleep 600");
         children.spawn("bash", &["-c", &script])
@@ -570,7 +570,7 @@ fn counters_that_bpf_lacks_are_read_from_proc() {
     if refused() {
         return;
     }
-    // Switches summed over threads, which begin anew with each reader.
+    // Context switches summed over threads: the sum begins anew with each reader.
     let mut bpf = machine(ReaderChoice::Bpf);
     let own = std::process::id();
     for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! Process V2 and Thread V2: the same values under names that stay.
+//! Process V2 and Thread V2 have the values of Process and Thread, under names that do not change.
 
 use crate::common::{Machine, Tree};
 use perfhive_format::{InstanceName, PerfObject};
@@ -41,7 +41,7 @@ fn names_end_in_numbers_and_values_are_those_of_process_and_thread() {
     assert_eq!(parent.name_index().0, PROCESS_V2);
     assert_eq!(InstanceName::to_text(process.name()), "java:30");
 
-    // Another java ends: the names of the rest stay.
+    // Another process called java ends: the names of the other processes stay.
     tree.remove("20");
     let look = machine.look(&all, &[]);
     assert_eq!(look.names(PROCESS_V2)[1], "java:30");

@@ -1,4 +1,4 @@
-//! Control groups and containers.
+//! Control groups and containers on frozen machines.
 
 use crate::common::{Look, Machine, Tree, stat};
 use crate::warm::alone;
@@ -29,18 +29,18 @@ pub(crate) fn nothing() -> Vec<String> {
     Vec::new()
 }
 
-/// Faults other than that a controller is off.
+/// The faults of a look, except those about a missing controller.
 pub(crate) fn damage(look: &Look) -> Vec<String> {
     let texts = look.fault_texts().into_iter();
     texts.filter(|text| !text.contains("no control group has")).collect()
 }
 
-/// All counters that are filled on request.
+/// All counters on request of the objects of control groups.
 pub(crate) fn extra() -> [(u32, u32); 7] {
     ALL.map(|object| (object, 0))
 }
 
-/// A machine with groups of version 2, of which only the root is there.
+/// A machine with version 2 of control groups, which has only the root group.
 fn machine() -> Tree {
     let tree = Tree::machine();
     tree.file(
@@ -60,7 +60,7 @@ fn folder(tree: &Tree, group: &str) -> PathBuf {
     tree.path().join(format!("sys/fs/cgroup{group}"))
 }
 
-/// A group with everything.
+/// Adds a group with every file.
 fn whole_group(tree: &Tree, group: &str) {
     for (file, text) in [
         (
@@ -110,7 +110,7 @@ fn whole_group(tree: &Tree, group: &str) {
     }
 }
 
-/// The values of all counters that the object defines, for one instance.
+/// The values of one instance for all counters that the object defines.
 fn row(look: &Look, object: u32, name: &str) -> Vec<(u32, Option<u64>)> {
     let instance = look.instance(object, name);
     let indexes = look.object(object).counters().map(|c| c.name_index().0);
@@ -147,12 +147,12 @@ fn group_files_fill_every_counter() {
         (104_042, 150),
     ];
     assert_eq!(row(&look, CGROUP, "/a.slice"), some(&cgroup));
-    // The root has the times, and no value behind the first that it lacks.
+    // The root group has the times, and no value behind the first one that is missing.
     let root: Vec<_> = row(&look, CGROUP, "/").into_iter().map(|(_, value)| value).collect();
     let inode = std::fs::metadata(folder(&tree, "")).unwrap().ino();
     assert_eq!(root[..5], [Some(9000), Some(6000), Some(3000), Some(inode), None]);
     assert!(root[4..].iter().all(Option::is_none));
-    // Groups without a controller are not in its object.
+    // A group without the controller is not in the controller's object.
     for object in [MEMORY, IO, PRESSURE] {
         assert_eq!(look.names(object), ["/a.slice"]);
     }
@@ -195,14 +195,14 @@ fn group_files_fill_every_counter() {
     assert_eq!(row(&look, PRESSURE, "/a.slice"), some(&pressure));
     assert!(look.names(CONTAINER).is_empty() && look.names(PROCESS).is_empty());
 
-    // Without being asked for, what costs extra is not there.
+    // Counters on request are missing without a request.
     let look = Look::at(&tree.frozen(), &ALL, &[]);
     let indexes =
         |object| row(&look, object, "/a.slice").iter().map(|(i, _)| *i).collect::<Vec<_>>();
     assert_eq!(indexes(CGROUP), [6, 142, 144, ID, 104_030, 104_032, 104_034, 104_036]);
     let standard = [104_230, 104_232, 104_234, 104_236, 104_238, 104_240];
     assert_eq!(indexes(MEMORY), standard);
-    // One of them alone.
+    // One counter on request is asked for alone.
     let look = Look::at(&tree.frozen(), &[CGROUP], &[(CGROUP, 104_042)]);
     assert_eq!(look.value(CGROUP, "/a.slice", 104_042), Some(150));
     assert_eq!(look.value(CGROUP, "/a.slice", 104_040), None);
@@ -218,13 +218,13 @@ fn counters_that_no_group_has_are_left_out() {
     group_file(&tree, "/old", "pids.max", "max\n");
     let look = Look::at(&tree.frozen(), &ALL, &extra());
     let inode = std::fs::metadata(folder(&tree, "/old")).unwrap().ino();
-    // No limit is not a value.
+    // "No limit" gives no value.
     let mut values = some(&[(6, 10), (142, 10), (144, 0), (ID, inode)]);
-    // The root alone can tell its processes.
+    // Only the root has a file with its processes.
     values.push((248, None));
     assert_eq!(row(&look, CGROUP, "/old"), values);
     assert_eq!(row(&look, MEMORY, "/old"), some(&[(104_230, 5)]));
-    // No controller, no object.
+    // The objects of missing controllers are missing.
     assert!(!look.has(IO) && !look.has(PRESSURE));
     assert_eq!(
         look.fault_texts(),
@@ -248,7 +248,7 @@ fn groups_of_any_name_stand_before_their_children() {
     };
     odd(b"x\xffy");
     odd(b"x\ny");
-    // Neither a link nor a file is a group, nor a folder without anything.
+    // A link, a file, and an empty folder are no groups.
     std::os::unix::fs::symlink(folder(&tree, "/a"), folder(&tree, "/link")).unwrap();
     std::os::unix::fs::symlink(folder(&tree, ""), folder(&tree, "/a/loop")).unwrap();
     group_file(&tree, "", "file", "");
@@ -263,7 +263,7 @@ fn groups_of_any_name_stand_before_their_children() {
     let mut expected = vec!["/", "/a", "/a/x y", "/a(1)#2*", "/a-b", "/b", "/b/x\ny"];
     expected.push(&names[bad]);
     expected.extend(["/system.slice", "/system.slice/ssh.service", "/träger"]);
-    // A slice without times of its own has no values.
+    // The slice has no times of its own, and so no values.
     expected.retain(|name| *name != "/system.slice");
     assert_eq!(names, expected);
     let instance = look.object(CGROUP).instances().nth(bad).unwrap();
@@ -358,7 +358,7 @@ fn without_control_groups_each_object_reports_a_fault() {
         look.fault_texts(),
         ["104004/: self/mountinfo: No such file or directory (os error 2)"]
     );
-    // They are mounted later, and unmounted again.
+    // The groups are mounted later, and unmounted again.
     let mut machine = Machine::new(&tree.frozen());
     assert!(!machine.look(&[CGROUP], &[]).has(CGROUP));
     tree.file("self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
@@ -366,7 +366,7 @@ fn without_control_groups_each_object_reports_a_fault() {
     assert!(machine.look(&[CGROUP], &[]).has(CGROUP));
 }
 
-/// A process in a group.
+/// Adds a process to a group.
 fn add_process(tree: &Tree, group: &str, pid: u32, name: &str) {
     tree.file(&format!("{pid}/stat"), stat(pid, name.as_bytes(), 1, 1));
     let path = folder(tree, group).join("cgroup.procs");
@@ -389,7 +389,7 @@ fn processes_have_their_group_and_container_as_parent() {
     add_process(&tree, &docker, 900, "tini");
     add_process(&tree, &format!("{docker}/init"), 41, "a b)\u{e4}");
     add_process(&tree, &inner, 50, "inner");
-    // It was moved while the groups were read; another is of elsewhere, and
+    // One process was moved while the groups were read, one belongs to another namespace, and
     // one has ended.
     let path = folder(&tree, "/system.slice").join("cgroup.procs");
     std::fs::write(path, "900\n0\n4000000\n").unwrap();
@@ -418,7 +418,7 @@ fn processes_have_their_group_and_container_as_parent() {
         assert_eq!(*row, (pid, name.to_string(), path.to_string(), inode(group)));
     }
     assert_eq!((of_groups.len(), of_groups[4].0), (5, 900));
-    // Its place is one of the two.
+    // The process is in one of the two groups.
     assert!([docker.as_str(), "/system.slice"].contains(&of_groups[4].2.as_str()));
     assert_eq!(look.names(CONTAINER), ["docker/f4d3b90bea15", "docker/04d3b90bea15"]);
     let of_containers: Vec<_> =
@@ -426,7 +426,7 @@ fn processes_have_their_group_and_container_as_parent() {
     let outer = (41, "docker/f4d3b90bea15".to_string());
     assert_eq!(of_containers[..2], [outer, (50, "docker/04d3b90bea15".to_string())]);
 
-    // Only containers, with their values.
+    // Only containers are asked for, with their values.
     let look = machine.look(&[CONTAINER_PROCESS], &[(CONTAINER, 0)]);
     assert!(look.has(CONTAINER) && !look.has(CGROUP));
     let values = [
@@ -448,7 +448,7 @@ fn processes_have_their_group_and_container_as_parent() {
         (104_042, 150),
     ];
     assert_eq!(row(&look, CONTAINER, "docker/f4d3b90bea15"), some(&values));
-    // A process damaged.
+    // The `stat` of a process is damaged.
     tree.file("50/stat", "50 (inner");
     let look = machine.look(&[CONTAINER_PROCESS], &[]);
     assert_eq!(look.fault_texts(), ["104012/PID 50: stat: not understood"]);
@@ -467,14 +467,14 @@ fn created_and_removed_groups_are_followed() {
     let look = machine.look(&ALL, &[]);
     assert_eq!(look.fault_texts(), nothing());
     assert_eq!(look.names(CGROUP), ["/", "/b", "/c"]);
-    // Another group of the same path, which has less.
+    // Another group takes the path, and has fewer files.
     std::fs::remove_dir_all(folder(&tree, "/c")).unwrap();
     std::fs::create_dir(folder(&tree, "/other")).unwrap();
     group_file(&tree, "/c", "cpu.stat", "usage_usec 7\nuser_usec 0\nsystem_usec 7\n");
     let look = machine.look(&[CGROUP, MEMORY], &[]);
     assert_eq!(look.value(CGROUP, "/c", 6), Some(70));
     assert_eq!(look.names(MEMORY), ["/b"]);
-    // A controller that is switched on is found after a while.
+    // A controller that is switched on is found after some collections.
     group_file(&tree, "/c", "memory.current", "5\n");
     let mut collections = 0;
     while machine.look(&[MEMORY], &[]).names(MEMORY) != ["/b", "/c"] {
@@ -513,7 +513,7 @@ fn pipes_in_place_of_files_do_not_block() {
     let texts = look.fault_texts();
     assert_eq!(texts.len(), 2, "{texts:?}");
     assert!(texts[0].starts_with("104002//folder: memory.current: "), "{texts:?}");
-    // What cannot be read at a place, or nothing at all.
+    // Each fault names the group and the file that cannot be read.
     assert!(texts[1].starts_with("104002//pipe: memory.current: "), "{texts:?}");
 }
 
@@ -542,13 +542,13 @@ fn warm_collection_of_two_thousand_groups_allocates_nothing() {
         assert_eq!((count_of(CGROUP), count_of(MEMORY), count_of(CONTAINER)), (2001, 2000, 2000));
         assert_eq!((count_of(PROCESS), count_of(CONTAINER_PROCESS)), (1, 1));
         machine.collect(&request, &wanted);
-        // The first of a few that is warm.
+        // Of a few collections, the one with the fewest allocations is warm.
         let mut counts = (0..6).map(|_| count(|| machine.collect(&request, &wanted)).1.count);
         assert!(counts.any(|count| count == 0));
     });
 }
 
-/// A recorded machine; `None` where the data is missing.
+/// A recorded machine; `None` where the real data is missing.
 fn recorded(archive: &str) -> Option<Tree> {
     let archive = real::root()?.join("proc-trees").join(archive);
     if !archive.is_file() {
@@ -567,7 +567,7 @@ fn groups_of_version_1_have_processor_time_and_memory() {
     let faults =
         ["104004/: no control group has io.stat", "104006/: no control group has cpu.pressure"];
     assert_eq!(look.fault_texts(), faults);
-    // The hierarchy of processors has 78 groups; that of memory has 3 of them.
+    // The hierarchy of processors has 78 groups; the hierarchy of memory has 3 of them.
     assert_eq!([CGROUP, JOB, MEMORY].map(|object| look.names(object).len()), [78, 78, 3]);
     let slice = |object, counter| look.value(object, "/system.slice", counter);
     let times = [6, 142, 144].map(|counter| slice(CGROUP, counter));
@@ -589,7 +589,7 @@ fn groups_of_version_1_have_processor_time_and_memory() {
 #[test]
 fn hierarchies_of_version_1_outside_sys_are_found_beside_it() {
     let Some(tree) = recorded("cgroups-root-001.tgz") else { return };
-    // The recording has no `sys` of its own.
+    // The recording has no `sys`.
     tree.sys("kernel/x", "");
     let look = Look::at(&tree.frozen(), &[CGROUP, MEMORY], &[]);
     assert_eq!(look.fault_texts(), nothing());
@@ -612,7 +612,7 @@ fn job_objects_are_control_groups() {
     assert_eq!(row("/b")[6], None, "without the memory controller");
 }
 
-/// A count of 32 bits.
+/// The lower 32 bits of a count.
 fn wrapped(count: Option<u64>) -> Option<u64> {
     count.map(|count| count & 0xffff_ffff)
 }
@@ -625,7 +625,7 @@ fn wanted_groups_alone_are_read() {
     }
     let mut machine = Machine::new(&tree.frozen());
     let all = machine.look(&[CGROUP, MEMORY], &[]);
-    // Whole collections see the damage, and those of other groups do not.
+    // Collections of all groups report the damage; collections of other groups do not.
     group_file(&tree, "/a.slice", "cpu.stat", "damaged\n");
     let [cgroup, memory, process] = [CGROUP, MEMORY, PROCESS].map(TitleIndex);
     let mut some = |pattern: &str, object: TitleIndex, wanted: &[TitleIndex]| {
@@ -640,7 +640,7 @@ fn wanted_groups_alone_are_read() {
     assert_eq!(row(&look, MEMORY, "/a.slice"), row(&all, MEMORY, "/a.slice"));
     let look = some("/d.slice", memory, &[memory]);
     assert_eq!((look.names(MEMORY), look.fault_texts()), (nothing(), nothing()));
-    // Processes of groups need all groups.
+    // The objects of processes need all groups.
     let look = some("/b.slice", cgroup, &[cgroup, process]);
     assert_eq!(look.names(CGROUP).len(), 3);
 }

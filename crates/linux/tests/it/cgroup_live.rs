@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A child, ended with the test.
+/// A child process, which ends when this is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -25,21 +25,22 @@ impl Drop for Running {
     }
 }
 
-/// A group of this machine, removed with the test.
+/// A control group of this machine, which is removed when this is dropped.
 struct LiveGroup(PathBuf);
 
 /// A version of control groups that this machine has.
 struct Version {
     mount: PathBuf,
     root: ProcRoot,
-    /// The file with the processor time, the word before it, and its 100 ns units or their part.
+    /// The file with a group's processor time, the word before the time, and its conversion to 100 ns units.
     usage: (&'static str, &'static str, fn(u64) -> u64),
-    /// The list of mounts of this version alone, and the processes to be seen.
+    /// A folder with a table of mounts that has only this version, and the processes that are to be seen; `None` if
+    /// this machine has only one version.
     tree: Option<Tree>,
 }
 
 impl Version {
-    /// Those whose groups can be read here.
+    /// The versions whose groups can be read here.
     fn all() -> Vec<Self> {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
         let find = |kind: &str, controller: &str| {
@@ -68,14 +69,14 @@ impl Version {
         version_1.into_iter().chain(version_2).collect()
     }
 
-    /// Has a process seen.
+    /// Makes a process visible in the folder.
     fn show(&self, pid: u32) {
         let Some(tree) = &self.tree else { return };
         let link = tree.path().join(format!("proc/{pid}"));
         std::os::unix::fs::symlink(format!("/proc/{pid}"), link).unwrap();
     }
 
-    /// The processor time of a group.
+    /// The processor time of a group, in 100 ns units.
     fn usage(&self, group: &LiveGroup) -> u64 {
         let (file, key, unit) = self.usage;
         unit(group.read(file, key).unwrap())
@@ -83,7 +84,7 @@ impl Version {
 }
 
 impl LiveGroup {
-    /// `None` where this machine has no such groups, or they are not ours to make.
+    /// A new group; `None` where groups of this version cannot be created.
     fn new(version: &Version, name: &str) -> Option<Self> {
         let folder = version.mount.join(format!("perfhive-{name}-{}", std::process::id()));
         match std::fs::create_dir(&folder) {
@@ -108,8 +109,8 @@ impl LiveGroup {
 
 impl Drop for LiveGroup {
     fn drop(&mut self) {
-        // A process that has just ended leaves its group a little later; one
-        // that has not is sent back.
+        // A process that has just ended leaves its group a little later; a process
+        // that still runs is moved back.
         for _ in 0..100 {
             let inside = std::fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default();
             for pid in inside.lines() {
@@ -159,7 +160,7 @@ fn busy_child(version: &Version) {
     let second = machine.look(&ALL, &extra());
     let most = version.usage(&inner);
     assert!((least..=most).contains(&usage(&second, &name)), "{least} {most}");
-    // It ran, and its group above ran with it.
+    // The group ran, and so the group above it did.
     assert!(usage(&second, &name) > usage(&first, &name));
     assert!(usage(&second, &group.name()) >= usage(&first, &name));
     let inode = std::fs::metadata(&inner.0).unwrap().ino();
@@ -170,7 +171,7 @@ fn busy_child(version: &Version) {
     assert_eq!(second.value(CGROUP, &name, 248), Some(1));
     assert_eq!(second.value(CGROUP, &group.name(), 248), Some(0));
 
-    // The process leads to both.
+    // The process belongs to an instance of both objects.
     for (object, parent) in [(PROCESS, name.as_str()), (CONTAINER_PROCESS, "docker/f4d3b90bea15")] {
         let is = |instance: &perfhive_format::Instance<'_>| {
             second.value_of(object, *instance, 784) == Some(u64::from(pid))
@@ -181,7 +182,7 @@ fn busy_child(version: &Version) {
         assert_eq!(second.block().parent(&process).unwrap().1.name().to_text(), parent);
     }
     assert_eq!(second.value(CONTAINER, "docker/f4d3b90bea15", ID), Some(inode));
-    // This process is in the group that its file says.
+    // This process is in the group that its file names.
     let own = std::fs::read_to_string("/proc/self/cgroup").unwrap();
     let of_version = |line: &str| match version.tree {
         Some(_) => line.starts_with("0::"),
@@ -199,7 +200,7 @@ fn busy_child(version: &Version) {
         assert!(second.value(PRESSURE, &name, 104_402).is_some());
     }
 
-    // It goes, and a new one of its name takes its place.
+    // The group vanishes, and a new one of its name takes its place.
     drop(child);
     let path = inner.0.clone();
     drop(inner);
@@ -265,7 +266,7 @@ fn descriptors_of_groups_are_kept_and_released() {
         machine.look(&[CGROUP], &[]);
         let kept = open();
         assert!(kept >= 1, "{kept}");
-        // What is not there is told each time.
+        // What is missing is reported in each collection.
         let first = machine.look(&ALL, &extra());
         let there = ALL.into_iter().filter(|object| first.has(*object));
         let wanted: Vec<_> = there.map(TitleIndex).collect();

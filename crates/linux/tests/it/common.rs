@@ -1,4 +1,4 @@
-//! Frozen machines, and a look into what is collected of them.
+//! Frozen machines for the tests, and views of what is collected from them.
 
 use perfhive_engine::{
     Ask, Collection, Fault, ObjectQuery, ObjectWriter, OpenContext, Provider, Session, TestLevel,
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A folder with a machine's `proc` and `sys`, removed at the end.
+/// A folder with a machine's `proc` and `sys`, which is removed when this is dropped.
 pub(crate) struct Tree {
     folder: PathBuf,
 }
@@ -29,7 +29,7 @@ impl Tree {
         tree
     }
 
-    /// Sets the seconds since the start of the machine.
+    /// Sets how many seconds the machine has run.
     pub(crate) fn runs_for(&self, seconds: u32) {
         self.file("uptime", format!("{seconds}.00 {seconds}.00\n"));
     }
@@ -62,7 +62,7 @@ impl Tree {
         tree
     }
 
-    /// Adds a process with everything that is read of it.
+    /// Adds a process with every file that is read.
     pub(crate) fn process(&self, pid: u32, name: &[u8]) {
         self.file(&format!("{pid}/stat"), stat(pid, name, 1, 1));
         self.file(&format!("{pid}/statm"), "2000 500 100 10 0 300 0\n");
@@ -121,12 +121,12 @@ impl Tree {
         &self.folder
     }
 
-    /// Its `proc` alone.
+    /// The machine with its `proc` alone.
     pub(crate) fn root(&self) -> ProcRoot {
         ProcRoot::new(self.folder.join("proc"))
     }
 
-    /// Its `proc` and `sys`.
+    /// The machine with its `proc` and `sys`.
     pub(crate) fn frozen(&self) -> ProcRoot {
         ProcRoot::frozen(&self.folder)
     }
@@ -153,7 +153,7 @@ pub(crate) fn stat(pid: u32, name: &[u8], parent: u32, threads: u32) -> Vec<u8> 
     text
 }
 
-/// Open providers, which collect again and again.
+/// The open providers of a machine, which can collect again and again.
 pub(crate) struct Machine {
     providers: Vec<Arc<dyn Provider>>,
     sessions: Vec<Box<dyn Session>>,
@@ -163,7 +163,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Reading `/proc`, always.
+    /// The providers with the reader of `/proc`.
     pub(crate) fn new(root: &ProcRoot) -> Self {
         Self::with(root, &LinuxOptions::new().reader(ReaderChoice::Proc))
     }
@@ -199,8 +199,8 @@ impl Machine {
         self.writer.finish();
     }
 
-    /// Collects objects with the counters that are filled only on request, and
-    /// answers what came of it.
+    /// Collects objects with these counters on request, each as (object, counter), and
+    /// returns the block and the faults.
     pub(crate) fn look(&mut self, objects: &[u32], extra: &[(u32, u32)]) -> Look {
         let indexes: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
         let mut request = Ask::new(ObjectQuery::Indexes(indexes.clone()));
@@ -209,21 +209,21 @@ impl Machine {
         self.look_with(&request, &indexes)
     }
 
-    /// Collects by a request, and answers what came of it.
+    /// Collects by an ask, and returns the block and the faults.
     pub(crate) fn look_with(&mut self, request: &Ask, wanted: &[TitleIndex]) -> Look {
         self.collect(request, wanted);
         Look { block: self.writer.finish().to_vec(), faults: self.faults.clone() }
     }
 }
 
-/// A collected block.
+/// A collected block and the faults of the collection.
 pub(crate) struct Look {
     block: Vec<u8>,
     pub(crate) faults: Vec<Fault>,
 }
 
 impl Look {
-    /// Collects once.
+    /// Opens the providers of a machine and collects once.
     pub(crate) fn at(root: &ProcRoot, objects: &[u32], extra: &[(u32, u32)]) -> Self {
         Machine::new(root).look(objects, extra)
     }
@@ -240,7 +240,7 @@ impl Look {
         self.block().object(TitleIndex(object)).is_some()
     }
 
-    /// How many counters it has here.
+    /// How many counters the object defines.
     pub(crate) fn counters(&self, object: u32) -> usize {
         self.object(object).counters().count()
     }
@@ -249,21 +249,21 @@ impl Look {
         self.object(object).instances().map(|instance| instance.name().to_text()).collect()
     }
 
-    /// The first instance of a name.
+    /// The first instance with a name.
     pub(crate) fn instance(&self, object: u32, name: &str) -> Instance<'_> {
         let mut instances = self.object(object).instances();
         instances.find(|instance| instance.name().to_text() == name).unwrap()
     }
 
-    /// The process of a number.
+    /// The instance of Process with a process ID.
     pub(crate) fn process(&self, pid: u32) -> Option<Instance<'_>> {
         let is =
             |instance: &Instance<'_>| self.value_of(230, *instance, 784) == Some(u64::from(pid));
         self.object(230).instances().find(|instance| is(instance))
     }
 
-    /// The value of a counter; `None` where the object does not define it or
-    /// the instance does not have it.
+    /// The value of a counter; `None` if the object does not define the counter or
+    /// the instance does not have the value.
     pub(crate) fn value_of(
         &self,
         object: u32,
@@ -275,7 +275,7 @@ impl Look {
         CounterPlan::new(object, place as u32)?.value(instance.counter_block()).ok()
     }
 
-    /// The value of a counter of the first instance of a name.
+    /// The value of a counter of the first instance with a name.
     pub(crate) fn value(&self, object: u32, name: &str, counter: u32) -> Option<u64> {
         self.value_of(object, self.instance(object, name), counter)
     }
@@ -297,7 +297,7 @@ impl Look {
     }
 }
 
-/// Waits until `is_so` answers true, for a minute at most: other programs may need the machine.
+/// Waits until `is_so` returns true, for a minute at most: other programs may need the machine.
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
@@ -306,8 +306,8 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until a process has become a program and sleeps. `spawn` comes back a moment
-/// before it has the name, and then it opens its libraries.
+/// Waits until a child process runs the program and sleeps. `spawn` returns a moment
+/// before the process has the program's name, and then it still opens its libraries.
 pub(crate) fn wait_for_sleep(pid: u32, program: &str) {
     let asleep = format!("{pid} ({program}) S ");
     wait_until(&asleep, || {
@@ -315,7 +315,7 @@ pub(crate) fn wait_for_sleep(pid: u32, program: &str) {
     });
 }
 
-/// Ticks of 1/100 s in 100 ns units.
+/// Converts ticks of 1/100 s to 100 ns units.
 pub(crate) fn units(ticks: u64) -> Option<u64> {
     Some(ticks * 100_000)
 }

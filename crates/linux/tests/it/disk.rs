@@ -1,4 +1,4 @@
-//! Disks, file systems and paging files: frozen machines, and this one.
+//! Disks, file systems and paging files on frozen machines and on this machine.
 
 mod live;
 mod trees;
@@ -19,7 +19,7 @@ fn nothing() -> Vec<String> {
     Vec::new()
 }
 
-/// A machine with two disks, one of them with two partitions, and devices that are no
+/// A machine with two disks, one of which has two partitions, and devices that are no
 /// disks.
 fn machine() -> Tree {
     let tree = Tree::new();
@@ -91,7 +91,7 @@ fn diskstats_fill_every_counter_of_disks() {
     for (counter, value) in sda {
         assert_eq!(look.value(PHYSICAL, "sda", counter), Some(value), "{counter}");
     }
-    // Sums, and means of the percentages.
+    // `_Total` has the sums, and the means of the percentages.
     for (counter, value) in [
         (198, 3),
         (200, 1040 * MS),
@@ -107,12 +107,12 @@ fn diskstats_fill_every_counter_of_disks() {
     ] {
         assert_eq!(look.value(PHYSICAL, "_Total", counter), Some(value), "{counter}");
     }
-    // What is neither busy nor gone is idle; `_Total` is the mean.
+    // A disk is idle for the time that it is not busy; `_Total` is the mean.
     let idle = |name| look.value(PHYSICAL, name, 1482).unwrap();
     assert_eq!(idle("vda") - idle("sda"), 1430 * MS);
     assert_eq!(idle("_Total"), idle("sda") + 715 * MS);
     assert_eq!(look.value(PHYSICAL, "sda", 1484), None);
-    // Bases: the clock of the times, and the counts of the averages.
+    // The bases are the clock of the times, and the counts of the averages.
     let object = look.object(PHYSICAL);
     let block = look.instance(PHYSICAL, "sda").counter_block();
     let bases: Vec<_> = object
@@ -154,20 +154,20 @@ fn mounted_file_systems_have_transfers_and_space() {
         assert_eq!(look.value(LOGICAL, name, 222), Some(written * 512), "{name}");
     }
     assert_eq!(look.value(LOGICAL, "/", 102_008), Some(30_000_000));
-    // ZFS has no device.
+    // The ZFS has no device.
     assert_eq!(look.value(LOGICAL, "/tank", 214), None);
-    // Nothing is asked for its space, and partitions have no flushes.
+    // No file system is asked for its space, and partitions have no flushes.
     for counter in [408, 410, 102_010, 102_014] {
         assert_eq!(look.value(LOGICAL, "/", counter), None, "{counter}");
     }
-    // The mean of three, reads and writes each rounded down.
+    // The mean of three devices, with reads and writes each rounded down.
     let mean = look.value(LOGICAL, "_Total", 200);
     assert_eq!(mean, Some(410 * MS / 3 + 1610 * MS / 3));
-    // A file system of several devices has none.
+    // A file system on several devices has no device.
     tree.sys("fs/btrfs/1-2-3/devices/sdb", "");
     let look = Look::at(&tree.frozen(), &[LOGICAL], &[]);
     assert_eq!(look.value(LOGICAL, "/data sets", 214), None);
-    // Without sysfs the number of devices is unknown.
+    // Without sysfs the number of devices is unknown, and so is the device.
     let look = Look::at(&tree.root(), &[LOGICAL], &[]);
     assert_eq!(look.value(LOGICAL, "/data sets", 214), None);
     assert_eq!(look.value(LOGICAL, "/", 214), Some(40));
@@ -189,11 +189,11 @@ fn swap_areas_give_use_and_size() {
     assert_eq!(fraction("_Total"), (524_291, 2_097_156));
     assert_eq!(look.value(PAGING, "/swap file", 102_020), Some(4096));
     assert_eq!(look.value(PAGING, "_Total", 102_022), Some(2_097_156 * 1024));
-    // More than 32 bits hold.
+    // The sizes are more than 32 bits hold.
     tree.file("swaps", "Filename\n/big file 17179869184 8589934592 -2\n");
     let look = Look::at(&tree.root(), &[PAGING], &[]);
     assert_eq!(look.value(PAGING, "/big", 702), Some(1 << 30));
-    // No swap at all.
+    // There is no swap area.
     tree.file("swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n");
     let look = Look::at(&tree.root(), &[PAGING], &[]);
     assert_eq!((look.names(PAGING), look.fault_texts()), (nothing(), nothing()));
@@ -236,7 +236,7 @@ fn damaged_lines_are_faults_and_other_disks_keep_values() {
     assert_eq!(faults.len(), 3, "{faults:?}");
     assert!(faults.contains(&"234/sda: diskstats: the line of sda is damaged".to_string()));
     assert!(faults.contains(&"234/: diskstats: line 3 is damaged".to_string()));
-    // Where the disks are not wanted, the file systems have the faults.
+    // If the disks are not wanted, the faults belong to the file systems.
     let look = Look::at(&tree.frozen(), &[LOGICAL], &[]);
     assert!(look.fault_texts().iter().all(|text| text.starts_with("236/")));
     assert_eq!(look.faults.len(), 3);
@@ -246,7 +246,7 @@ fn damaged_lines_are_faults_and_other_disks_keep_values() {
     assert_eq!(look.names(LOGICAL), ["/", "_Total"]);
     assert_eq!(look.value(LOGICAL, "/", 214), Some(1));
     assert!(look.fault_texts().contains(&"236/: mountinfo: line 2 is damaged".to_string()));
-    // A collection later it says the same.
+    // The next collection reports the same.
     let mut machine = Machine::new(&tree.frozen());
     let first = machine.look(&[LOGICAL], &[]).fault_texts();
     assert_eq!(machine.look(&[LOGICAL], &[]).fault_texts(), first);
@@ -271,7 +271,7 @@ fn damaged_lines_are_faults_and_other_disks_keep_values() {
     let look = Look::at(&tree.frozen(), &[PHYSICAL, LOGICAL, PAGING], &[]);
     assert!(!look.has(PHYSICAL) && !look.has(LOGICAL) && !look.has(PAGING));
     assert_eq!(look.faults.len(), 4);
-    // A folder and a pipe where files should be.
+    // A folder and a pipe stand where files should be.
     std::fs::create_dir(tree.path().join("proc/diskstats")).unwrap();
     let pipe = tree.path().join("proc/swaps");
     assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
@@ -319,14 +319,14 @@ fn random_file_contents_never_panic() {
     let look = machine.look(&[PHYSICAL, LOGICAL, PAGING], &[]);
     assert_eq!(look.fault_texts(), nothing());
     assert_eq!(look.names(LOGICAL).len(), 5);
-    // Numbers as large as there are, twice, and then small ones.
+    // The largest numbers, twice, and then small ones.
     let line = |number: &str| format!("8 0 sda{}\n", format!(" {number}").repeat(17));
     for number in ["99999999999999999999999", "18446744073709551615", "0"] {
         tree.file("diskstats", line(number));
         let look = machine.look(&[PHYSICAL, LOGICAL], &[]);
         assert_eq!(look.fault_texts(), nothing());
     }
-    // Many lines are read, and few faults told.
+    // Many lines are read, and few faults are reported.
     let lines = |line: fn(u32) -> String| (0..3_000).map(line).collect::<String>();
     tree.file("diskstats", lines(|at| format!("8 {at} sd{at}x 1 2 3 4\n{at}\n")));
     let mounts = |at| format!("{at} {} 8:{at} / /{at} rw - ext4 x rw\n{at}\n", at + 1);
@@ -336,7 +336,7 @@ fn random_file_contents_never_panic() {
     assert!(look.faults.len() < 10, "{}", look.faults.len());
 }
 
-/// A line of a disk with some numbers.
+/// A line of `diskstats` for a disk with some numbers.
 fn disk(name: &str, minor: u32, reads: u64, read_time: u64, busy: u64) -> String {
     format!("8 {minor} {name} {reads} 0 0 {read_time} 0 0 0 0 0 {busy} 0\n")
 }
@@ -354,7 +354,7 @@ fn wrapped_counts_keep_their_rate() {
     for name in ["sda", "_Total"] {
         assert_eq!(look.value(PHYSICAL, name, 1402), Some((MAX + 91) * MS), "{name}");
         assert_eq!(look.value(PHYSICAL, name, 208), Some((MAX + 91) * 1_000_000), "{name}");
-        // A rate's count has 32 bits and wraps by itself.
+        // A rate's count has 32 bits and wraps at 32 bits.
         assert_eq!(look.value(PHYSICAL, name, 214), Some(5), "{name}");
     }
     for name in ["/", "_Total"] {
@@ -379,7 +379,7 @@ fn a_replaced_disk_begins_where_the_old_one_ended() {
     let part = |reads| disk("sda1", 1, reads, 0, 0);
     let other = |reads| disk("sdb", 16, reads, 0, 0);
     assert_eq!(reads(disk("sda", 0, 100, 0, 0) + &part(50)), [Some(100), Some(100), Some(50)]);
-    // One more comes with a past, which is not new.
+    // Another disk appears with counts from before, which are not counted.
     assert_eq!(
         reads(disk("sda", 0, 110, 0, 0) + &part(60) + &other(1000)),
         [Some(110), Some(110), Some(60)]
@@ -388,7 +388,7 @@ fn a_replaced_disk_begins_where_the_old_one_ended() {
         reads(disk("sda", 0, 110, 0, 0) + &part(60) + &other(1003)),
         [Some(110), Some(113), Some(60)]
     );
-    // Its counts begin anew.
+    // The disk's counts begin anew.
     assert_eq!(
         reads(disk("sda", 0, 3, 0, 0) + &part(2) + &other(1003)),
         [Some(110), Some(113), Some(60)]
@@ -397,7 +397,7 @@ fn a_replaced_disk_begins_where_the_old_one_ended() {
         reads(disk("sda", 0, 5, 0, 0) + &part(3) + &other(1003)),
         [Some(112), Some(115), Some(61)]
     );
-    // The disk was replaced although its counts went on, and so were its partitions.
+    // The disk was replaced, although its counts went on, and so were its partitions.
     tree.sys("dev/block/8:0/diskseq", "2\n");
     assert_eq!(
         reads(disk("sda", 0, 5000, 0, 0) + &part(4000) + &other(1003)),
@@ -407,7 +407,7 @@ fn a_replaced_disk_begins_where_the_old_one_ended() {
         reads(disk("sda", 0, 5001, 0, 0) + &part(4001) + &other(1003)),
         [Some(113), Some(116), Some(62)]
     );
-    // It goes, and comes again.
+    // The disk vanishes, and comes back.
     assert_eq!(reads(other(1004)), [None, Some(117), None]);
     assert_eq!(
         reads(disk("sda", 0, 9000, 0, 0) + &part(9000) + &other(1004)),
@@ -463,7 +463,7 @@ fn empty_and_stacked_devices_are_not_disks() {
     tree.file("diskstats", text("5 0 0 0 0 0 0 0 0 0 0"));
     let look = machine.look(&[PHYSICAL], &[]);
     assert_eq!(look.names(PHYSICAL), ["sda", "nbd0", "sdb", "_Total"]);
-    // By name alone, what is empty and what is made of others is not known.
+    // By name alone, empty devices and those that consist of others are not recognized.
     let look = Look::at(&tree.root(), &[PHYSICAL], &[]);
     assert_eq!(look.names(PHYSICAL), ["sda", "nbd0", "sdb", "stack", "_Total"]);
 }
@@ -476,7 +476,7 @@ fn with_another_root_the_mounts_of_process_1_count() {
     let root = tree.frozen().with_mounts(tree.path());
     let look = Look::at(&root, &[LOGICAL], &[]);
     assert_eq!(look.names(LOGICAL), ["/host", "_Total"]);
-    // The place is not there, or no file system of that number.
+    // The mount point does not exist, or is no file system of that number.
     assert_eq!(look.fault_texts(), nothing());
     assert_eq!(
         (look.value(LOGICAL, "/host", 410), look.value(LOGICAL, "/host", 214)),
@@ -486,7 +486,7 @@ fn with_another_root_the_mounts_of_process_1_count() {
     let look = Look::at(&root, &[LOGICAL], &[]);
     assert_eq!(look.fault_texts(), nothing());
     assert_eq!(look.value(LOGICAL, "/host", 410), None);
-    // It is there: this machine's own file system, under its number.
+    // The mount point exists: it is this machine's file system, with its number.
     let dev = std::fs::metadata(tree.path()).unwrap().dev();
     let (major, minor) = (rustix::fs::major(dev), rustix::fs::minor(dev));
     if major != 0 && (major, minor) != (8, 1) {
@@ -495,7 +495,7 @@ fn with_another_root_the_mounts_of_process_1_count() {
         tree.file("1/mountinfo", mount);
         let look = Look::at(&root, &[LOGICAL], &[]);
         assert!(look.value(LOGICAL, "/host", 410).is_some());
-        // The other one has no place, and ends before its transfers.
+        // The other file system has no mount point, and its values end before its transfers.
         assert_eq!(look.value(LOGICAL, "/host/none", 214), None);
         assert_eq!(look.value(LOGICAL, "_Total", 410), look.value(LOGICAL, "/host", 410));
         let here = look.value(LOGICAL, "/host", 214).unwrap_or(0);
@@ -503,7 +503,7 @@ fn with_another_root_the_mounts_of_process_1_count() {
     }
     tree.remove("1/mountinfo");
     assert_eq!(Look::at(&root, &[LOGICAL], &[]).names(LOGICAL).len(), 5);
-    // A frozen machine may have only the first process's.
+    // A frozen machine may have only the table of process 1.
     tree.file("1/mountinfo", "20 1 8:1 / /host rw - ext4 x rw\n");
     tree.remove("self/mountinfo");
     assert_eq!(Look::at(&tree.frozen(), &[LOGICAL], &[]).names(LOGICAL), ["/host", "_Total"]);
@@ -531,7 +531,7 @@ fn real_windows_blocks_have_the_same_definitions() {
             if absent {
                 continue;
             }
-            // In Windows' order, bases included.
+            // The counters are in Windows' order, including bases.
             let our = mine.next().unwrap();
             assert_eq!(our.name, index);
             assert_eq!(our.help, counter.help_index(), "{our:?}");

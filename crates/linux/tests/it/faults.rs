@@ -1,5 +1,5 @@
-//! Bad input: every file that is read, damaged in every way, and what the rest
-//! of the machine says then.
+//! Bad input: every file that is read is damaged in every way, and the values of the rest
+//! of the machine are checked.
 
 use crate::common::{Look, Machine, Tree, stat};
 use perfhive_format::{CounterPlan, CounterType, Instance, TitleIndex};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const ALL: [u32; 9] = [2, 4, 230, 232, 238, 740, 786, 816, 1408];
 const EXTRA: [(u32, u32); 6] = [(230, 172), (232, 0), (238, 0), (740, 0), (786, 0), (1408, 0)];
 
-/// Files of the machine, and whose values come from them.
+/// Files of the machine, each with the objects whose values come from it.
 const SYSTEM: [(&str, &[u32]); 5] = [
     ("stat", &[2, 230, 232, 238]),
     ("loadavg", &[2]),
@@ -21,7 +21,7 @@ const SYSTEM: [(&str, &[u32]); 5] = [
     ("vmstat", &[4]),
     ("interrupts", &[238]),
 ];
-/// Files of process 10.
+/// The files of process 10.
 const PROCESS: [&str; 9] = [
     "10/stat",
     "10/statm",
@@ -42,7 +42,7 @@ fn mapped(name: &str) -> String {
     )
 }
 
-/// Two processes with everything that is read; the first has two threads.
+/// A machine with two processes that have every file that is read; the first has two threads.
 fn machine() -> Tree {
     let tree = Tree::machine();
     for (pid, name) in [(10, "hurt"), (11, "whole")] {
@@ -56,8 +56,8 @@ fn machine() -> Tree {
     tree
 }
 
-/// Every value of an object, by instance, its parent, and counter; of an elapsed time not the
-/// start, which counts from another point where `stat` lacks `btime`, but the time since then.
+/// Values by object, instance (behind its parent) and counter. For an elapsed time the value is not the
+/// start, which has another origin where `stat` lacks `btime`, but the time since then.
 type Values = BTreeMap<(u32, String, u32), u64>;
 
 fn values(look: &Look) -> Values {
@@ -85,7 +85,7 @@ fn values(look: &Look) -> Values {
     all
 }
 
-/// An instance's name, behind that of its parent.
+/// The name of an instance, behind that of its parent.
 fn name_of(look: &Look, instance: Instance<'_>) -> String {
     let parent = instance.parent().and_then(|(object, place)| {
         let object = look.block().object(TitleIndex(object.0))?;
@@ -94,9 +94,9 @@ fn name_of(look: &Look, instance: Instance<'_>) -> String {
     format!("{}/{}", parent.unwrap_or_default(), instance.name().to_text())
 }
 
-/// Values that must be as they were: all that do not come from the file. Those
-/// of time since a start are the same in a frozen tree, too; those of now are
-/// not.
+/// The values that must not change when a file is damaged: all that do not come from this file. A time
+/// since a start is the same in a frozen machine, too; the elapsed time of `_Total`, which depends on
+/// the present, is left out.
 fn untouched(values: &Values, file: &str, objects: &[u32]) -> Values {
     let is_of_process = PROCESS.contains(&file);
     let mut rest = values.clone();
@@ -121,7 +121,7 @@ fn check(tree: &Tree, whole: &Values, file: &str, objects: &[u32], what: &str) -
     }
     let name = file.rsplit('/').next().unwrap();
     for text in look.fault_texts() {
-        // A fault says which file, and of a process which one.
+        // A fault names the file, and the process if the file is a process's.
         assert!(text.contains(name) || text.contains("processor"), "{file} {what}: {text}");
         let is_here = text.contains("PID 10:") == PROCESS.contains(&file);
         assert!(is_here || text.contains("/Idle:"), "{file} {what}: {text}");
@@ -150,8 +150,8 @@ fn folders_pipes_and_devices_as_files_are_faults() {
                 _ => std::fs::write(&path, "").unwrap(),
             }
             let look = check(&tree, &whole, file, objects, what);
-            // What ended meanwhile, and a kernel without a field, look the same as an
-            // empty file; there, and only there, no fault is right.
+            // A process that ended meanwhile, or a kernel without a field, looks like an
+            // empty file; only there it is right that no fault is reported.
             let silent = [
                 "meminfo",
                 "vmstat",
@@ -177,15 +177,15 @@ fn missing_file_costs_its_own_values_only() {
         let tree = machine();
         tree.remove(file);
         let look = check(&tree, &whole, file, objects, "missing");
-        // A missing file of a process is not a fault: the kernel lacks it, or the process has just
+        // A missing file of a process is not a fault: the kernel may lack it, or the process may just have
         // ended.
         assert_eq!(look.faults.is_empty(), PROCESS.contains(&file), "{file}");
     }
 }
 
-/// Values that come from a file that was cut off are as they were, or absent:
-/// never others. Only how many processors there are cannot be told where lines
-/// are missing as a whole.
+/// Values that come from a file that was cut off are the same as before, or absent,
+/// but never others. Only the number of processors cannot be known when whole lines
+/// are missing.
 #[test]
 fn a_file_that_is_cut_off_makes_no_other_numbers() {
     let whole = values(&Look::at(&machine().root(), &ALL, &EXTRA));
@@ -197,11 +197,11 @@ fn a_file_that_is_cut_off_makes_no_other_numbers() {
             std::fs::write(&path, &text[..end]).unwrap();
             let look = check(&tree, &whole, file, objects, &format!("cut at {end}"));
             let at_line = end == 0 || text[end - 1] == b'\n';
-            // A whole line that is missing is not seen to be missing.
+            // It is not visible that a whole line is missing.
             if !at_line || !["stat", "10/smaps", "interrupts"].contains(&file) {
                 none_is_another(&look, &whole, &format!("{file} cut at {end}"));
             }
-            // Each lost value has a fault. A `status` without a field is that of a process that has
+            // Each missing value has a fault. A `status` without a field may be that of a process that has
             // ended.
             let now = values(&look);
             let is_lost = whole.keys().any(|key| !now.contains_key(key));
@@ -212,15 +212,15 @@ fn a_file_that_is_cut_off_makes_no_other_numbers() {
     }
 }
 
-/// Nice Level of processes and threads.
+/// The counter Nice Level of processes and threads.
 const NICE_LEVEL: u32 = 105_002;
 
-/// Values are as they were, or absent. Sums are of what there is, as a fault
-/// says.
+/// Asserts that each value is the same as before, or absent. Sums are not checked: they are sums of the
+/// values that remain, as a fault says.
 fn none_is_another(look: &Look, whole: &Values, what: &str) {
     for (key, value) in values(look) {
         let name = &key.1;
-        // A nice value may well be −1.
+        // A nice value may be −1.
         if key.2 != NICE_LEVEL
             && !(name.ends_with("_Total") || name == "/Idle" || name.starts_with("Idle/"))
         {
@@ -243,7 +243,7 @@ fn damaged_numbers_change_no_other_value() {
                 std::fs::write(&path, &damaged).unwrap();
                 let what = format!("{file} {other:.9} at {from}");
                 let look = check(&tree, &whole, file, objects, &what);
-                // Addresses may have an `e`.
+                // Addresses may contain an `e`.
                 if !(other.starts_with('9') || file == "10/smaps" && other == "1e9") {
                     none_is_another(&look, &whole, &what);
                 }
@@ -252,7 +252,7 @@ fn damaged_numbers_change_no_other_value() {
     }
 }
 
-/// Places and lengths of the numbers in a text.
+/// The places and lengths of the numbers in a text.
 fn numbers(text: &str) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     for (at, byte) in text.bytes().enumerate() {
@@ -270,13 +270,13 @@ fn entries_of_proc_that_are_not_processes_are_left_out() {
     let tree = machine();
     let whole = values(&Look::at(&tree.root(), &ALL, &EXTRA));
     let proc = tree.path().join("proc");
-    // Listed and gone; a file; a loop; a number that no process can have.
+    // A process that has ended, a file, a link to itself, and a number that no process can have.
     std::fs::create_dir(proc.join("20")).unwrap();
     std::fs::write(proc.join("21"), "").unwrap();
     symlink("22", proc.join("22")).unwrap();
     std::fs::create_dir(proc.join("99999999999")).unwrap();
     std::fs::create_dir(proc.join("007")).unwrap();
-    // Threads that have ended, and none at all.
+    // Threads that have ended, and no threads at all.
     std::fs::create_dir(proc.join("10/task/13")).unwrap();
     tree.process(23, b"idle");
     tree.file("23/stat", stat(23, b"idle", 1, 2));
@@ -295,7 +295,7 @@ fn entries_of_proc_that_are_not_processes_are_left_out() {
     assert_eq!(look.names(230), ["Idle", "hurt", "whole", "idle (23)", "_Total"]);
 }
 
-/// `stat` of the kernels from 2.4 on: the line of a processor grew from four
+/// The formats of `stat` since Linux 2.4: the line of a processor grew from four
 /// numbers to ten.
 #[test]
 fn processors_of_older_and_newer_kernels() {
@@ -315,7 +315,7 @@ fn processors_of_older_and_newer_kernels() {
         assert_eq!(of(698), (count >= 6).then_some(7));
         assert_eq!(of(696), (count >= 7).then_some(8));
     }
-    // A damaged number is not the same as a missing one.
+    // A damaged number is not taken for a missing one.
     for bad in ["x", "-1", "5.0"] {
         for place in 4..7 {
             let mut words: Vec<&str> = line.split(' ').take(10).collect();
@@ -333,14 +333,14 @@ fn processors_of_older_and_newer_kernels() {
                 "{place} {bad}"
             );
             assert_eq!(look.names(238), ["0", "_Total"]);
-            // How many processors there are is not known then.
+            // Then the number of processors is unknown.
             assert_eq!((look.single(2, 44), look.single(2, 250)), (None, None));
             assert_eq!(look.single(2, 146), Some(5));
         }
     }
 }
 
-/// `PID/stat` had 44 numbers before 3.3, 52 since 3.5; new ones come behind.
+/// The formats of `PID/stat`: 44 numbers before Linux 3.3, 52 since 3.5; later kernels append more.
 #[test]
 fn processes_of_older_and_newer_kernels() {
     let tree = machine();
@@ -365,7 +365,7 @@ fn processes_of_older_and_newer_kernels() {
             assert_eq!(now.get(key), Some(value), "{count} {key:?}");
         }
     }
-    // More lines than are known, in another order, of a later kernel.
+    // Unknown lines of a later kernel, in another order.
     tree.file("10/io", "new: 1\nsyscw: 4\nsyscr: 30\nwchar: 200\nrchar: 1000\nread_bytes: 9\n");
     tree.file("meminfo", "New: 7 kB\nMemAvailable: 4 kB\nMemFree: 3 kB\nNewer: x\n");
     let look = Look::at(&tree.root(), &[4, 230], &[]);
@@ -374,8 +374,8 @@ fn processes_of_older_and_newer_kernels() {
     assert_eq!((look.single(4, 1676), look.single(4, 24)), (Some(3 * 1024), Some(4 * 1024)));
 }
 
-/// Counts of 32 bits: the kernel's own of interrupts, and those that a counter
-/// has no more room for. Their difference is right across the wrap.
+/// Counts of 32 bits: the kernel's own count of interrupts, and counts for which a counter
+/// has only 32 bits. Their difference is right across the wrap.
 #[test]
 fn counts_that_wrap() {
     let tree = machine();
@@ -457,7 +457,7 @@ fn without_descriptors_maps_are_faults_too() {
         };
         assert!(texts.iter().any(is_it), "{object}: {texts:?}");
     }
-    // What was open already goes on.
+    // Files that were open already are still read.
     assert!(some.has(2) && some.names(230).len() > 2 && some.names(786).is_empty());
     assert!(texts.len() < 200, "{}", texts.len());
     let again = machine.look(&ALL, &EXTRA);

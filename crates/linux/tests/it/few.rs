@@ -1,4 +1,4 @@
-//! Collections of some processes instead of all.
+//! Collections of some processes instead of all processes.
 
 use crate::common::{Look, Machine, Tree, stat};
 use perfhive_engine::{Ask, Broker, Cached, InstanceWish, NamePattern, Query, Snapshot, Source};
@@ -54,7 +54,7 @@ fn processes_of_numbers_and_names_have_the_values_of_a_whole_collection() {
     assert_eq!(names(&[named("java")]), ["java", "Java"], "names fold case");
     assert_eq!(names(&[named("ja*"), number(30)]), ["java", "sh", "Java", "javac"]);
     assert_eq!(names(&[named("nothing")]), [""; 0]);
-    // What is kept of all processes is not disturbed.
+    // The state kept for all processes is not disturbed.
     let again = machine.look(&[PROCESS.0], &[]);
     assert_eq!(block(&again, "_Total"), block(&all, "_Total"));
 }
@@ -91,7 +91,7 @@ fn objects_without_all_of_their_instances_say_so() {
     assert_eq!(partial(&one), [true, true, false]);
     assert_eq!(partial(&Ask::objects(&[THREAD])), [false; 3]);
     assert_eq!(partial(&Ask::everything()), [false; 3]);
-    // All of one object and some of another are all of both.
+    // An ask for all of one object and some of another gives all of both.
     let both = Ask::objects(&[THREAD, PROCESS]).with_instance(THREAD, number(40));
     assert_eq!(partial(&both), [false; 3]);
 }
@@ -112,7 +112,7 @@ fn this_process_alone_is_read_on_this_machine() {
     assert_ne!(thread, std::process::id());
 }
 
-/// A broker of a frozen machine.
+/// A broker with the providers of a frozen machine.
 fn broker(tree: &Tree) -> Broker {
     Broker::builder("local:", "machine")
         .clock(LinuxClock::of(&tree.root()))
@@ -147,7 +147,7 @@ fn a_query_of_some_processes_has_the_labels_and_values_of_all() {
     );
     let two = [r"\Thread(Java/1)\ID Thread", r"\Process(sh)\ID Process"];
     assert_eq!(read(&two), [id(two[0], 41.0), id(two[1], 30.0)]);
-    // A total needs all.
+    // A total needs all processes.
     let mixed = [r"\Process(_Total)\Thread Count", r"\Process(sh)\Thread Count"];
     assert_eq!(read(&mixed), [id(mixed[0], 8.0), id(mixed[1], 1.0)]);
 }
@@ -165,7 +165,7 @@ fn threads_are_labelled_anew_when_their_process_has_another_name() {
     };
     assert_eq!(labels(), "Idle/0 sh/0");
     assert_eq!(labels(), "Idle/0 sh/0");
-    // Its thread is written as before: the name is that of the process alone.
+    // The thread is still written: the name in the ask is that of the process alone.
     tree.process(20, b"ls");
     assert_eq!(labels(), "Idle/0 ls/0");
 }
@@ -179,7 +179,7 @@ fn names_to_suggest_are_those_of_all_processes() {
     let [missing] = query.readings() else { panic!("{:?}", query.readings()) };
     assert!(matches!(missing.value, Err(perfhive_engine::NoValue::NoSuchInstance)));
     assert!(query.instance_names(missing).contains(&"javac".to_string()));
-    // The process begins.
+    // A process with the missing name starts.
     tree.process(70, b"javva");
     query.collect().unwrap();
     assert_eq!(readings(&query), [(r"\Process(javva)\ID Process".to_string(), Some(70.0))]);
@@ -228,7 +228,7 @@ fn the_largest_readings_leave_out_sums_and_idle_time() {
     };
     let largest = [("javac".to_string(), 50), ("java".to_string(), 20)];
     assert_eq!(labels(2), largest);
-    // Not the one without a value.
+    // The instance without a value is not listed.
     assert_eq!(labels(10).len(), 4);
     let role = |name: &str| {
         let mut readings = query.readings().iter();

@@ -1,4 +1,4 @@
-//! Frozen machines: every value, and every kind of damage.
+//! Frozen machines: tests of every value, and of every kind of damage.
 
 use crate::common::{Look, Machine, Tree, stat, units};
 use perfhive_engine::OpenContext;
@@ -45,7 +45,7 @@ fn objects_of_a_frozen_machine_have_its_values() {
     assert_eq!(look.single(MEMORY, 26), kib(1_048_576));
     assert_eq!(look.single(MEMORY, 30), kib(2_097_152));
     assert_eq!(look.single(MEMORY, 1406), Some(262_144));
-    // More than 32 bits hold: a rate's count wraps.
+    // The numbers are more than 32 bits hold: the count of a rate wraps.
     assert_eq!(look.single(MEMORY, 28), Some(4));
     assert_eq!(look.single(MEMORY, 42), Some(77));
     assert_eq!(look.single(MEMORY, 818), kib(524_288 + 1024 - 2048));
@@ -95,7 +95,7 @@ fn active_processors_have_the_kernel_s_numbers() {
     tree.file("stat", "cpu0 100 10 80 600 60 4 6\ncpu71 5 0 0 7 0 0 0\nctxt 1\n");
     let look = machine.look(&[PROCESSOR], &[]);
     assert_eq!(look.names(PROCESSOR), ["0", "71", "_Total"]);
-    // It grows by the times of processor 0, whatever processors come and go.
+    // `_Total` grows by the times of processor 0, whatever processors come and go.
     assert_eq!(look.value(PROCESSOR, "_Total", 6), units(600));
 }
 
@@ -126,7 +126,7 @@ fn a_damaged_system_file_is_a_fault_and_loses_its_own_counters_only() {
     let look = Look::at(&tree.root(), &[SYSTEM, MEMORY, PROCESSOR], &[]);
     assert_eq!(look.single(MEMORY, 24), Some(44 * 1024));
     assert_eq!(look.single(MEMORY, 1676), None);
-    // "12" may be the beginning of "128".
+    // The number may be cut off: "12" may be the beginning of "128".
     assert_eq!(look.single(MEMORY, 1678), None);
     assert_eq!(look.names(PROCESSOR), ["0", "_Total"]);
     assert_eq!(look.single(SYSTEM, 146), None);
@@ -206,7 +206,7 @@ fn processes_with_idle_and_total() {
     assert_eq!(total(180), Some(1000 * PAGE));
     assert_eq!(total(1424), Some(2400));
     assert_eq!((total(784), total(1410)), (Some(0), Some(0)));
-    // No counter with extra cost was wanted.
+    // No counter on request was asked for.
     assert_eq!((twenty(952), twenty(172), twenty(178)), (None, None, None));
 }
 
@@ -214,10 +214,10 @@ fn processes_with_idle_and_total() {
 fn peaks_on_request() {
     let tree = Tree::machine();
     tree.process(20, b"twenty");
-    // A zombie: its file has no memory lines.
+    // The `status` of a zombie has no memory lines.
     tree.process(21, b"zombie");
     tree.file("21/status", "Name:\tzombie\nState:\tZ (zombie)\n");
-    // A kernel thread.
+    // A thread of the kernel.
     tree.process(22, b"kworker");
     let text = String::from_utf8(stat(22, b"kworker", 2, 1)).unwrap();
     tree.file("22/stat", text.replace(" 4194560 ", " 2129984 "));
@@ -229,7 +229,7 @@ fn peaks_on_request() {
     assert_eq!(look.value(PROCESS, "zombie", 172), None);
     assert_eq!(look.value(PROCESS, "zombie", 186), Some(300 * PAGE));
     assert_eq!(look.value(PROCESS, "kworker", 172), Some(0));
-    // It has no memory, so that `statm` is not even read.
+    // A kernel thread has no memory, so that `statm` is not read.
     assert_eq!(look.value(PROCESS, "kworker", 186), Some(0));
     assert_eq!(look.value(PROCESS, "_Total", 178), Some(3000 * 1024));
     assert_eq!(look.fault_texts(), nothing());
@@ -242,13 +242,13 @@ fn handle_count_is_counted_where_the_kernel_does_not_tell_it() {
     tree.file("20/fd/0", "");
     tree.file("self/fd/0", "");
     let look = Look::at(&tree.root(), &[PROCESS], &[(PROCESS, 952)]);
-    // The size of a folder outside of procfs is not a count, as before Linux 6.2.
+    // Outside of procfs the size of a folder is not a count (in procfs it is one since Linux 6.2).
     assert_eq!(look.value(PROCESS, "twenty", 952), Some(1));
     assert_eq!(look.value(PROCESS, "twenty", 1412), Some(30));
     assert_eq!(look.fault_texts(), nothing());
 }
 
-/// The instances `Idle` and `_Total` are the machine's, whatever processes are called.
+/// The instances `Idle` and `_Total` are the machine's, even if processes have these names.
 #[test]
 fn processes_called_total_or_idle_have_their_number_in_their_name() {
     let tree = Tree::machine();
@@ -391,7 +391,7 @@ fn processes_end_start_and_reuse_numbers() {
     tree.process(8, b"p8");
     let names = ["Idle", "p4", "p5", "p7", "p8", "_Total"];
     assert_eq!(machine.look(&[PROCESS], &[]).names(PROCESS), names);
-    // Another process with the number of an ended one.
+    // Another process gets the number of one that ended.
     tree.remove("5");
     tree.process(5, b"new");
     let text = String::from_utf8(stat(5, b"new", 1, 1)).unwrap();
@@ -412,7 +412,7 @@ fn without_stat_there_is_no_idle() {
     assert_eq!(look.fault_texts(), ["230/Idle: stat: No such file or directory (os error 2)"]);
 }
 
-/// A total does not step back by all that Idle ever counted.
+/// A total does not go back by everything that Idle ever counted.
 #[test]
 fn totals_continue_after_an_unreadable_stat() {
     let tree = Tree::machine();
@@ -439,12 +439,12 @@ fn threads_point_to_their_processes() {
     tree.thread(20, 1000, b'R');
     tree.thread(20, 23, b'Z');
     tree.thread(20, 24, b'?');
-    // The process ended between listing and reading.
+    // The thread ended between listing and reading.
     tree.remove("20/task/24/stat");
     for extra in [&[][..], &[(THREAD, 146)]] {
         let look = Look::at(&tree.root(), &[THREAD], extra);
         assert_eq!(look.fault_texts(), nothing());
-        // Process comes along.
+        // Process is written, too.
         assert_eq!(look.names(PROCESS), ["Idle", "ten", "twenty", "_Total"]);
         let rows: Vec<_> = look
             .object(THREAD)
@@ -473,7 +473,7 @@ fn threads_point_to_their_processes() {
                 row("_Total", "_Total", (0, 0), None, switches(168)),
             ]
         );
-        // As of Process: a process has the times of its threads that ended.
+        // As in Process: a process has the times of its ended threads.
         assert_eq!(look.value(THREAD, "_Total", 142), units(10 + 20));
         assert_eq!(look.value(THREAD, "0", 144), units(560));
     }
@@ -533,7 +533,7 @@ fn objects_after_the_deadline_are_left_out_with_a_fault() {
     let mut late = Ask::new(ObjectQuery::Indexes(objects.to_vec()));
     late.until = Some(Instant::now());
     let look = machine.look_with(&late, &objects);
-    // Objects that are read at once are complete, and so are Idle and `_Total`.
+    // Objects that need no process are complete, and so are the instances Idle and `_Total`.
     assert_eq!(look.single(MEMORY, 1676), Some(524_288 * 1024));
     assert_eq!(look.names(PROCESS), ["Idle", "_Total"]);
     let faults = look.fault_texts();
@@ -546,7 +546,7 @@ fn objects_after_the_deadline_are_left_out_with_a_fault() {
     assert_eq!(look.names(THREAD).len(), 103);
 }
 
-/// Without `uptime` the time of a copy is unknown: what counts from it has no value.
+/// Without `uptime` the time of a copy is unknown: values that count from it are missing.
 #[test]
 fn copy_without_uptime_has_no_elapsed_times() {
     let tree = Tree::machine();
@@ -571,7 +571,7 @@ fn copy_without_uptime_has_no_elapsed_times() {
     assert_eq!(none, [Err(CookError::NoStartTime); 2]);
 }
 
-/// The threads of Idle have the numbers of their processors, and go with them.
+/// The threads of Idle have the numbers of their processors, and vanish with them.
 #[test]
 fn idle_threads_have_the_numbers_of_their_processors() {
     let tree = Tree::machine();
@@ -596,7 +596,7 @@ fn idle_threads_have_the_numbers_of_their_processors() {
     assert_eq!(idle(&machine.look(&[PROCESS, THREAD], &[])), ["0", "2"]);
 }
 
-/// `_Total` keeps what a process had counted when it ended, and grows by what the others did.
+/// `_Total` keeps the counts of processes that ended, and grows by the counts of the others.
 #[test]
 fn total_keeps_the_counts_of_processes_that_ended() {
     let tree = Tree::machine();
@@ -627,7 +627,7 @@ fn total_keeps_the_counts_of_processes_that_ended() {
     tree.remove("9");
     io(7, 130);
     assert_eq!(totals(), (5130, before.1));
-    // A new process of its number brings all that it has counted.
+    // A new process with its number counts in full.
     tree.process(9, b"new");
     let text = String::from_utf8(stat(9, b"new", 1, 1)).unwrap();
     let (head, tail) = text.rsplit_once(") ").unwrap();

@@ -1,5 +1,5 @@
-//! A machine that does not change is read without allocating: after any kind of
-//! change, and with lasting faults.
+//! Collections of a machine that does not change allocate nothing: after any kind of
+//! change, and with faults that recur.
 
 use crate::common::{Tree, stat};
 use perfhive_engine::{Ask, Broker, ObjectQuery, Snapshot, Source};
@@ -21,10 +21,10 @@ impl Reader {
         Self { broker, snapshot: Snapshot::new() }
     }
 
-    /// Collects; returns the number of allocations.
+    /// Collects, and returns the number of allocations.
     fn collect(&mut self, request: &Ask) -> u64 {
         let Self { broker, snapshot } = self;
-        // The frames of before go back.
+        // Returns the frames of the collection before.
         snapshot.clear();
         let (collected, taken) = count(|| broker.collect(request, snapshot));
         collected.unwrap();
@@ -32,7 +32,7 @@ impl Reader {
     }
 }
 
-/// A request for objects, with all that is filled only on request or without.
+/// An ask for objects, with or without all counters on request.
 fn request(objects: &[u32], extra: bool) -> Ask {
     let objects: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
     let mut request = Ask::new(ObjectQuery::Indexes(objects.clone()));
@@ -42,7 +42,7 @@ fn request(objects: &[u32], extra: bool) -> Ask {
     request
 }
 
-/// A machine on which there is something of everything.
+/// A machine with at least one thing of every kind.
 fn machine() -> Tree {
     let tree = crate::machine::full();
     tree.file(
@@ -92,7 +92,7 @@ fn process(tree: &Tree, pid: u32, name: &str) {
     tree.file(&format!("{pid}/task/{pid}/syscall"), "0 0x1 0x2 0x3\n");
 }
 
-/// Every change that there may be, one after the other.
+/// Makes the change with the number `step`; together they are all kinds of change.
 fn change(tree: &Tree, step: u32) {
     let pid = 11 + step % 50;
     match step % 14 {
@@ -154,7 +154,7 @@ fn change(tree: &Tree, step: u32) {
             tree.file("10/maps", lines);
         }
         _ => {
-            // What cannot be understood.
+            // Texts that cannot be parsed.
             tree.file("10/io", format!("rchar: x{step}\n"));
             tree.file("net/dev", "damaged\n");
             tree.file("loadavg", "");
@@ -185,14 +185,14 @@ fn steady_machine_after_every_kind_of_change_allocates_nothing() {
             }
         }
     }
-    // Files that a group lacks are looked for again after some collections.
+    // Files that a group lacks are tried again after some collections.
     for (reader, request) in &mut readers {
         let last = (0..40).map(|_| reader.collect(request)).last().unwrap();
         assert_eq!(last, 0, "{:?}", request.objects);
     }
 }
 
-/// Each of many faults, for as long as it lasts.
+/// Faults that recur are reported each time, and allocate nothing.
 #[test]
 fn lasting_faults_stay_reported_and_allocate_nothing() {
     let tree = machine();
@@ -230,7 +230,7 @@ fn lasting_faults_stay_reported_and_allocate_nothing() {
         let after: Vec<_> = reader.snapshot.faults().iter().map(ToString::to_string).collect();
         assert_eq!(before, after);
     }
-    // And those that are of one object among all.
+    // And the faults that one object among all has.
     let all: Vec<u32> = object_table().iter().map(|object| object.index.0).collect();
     let mut reader = Reader::new(&tree.frozen(), ReaderChoice::Proc);
     let request = request(&all, true);

@@ -1,4 +1,4 @@
-//! Answers that the kernel may give at any moment and hardly ever gives: `strace` injects them.
+//! Errors and delays that the kernel can cause at any moment but hardly ever does: `strace` injects them.
 
 use crate::common::Machine;
 use crate::warm::Sleepers;
@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 const INJECTED: &str = "PERFHIVE_LINUX_INJECTED";
 
-/// Runs a test of this module in a process of its own, to the calls of which something
-/// is done.
+/// Runs the body of a test of this module in a process of its own, with the option `-e what` of strace.
 fn injected(test: &str, what: &str, body: impl FnOnce()) {
     if std::env::var(INJECTED).is_ok_and(|name| name == test) {
         return body();
@@ -39,11 +38,11 @@ fn proc() -> Machine {
     Machine::with(&ProcRoot::default(), &LinuxOptions::new().reader(ReaderChoice::Proc))
 }
 
-/// The whole system has no room for one more open file.
+/// If no process can open another file, everything that needs no further file is delivered.
 #[test]
 fn without_free_descriptors_the_rest_is_delivered() {
     let test = "without_free_descriptors_the_rest_is_delivered";
-    // By then everything has begun.
+    // By then the test program has started.
     injected(test, "inject=openat:error=ENFILE:when=20000+", || {
         let sleepers = Sleepers::new(10);
         let (mut known, mut fresh) = (proc(), proc());
@@ -51,7 +50,7 @@ fn without_free_descriptors_the_rest_is_delivered() {
         assert!(before.process(sleepers.0[9].id()).is_some());
         while std::fs::File::open("/dev/null").is_ok() {}
         let now = known.look(&[230], &[]);
-        // Processes with open files are read as before.
+        // Processes whose files are open are read as before.
         for pid in sleepers.0.iter().map(std::process::Child::id) {
             assert!(now.process(pid).is_some(), "{:?}", now.fault_texts());
         }
@@ -63,7 +62,7 @@ fn without_free_descriptors_the_rest_is_delivered() {
     });
 }
 
-/// Files whose reading takes long.
+/// Reading files takes long.
 #[test]
 fn slow_files_are_delivered_until_the_deadline() {
     let test = "slow_files_are_delivered_until_the_deadline";
@@ -80,7 +79,7 @@ fn slow_files_are_delivered_until_the_deadline() {
         assert!(count < all, "{count} of {all}");
         let texts = some.fault_texts();
         assert!(texts.iter().any(|text| text.contains("the deadline passed")), "{texts:?}");
-        // And the next one is whole again.
+        // The next collection is complete again.
         let again = machine.look_with(&Ask::objects(&wanted), &wanted);
         assert!(again.names(230).len() >= 100);
     });

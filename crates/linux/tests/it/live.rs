@@ -1,4 +1,4 @@
-//! The machine that the tests run on.
+//! Tests on the machine on which they run.
 
 use crate::common::{Look, Machine, wait_for_sleep, wait_until};
 use perfhive_engine::{Ask, Broker, Cost, ObjectQuery, Snapshot, Source};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const ALL: [u32; 5] = [2, 4, 230, 232, 238];
 
-/// A child that is ended with the test.
+/// A child process, which ends when this is dropped.
 struct Sleeper(Child);
 
 impl Sleeper {
@@ -24,7 +24,7 @@ impl Sleeper {
         sleeper
     }
 
-    /// One that uses all the processor time that it gets.
+    /// A child that uses all the processor time that it gets.
     fn busy() -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
@@ -47,7 +47,7 @@ impl Drop for Sleeper {
     }
 }
 
-/// The raw sample of a counter of an instance.
+/// The raw sample of a counter of the instance with a process ID.
 fn sample(object: PerfObject<'_>, counter: u32, pid: u32) -> RawSample {
     let plans = CounterPlan::all(object);
     let plan = |index| plans.iter().find(|plan| plan.name == TitleIndex(index)).unwrap();
@@ -58,18 +58,19 @@ fn sample(object: PerfObject<'_>, counter: u32, pid: u32) -> RawSample {
     plan(counter).sample(object, instance.counter_block()).unwrap()
 }
 
-/// Processor time of this process in seconds, as the kernel counts it most
-/// exactly.
+/// The processor time of this process in seconds, from the kernel's most exact
+/// clock.
 fn own_time() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// The least and the most that a share of processor time can be between two looks, of
-/// which `inner` was used, in that time, after the first and before the second, and
-/// `outer` around both: a busy machine holds up a look between its clock and the process.
+/// The range, in percent, of the share of processor time that two looks may show. `inner` is the processor
+/// time used, and the time passed, between the end of the first look and the beginning of the second;
+/// `outer` is the same including both looks. A busy machine may delay a look between reading the clock
+/// and the process.
 fn shares(inner: (f64, Duration), outer: (f64, Duration)) -> std::ops::RangeInclusive<f64> {
-    // User and system time are in whole ticks, each.
+    // User time and system time are each in whole ticks.
     let ticks = 2.0 / rustix::param::clock_ticks_per_second() as f64;
     let least = (inner.0 - ticks) / outer.1.as_secs_f64();
     least * 100.0..=(outer.0 + ticks) / inner.1.as_secs_f64() * 100.0
@@ -100,13 +101,13 @@ fn processor_times_of_the_own_process_equal_its_clock() {
     assert!(expected.contains(&all), "{all} {expected:?}");
     assert!((all - user - kernel).abs() < 1e-6, "{all} {user} {kernel}");
     assert!(user > 0.0, "{user} {kernel}");
-    // The start time is the same in each sample: with the number, it is the
-    // process's identity.
+    // The start time is the same in each sample: with the process ID it is the
+    // identity of the process.
     let start = |look: &Look| sample(look.object(230), 684, me).value;
     assert_eq!(start(&first), start(&second));
 }
 
-/// A child that holds 30 MB and burns processor time, as ps shows it before and
+/// A child that holds 30 MB and uses processor time, compared with the output of ps before and
 /// after.
 #[test]
 fn ps_says_the_same() {
@@ -128,7 +129,7 @@ fn ps_says_the_same() {
             shown.split_whitespace().map(|word| word.parse().ok()).collect();
         numbers?.try_into().ok()
     };
-    // It has its memory when it says so.
+    // The child writes a byte when it has its memory.
     child.0.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
     std::thread::sleep(Duration::from_millis(2500));
     let Some(before) = ps() else {
@@ -144,7 +145,7 @@ fn ps_says_the_same() {
     let [parent, threads, size, resident, burnt, age, minor, major] = before;
     assert_eq!((value(1410), value(680)), (parent, threads));
     assert_eq!(value(174), size * 1024);
-    // ps takes the kernel's estimate of resident memory.
+    // ps shows the kernel's estimate of resident memory.
     let (working_set, resident) = (value(180), resident * 1024);
     assert!(working_set > 30_000_000, "{working_set}");
     assert!(working_set.abs_diff(resident) <= 1 << 20, "{working_set} {resident}");
@@ -161,7 +162,7 @@ fn ps_says_the_same() {
 
 #[test]
 fn a_busy_child_has_its_time_and_a_sleeping_one_none() {
-    // Processes of their own: nothing else is in their times.
+    // The children are processes of their own, so that their times contain nothing else.
     let mut busy = Sleeper::busy();
     let mut idle = Sleeper::new();
     let mut machine = Machine::new(&ProcRoot::default());
@@ -174,7 +175,7 @@ fn a_busy_child_has_its_time_and_a_sleeping_one_none() {
     let (begun, before) = (Instant::now(), used(&busy));
     let first = machine.look(&[230], &[]);
     let (ready, after_first) = (Instant::now(), used(&busy));
-    // However long it takes to get that beside others.
+    // Waits until it has got processor time, however long that takes on a busy machine.
     wait_until("the child is busy", || used(&busy) > after_first + 0.5);
     let inner = (used(&busy) - after_first, ready.elapsed());
     let second = machine.look(&[230], &[]);
@@ -208,7 +209,7 @@ fn values_of_this_machine_agree_with_each_other() {
     let clocks = look.object(230).clocks();
     let elapsed = (clocks.object_time as u64 - value(684)) as f64 / 1e7;
     assert!((0.0..3600.0).contains(&elapsed), "{elapsed}");
-    // Time in the kernel, and in the program, for every instance.
+    // The processor time is the sum of the time in the kernel and in the program, for every instance.
     for instance in look.object(230).instances() {
         let value = |counter| look.value_of(230, instance, counter).unwrap();
         assert_eq!(value(6), value(142) + value(144));
@@ -229,7 +230,7 @@ fn values_of_this_machine_agree_with_each_other() {
         let (total, others) = values.split_last().unwrap();
         assert_eq!(others.iter().sum::<u64>(), *total, "{counter}");
     }
-    // Ascending numbers behind Idle.
+    // The process IDs ascend behind Idle.
     let pids: Vec<_> = look
         .object(230)
         .instances()
@@ -238,7 +239,7 @@ fn values_of_this_machine_agree_with_each_other() {
         .collect();
     let (total, pids) = pids.split_last().unwrap();
     assert!(*total == 0 && pids.is_sorted() && pids.len() >= 2);
-    // Counted at another moment: others may start and end many in between, but not each time.
+    // The numbers are of another moment: others may start and end many processes in between, but not each time.
     let mut machine = Machine::new(&ProcRoot::default());
     let mut apart = || {
         let look = machine.look(&[2, 230], &[]);
@@ -257,7 +258,7 @@ fn values_of_this_machine_agree_with_each_other() {
         }
     }
     assert!(own_threads >= 1);
-    // Memory is what the kernel says at another moment.
+    // The kernel's numbers of memory are of another moment.
     let total = std::fs::read_to_string("/proc/meminfo").unwrap();
     let total: u64 = total.split_whitespace().nth(1).unwrap().parse().unwrap();
     let available = look.single(4, 1380).unwrap();
@@ -316,7 +317,7 @@ fn churn_makes_no_faults() {
     });
     let mut machine = Machine::new(&ProcRoot::default());
     let mut collections = 0;
-    // A busy machine takes its time.
+    // On a busy machine this takes longer.
     while start.elapsed() < Duration::from_millis(700) || collections < 4 {
         let look = machine.look(&ALL, &[(230, 0), (232, 0)]);
         assert_eq!(look.fault_texts(), Vec::<String>::new());
@@ -341,12 +342,12 @@ fn a_broker_of_them_answers_global() {
     let costly = |doc: &ObjectDoc| doc.cost == Cost::Costly && objects.contains(&doc.index);
     assert!(!object_table().iter().any(costly), "{objects:?}");
     assert_eq!(broker.catalogue(&Ask::everything()).unwrap().machine, machine_name());
-    // Thread brings Process.
+    // Process is collected with Thread.
     broker.collect(&Ask::objects(&[TitleIndex(232)]), &mut snapshot).unwrap();
     assert_eq!(snapshot.objects().count(), 2);
 }
 
-/// `_Total` has the time of processes that live shorter than an interval: the kernel's own sum.
+/// `_Total` contains the time of processes that live shorter than an interval: it is the kernel's own sum.
 #[test]
 fn total_has_the_time_of_processes_that_were_never_seen() {
     const PROCESS: u32 = 230;
@@ -354,7 +355,7 @@ fn total_has_the_time_of_processes_that_were_never_seen() {
     let mut times = || {
         let look = machine.look(&[PROCESS, 238], &[]);
         let of = |object, counter| look.value(object, "_Total", counter).unwrap();
-        // User and privileged time, without that of Idle, and the same of the processors.
+        // User and privileged time of the processes without Idle, and of the processors.
         let idle = look.value(PROCESS, "Idle", 144).unwrap();
         let processors = look.object(238).instance_count() as u64 - 1;
         let of_processors = (of(238, 142) + of(238, 144)) * processors;
@@ -368,6 +369,6 @@ fn total_has_the_time_of_processes_that_were_never_seen() {
     let after = times();
     let (grown, used) = (after.0 - before.0, after.1 - before.1);
     let sees_all = std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n");
-    // Time is counted in ticks, and interrupts belong to no process.
+    // Time is counted in ticks, and the time of interrupts belongs to no process.
     assert!(!sees_all || grown as f64 > used as f64 * 0.8, "{grown} of {used}");
 }

@@ -1,4 +1,4 @@
-//! Processors in detail, load, pressure, memory by node, and sensors.
+//! Tests of processors in detail, load, pressure, memory by node, and sensors.
 
 mod agreement;
 mod damage;
@@ -28,7 +28,7 @@ fn nothing() -> Vec<String> {
     Vec::new()
 }
 
-/// A machine with everything that this provider reads, on two nodes.
+/// A machine with two nodes and everything that these providers read.
 pub(crate) fn full() -> Tree {
     let tree = Tree::machine();
     tree.file("sys/fs/file-nr", "789\t0\t2466170\n");
@@ -69,8 +69,8 @@ pub(crate) fn full() -> Tree {
     tree
 }
 
-/// A counter of an instance, or of an object without any, as a reader shows
-/// it: from one sample, or from two.
+/// The value of a counter, of an instance or of an object without instances, cooked from one sample, or
+/// from two if `before` is given.
 fn cooked(
     before: Option<&Look>,
     after: &Look,
@@ -94,7 +94,7 @@ fn cooked(
     cook_with(kind, options, before.as_ref(), &now).unwrap().as_f64()
 }
 
-/// Names of the counters that an object defines.
+/// The title indexes of the counters that an object defines.
 fn defined(look: &Look, object: u32) -> Vec<u32> {
     look.object(object).counters().map(|counter| counter.name_index().0).collect()
 }

@@ -1,4 +1,4 @@
-//! The providers as a reader meets them: on frozen machines and on this one.
+//! Tests of the providers from a reader's view: on frozen machines and on this machine.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

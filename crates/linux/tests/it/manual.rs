@@ -1,4 +1,4 @@
-//! The table of counters agrees with what the providers offer, with Windows, and
+//! Tests that the table of counters agrees with the providers, with Windows and
 //! with the manual.
 
 use perfhive_engine::{Cost, Numbering, ObjectDescription};
@@ -121,12 +121,12 @@ fn names_are_those_of_windows() {
     }
 }
 
-/// Names around memory maps, which the list of German names does not have.
+/// Whether an index belongs to names about memory maps, which the list of German names does not have.
 fn is_unlisted(index: TitleIndex) -> bool {
     matches!(index.0, 708..=802 | 816 | 1408)
 }
 
-/// German names as Windows has them, by the English ones.
+/// The German names are those of Windows with the same English name.
 #[test]
 fn german_names_are_those_of_windows() {
     let Some(text) = real::text("titles/pal_CounterLang.xml") else {
@@ -151,7 +151,7 @@ fn german_names_are_those_of_windows() {
         for title in &english.names.titles {
             let same = german.names.titles.iter().find(|other| other.index == title.index);
             let pair = (title.text.clone(), same.unwrap().text.clone());
-            // Of our own names, those that Windows has too.
+            // Of perfhive's own names, those that Windows has as well.
             let is_windows = theirs.iter().any(|(english, _)| *english == pair.0);
             if is_windows || !(is_own(title.index) || is_unlisted(title.index)) {
                 assert!(theirs.contains(&pair), "{pair:?}");
@@ -194,7 +194,7 @@ be read for one instance is missing from that instance alone.
   other numbers that do not fit saturate.
 ";
 
-/// Text for a cell of a table.
+/// A text as a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
@@ -242,7 +242,7 @@ fn manual() -> String {
     text
 }
 
-/// Counter types have no bytes: what the names say is what the table says.
+/// The unit of bytes is not in the counter type: the unit found by the name is that of the table.
 #[test]
 fn units_known_by_name_are_those_of_the_table() {
     use perfhive_engine::unit_of;

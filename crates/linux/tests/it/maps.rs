@@ -1,4 +1,4 @@
-//! Image, Full Image, Process Address Space and Thread Details.
+//! Tests of Image, Full Image, Process Address Space and Thread Details.
 
 use crate::common::{Look, Machine, Tree};
 use perfhive_engine::{Ask, Broker, InstanceWish, NamePattern, ObjectQuery, Snapshot, Source};
@@ -15,9 +15,9 @@ const FULL: u32 = 1408;
 const SPACE: u32 = 786;
 const DETAILS: u32 = 816;
 
-/// The counters of an image by protection, and its mappings.
+/// The counters of an image: its size by protection, and its number of mappings.
 const IMAGE_COUNTERS: [u32; 9] = [788, 790, 792, 794, 796, 798, 800, 802, 106_000];
-/// Resident, proportional, private dirty, swapped.
+/// The memory counters: resident, proportional, private dirty, swapped.
 const MEMORY: [u32; 4] = [106_002, 106_004, 106_006, 106_008];
 
 const MAPS: &str = "\
@@ -43,7 +43,7 @@ const MAPS: &str = "\
 7ffc5000-7ffc6000 --xs 00000000 00:00 0                          [anon_shmem: x]\n\
 ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n";
 
-/// `smaps` with the same numbers for each mapping, in kB.
+/// A text of `smaps` with the same four numbers for each mapping, in kB.
 fn smaps(maps: &str, numbers: [u64; 4]) -> String {
     let [resident, proportional, dirty, swapped] = numbers;
     maps.lines()
@@ -63,17 +63,17 @@ fn machine() -> Tree {
     tree
 }
 
-/// Values of an instance, by counter.
+/// The values of an instance for these counters.
 fn values(look: &Look, object: u32, name: &str, counters: &[u32]) -> Vec<Option<u64>> {
     counters.iter().map(|counter| look.value(object, name, *counter)).collect()
 }
 
-/// Kibibytes, as the values are given below.
+/// The values of [`IMAGE_COUNTERS`] for sizes in kibibytes and a number of mappings.
 fn kib(sizes: [u64; 8], mappings: u64) -> Vec<Option<u64>> {
     sizes.into_iter().map(|size| Some(size * 1024)).chain([Some(mappings)]).collect()
 }
 
-/// Places of the parents of all instances, with the object that they are in.
+/// The parents of all instances, each as object and place in it.
 fn parents(look: &Look, object: u32) -> Vec<Option<(u32, u32)>> {
     let parent =
         |instance: Instance<'_>| instance.parent().map(|(object, place)| (object.0, place));
@@ -137,7 +137,7 @@ fn memory_on_request() {
          Private_Dirty: 10 kB\nSwap: 70 kB\n",
     );
     let bytes = |kib: [u64; 4]| kib.map(|kib| Some(kib * 1024)).to_vec();
-    // Twenty mappings in all; the roll-up is not read where `smaps` is.
+    // The process has twenty mappings; `smaps_rollup` is not read where `smaps` is.
     for (objects, extra, of_space) in [
         (&[IMAGE, SPACE][..], &[(IMAGE, 0), (SPACE, 0)][..], [60, 40, 20, 140]),
         (&[SPACE], &[(SPACE, MEMORY[2])], [30, 20, 10, 70]),
@@ -165,8 +165,8 @@ fn a_kernel_without_smaps() {
     assert_eq!(values(&look, IMAGE, "x.so", &IMAGE_COUNTERS), kib([8, 0, 4, 0, 4, 0, 0, 0], 3));
     assert_eq!(values(&look, IMAGE, "x.so", &MEMORY), [None; 4]);
     assert_eq!(look.value(SPACE, "prog", 106_000), Some(20));
-    // One of another kernel, which has no `Swap`: the others are not told either,
-    // and those of a process whose file is damaged are a fault.
+    // A process's `smaps` of another kernel, which has no `Swap`: its other numbers are missing as well.
+    // The damaged file of a process is a fault.
     let whole = smaps(MAPS, [3, 2, 1, 7]);
     tree.file("10/smaps", whole.replacen("Swap: 7 kB\n", "", 1));
     let look = Look::at(&tree.root(), &[IMAGE], &[(IMAGE, 0)]);
@@ -286,7 +286,7 @@ fn sixty_five_thousand_mappings() {
     let look = Look::at(&tree.root(), &[IMAGE, SPACE], &[]);
     assert_eq!(look.fault_texts(), Vec::<String>::new());
     assert_eq!(look.names(IMAGE).len(), 13_000);
-    // 52000 that are not multiples of five, and the first.
+    // There are 52000 mappings that are not multiples of five, and the first one.
     assert_eq!(look.value(IMAGE, "0.so", 106_000), Some(52_001));
     assert_eq!(look.value(IMAGE, "64995.so", 798), Some(0x1000));
     assert_eq!(look.value(SPACE, "prog", 106_000), Some(65_000));
@@ -315,7 +315,7 @@ fn where_threads_are() {
     tree.process(3, b"refused");
     let look = Look::at(&tree.root(), &[232, DETAILS], &[]);
     assert_eq!(look.fault_texts(), ["816/PID 10: task: syscall: not understood"]);
-    // One that has ended has no address, and keeps its number.
+    // A thread that has ended has no address, and keeps its number.
     assert_eq!(look.names(DETAILS), ["0", "1", "2", "3", "5"]);
     let values: Vec<_> = look
         .object(DETAILS)
@@ -327,16 +327,16 @@ fn where_threads_are() {
     assert_eq!(parents(&look, DETAILS), [Some((230, place)); 5]);
 }
 
-/// A child that is ended with the test.
+/// A child process, which ends when this is dropped.
 struct Sleeper(Child);
 
 impl Sleeper {
-    /// A child that has come to rest.
+    /// A child that has started and sleeps.
     fn new() -> Self {
         let child = Self(Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap());
         let path = format!("/proc/{}/syscall", child.0.id());
         for _ in 0..500 {
-            // It waits, and waits in `sleep` itself: it has mapped what it needs.
+            // It waits in `sleep` itself, so that it has mapped everything it needs.
             let text = std::fs::read_to_string(&path).unwrap_or_default();
             let name = std::fs::read_to_string(format!("/proc/{}/comm", child.0.id())).unwrap();
             if text.starts_with(|c: char| c.is_ascii_digit()) && name == "sleep\n" {
@@ -358,7 +358,7 @@ impl Drop for Sleeper {
     }
 }
 
-/// Sizes of the paths in `maps` of a process: an independent way to them.
+/// The size of each path in `maps` of a process, computed independently of the crate.
 fn mapped(pid: u32) -> BTreeMap<String, u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     let mut sizes = BTreeMap::new();
@@ -387,7 +387,7 @@ fn maps_of_a_child_equal_those_of_the_kernel() {
         .position(|i| look.value_of(230, i, 784) == Some(u64::from(pid)));
     let parent = Some((230, place.unwrap() as u32));
 
-    // All space together is what the kernel says of the process.
+    // All space together is the virtual size that the kernel gives for the process.
     let is_it = |i: &Instance<'_>| look.value_of(SPACE, *i, 784) == Some(u64::from(pid));
     let space = look.object(SPACE).instances().find(is_it).unwrap();
     assert_eq!(space.name().to_text(), "sleep");
@@ -414,11 +414,11 @@ fn maps_of_a_child_equal_those_of_the_kernel() {
         let resident = look.value_of(FULL, image, MEMORY[0]).unwrap();
         assert!(resident > 0 && resident <= bytes, "{name}");
     }
-    // The program, the C library, and what loads them.
+    // The program, the C library, and the loader.
     assert!(images >= 2, "{images}");
     assert_eq!(look.object(IMAGE).instances().count(), look.object(FULL).instances().count());
 
-    // It waits in its library, within an image.
+    // The thread waits in the C library, within an image.
     let parents = crate::maps::parents(&look, DETAILS);
     let at = parents.iter().position(|p| *p == parent);
     let Some(at) = at else {
@@ -453,7 +453,7 @@ fn pmap_says_the_same() {
     let space = look.object(SPACE).instances().find(is_it).unwrap();
     let value = |counter| look.value_of(SPACE, space, counter).unwrap();
     let sum: u64 = (710..=774).step_by(2).filter_map(|c| look.value_of(SPACE, space, c)).sum();
-    // pmap counts the page of the kernel, which is not memory of the process.
+    // pmap also counts the page of the kernel, which is not memory of the process.
     let own = if text.contains("ffffffffff600000") { words[0] - 4 } else { words[0] };
     assert_eq!(sum, own * 1024, "{text}");
     assert_eq!(value(MEMORY[0]), words[1] * 1024, "{text}");
@@ -498,7 +498,7 @@ fn maps_that_change_during_a_read_give_stable_images_and_no_faults() {
     stop.store(true, Ordering::Relaxed);
     churn.into_iter().for_each(|thread| thread.join().unwrap());
     assert_eq!(texts, Vec::<String>::new());
-    // Other mappings of the process are not counted for its program.
+    // No other mappings of the process are counted for its program.
     assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
 }
 
@@ -540,7 +540,7 @@ fn wanted_processes_alone_have_their_maps_read() {
     let mut machine = Machine::new(&tree.root());
     let all = machine.look(&[SPACE, IMAGE], &[]);
     assert_eq!(all.names(SPACE), ["prog", "other", "prog"]);
-    // Whole collections see the damage, and those of other processes do not.
+    // Collections of all processes report the damage; collections of other processes do not.
     tree.file("20/maps", "damaged\n");
     let [process, space, image] = [230, SPACE, IMAGE].map(TitleIndex);
     let named = |pattern| InstanceWish::Named(Arc::new(NamePattern::literal(pattern)));

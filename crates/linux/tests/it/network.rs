@@ -1,4 +1,4 @@
-//! The protocols on recorded machines: every value, and every kind of damage.
+//! Tests of the protocols on recorded machines: of every value, and of every kind of damage.
 
 use crate::common::{Look, Machine, Tree};
 use perfhive_testkit::real;
@@ -46,7 +46,7 @@ IpExt: InNoRoutes InTruncatedPkts InMcastPkts OutMcastPkts InBcastPkts OutBcastP
 IpExt: 1 2 3 4 5 6 8000000000 9000000000 10
 ";
 
-/// Names and numbers of `snmp6`, numbered from 1 in this order.
+/// The names of `snmp6` and their numbers: 1, 2 and so on in this order.
 const SNMP6: [(&str, &str); 3] = [
     (
         "Ip6",
@@ -120,7 +120,7 @@ fn all_of(look: &Look, object: u32, expected: &[(u32, u64)]) {
     assert_eq!(forgotten, Vec::<u32>::new(), "of {object}");
 }
 
-/// Counters of IPv4 with the values of [`SNMP`].
+/// The counters of IPv4 and their values from [`SNMP`].
 const IPV4_VALUES: [(u32, u64); 18] = [
     (438, 13),
     (446, 3),
@@ -297,17 +297,17 @@ fn connections_are_counted_on_request_only() {
     let look = machine.look(&[TCPV4, TCPV6], &[]);
     assert_eq!((look.single(TCPV4, 642), look.single(TCPV6, 642)), (None, None));
     assert_eq!((look.single(TCPV4, 103_100), look.single(TCPV6, 103_134)), (Some(9), Some(8)));
-    // One version alone.
+    // One version is asked for alone.
     let look = machine.look(&[TCPV4, TCPV6], &[(TCPV6, 642)]);
     assert_eq!((look.single(TCPV4, 642), look.single(TCPV6, 642)), (None, Some(1)));
     let look = machine.look(&[TCPV4], &[(TCPV4, 642), (TCPV6, 642)]);
     assert_eq!((look.single(TCPV4, 642), look.has(TCPV6)), (Some(3), false));
-    // Without IPv6.
+    // The machine has no IPv6.
     tree.remove("net/tcp6");
     let look = machine.look(&[TCPV4, TCPV6], &[(TCPV4, 0), (TCPV6, 0)]);
     assert_eq!((look.single(TCPV4, 642), look.single(TCPV6, 642)), (Some(2), None));
     assert_eq!(look.fault_texts(), nothing());
-    // A list that breaks off has no count.
+    // A list that breaks off gives no count.
     tree.file("net/tcp6", format!("{SOCKETS}   0: 0000"));
     let look = machine.look(&[TCPV4, TCPV6], &[(TCPV4, 642), (TCPV6, 642)]);
     assert_eq!((look.single(TCPV4, 642), look.single(TCPV6, 642)), (None, None));
@@ -380,7 +380,7 @@ fn damaged_sections_are_faults_and_other_protocols_keep_values() {
     assert_eq!(look.fault_texts(), [format!("582/: {gone}"), format!("658/: {gone}")]);
 }
 
-/// Every value of a collection, by object, instance and counter.
+/// Every value of a look, by object, instance and counter.
 fn values(look: &Look) -> BTreeMap<(u32, String, u32), u64> {
     let mut all = BTreeMap::new();
     for object in look.block().objects() {
@@ -425,7 +425,7 @@ fn truncated_files_give_right_values_or_none() {
             tree.file(&path, &text[..end]);
             let look = machine.look(objects, extra);
             let is_right = |(key, value): (&(u32, String, u32), &u64)| {
-                // A list of sockets may end behind any line.
+                // The list of sockets may end behind any line.
                 whole.get(key) == Some(value) || (is_list && key.2 == 642)
             };
             assert!(values(&look).iter().all(is_right), "{file} {end}");
@@ -461,14 +461,14 @@ fn recorded_files_of_other_kernels_give_their_values() {
     all_of(&look, ICMP, &ICMP_VALUES);
     all_of(&look, UDPV4, &UDP_VALUES);
     assert_eq!((look.single(TCPV4, 640), look.single(TCPV4, 103_104)), (Some(21), Some(15)));
-    // 3.19 counts neither memory errors of UDP nor limits of ICMP.
+    // Linux 3.19 counts neither memory errors of UDP nor limits of ICMP.
     assert_eq!((look.single(UDPV6, 103_206), look.single(UDPV6, 103_208)), (Some(0), None));
     assert_eq!(look.single(ICMPV6, 103_404), None);
     assert_eq!(look.single(ICMPV6, 1562), Some(499_671));
     assert_eq!(look.single(IPV6, 446), Some(13_460_884));
     assert_eq!(look.single(IPV6, 264), Some(102_044_242_908));
     assert_eq!(look.single(UDPV6, 664), Some(4));
-    // Names and numbers, paired in another way than the provider does it.
+    // Names and numbers, paired by another method than the provider's.
     let lines: Vec<Vec<&str>> =
         netstat.lines().map(|line| line.split_whitespace().collect()).collect();
     let field = |section: &str, name: &str| -> u64 {

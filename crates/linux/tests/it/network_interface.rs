@@ -1,4 +1,4 @@
-//! Network Interface on recorded machines: every value, and every kind of damage.
+//! Tests of Network Interface on recorded machines: of every value, and of every kind of damage.
 
 use crate::common::{Look, Machine};
 use crate::network::{ADAPTER, DEV, ETH, ICMP, INTERFACE, LO, network, nothing};
@@ -36,7 +36,7 @@ fn net_dev_fills_every_counter() {
     assert_eq!(look.value(INTERFACE, "lo", 520), None);
     assert_eq!(look.value(INTERFACE, "eth0", 520), Some(2_500_000_000));
     assert_eq!(look.value(INTERFACE, "eth0", 388), Some(11_000_000_000));
-    // Without `/sys`.
+    // The machine has no `/sys`.
     let look = Look::at(&tree.root(), &[INTERFACE], &[(INTERFACE, 0)]);
     assert_eq!(look.object(INTERFACE).counter_count(), 18);
     assert_eq!(look.value(INTERFACE, "eth0", 388), Some(11_000_000_000));
@@ -174,7 +174,7 @@ fn damaged_lines_are_faults_and_other_interfaces_keep_values() {
     }
 }
 
-/// The rate of a counter of eth0 between two collections; `None` where it has none.
+/// The rate of a counter of eth0 between two looks; `None` where it has none.
 fn rate(before: &Look, after: &Look, counter: u32) -> Option<f64> {
     let sample = |look: &Look| -> Option<RawSample> {
         let object = look.object(INTERFACE);
@@ -206,7 +206,7 @@ fn an_interface_that_takes_over_a_name_has_no_rate_at_first() {
     eth(3000);
     let second = look();
     assert!(rate(&first, &second, 264).unwrap() > 0.0);
-    // Another one, with more behind it than the first had.
+    // Another interface of the same name, whose count is higher than the first one's.
     eth(9000);
     tree.sys("class/net/eth0/ifindex", "7\n");
     let third = look();
@@ -221,7 +221,7 @@ fn an_interface_that_takes_over_a_name_has_no_rate_at_first() {
     eth(9900);
     let fifth = look();
     assert!(rate(&fourth, &fifth, 264).unwrap() > 0.0);
-    // An interface that was gone is a new one; a driver that restarts its counts gives
+    // An interface that was gone for a collection is a new one. If a driver restarts its counts, there is
     // no rate either.
     tree.file("net/dev", format!("{DEV}{LO}"));
     assert_eq!(look().names(INTERFACE), ["lo"]);
@@ -246,7 +246,7 @@ fn network_adapter_has_interfaces_with_a_device() {
     assert_eq!(row(ADAPTER), row(INTERFACE));
     let alone = Look::at(&tree.frozen(), &[ADAPTER], &[(ADAPTER, 544)]);
     assert!(!alone.has(INTERFACE));
-    // A copy of `/proc` has no queues.
+    // The queues of a copy of `/proc` are unknown.
     assert_eq!(alone.value(ADAPTER, "eth0", 544), None);
     assert_eq!(alone.value(ADAPTER, "eth0", 520), Some(2_500_000_000));
 }

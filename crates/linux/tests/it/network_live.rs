@@ -1,8 +1,8 @@
-//! Network Interface and the protocols on this machine, compared with the system's
+//! Compares Network Interface and the protocols on this machine with the system's
 //! tools.
 //!
-//! Where the system allows it, a test runs in a network namespace of its own:
-//! there is no traffic in it but the test's, and interfaces can come and go.
+//! If permitted, a test runs in a network namespace of its own:
+//! it has no traffic but the test's, and interfaces can come and go.
 
 use crate::common::{Look, Machine};
 use perfhive_engine::{Ask, ObjectQuery};
@@ -27,8 +27,8 @@ const ALL: [u32; 9] = [INTERFACE, IPV4, IPV6, ICMP, TCPV4, UDPV4, TCPV6, UDPV6, 
 
 const PRIVATE: &str = "PERFHIVE_LINUX_NAMESPACE";
 
-/// Runs a test in a network namespace of its own, with a `/sys` that shows it
-/// and with loopback up. Where that is not allowed, says so.
+/// Runs the body of a test in a network namespace of its own, with a `/sys` for it
+/// and with loopback up. Prints a message where that is not permitted.
 fn in_namespace(test: &str, body: impl FnOnce()) {
     if std::env::var(PRIVATE).is_ok_and(|name| name == test) {
         body();
@@ -75,7 +75,7 @@ fn ip(arguments: &str) {
     assert!(status.success(), "ip {arguments}");
 }
 
-/// The first number behind the keys, one after the other.
+/// The first number behind the last of the keys, which are searched one after the other.
 fn number_behind(text: &str, keys: &[&str]) -> Option<u64> {
     let rest = keys.iter().try_fold(text, |rest, key| Some(rest.split_once(key)?.1))?;
     let digits = rest.trim_start_matches([':', ' ', '"']);
@@ -83,7 +83,7 @@ fn number_behind(text: &str, keys: &[&str]) -> Option<u64> {
     digits[..end].parse().ok()
 }
 
-/// Datagrams from a socket to itself, read again.
+/// Sends datagrams of a size from a socket to itself and receives them.
 fn datagrams(address: IpAddr, datagrams: usize, size: usize) {
     let socket = UdpSocket::bind((address, 0)).unwrap();
     let to = socket.local_addr().unwrap();
@@ -102,7 +102,7 @@ fn look() -> Look {
     Look::at(&ProcRoot::default(), &ALL, &[(INTERFACE, 0), (TCPV4, 642), (TCPV6, 642)])
 }
 
-/// The growth of a counter.
+/// How much a counter grew between two looks.
 fn grown(before: &Look, after: &Look, object: u32, counter: u32) -> u64 {
     let value = |look: &Look| match object {
         INTERFACE => look.value(object, "lo", counter).unwrap(),
@@ -133,14 +133,14 @@ fn known_traffic_is_counted_exactly() {
             (INTERFACE, 266, 50),
             (INTERFACE, 452, 50),
             (INTERFACE, 400, 100),
-            // Loopback leaves out the header of the frame.
+            // Loopback does not count the header of the frame.
             (INTERFACE, 264, 50 * 1028),
             (INTERFACE, 388, 100 * 1028),
             (INTERFACE, 528, 0),
         ] {
             assert_eq!(grown(&before, &after, object, counter), count, "{object} {counter}");
         }
-        // A datagram larger than the interface takes is split and put together.
+        // A datagram larger than the interface allows is split and put together.
         ip("link set lo mtu 1500");
         datagrams(Ipv4Addr::LOCALHOST.into(), 3, 4000);
         let split = look();
@@ -148,7 +148,7 @@ fn known_traffic_is_counted_exactly() {
             assert_eq!(grown(&after, &split, IPV4, counter), count, "{counter}");
         }
         assert_eq!(split.value(INTERFACE, "lo", 103_016), Some(1500));
-        // No socket listens there: ICMP answers, which counts as sent and received.
+        // No socket listens there: ICMP answers, which counts as sent and as received.
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let closed = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         socket.send_to(b"?", closed).unwrap();
@@ -178,7 +178,7 @@ fn known_traffic_is_counted_exactly() {
     });
 }
 
-/// Connections of a version, held open.
+/// TCP connections to an address, held open.
 fn connections(address: IpAddr, to: IpAddr, count: usize) -> Vec<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind((address, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -193,7 +193,7 @@ fn connections_are_counted_by_version_of_ip() {
         let before = look();
         assert_eq!(before.single(TCPV4, 642), Some(0));
         let mut held = connections(v4, v4, 3);
-        // Two ends of each.
+        // Each connection has two ends.
         let after = look();
         assert_eq!(after.single(TCPV4, 642), Some(6));
         for (counter, count) in [(644, 3), (646, 3), (648, 0), (650, 0)] {
@@ -201,7 +201,7 @@ fn connections_are_counted_by_version_of_ip() {
         }
         assert_eq!(after.single(TCPV4, 103_100), Some(6));
         assert_eq!(after.single(TCPV4, 103_134), Some(6));
-        // Without losses: what is sent arrives, in segments as many.
+        // Without losses, all segments that are sent arrive.
         let (client, server) = &mut held[0];
         for _ in 0..100 {
             client.write_all(b"ping").unwrap();
@@ -209,7 +209,7 @@ fn connections_are_counted_by_version_of_ip() {
             server.write_all(b"pong").unwrap();
             client.read_exact(&mut [0; 4]).unwrap();
         }
-        // A look in the middle of an acknowledgement has it sent and not yet received.
+        // A look may come when an acknowledgement is sent but not yet received.
         let ends = |look: &Look| [654, 652].map(|counter| grown(&after, look, TCPV4, counter));
         let mut looks = std::iter::repeat_with(look).take(30);
         let is_quiet = |look: &Look| ends(look)[0] == ends(look)[1];
@@ -238,7 +238,7 @@ fn connections_are_counted_by_version_of_ip() {
         assert_eq!((six.single(TCPV4, 642), six.single(TCPV6, 642)), (Some(6), Some(4)));
         assert_eq!(six.single(TCPV4, 103_100), Some(10));
         assert_eq!(six.single(TCPV6, 103_134), Some(4));
-        // A socket of IPv6 that IPv4 clients reach. Only this namespace does.
+        // An IPv6 socket that IPv4 clients reach. Only this namespace has such a connection.
         held.extend(connections(Ipv6Addr::UNSPECIFIED.into(), v4, 1));
         let mapped = look();
         assert_eq!((mapped.single(TCPV4, 642), mapped.single(TCPV6, 642)), (Some(8), Some(4)));
@@ -266,12 +266,12 @@ fn interfaces_that_appear_vanish_or_swap_names_are_followed() {
         let ours: Vec<_> =
             names.iter().filter(|name| *name != "a0" && *name != "lo").cloned().collect();
         assert_eq!(names.len(), 3, "{names:?}");
-        // Down, it has no speed; up, these have 10 Gbit/s.
+        // While it is down, it has no speed; such interfaces have 10 Gbit/s when up.
         assert_eq!(three.value(INTERFACE, "a0", 103_020), Some(2));
         assert_eq!(three.value(INTERFACE, "a0", 520), None);
         ip("link set a0 up");
         ip(&format!("link set {} up", ours[0]));
-        // The kernel tells the state of links a little later.
+        // The kernel updates the state of a link a little later.
         let is_up = |look: &Look| look.value(INTERFACE, "a0", 103_018) == Some(1);
         let mut up = look();
         for _ in 0..100 {
@@ -286,7 +286,7 @@ fn interfaces_that_appear_vanish_or_swap_names_are_followed() {
         assert_eq!(up.value(INTERFACE, "a0", 520), Some(10_000_000_000));
         assert_eq!(up.value(INTERFACE, "lo", 520), None);
         assert!(up.value(INTERFACE, "a0", 103_022).unwrap() > 0);
-        // Its peer takes its name.
+        // The interface's peer takes its name.
         ip("link set a0 down");
         ip("link set a0 name b0");
         ip(&format!("link set {} down", ours[0]));
@@ -339,7 +339,7 @@ fn values_of_system_tools_lie_between_two_collections() {
     let after = look();
     let mut compared = 0;
     for (name, object, counter) in fields {
-        // Some kernels have no IPv6.
+        // Some kernels do not have IPv6.
         let Some(said) = number_behind(&text, &[&format!("\"{name}\":")]) else { continue };
         if !before.has(object) {
             continue;
@@ -379,13 +379,13 @@ fn values_of_system_tools_lie_between_two_collections() {
 #[test]
 fn every_interface_of_this_machine_is_an_instance() {
     let mut missing = Vec::new();
-    // Some may come or go between the two lists.
+    // Interfaces may come or go between the two lists.
     for _ in 0..5 {
         let look = look();
         let names = look.names(INTERFACE);
         let entries = std::fs::read_dir("/sys/class/net").unwrap();
         let entries = entries.map(|entry| entry.unwrap());
-        // Bonding has a file there.
+        // The driver for bonding has a file in the folder.
         let folders = entries.filter(|entry| entry.path().is_dir());
         missing = folders
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
@@ -412,7 +412,7 @@ fn warm_collection_allocates_nothing() {
         for _ in 0..3 {
             machine.collect(&request, &wanted);
         }
-        // Interfaces and sockets of others may come meanwhile.
+        // Other interfaces and sockets may appear meanwhile.
         let least =
             (0..10).map(|_| count(|| machine.collect(&request, &wanted)).1.count).min().unwrap();
         assert_eq!(least, 0, "extra: {extra}");
@@ -428,7 +428,7 @@ fn packets_that_wait_to_be_sent_are_the_queue() {
             look.value(INTERFACE, "lo", 544).unwrap()
         };
         assert_eq!(queue(), 0, "loopback has no discipline");
-        // About one packet in 10 s.
+        // The limit is about one packet in 10 s.
         let slow = ["qdisc", "add", "dev", "lo", "root", "tbf", "rate", "1kbit"];
         let slow = slow.into_iter().chain(["burst", "2000", "limit", "1000000"]);
         if tool("tc", &slow.collect::<Vec<_>>()).is_none() {
@@ -443,7 +443,7 @@ fn packets_that_wait_to_be_sent_are_the_queue() {
             let text = tool("tc", &["-s", "qdisc", "show", "dev", "lo"]).unwrap();
             number_behind(&text, &["backlog", "b"]).unwrap()
         };
-        // Whatever was sent meanwhile lies between the two.
+        // Packets that were sent meanwhile lie between the two readings.
         let (most, waiting, least) = (told(), queue(), told());
         assert!((least..=most).contains(&waiting), "{least} {waiting} {most}");
         assert!(waiting >= 10, "{waiting}");

@@ -1,5 +1,5 @@
-//! Unusual places and processes: PID namespaces, a `/proc` that hides, ordinary users, processes
-//! that end or exist in thousands.
+//! Unusual environments and processes: PID namespaces, a `/proc` that hides processes, ordinary users,
+//! processes that end or exist in thousands.
 
 use crate::common::{Look, Machine, Tree, wait_until};
 use perfhive_format::Instance;
@@ -14,17 +14,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const ALL: [u32; 9] = [2, 4, 230, 232, 238, 740, 786, 816, 1408];
-/// Every object and counter, on request too.
+/// Every object with all counters, including those on request.
 const EXTRA: [(u32, u32); 6] = [(230, 0), (232, 0), (238, 0), (740, 0), (786, 0), (1408, 0)];
-/// The same without those that take long on machines with much memory.
+/// The same without objects that take long on machines with much memory.
 const LIGHT: [(u32, u32); 3] = [(230, 0), (232, 0), (238, 0)];
 const NOBODY: &[&str] = &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
 const PLACE: &str = "PERFHIVE_LINUX_PLACE";
 const FOLDER: &str = "PERFHIVE_LINUX_FOLDER";
 
-/// Runs a test in a process of its own, which `command` starts elsewhere: in another namespace, as
-/// another user. If that is not permitted, it says so. The test is one of this module unless its
+/// Runs the body of a test in a process that `command` starts: in another namespace, or as
+/// another user. If that is not permitted, it prints a message. The test is one of this module unless its
 /// path is given.
 pub(crate) fn within(test: &str, command: &[&str], folder: &str, body: impl FnOnce()) {
     if std::env::var(PLACE).is_ok_and(|name| name == test) {
@@ -40,7 +40,7 @@ pub(crate) fn within(test: &str, command: &[&str], folder: &str, body: impl FnOn
         start.stdin(Stdio::null());
         start
     };
-    // The program and the files to read must be reachable there.
+    // The test program and the files to read must be reachable from there.
     let reaches = |program: &std::path::Path, argument: &str| {
         let probe =
             start(program).arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -63,7 +63,7 @@ fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// A child, ended with the test.
+/// A child process, which ends when this is dropped.
 struct Running(Child);
 
 impl Running {
@@ -100,7 +100,7 @@ fn ids(look: &Look) -> Vec<u64> {
     instances.filter_map(|instance| look.value_of(230, instance, 784)).collect()
 }
 
-/// The instances of an object whose parent is the process with a number.
+/// The instances of an object whose parent is the process with an ID.
 fn children<'a>(look: &'a Look, object: u32, pid: u32) -> Vec<Instance<'a>> {
     let is_it = |i: Instance<'_>| look.value_of(230, i, 784) == Some(u64::from(pid));
     let place = look.object(230).instances().position(is_it).unwrap() as u32;
@@ -119,7 +119,7 @@ fn in_another_pid_namespace_only_its_processes_are_seen() {
     within("in_another_pid_namespace_only_its_processes_are_seen", &command, "/", || {
         let child = Running::sleep();
         let mut machine = Machine::new(&ProcRoot::default());
-        // No process of another namespace is ever seen.
+        // The processes of other namespaces are never visible.
         let mut auto = Machine::with(&ProcRoot::default(), &LinuxOptions::new());
         for _ in 0..4 {
             let look = auto.look(&[230], &[]);
@@ -128,7 +128,7 @@ fn in_another_pid_namespace_only_its_processes_are_seen() {
         }
         let look = machine.look(&ALL, &EXTRA);
         no_faults(&look);
-        // This process is the first one here. Idle and _Total have number 0.
+        // This process is the first one of its namespace. Idle and _Total have number 0.
         assert_eq!(std::process::id(), 1);
         assert_eq!(ids(&look), [0, 1, u64::from(child.pid()), 0]);
         assert_eq!(look.single(2, 248), Some(3));
@@ -147,7 +147,7 @@ fn look_at_hidden(test: &str, option: &str, see_others: bool) {
         eprintln!("{test}: takes Linux 5.8");
         return;
     }
-    // Mounts a `/proc` over a folder, then continues as the user nobody.
+    // The script mounts a `/proc` over a folder and then continues as the user nobody.
     let script =
         format!("mount -t proc -o {option} proc \"$0\" && exec {} \"$@\"", NOBODY.join(" "));
     let tree = Tree::new();
@@ -167,7 +167,7 @@ fn look_at_hidden(test: &str, option: &str, see_others: bool) {
             assert!(look.value_of(230, process, 1412).is_some(), "{own}");
         }
         assert!(!seen.contains(&1), "{seen:?}");
-        // Idle counts too.
+        // The count includes Idle.
         let (counted, seen) = (look.single(2, 248).unwrap(), seen.len() as u64);
         assert!(
             if see_others { counted > seen + 1 } else { counted < seen + 10 },
@@ -210,7 +210,7 @@ fn an_ordinary_user_reads_without_faults() {
         let mut machine = Machine::new(&ProcRoot::default());
         for _ in 0..3 {
             let look = machine.look(&ALL, &EXTRA);
-            // Refused files are not faults, whatever their number.
+            // Files that may not be read are not faults, however many there are.
             no_faults(&look);
             let first = look.process(1).unwrap();
             assert!(look.value_of(230, first, 180).is_some_and(|bytes| bytes > 0));
@@ -291,7 +291,7 @@ fn kernel_threads_have_no_memory_counters() {
     assert!(space(&look, 2).is_none());
 }
 
-/// A process whose first thread has ended has the memory and the files of the others.
+/// If the first thread of a process has ended, the process has the memory and the files of its other threads.
 #[test]
 fn process_whose_first_thread_has_ended_has_the_memory_of_the_others() {
     let program = "#include <pthread.h>\n#include <stdlib.h>\n#include <string.h>\n\
@@ -319,7 +319,7 @@ fn process_whose_first_thread_has_ended_has_the_memory_of_the_others() {
             let look = machine.look(&[230], &extra);
             let process = look.process(child.id()).unwrap();
             let value = |counter| look.value_of(230, process, counter);
-            // Working Set, Private Bytes, Virtual Bytes, and their peaks.
+            // The counters Working Set, Private Bytes and Virtual Bytes, and their peaks.
             for counter in [180, 186, 174, 172, 178] {
                 assert!(value(counter) > Some(1 << 20), "{counter}: {:?}", value(counter));
             }
@@ -416,7 +416,7 @@ fn ten_thousand_threads_are_read() {
         return;
     };
     let pid = child.pid();
-    // The last thread has reported, and sleeps a moment later.
+    // The last thread has written its line, and sleeps a moment later.
     wait_until("all threads sleep", || {
         let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
         let last = tasks.map(|task| task.unwrap().path()).last().unwrap();
@@ -440,18 +440,18 @@ fn ten_thousand_threads_are_read() {
         assert_eq!(look.value_of(232, *last, 46), Some(5));
         assert!(look.value_of(232, *last, 146).is_some());
         assert_eq!(children(&look, 816, pid).len() as u64, counted);
-        // A stack and its guard page for each.
+        // Each thread has a stack and its guard page.
         let space = space(&look, pid).unwrap();
         let mappings = look.value_of(786, space, 106_000).unwrap();
         assert!(mappings > 2 * started, "{mappings}");
-        // All of it was read: the sum equals the kernel's.
+        // All mappings were read: the sum equals the kernel's.
         let spaces = (710..=774).step_by(2).filter(|counter| *counter != 740);
         let sum: u64 = spaces.filter_map(|counter| look.value_of(786, space, counter)).sum();
         let before = look.value_of(230, process, 174).unwrap();
         let later = machine.look(&[230], &[]);
         let after = later.value_of(230, later.process(pid).unwrap(), 174).unwrap();
         assert!((before..=after).contains(&sum), "{before} {sum} {after}");
-        // Its open files stay within half of the limit.
+        // The open files of this process stay within half of the limit.
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2;
         assert!((of_process(pid) as u64) < limit, "round {round}");
     }
@@ -459,7 +459,7 @@ fn ten_thousand_threads_are_read() {
     assert_eq!(of_process(pid), 0);
 }
 
-/// Descriptors of this process on files of another one.
+/// How many files of another process this process has open.
 fn of_process(pid: u32) -> usize {
     let links = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| {
         std::fs::read_link(entry.ok()?.path()).ok()?.to_str().map(str::to_string)
@@ -467,7 +467,7 @@ fn of_process(pid: u32) -> usize {
     links.filter(|link| link.starts_with(&format!("/proc/{pid}/"))).count()
 }
 
-/// Starts threads that wait, reports, and waits until standard input ends.
+/// Starts so many waiting threads, prints a line, and waits until standard input ends.
 fn be_many(count: usize) {
     static RUN: AtomicUsize = AtomicUsize::new(0);
     let mut threads = Vec::new();
@@ -493,7 +493,7 @@ fn be_many(count: usize) {
 
 #[test]
 fn names_with_brackets_and_line_ends_are_kept() {
-    // In octal for the `printf` of a shell, which then takes the name.
+    // Names in octal digits for the `printf` of a shell, which then takes the name.
     for (octal, name) in [
         ("a b c", &b"a b c"[..]),
         (") R 1 (x", b") R 1 (x"),
@@ -524,7 +524,7 @@ fn names_with_brackets_and_line_ends_are_kept() {
     }
 }
 
-/// A name as in a block.
+/// A name as UTF-16, as a block has it.
 fn units(name: &[u8]) -> Vec<u8> {
     let mut units: Vec<u16> = Vec::new();
     for chunk in name.utf8_chunks() {

@@ -1,4 +1,4 @@
-//! Counters of Process and Thread that Windows does not have.
+//! Tests of counters of Process and Thread that Windows does not have.
 
 use crate::common::{Look, Machine, Tree, stat, units, wait_for_sleep, wait_until};
 use perfhive_linux::ProcRoot;
@@ -24,7 +24,7 @@ const WRITTEN: u32 = 105_022;
 const CANCELLED: u32 = 105_024;
 const PROCESSOR: u32 = 105_118;
 
-/// Counters of Process that are filled on request.
+/// The counters on request of Process.
 const ON_REQUEST: [u32; 9] =
     [NICE, REAL_TIME, POLICY, SWAPPED, VOLUNTARY, INVOLUNTARY, WAITING, DELAY, DESCRIPTORS];
 
@@ -32,7 +32,7 @@ fn nothing() -> Vec<String> {
     Vec::new()
 }
 
-/// A child, ended with the test.
+/// A child process, which ends when this is dropped.
 struct Running(Child);
 
 impl Running {
@@ -53,14 +53,14 @@ impl Drop for Running {
     }
 }
 
-/// The `stat` text of a process or thread with a schedule and a delay.
+/// The `stat` text of a process or thread, with a schedule and a delay.
 fn scheduled(pid: u32, name: &[u8], threads: u32, nice: i32) -> String {
     let text = String::from_utf8(stat(pid, name, 1, threads)).unwrap();
     let text = text.replace(&format!(" 20 0 {threads} "), &format!(" 20 {nice} {threads} "));
     text.replace(" 17 1 0 0 0 0 0\n", " 17 1 50 2 70 0 0\n")
 }
 
-/// A frozen machine whose kernel measures everything.
+/// A frozen machine with a kernel that measures everything.
 fn machine() -> Tree {
     let tree = Tree::machine();
     tree.file("self/status", "Name:\tx\nVmSwap:\t 0 kB\n");
@@ -134,17 +134,17 @@ fn all_counters_on_request_have_values() {
     assert_eq!(row(&look, "Idle"), [20, 0, 0, 0, 0, 0, 0, 0, 0].map(Some));
     let total = [0, 0, 0, 14 * 1024, 301, 22, 1254, 21_000_000, 3].map(Some);
     assert_eq!(row(&look, "_Total"), total);
-    // All counters behind it are in their places.
+    // All counters behind it are at their places.
     assert_eq!(look.value(PROCESS, "many", 1412), Some(30));
     assert_eq!(look.value(PROCESS, "many", 180), Some(500 * 4096));
-    // A thread ends: its part of the sums stays, and the other thread's grows.
+    // A thread ends: its part stays in the sums, and the part of the other thread grows.
     tree.remove("30/task/30");
     tree.file("30/stat", scheduled(30, b"many", 3, 19));
     status(&tree, "30/task/31", 150, 10);
     let look = machine.look(&[PROCESS], &extra);
     assert_eq!(look.value(PROCESS, "many", VOLUNTARY), Some(261 + 19));
     assert_eq!(look.value(PROCESS, "many", DELAY), Some(14_000_000));
-    // Each counter alone.
+    // Each counter on request is asked for alone.
     for (place, counter) in ON_REQUEST.into_iter().enumerate() {
         let look = Look::at(&tree.root(), &[PROCESS], &[(PROCESS, counter)]);
         assert_eq!(look.value(PROCESS, "one", counter), one[place], "{counter}");
@@ -193,7 +193,7 @@ fn values_that_the_kernel_does_not_measure_are_missing() {
         [SWAPPED, WAITING, DELAY].map(|counter| defined.contains(&counter))
     };
     assert_eq!(defined(&tree), [false; 3]);
-    // Measuring is switched on later: processes that started before have no values.
+    // Measuring is switched on later: processes that had started before have no values.
     tree.file("sys/kernel/task_delayacct", "1\n");
     tree.file("cmdline", "nodelayacct delayacct=\n");
     tree.file("self/schedstat", "0 0 0\n");
@@ -263,7 +263,7 @@ fn threads_have_all_counters_on_request() {
     assert_eq!(look.value(THREAD, "0", 28), Some(0));
     assert_eq!(look.value(THREAD, "0", VOLUNTARY), None);
     assert_eq!(look.value(THREAD, "_Total", 142), units(20));
-    // One missing file ends the values.
+    // If one file is missing, the counters behind it have no values.
     tree.remove("20/task/20/schedstat");
     let look = Look::at(&tree.root(), &[THREAD], &[(THREAD, 0)]);
     let thread = look.object(THREAD).instances().nth(2).unwrap();
@@ -281,7 +281,7 @@ fn threads_have_all_counters_on_request() {
     );
 }
 
-/// Voluntary and involuntary switches of all threads of a process, from its files.
+/// The numbers of voluntary and involuntary switches of all threads of a process, from its files.
 fn switches(pid: u32) -> [u64; 2] {
     let mut sums = [0; 2];
     for entry in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
@@ -302,7 +302,7 @@ fn switches(pid: u32) -> [u64; 2] {
 
 #[test]
 fn threads_that_sleep_often_have_voluntary_switches() {
-    // The threads sleep until they are told to end; one ends in between.
+    // The threads sleep until they are told to end; one of them ends in between.
     let sleep = || {
         let end = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&end);
@@ -326,7 +326,7 @@ fn threads_that_sleep_often_have_voluntary_switches() {
     assert!(value(&first, VOLUNTARY).unwrap() >= before[0]);
     assert!(value(&first, INVOLUNTARY).unwrap() >= before[1]);
     assert!(value(&first, VOLUNTARY).unwrap() <= switches(me)[0]);
-    // Waits until both have slept often, however slow the machine.
+    // Waits until both have slept often, however slow the machine is.
     let enough = switches(me)[0] + 100;
     while switches(me)[0] < enough {
         std::thread::sleep(Duration::from_millis(5));
@@ -335,7 +335,7 @@ fn threads_that_sleep_often_have_voluntary_switches() {
     short();
     let third = machine.look(&[PROCESS], &extra);
     long();
-    // The first thread has ended, and stays in the sum.
+    // The first thread has ended, and its counts stay in the sum.
     let counts = [&first, &second, &third].map(|look| value(look, VOLUNTARY).unwrap());
     assert!(counts.is_sorted(), "{counts:?}");
     assert!(counts[1] >= counts[0] + 100, "{counts:?}");
@@ -344,7 +344,7 @@ fn threads_that_sleep_often_have_voluntary_switches() {
 
 #[test]
 fn waiting_time_and_written_bytes_equal_those_of_the_kernel() {
-    // `nice` adds to what the tests run with, and alone prints it.
+    // `nice` adds to the nice value of the tests; without arguments it prints that value.
     let own = std::process::Command::new("nice").output().unwrap().stdout;
     let own: u64 = std::str::from_utf8(&own).unwrap().trim().parse().unwrap();
     // More busy processes than processors.
@@ -356,7 +356,7 @@ fn waiting_time_and_written_bytes_equal_those_of_the_kernel() {
     let file = std::env::temp_dir().join(format!("perfhive-extras-{}", std::process::id()));
     let mut machine = Machine::new(&ProcRoot::default());
     let extra = ON_REQUEST.map(|counter| (PROCESS, counter));
-    // At first they are `nice` itself.
+    // At first the children are `nice` itself.
     wait_until("the children are busy", || {
         let name = |child: &Running| std::fs::read(format!("/proc/{}/comm", child.pid()));
         busy.iter().all(|child| name(child).unwrap() == b"sh\n")
@@ -381,15 +381,15 @@ fn waiting_time_and_written_bytes_equal_those_of_the_kernel() {
             assert_eq!(waited(child.pid()).unwrap_or(0), 0);
             continue;
         };
-        // The file says the same, before and after.
+        // The file gives the same before and after.
         assert!(after >= least.unwrap() / 100 && after <= waited(child.pid()).unwrap() / 100);
-        // The time waiting for a turn counts when the turn comes, with the time before the first
-        // collection; it is certain only that the process did not wait before it existed.
+        // The time of waiting for a processor counts when the process gets one, including the time before the
+        // first collection. It is only certain that the process did not wait before it existed.
         assert!(after >= before && after <= elapsed.as_nanos() as u64 / 100);
         sum += after - before;
     }
     let measured = std::fs::read_to_string("/proc/self/schedstat").is_ok();
-    // Half of them wait at any time.
+    // Half of the processes wait at any time.
     assert!(!measured || sum > 1_000_000, "{sum}");
     drop(busy);
 
@@ -435,9 +435,9 @@ fn schedules_equal_those_of_ps() {
     for policy in [&["-b", "0"][..], &["-i", "0"], &["-r", "3"], &["-f", "9"]] {
         children.push(Running::new("chrt", &[policy, &["sleep", "600"]].concat()));
     }
-    // At first they are `nice` and `chrt` themselves.
+    // At first the children are `nice` and `chrt` themselves.
     let name = |child: &Running| std::fs::read_to_string(format!("/proc/{}/comm", child.pid()));
-    // A process that runs only on idle processors may not get that far beside others, and is left
+    // A process that runs only on idle processors may not get that far on a busy machine, and is left
     // out then.
     let start = Instant::now();
     while children.iter().any(|child| name(child).is_ok_and(|name| name != "sleep\n"))
@@ -453,7 +453,7 @@ fn schedules_equal_those_of_ps() {
         let output = Command::new("ps").args(["-o", "cls=,ni=,rtprio=", "-p", &pid]).output();
         let shown = String::from_utf8(output.unwrap().stdout).unwrap();
         let words: Vec<_> = shown.split_whitespace().collect();
-        // A process that may not have its policy has ended.
+        // A process that was not permitted its policy has ended.
         let (Some(process), [class, nice, real_time]) =
             (look.process(child.pid()), words.as_slice())
         else {

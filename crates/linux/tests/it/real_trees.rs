@@ -1,4 +1,4 @@
-//! Frozen machines as other people met them.
+//! Frozen machines that other people recorded.
 
 use crate::common::{Look, Tree};
 use perfhive_linux::ProcRoot;
@@ -23,7 +23,7 @@ fn root(tree: &Tree) -> ProcRoot {
     ProcRoot::new(tree.path().join("proc"))
 }
 
-/// The lines of a file that are a word and a number.
+/// The lines of a file that consist of a word and a number.
 pub(crate) fn numbers(path: &Path) -> BTreeMap<String, u64> {
     let text = std::fs::read_to_string(path).unwrap();
     let pair = |line: &str| {
@@ -38,7 +38,7 @@ pub(crate) fn numbers(path: &Path) -> BTreeMap<String, u64> {
 fn recorded_processes_of_2_6_32_and_4_14_give_their_values() {
     for name in ["procpid-2.6.32-root-001.tgz", "procpid-4.14.5-root-005.tgz"] {
         let Some(tree) = unpack(name) else { return };
-        // The trees have no files of threads.
+        // The trees do not have files of threads.
         let extra = [952, 172, 105_002].map(|counter| (230, counter));
         let look = Look::at(&root(&tree), &[230], &extra);
         // The tree has no `stat` of the machine.
@@ -56,7 +56,7 @@ fn recorded_processes_of_2_6_32_and_4_14_give_their_values() {
             let value = |counter| look.value_of(230, process, counter);
             let stat = std::fs::read_to_string(path.join("stat")).unwrap();
             let (_, fields) = stat.rsplit_once(") ").unwrap();
-            // Fields are counted from 1, the third is the first behind the name.
+            // Fields are counted from 1; the field behind the name is the third.
             let fields: Vec<&str> = fields.split_whitespace().collect();
             let field = |number: usize| Some(fields[number - 3].parse::<u64>().unwrap());
             assert_eq!(value(1410), field(4), "{name} {pid}");
@@ -77,7 +77,7 @@ fn recorded_processes_of_2_6_32_and_4_14_give_their_values() {
             assert_eq!(value(186), Some(pages[5] * 4096));
             let status = numbers(&path.join("status"));
             let kib = |key| status.get(key).copied().map(|kib: u64| kib * 1024);
-            // A thread of the kernel has no memory lines, and never had memory.
+            // A kernel thread has no memory lines, and never had memory.
             assert_eq!(value(172), kib("VmPeak").or(Some(0)));
             assert_eq!(value(178), kib("VmHWM").or(Some(0)));
             let io = path.join("io");
@@ -119,7 +119,7 @@ fn recorded_memory_of_two_machines_gives_its_values() {
         assert_eq!(look.single(4, 26), Some(bytes("Committed_AS")));
         assert_eq!(look.single(4, 42), events.get("pgmajfault").copied());
         assert_eq!(look.single(4, 28), events.get("pgfault").map(|count| count & 0xffff_ffff));
-        // Eight processors; `_Total` is their average.
+        // The machine has eight processors; `_Total` is their average.
         assert_eq!(look.object(238).instance_count(), 9);
         let sum: u64 = (0..8).map(|cpu| look.value(238, &cpu.to_string(), 6).unwrap()).sum();
         assert_eq!(look.value(238, "_Total", 6), Some(sum / 8));

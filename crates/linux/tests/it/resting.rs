@@ -1,5 +1,5 @@
-//! Resting processes are read in part, with the same values: a session that skips is compared with
-//! new sessions, which read everything, and with a session whose skipping is off.
+//! Resting processes are read in part, with the same values: a session that does so is compared with
+//! new sessions, which read everything, and with a session that reads resting processes in full.
 
 use crate::common::{Look, Machine};
 use crate::odd::within;
@@ -14,10 +14,10 @@ fn proc() -> Machine {
     Machine::with(&ProcRoot::default(), &LinuxOptions::new().reader(ReaderChoice::Proc))
 }
 
-/// Name, values and number of threads.
+/// The name, the values and the number of threads of a process.
 type Row = (String, Vec<Option<u64>>, Option<u64>);
 
-/// The values of each process, by number; `None` for a missing value.
+/// The values of each process by its ID; `None` for a missing value.
 fn processes(look: &Look) -> BTreeMap<u64, Row> {
     let object = look.object(230);
     let counters = CounterPlan::all(object);
@@ -33,7 +33,7 @@ fn processes(look: &Look) -> BTreeMap<u64, Row> {
     processes.collect()
 }
 
-/// How often each process was given a processor, and for how long.
+/// The `schedstat` of each process: how often and how long it had a processor.
 fn turns() -> BTreeMap<u64, Vec<u8>> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let turns = entries.filter_map(|entry| {
@@ -44,13 +44,13 @@ fn turns() -> BTreeMap<u64, Vec<u8>> {
 }
 
 /// Compares a session that knows the processes with new sessions just before and after it, where
-/// these agree and the process has not run in between (a kernel worker may have returned to its
-/// earlier name). Returns the number of processes compared.
+/// these two agree and the process has not run in between (a kernel worker may have returned to its
+/// earlier name). Returns how many processes were compared.
 fn compare(known: &mut Machine) -> usize {
     compare_with(known, proc)
 }
 
-/// As [`compare`], with new sessions made by `full`.
+/// Like [`compare`], with new sessions made by `full`.
 fn compare_with(known: &mut Machine, full: impl Fn() -> Machine) -> usize {
     let turns_before = turns();
     let before = processes(&full().look(&[230], &[]));
@@ -58,10 +58,10 @@ fn compare_with(known: &mut Machine, full: impl Fn() -> Machine) -> usize {
     let after = processes(&full().look(&[230], &[]));
     let turns_after = turns();
     let mut compared = 0;
-    // This program may read its own open files, whatever its user is by now.
+    // This program may read its own open files even if it has become another user.
     let own = u64::from(std::process::id());
     for (number, values) in before.iter().filter(|(number, _)| **number != own) {
-        // For others, the turns of all threads would have to be compared.
+        // For processes with several threads, `schedstat` of all threads would have to be compared.
         let rested = values.2 == Some(1)
             && turns_before.get(number).is_some_and(|t| turns_after.get(number) == Some(t));
         if rested && after.get(number) == Some(values) {
@@ -72,7 +72,7 @@ fn compare_with(known: &mut Machine, full: impl Fn() -> Machine) -> usize {
     compared
 }
 
-/// Collects until this many processes are known to rest, but at least a few times.
+/// Collects until this many processes are known to rest, but at least 16 times.
 fn settle(machine: &mut Machine, resting: usize) {
     for look in 0..2000 {
         if look >= 16 && watched() >= resting {
@@ -83,7 +83,7 @@ fn settle(machine: &mut Machine, resting: usize) {
     panic!("{} of {resting} are known to rest", watched());
 }
 
-/// The number of processes that a session knows to rest: the files that are open for these alone.
+/// How many processes a session knows to rest: it has a file `schedstat` open for each of these.
 fn watched() -> usize {
     let links = std::fs::read_dir("/proc/self/fd").unwrap();
     let links = links.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
@@ -107,7 +107,7 @@ pub(crate) fn wait_for(pid: u32, states: &[u8]) {
     panic!("{pid} is {:?}", state(pid));
 }
 
-/// A shell that runs commands, and sleeps between them.
+/// A shell that runs commands, and sleeps between two of them.
 pub(crate) struct Shell {
     child: Child,
     input: ChildStdin,
@@ -128,7 +128,7 @@ impl Shell {
         self.child.id()
     }
 
-    /// Runs a command; afterwards the shell sleeps again.
+    /// Runs a command and returns its output; afterwards the shell sleeps again.
     pub(crate) fn run(&mut self, command: &str) -> String {
         writeln!(self.input, "{command}; echo done").unwrap();
         let mut said = String::new();
@@ -152,7 +152,7 @@ impl Drop for Shell {
     }
 }
 
-/// A process of another parent, ended with the test.
+/// A process that this process is not the parent of; it ends when this is dropped.
 pub(crate) struct Orphan(u32);
 
 impl Orphan {
@@ -168,7 +168,7 @@ impl Drop for Orphan {
     }
 }
 
-/// The commands that a shell runs without a child.
+/// Commands that a shell runs without starting a child.
 pub(crate) const WORK: [&str; 8] = [
     ":",
     "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
@@ -180,8 +180,8 @@ pub(crate) const WORK: [&str; 8] = [
     "exec sh -c 'echo done; exec sh'",
 ];
 
-/// Looks in vain at one process use up the credit of others only for a while: every sleeping
-/// process is found to rest, also one that hardly ever ran.
+/// Needless checks of one process use up the saved calls of others only for a while: every sleeping
+/// process is found to rest, even one that has hardly ever run.
 #[test]
 fn every_sleeping_process_is_found_to_rest() {
     alone("resting::every_sleeping_process_is_found_to_rest", || {
@@ -198,14 +198,14 @@ fn every_sleeping_process_is_found_to_rest() {
             let ran = turns.is_ok_and(|turns| turns.split(' ').nth(2) != Some("0\n"));
             ran && state(*pid).is_some_and(|state| b"SI".contains(&state))
         };
-        // Kernel threads created at the machine's start, and the sleepers.
+        // Kernel threads that were created at the machine's start, and the sleepers.
         let workers = (2..40).filter(|pid| {
             let tasks = std::fs::read_to_string(format!("/proc/{pid}/statm"));
             tasks.is_ok_and(|text| text == "0 0 0 0 0 0 0\n") && may_rest(pid)
         });
         let mut left: Vec<u32> =
             workers.chain(sleepers.0.iter().map(std::process::Child::id)).collect();
-        // Some kernel threads may always run.
+        // Some kernel threads may run all the time.
         for _ in 0..3000 {
             machine.look(&[230], &[]);
             left.retain(|pid| !watches(*pid));
@@ -217,7 +217,7 @@ fn every_sleeping_process_is_found_to_rest() {
     });
 }
 
-/// A session whose skipping is off opens no `schedstat`, and has the same values.
+/// A session that reads resting processes in full opens no `schedstat`, and has the same values.
 #[test]
 fn skipping_on_and_off_give_the_same_values() {
     alone("resting::skipping_on_and_off_give_the_same_values", || {
@@ -251,7 +251,7 @@ fn a_process_that_has_run_is_read_again() {
                 random ^= random << 13;
                 random ^= random >> 7;
                 random ^= random << 17;
-                // Some sleep for long, some hardly.
+                // Some processes sleep for long, some for a moment.
                 if random.is_multiple_of(3) {
                     shell.run(WORK[(random >> 8) as usize % WORK.len()]);
                 }
@@ -289,10 +289,10 @@ fn a_parent_that_ends_is_noticed_at_once() {
 
 const LARGE_PARENT: &str = "PERFHIVE_LINUX_LARGE_PARENT";
 
-/// A process whose second thread, this one, starts a child, and ends the process when told to. With
-/// files of its own to close, that thread ends a moment after the first one begins to. From then on
-/// the child has another parent; but the first thread takes long, since it has much memory to give
-/// back, the same pages mapped many times.
+/// Makes this process one whose second thread, the calling one, starts a child, and ends the process when told
+/// to. Since that thread has files of its own to close, it ends a moment after the first thread begins to
+/// end. From then on the child has another parent; but the first thread takes long, since it has much memory
+/// to give back, the same pages mapped many times.
 fn large_parent() {
     use rustix::fs::{MemfdFlags, memfd_create};
     use rustix::mm::{MapFlags, ProtFlags, mmap};
@@ -337,7 +337,7 @@ fn a_parent_that_takes_long_to_end_is_noticed_at_once() {
         let mut met = 0;
         for _ in 0..60 {
             let mut command = Command::new(std::env::current_exe().unwrap());
-            // With one thread, a test runs in the first.
+            // With one test thread, a test would run in the first thread.
             command.args(["--exact", TEST, "--nocapture", "--test-threads=2"]);
             command.env(LARGE_PARENT, "");
             let mut parent = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -376,7 +376,7 @@ fn another_process_with_the_number_of_an_ended_parent_is_not_the_parent() {
     let test = "resting::another_process_with_the_number_of_an_ended_parent_is_not_the_parent";
     within(test, &["unshare", "-pf", "--mount-proc"], "/", || {
         let mut machine = proc();
-        // Their saved calls pay for looks in vain.
+        // The calls saved for the sleepers pay for needless checks.
         let _sleepers = Sleepers::new(4);
         for in_between in [false, true] {
             let mut shell = Shell::new();
@@ -398,14 +398,14 @@ fn another_process_with_the_number_of_an_ended_parent_is_not_the_parent() {
                 machine.look(&[230], &[(230, 105_002)]);
             }
             let look = machine.look(&[230], &[]);
-            // The test itself is the first process of this namespace, and inherits the child.
+            // The test is the first process of this namespace, and becomes the parent of the child.
             assert_eq!(look.value_of(230, look.process(orphan.0).unwrap(), 1410), Some(1));
             assert!(compare(&mut machine) > 1);
         }
     });
 }
 
-/// Process numbers start again after the highest.
+/// A parent may have a higher process ID than its children, since process IDs start again after the highest.
 #[test]
 fn a_parent_may_have_a_higher_number_than_its_children() {
     const CHILDREN: usize = 60;
@@ -426,7 +426,7 @@ fn a_parent_may_have_a_higher_number_than_its_children() {
         let mut machine = proc();
         settle(&mut machine, CHILDREN);
         assert!(compare(&mut machine) > CHILDREN);
-        // Two files are read of a resting process, three of another.
+        // Two files are read of a resting process, and three of another process.
         let reads = || {
             let io = std::fs::read_to_string("/proc/self/io").unwrap();
             let line = io.lines().find(|line| line.starts_with("syscr: ")).unwrap();
@@ -446,7 +446,7 @@ fn a_parent_may_have_a_higher_number_than_its_children() {
     });
 }
 
-/// Values that other processes can change while a process sleeps.
+/// A session sees values that other processes change while a process sleeps.
 #[test]
 fn nice_value_and_stops_from_outside_are_seen_at_once() {
     alone("resting::nice_value_and_stops_from_outside_are_seen_at_once", || {
@@ -463,7 +463,7 @@ fn nice_value_and_stops_from_outside_are_seen_at_once() {
         settle(&mut machine, 1);
         rustix::process::setpriority_process(Some(id), 9).unwrap();
         assert_eq!(nice(&mut machine), Some(29));
-        // Stopped and continued.
+        // The process is stopped and continued.
         for signal in [rustix::process::Signal::STOP, rustix::process::Signal::CONT] {
             settle(&mut machine, 1);
             rustix::process::kill_process(id, signal).unwrap();
@@ -473,7 +473,7 @@ fn nice_value_and_stops_from_outside_are_seen_at_once() {
     });
 }
 
-/// Sessions with different columns in turn, and failed reads in between, leave no old values.
+/// Sessions with changing columns, and failed reads in between, show no old values.
 #[test]
 fn changing_columns_between_collections_keeps_no_old_values() {
     alone("resting::changing_columns_between_collections_keeps_no_old_values", || {
@@ -499,7 +499,7 @@ fn changing_columns_between_collections_keeps_no_old_values() {
     });
 }
 
-/// With a low limit on open files, a resting process gives back the files that are not read.
+/// With a low limit on open files, the files of a resting process that are not read are closed.
 #[test]
 fn few_files_are_enough() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -518,8 +518,8 @@ fn few_files_are_enough() {
     });
 }
 
-/// A program that drops the privilege to read other processes' `io` no longer gets it, for resting
-/// processes either.
+/// If a program drops the privilege to read other processes' `io`, the values are missing, for resting
+/// processes as well.
 #[test]
 fn io_is_missing_after_the_privilege_is_dropped() {
     alone("resting::io_is_missing_after_the_privilege_is_dropped", || {
@@ -531,7 +531,7 @@ fn io_is_missing_after_the_privilege_is_dropped() {
         let mut machine = proc();
         settle(&mut machine, 4);
         assert!(compare(&mut machine) > 4);
-        // Permissions belong to a thread.
+        // Permissions belong to a thread, so the test has one of its own.
         let other = std::thread::spawn(move || {
             let nobody = rustix::process::Uid::from_raw(65534);
             rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();

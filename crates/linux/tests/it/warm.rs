@@ -1,4 +1,4 @@
-//! The cost of a warm collection: memory, system calls, open files.
+//! The costs of a warm collection: memory, system calls, open files.
 
 use crate::common::{Machine, Tree};
 use perfhive_engine::{Ask, InstanceWish, ObjectQuery};
@@ -11,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 
 const ALONE: &str = "PERFHIVE_LINUX_ALONE";
 
-/// Runs a test, of this module unless its path is given, in a process of its own, since it measures
-/// the whole process.
+/// Runs the body of a test in a process of its own, since it measures the whole process. The test is one of
+/// this module unless its path is given.
 pub(crate) fn alone(test: &str, body: impl FnOnce()) {
     if std::env::var(ALONE).is_ok_and(|name| name == test) {
         body();
@@ -28,7 +28,7 @@ pub(crate) fn alone(test: &str, body: impl FnOnce()) {
     assert!(output.status.success(), "{said}");
 }
 
-/// Children that sleep, ended with the test.
+/// Sleeping child processes, which end when this is dropped.
 pub(crate) struct Sleepers(pub(crate) Vec<Child>);
 
 impl Sleepers {
@@ -56,7 +56,7 @@ impl Drop for Sleepers {
     }
 }
 
-/// This machine, with all of it read from `/proc`.
+/// The providers of this machine, which read everything from `/proc`.
 fn proc() -> Machine {
     Machine::with(&ProcRoot::default(), &LinuxOptions::new().reader(ReaderChoice::Proc))
 }
@@ -82,12 +82,12 @@ fn a_warm_collection_allocates_nothing() {
             for _ in 0..3 {
                 machine.collect(&request, &wanted);
             }
-            // A new process elsewhere may lengthen a list, and other tests start many.
+            // A new process elsewhere may make a list longer, and other tests start many processes.
             let mut counts = (0..200).map(|_| count(|| machine.collect(&request, &wanted)).1.count);
             assert!(counts.any(|count| count == 0), "{objects:?}");
         }
 
-        // Everything from memory maps, of a frozen machine.
+        // All objects from memory maps, on a frozen machine.
         let tree = Tree::machine();
         for pid in 10..60 {
             tree.process(pid, b"prog");
@@ -121,7 +121,7 @@ fn files_of_processes_are_kept_and_given_back() {
         let mut machine = proc();
         machine.look(&[230, 232], &[(230, 0), (232, 0)]);
         machine.look(&[230, 232], &[(230, 0), (232, 0)]);
-        // `stat`, `statm`, `io`, and `stat` of the first thread.
+        // The open files are `stat`, `statm` and `io`, and `stat` of the first thread.
         assert_eq!((open(first), open(second)), (4, 4));
         sleepers.0[0].kill().unwrap();
         sleepers.0[0].wait().unwrap();
@@ -132,7 +132,7 @@ fn files_of_processes_are_kept_and_given_back() {
     });
 }
 
-/// All sessions of a program share one budget: each returns what it kept.
+/// All sessions of a program share one budget: each session returns its part when it ends.
 #[test]
 fn sessions_in_turn_share_the_budget_of_files() {
     alone("warm::sessions_in_turn_share_the_budget_of_files", || {
@@ -144,7 +144,7 @@ fn sessions_in_turn_share_the_budget_of_files() {
         for _ in 0..3 {
             let mut machine = proc();
             machine.look(&[230], &[]);
-            // Half of the limit less 64, and the folders and files of the system.
+            // Half of the limit less 64, plus the folders and the files of the system.
             let kept = open() - at_first;
             assert!((64..96).contains(&kept), "{kept}");
             drop(machine);
@@ -160,7 +160,7 @@ fn without_free_descriptors_all_values_are_read() {
         setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..before }).unwrap();
         let sleepers = Sleepers::new(100);
         let (mut machine, mut fresh) = (proc(), proc());
-        // Files of some processes are kept, those of others opened each time.
+        // The files of some processes stay open, those of others are opened each time.
         let whole = machine.look(&[230, 232], &[(230, 0), (232, 0)]);
         assert_eq!(whole.fault_texts(), Vec::<String>::new());
 
@@ -190,7 +190,7 @@ fn without_free_descriptors_all_values_are_read() {
 
 const ROUNDS: &str = "PERFHIVE_WARM_ROUNDS";
 
-/// The program run under `strace`.
+/// Makes collections in a process that runs under `strace`.
 fn run_rounds(rounds: u32, objects: &[u32], extra: &[(u32, u32)]) {
     let wanted: Vec<_> = objects.iter().copied().map(TitleIndex).collect();
     let mut request = Ask::objects(&wanted);
@@ -206,7 +206,8 @@ fn collect_rounds(rounds: u32, request: &Ask, wanted: &[TitleIndex]) {
     }
 }
 
-/// System calls of this many rounds of a test, the program's start included.
+/// The number of system calls of a test with this many rounds, including the program's start; `None` where they
+/// cannot be counted.
 fn calls_of(test: &str, rounds: u32) -> Option<u64> {
     let report = format!("perfhive-calls-{test}-{}", std::process::id());
     let report = std::env::temp_dir().join(report);
@@ -221,7 +222,7 @@ fn calls_of(test: &str, rounds: u32) -> Option<u64> {
         .status();
     let text = std::fs::read_to_string(&report);
     let _ = std::fs::remove_file(&report);
-    // Not installed, or not permitted to trace.
+    // strace is not installed, or may not trace.
     if !status.is_ok_and(|status| status.success()) {
         return None;
     }
@@ -230,11 +231,11 @@ fn calls_of(test: &str, rounds: u32) -> Option<u64> {
     total.split_whitespace().nth(3)?.parse().ok()
 }
 
-/// The files to be read.
+/// The numbers of processes and threads whose files are read.
 #[derive(Clone, Copy)]
 struct Census {
     processes: usize,
-    /// Processes without memory: kernel threads and ended ones, which may have one file less.
+    /// Processes without memory: kernel threads and ended processes, which may have one file less.
     empty: usize,
     threads: usize,
     /// Processes with several threads.
@@ -259,7 +260,7 @@ impl Census {
         census
     }
 
-    /// The smaller of each.
+    /// The smaller of both numbers, for each field.
     fn least(self, other: Self) -> Self {
         Self {
             processes: self.processes.min(other.processes),
@@ -270,10 +271,10 @@ impl Census {
     }
 }
 
-/// Asserts that a warm collection makes at most `most` system calls. Processes started meanwhile by
-/// others only add calls, so the smallest of some attempts counts. A result below `least`, the
-/// number of files to read, means that the short run met more new processes than the long one: it
-/// is void.
+/// Asserts that a warm collection makes at most `most` system calls. Processes that others start meanwhile
+/// only add calls, so one of several attempts has to succeed. A result below `least`, the
+/// number of files to read, means that the short run met more new processes than the long run: it
+/// does not count.
 fn assert_calls(test: &str, least: impl Fn(Census) -> f64, most: impl Fn(Census) -> f64) {
     let mut found = Vec::new();
     for _ in 0..12 {
@@ -292,7 +293,7 @@ fn assert_calls(test: &str, least: impl Fn(Census) -> f64, most: impl Fn(Census)
     panic!("system calls, and what they should be between: {found:?}");
 }
 
-/// Counters on request, here the nice value, come from the same files, for resting processes too.
+/// Counters on request, here the nice value, are read from the same files, for resting processes as well.
 #[test]
 fn at_most_three_system_calls_for_each_process() {
     if let Ok(rounds) = std::env::var(ROUNDS) {
@@ -317,7 +318,7 @@ fn one_process_takes_three_system_calls() {
     assert_calls("one_process_takes_three_system_calls", |_| 2.9, |_| 3.1);
 }
 
-/// Processes other than the test's sleepers may do anything.
+/// Only the test's sleepers rest for certain: other processes may do anything.
 #[test]
 fn a_resting_process_takes_two_system_calls() {
     const SLEEPERS: usize = 150;
@@ -332,7 +333,7 @@ fn a_resting_process_takes_two_system_calls() {
     );
 }
 
-/// If many processes run again at once, looks in vain stop before they cost more than this.
+/// If many processes run again at once, needless checks stop before they cost more than this.
 #[test]
 fn at_most_three_system_calls_for_each_process_that_runs_now_and_then() {
     if let Ok(rounds) = std::env::var(ROUNDS) {
@@ -377,7 +378,7 @@ fn each_thread_takes_one_more_system_call() {
             let threads = census.threads + THREADS;
             1.9 * census.processes as f64 - census.empty as f64 + 0.9 * threads as f64
         },
-        // Three more calls list the threads of a process with several.
+        // Three more calls list the threads of a process that has several.
         |census| {
             let threads = census.threads + THREADS;
             2.1 * SLEEPERS as f64
@@ -424,10 +425,10 @@ fn files_of_threads_are_kept_and_given_back() {
             assert_eq!(look(), before.0 + 20);
             assert_eq!(open(), before.1 + 20);
         }
-        // An ended thread's descriptor is closed at the next collection.
+        // The file of an ended thread is closed at the next collection.
         drop(end);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        // A joined thread may exist for a moment longer.
+        // A joined thread may still exist for a moment.
         let mut after = (0, 0);
         for _ in 0..100 {
             after = (look(), open());
@@ -454,7 +455,7 @@ fn at_most_as_many_files_stay_open_as_the_program_wants() {
             perfhive_linux::keep_open_at_most(most);
             let mut machine = proc();
             machine.look(&[230], &[]);
-            // The machine's own `stat` is not counted.
+            // The machine's own `stat` is not included.
             assert!(of_processes() <= most + 1, "{most}");
         }
         perfhive_linux::keep_open_at_most(16_384);

@@ -61,7 +61,7 @@ fn a_process_that_comes_back_goes_on_in_its_line_with_a_gap() {
         note(&mut past, 2, vec![v(7, f64::NAN)]);
         note(&mut past, 3, vec![v(9, 5.0)]);
         assert_eq!(past.lines().len(), 1, "{is_wild}");
-        // The break and the value that follows it.
+        // The break is a point without a value before the value of the new instance.
         assert_eq!(all(&past, 0), [Some(1.0), None, None, Some(5.0)]);
     }
     // Between two samples: the line of a path without wildcards has a gap, too.
@@ -82,7 +82,7 @@ fn memory_is_bounded_and_lines_that_are_over_make_room() {
     assert_eq!(past.times().len(), 600);
     assert!(past.lines().len() <= MOST_LINES, "{}", past.lines().len());
     let newest = past.lines().iter().any(|line| line.instance.as_deref() == Some("p999"));
-    // 300 processes lived in the last 600 samples, and there are 256 lines.
+    // 300 processes lived one after the other in the last 600 samples, and there are 256 lines.
     assert!(newest || past.left_out() == 1);
 }
 

@@ -1,5 +1,5 @@
-//! A recording is read once, sample by sample; what is kept does not grow with its length, but for
-//! the times of the samples.
+//! The analysis of a recording, which is read once, sample by sample. Except for the times of the samples,
+//! the memory that it takes does not grow with the length of the recording.
 
 use super::chosen;
 use super::figures::{Curve, Figures, Summary, number};
@@ -14,10 +14,11 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The most instances of an object over the whole recording, such as processes; more are counted.
+/// The most instances of an object, such as processes, that have figures in the whole recording. Others are
+/// only counted.
 const MOST_ROWS: usize = 20_000;
 
-/// A recording being read.
+/// A recording that is being read, and the figures so far.
 #[derive(Clone)]
 pub struct Analysis {
     scope: ReportScope,
@@ -33,7 +34,7 @@ pub struct Analysis {
 struct Rows {
     rows: Vec<Row>,
     places: HashMap<Option<Identity>, usize>,
-    /// Instances beyond the most that are kept.
+    /// The identities of the instances beyond [`MOST_ROWS`].
     left_out: HashSet<Option<Identity>>,
 }
 
@@ -42,14 +43,14 @@ pub(super) struct Row {
     pub(super) label: Option<InstanceLabel>,
     pub(super) role: InstanceRole,
     pub(super) process: Option<u32>,
-    /// The numbers of the first and last sample that have it.
+    /// The numbers of the first and of the last sample that have the instance.
     pub(super) seen: (u64, u64),
     pub(super) figures: Vec<Figures>,
     crossings: Vec<(usize, usize, Crossing)>,
 }
 
 impl Analysis {
-    /// Begins to read what a scope has.
+    /// An analysis of the counters of a scope, without samples yet.
     #[must_use]
     pub fn new(scope: ReportScope) -> Self {
         let mut places = HashMap::new();
@@ -63,7 +64,7 @@ impl Analysis {
         Self { scope, timeline, places, objects, uptime: None, boots: Vec::new() }
     }
 
-    /// Adds the sample that a query collected last; `time` is that of the sample.
+    /// Adds the readings of the query's last collection as the next sample, which was taken at `time`.
     pub fn add(&mut self, query: &Query, time: FileTime) {
         let sample = self.timeline.times().len() as u64;
         self.timeline.push(time);
@@ -107,7 +108,7 @@ impl Analysis {
         }
         let Some(value) = value else { return };
         if definition.is_uptime {
-            // Clocks that differ a little do not make a restart.
+            // The uptime may seem to shrink a little, because clocks differ; that is no restart.
             if self.uptime.is_some_and(|before| value + 1.0 < before) {
                 self.boots.push(time);
             }
@@ -122,7 +123,8 @@ impl Analysis {
         }
     }
 
-    /// The report of the samples so far. `top` is how many processes it lists.
+    /// The report of the samples so far, with the `top` busiest processes and as many with the largest
+    /// working sets.
     #[must_use]
     pub fn finish(mut self, top: usize) -> Report {
         self.add_trends();
@@ -162,7 +164,7 @@ impl Analysis {
         }
     }
 
-    /// Compares the changes per hour.
+    /// Notes the changes per hour that cross the thresholds for trends.
     fn add_trends(&mut self) {
         let samples = self.timeline.times().len() as u64;
         for (scoped, rows) in self.scope.objects.iter().zip(&mut self.objects) {
@@ -191,7 +193,8 @@ impl Analysis {
         }
     }
 
-    /// The thresholds that still hold, since as many instances were counted as in the first sample; and the others.
+    /// The numbers of the thresholds that hold for the whole recording, and the others with the reason. A limit
+    /// that was computed from a number of instances no longer holds if further instances appeared.
     fn held(&self) -> (Vec<usize>, Vec<Unevaluated>) {
         let count = |set: &CounterSet| {
             let mut count = 0;
@@ -222,7 +225,7 @@ impl Analysis {
         (held, lost)
     }
 
-    /// What crossed thresholds, the worst first.
+    /// The thresholds that values crossed, the most severe first; `held` has the numbers of valid thresholds.
     fn findings(&self, held: &[usize]) -> Vec<ThresholdFinding> {
         let mut findings: HashMap<(usize, usize, usize), ThresholdFinding> = HashMap::new();
         for (at, (scoped, rows)) in self.scope.objects.iter().zip(&self.objects).enumerate() {
@@ -271,7 +274,7 @@ impl Rows {
         let place = match self.places.get(&reading.identity) {
             Some(place) => *place,
             None if self.rows.len() >= MOST_ROWS => {
-                // Counting must not take memory without end, either.
+                // The set that counts further instances must be bounded, too.
                 if self.left_out.len() < 5 * MOST_ROWS {
                     self.left_out.insert(reading.identity.clone());
                 }
@@ -297,7 +300,7 @@ impl Rows {
 }
 
 impl Row {
-    /// Notes a value beyond the limit of a threshold, if it is for this instance.
+    /// Notes a value that is beyond the limit of a threshold, if the threshold is for this instance.
     fn cross(
         &mut self,
         number: usize,
@@ -316,7 +319,7 @@ impl Row {
         }
     }
 
-    /// The label for people: of a process with its ID.
+    /// The label for people, with the process ID where the instance is a process; `None` without instances.
     fn shown_label(&self) -> Option<String> {
         let label = self.label.as_ref()?;
         Some(match self.process {
@@ -334,7 +337,8 @@ pub(super) struct Trend {
 }
 
 impl Trend {
-    /// The mean of the last slice of a curve less that of the first, by the time between them.
+    /// The mean of the last slice of a curve less that of the first, divided by the hours between them;
+    /// `None` if the curve has values in one slice only.
     pub(super) fn of(curve: &Curve, samples: u64, timeline: &Timeline) -> Option<Self> {
         let [(first, low), (last, high)] = curve.ends(samples)?;
         let time = |sample: u64| timeline.times().get(usize::try_from(sample).ok()?).copied();
@@ -375,7 +379,7 @@ fn object_of(
             instances.push(InstanceReport { label: row.shown_label(), role: row.role, counters });
         }
     }
-    // Sums first, and then the instances with the greatest values of the first counter.
+    // Sums first, then the instances with the greatest means of the first counter.
     let first =
         |instance: &InstanceReport| instance.counters.first().map_or(0.0, |one| one.summary.mean);
     instances.sort_by(|a, b| {
@@ -391,7 +395,7 @@ fn object_of(
     })
 }
 
-/// A summary with the change per hour.
+/// The statistics of a counter, and its change per hour; `None` where it had no value.
 pub(super) fn with_trend(
     figures: &Figures,
     samples: u64,
@@ -401,7 +405,7 @@ pub(super) fn with_trend(
     figures.summary().map(|summary| (summary, trend))
 }
 
-/// The place of each counter of a process among those of the scope.
+/// The place in the scope of each counter of [`chosen::PROCESSES`]; `None` where the scope does not have it.
 pub(super) fn places_of(scoped: &ScopedObject) -> [Option<usize>; 6] {
     let mut places = [None; 6];
     for (place, (index, english)) in places.iter_mut().zip(chosen::PROCESSES) {

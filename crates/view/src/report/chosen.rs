@@ -1,16 +1,16 @@
-//! The counters of a recording that matter, if none are named.
+//! The counters that a report lists if the user names none.
 
 use perfhive_engine::{CatalogueCounter, CatalogueObject, TitleSet};
 use perfhive_format::DetailLevel;
 
-/// The most counters of an object that the table does not have.
+/// The most counters that are listed of an object that [`OBJECTS`] does not have.
 const MOST: usize = 16;
 
-/// A title index of Windows, 0 where it differs from machine to machine, and the English name.
+/// The title index that a counter has on Windows (0 where it differs between machines), and its English name.
 type Name = (u32, &'static str);
 
-/// Objects by Windows' title index and English name, with the counters that say most about them, the
-/// most telling first. An object without counters is left out.
+/// Windows' usual objects by title index and English name, each with the counters that say most about it, the
+/// most telling first. An object with an empty list is not shown.
 const OBJECTS: &[(u32, &str, &[Name])] = &[
     (238, "Processor", PROCESSOR),
     (0, "Processor Information", PROCESSOR),
@@ -58,7 +58,7 @@ const OBJECTS: &[(u32, &str, &[Name])] = &[
     ),
     (638, "TCPv4", TCP),
     (1530, "TCPv6", TCP),
-    // Each process and thread has a line of its own elsewhere, or none.
+    // Processes have a list of their own in the report; threads are not shown.
     (PROCESS, "Process", PROCESSES),
     (0, "Process V2", PROCESSES),
     (232, "Thread", &[]),
@@ -111,7 +111,8 @@ pub(super) const PROCESSES: &[Name] = &[
     (1424, "IO Data Bytes/sec"),
 ];
 
-/// The object that has the same figures as a newer one, which need not be listed twice.
+/// The older object that has the same figures as the newer object of this name, so that one of them is
+/// listed; `None` if there is no such object.
 pub(super) fn twin(english: &str) -> Option<&'static str> {
     match english {
         "Processor Information" => Some("Processor"),
@@ -120,7 +121,7 @@ pub(super) fn twin(english: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether an object is that of the processes.
+/// Whether an object is the one whose instances are processes.
 pub(super) fn is_of_processes(titles: &TitleSet, object: &CatalogueObject) -> bool {
     match titles.english_name(object.name) {
         Some(name) => matches!(name, "Process" | "Process V2"),
@@ -128,8 +129,8 @@ pub(super) fn is_of_processes(titles: &TitleSet, object: &CatalogueObject) -> bo
     }
 }
 
-/// Whether a counter is the one that the table means: by English name, or by index where the source
-/// has no names.
+/// Whether a counter is the one with this index and English name. The name is compared, or the index where
+/// the source has no names.
 pub(super) fn is_meant(titles: &TitleSet, counter: &CatalogueCounter, meant: (u32, &str)) -> bool {
     match titles.english_name(counter.name) {
         Some(name) => name == meant.1,
@@ -137,8 +138,8 @@ pub(super) fn is_meant(titles: &TitleSet, counter: &CatalogueCounter, meant: (u3
     }
 }
 
-/// The counters of an object that matter: those of the table, or of an object that the table does not
-/// have all, if they are few, and else those for every user.
+/// The counters of an object that a report lists: those of [`OBJECTS`], or for another object all numbers; if
+/// these are more than [`MOST`], the first ones of the level for every user.
 pub(super) fn of_object<'a>(
     titles: &TitleSet,
     object: &'a CatalogueObject,
@@ -163,7 +164,7 @@ pub(super) fn of_object<'a>(
     for_all.take(MOST).collect()
 }
 
-/// The place of an object in the report: those of the table first, in its order.
+/// The place of an object in the order of the report: objects of [`OBJECTS`] come first, in its order.
 pub(super) fn rank(titles: &TitleSet, object: &CatalogueObject) -> usize {
     let name = titles.english_name(object.name);
     let is_it = |(index, english, _): &(u32, &str, _)| match name {

@@ -1,40 +1,41 @@
-//! Two recordings, or two spans of one, side by side.
+//! The comparison of two recordings, or of two spans of one recording.
 
 use super::figures::Summary;
 use super::{CounterReport, NameTotal, Report, path_of};
 use perfhive_format::{CounterType, TitleIndex};
 use std::collections::{BTreeSet, HashMap};
 
-/// How many standard errors a difference of means must have to be more than chance.
+/// How many standard errors the difference of two means must reach to be called clear.
 const MORE_THAN_CHANCE: f64 = 4.0;
 
-/// What is different in the second of two reports.
+/// The differences between two reports.
 #[derive(Clone, Debug, Default)]
 pub struct Differences {
-    /// Counters that both have, the largest changes first.
+    /// The counters that both reports have: clear differences come first, and within each group the largest
+    /// differences, measured as a part of the larger mean.
     pub counters: Vec<CounterChange>,
-    /// The English paths of counters that only the first has, and that only the second has.
+    /// The English paths of the counters that only the first report has, and of those that only the second has.
     pub only: [Vec<String>; 2],
-    /// Names of processes, the largest changes of processor time first.
+    /// The processes by name, the largest changes of processor time first.
     pub processes: Vec<ProcessChange>,
 }
 
-/// A counter in two recordings.
+/// A counter that two reports have.
 #[derive(Clone, Debug)]
 pub struct CounterChange {
     /// The path in the shown language.
     pub path: String,
     /// The path in English.
     pub english: String,
-    /// The title indexes of object and counter, in the second.
+    /// The title indexes of object and counter, as the second report has them.
     pub indexes: (TitleIndex, TitleIndex),
     /// The unit of the values.
     pub unit: &'static str,
     /// The counter's type.
     pub counter_type: CounterType,
-    /// Its values in the first.
+    /// The statistics of its values in the first report.
     pub first: Summary,
-    /// Its values in the second.
+    /// The statistics of its values in the second report.
     pub second: Summary,
     /// Whether the difference of the means is at least four times its standard error. Otherwise it
     /// may be chance.
@@ -42,14 +43,14 @@ pub struct CounterChange {
 }
 
 impl CounterChange {
-    /// The mean of the second less that of the first.
+    /// The mean in the second report less the mean in the first.
     #[must_use]
     pub fn difference(&self) -> f64 {
         self.second.mean - self.first.mean
     }
 
-    /// The difference as a part of the larger mean: from -1, which is down to nothing, to 1, which
-    /// is up from nothing.
+    /// The difference divided by the larger of both means: -1 if the second mean is zero, 1 if the first
+    /// is zero (for values that are not negative).
     #[must_use]
     pub fn part(&self) -> f64 {
         let larger = self.first.mean.abs().max(self.second.mean.abs());
@@ -72,24 +73,24 @@ impl CounterChange {
             counter_type: second.counter_type,
             first: one,
             second: other,
-            // Without a spread any difference is one.
+            // Values that do not vary have no standard error: any difference is clear.
             is_clear: difference > 0.0 && difference >= MORE_THAN_CHANCE * error,
         }
     }
 }
 
-/// All processes of a name in two recordings, on average over each.
+/// All processes of one name in two reports, on average over each recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessChange {
     /// The name.
     pub name: String,
-    /// Processor time in percent of one processor, in the first and in the second.
+    /// Processor time in percent of one processor, in the first report and in the second.
     pub processor: [f64; 2],
-    /// Working set in bytes, in the first and in the second.
+    /// Working set in bytes, in the first report and in the second.
     pub working_set: [f64; 2],
 }
 
-/// Sets two reports against each other.
+/// The differences between two reports.
 #[must_use]
 pub fn compare(first: &Report, second: &Report) -> Differences {
     let (one, mut other) =
@@ -106,7 +107,7 @@ pub fn compare(first: &Report, second: &Report) -> Differences {
             None => comparison.only[0].push(path.english),
         }
     }
-    // In the order of the report, not of the map.
+    // The order is that of the report: a map has none.
     let left = counters(second).into_iter().filter(|(key, _)| other.contains_key(key));
     comparison.only[1] = left.map(|(_, (path, _))| path.english).collect();
     comparison.counters.sort_by(|a, b| {
@@ -119,19 +120,19 @@ pub fn compare(first: &Report, second: &Report) -> Differences {
 
 type Key<'a> = (&'a str, Option<&'a str>, &'a str);
 
-/// The paths of a counter, and the index of its object.
+/// The paths of a counter, and the title index of its object.
 struct Place {
     shown: String,
     english: String,
     object: TitleIndex,
 }
 
-/// The counters of a report by their English names, with paths.
+/// The counters of a report, each with its English names and its paths.
 fn counters(report: &Report) -> Vec<(Key<'_>, (Place, &CounterReport))> {
     let mut all = Vec::new();
     for object in &report.objects {
         for instance in &object.instances {
-            // The time since a start is another in each recording.
+            // Elapsed times differ between any two recordings.
             let is_elapsed =
                 |one: &&CounterReport| one.counter_type == CounterType::PERF_ELAPSED_TIME;
             for counter in instance.counters.iter().filter(|one| !is_elapsed(one)) {

@@ -1,20 +1,21 @@
-//! What is kept of the values of one counter of one instance, whatever the length of the recording.
+//! The figures that a report keeps of one counter of one instance; their size does not depend on the length
+//! of the recording.
 
 use perfhive_engine::{Reading, RunningStatistics};
 use perfhive_format::FileTime;
 use sketches_ddsketch::{Config, DDSketch};
 
-/// Values that are kept as they are; of more, a sketch is kept.
+/// The most values of which all are kept; of more values a sketch is kept.
 const EXACT: usize = 4096;
 
-/// The most parts of a curve.
+/// The most parts that a curve has.
 pub(super) const PARTS: u64 = 240;
 
 /// The figures of one counter of one instance.
 #[derive(Clone, Default)]
 pub(super) struct Figures {
     statistics: RunningStatistics,
-    /// When the least and the greatest value were.
+    /// The times of the least and of the greatest value; `None` before the first value.
     pub(super) at: Option<(FileTime, FileTime)>,
     extremes: (f64, f64),
     variance: Variance,
@@ -23,7 +24,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Adds a reading and its [`number`], of the sample of this number and time.
+    /// Adds a reading of the sample with this number and time; `value` is what [`number`] returns for it.
     pub(super) fn add(
         &mut self,
         reading: &Reading,
@@ -48,19 +49,19 @@ impl Figures {
         self.curve.add(sample, value);
     }
 
-    /// How many values there were.
+    /// How many values the counter had.
     pub(super) fn count(&self) -> u64 {
         self.statistics.count() as u64
     }
 
-    /// The summary; `None` where there was no value.
+    /// The statistics of the values; `None` where there was no value.
     pub(super) fn summary(&self) -> Option<Summary> {
         let (minimum_at, maximum_at) = self.at?;
         Some(Summary {
             count: self.count(),
             minimum: self.extremes.0,
             minimum_at,
-            // The type's own mean needs denominators; where all are 0 each value counts alike.
+            // The mean by the counter's type needs denominators. Where all of them are 0, it is the plain mean.
             mean: self.statistics.get().map_or(self.variance.mean, |all| all.mean),
             percentile_95: self.spread.quantile(0.95)?,
             is_exact: self.spread.sketch.is_none(),
@@ -71,39 +72,40 @@ impl Figures {
     }
 }
 
-/// The number of a reading. A percentage below zero, which clocks that differ a little make, is zero.
+/// The value of a reading; `None` if it has none that is finite. A percentage below zero, which clocks that
+/// differ a little make, is zero.
 pub(super) fn number(reading: &Reading, unit: &str) -> Option<f64> {
     let value = reading.value.as_ref().ok()?.as_f64();
     let value = if unit == "%" { value.max(0.0) } else { value };
     value.is_finite().then_some(value)
 }
 
-/// The values of one counter of one instance in a few numbers.
+/// The statistics of the values of one counter of one instance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// How many values there were.
     pub count: u64,
     /// The least value.
     pub minimum: f64,
-    /// When it was, for the first time.
+    /// The time of the first sample with the least value.
     pub minimum_at: FileTime,
-    /// The mean, as the counter's type defines it
-    /// ([`Statistics::mean`](perfhive_engine::Statistics::mean)): rates by time, averages by
+    /// The mean as the counter's type defines it
+    /// ([`Statistics::mean`](perfhive_engine::Statistics::mean)): of rates, over time; of averages, over
     /// operations.
     pub mean: f64,
-    /// The least value that at least 95 of 100 values do not exceed.
+    /// The 95th percentile: the least of the values that at least 95 % of them do not exceed.
     pub percentile_95: f64,
-    /// Whether the percentile is exact. Of more than 4,096 values it is within 1 %.
+    /// Whether the percentile is exact. If there are more than 4,096 values, it is within 1 %.
     pub is_exact: bool,
     /// The greatest value.
     pub maximum: f64,
-    /// When it was, for the first time.
+    /// The time of the first sample with the greatest value.
     pub maximum_at: FileTime,
     /// The standard deviation of the values.
     pub deviation: f64,
 }
 
-/// Mean and variance of values as they come (Welford's method).
+/// Mean and variance of values that are added one at a time (Welford's method).
 #[derive(Clone, Copy, Debug, Default)]
 struct Variance {
     count: f64,
@@ -124,7 +126,7 @@ impl Variance {
     }
 }
 
-/// The distribution of values: themselves, or a sketch of many.
+/// The distribution of values: the values themselves, or a sketch if there are many.
 #[derive(Clone, Default)]
 struct Spread {
     values: Vec<f64>,
@@ -139,7 +141,7 @@ impl Spread {
         }
         self.values.push(value);
         if self.values.len() > EXACT {
-            // Its default is an error of 1 % of the value.
+            // The default settings of the sketch allow an error of 1 % of the value.
             let mut sketch = DDSketch::new(Config::defaults());
             std::mem::take(&mut self.values).into_iter().for_each(|value| sketch.add(value));
             self.sketch = Some(Box::new(sketch));
@@ -157,16 +159,16 @@ impl Spread {
     }
 }
 
-/// A part of a curve: successive samples.
+/// The values of some successive samples, as one part of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurvePart {
     /// The number of the part, from 0. Parts without a value are left out.
     pub number: u64,
-    /// How many values it has.
+    /// How many values the part has.
     pub count: u64,
-    /// Their sum.
+    /// The sum of its values.
     pub sum: f64,
-    /// The greatest.
+    /// The greatest of its values.
     pub maximum: f64,
 }
 
@@ -184,7 +186,7 @@ impl CurvePart {
     }
 }
 
-/// The course of values: at most 240 parts of equally many samples.
+/// The course of values over time: at most 240 parts, each of the same number of samples.
 #[derive(Clone, Debug)]
 pub struct Curve {
     width: u64,
@@ -222,7 +224,7 @@ impl Curve {
         self.parts = joined;
     }
 
-    /// The samples of each part.
+    /// How many samples each part covers.
     #[must_use]
     pub fn width(&self) -> u64 {
         self.width
@@ -234,7 +236,7 @@ impl Curve {
         &self.parts
     }
 
-    /// The curve in as wide parts as a recording of so many samples has.
+    /// The curve with parts as wide as a recording of so many samples needs.
     pub(super) fn for_samples(mut self, samples: u64) -> Self {
         while samples.saturating_sub(1) / self.width >= PARTS {
             self.widen();
@@ -242,8 +244,8 @@ impl Curve {
         self
     }
 
-    /// The means of the first and of the last slice that has values, and where each begins. A slice
-    /// is a thirtieth of `samples`, as PAL divides a log.
+    /// The means of the first and of the last slice that have values, each behind the number of the slice's first
+    /// sample; `None` if there is one such slice only. A slice is a thirtieth of `samples`, as PAL divides a log.
     pub(super) fn ends(&self, samples: u64) -> Option<[(u64, f64); 2]> {
         let slice = samples.div_ceil(30).max(1);
         let of = |part: &CurvePart| part.number * self.width / slice;

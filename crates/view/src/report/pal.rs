@@ -2,8 +2,8 @@
 //! <https://github.com/clinthuffman/PAL>).
 //!
 //! A file has analyses, each with the counters that it is about and thresholds written in
-//! PowerShell. Most are one call of `StaticThreshold` with a constant, and most others compute the
-//! limit before. What [`script`] cannot run is [left out by name](Unevaluated).
+//! PowerShell. Most thresholds are one call of `StaticThreshold` with a constant, and most others compute the
+//! limit first. A threshold that [`script`] cannot run is [listed as not evaluated](Unevaluated).
 
 mod script;
 mod tokens;
@@ -17,12 +17,13 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The rules of PAL's files.
+/// The analyses and questions of PAL's files.
 #[derive(Clone, Debug, Default)]
 pub struct PalRules {
     analyses: Vec<Analysis>,
     known: HashSet<String>,
-    /// The questions that the files ask, with their variables, by the variable in lower case.
+    /// The questions that the files ask, by the answer's variable in lower case: the variable as the file writes
+    /// it, and the text of the question.
     questions: HashMap<String, (String, String)>,
 }
 
@@ -36,9 +37,9 @@ struct Analysis {
 
 #[derive(Clone, Debug)]
 struct DataSource {
-    /// The variable of the collection, in lower case.
+    /// The name of the collection's variable in PowerShell, in lower case.
     variable: String,
-    /// The counters, or why they are not known.
+    /// The counters of the collection, or the reason why perfhive cannot find them.
     counters: Result<CounterSet, String>,
 }
 
@@ -52,29 +53,29 @@ struct Rule {
 /// A threshold that is not evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unevaluated {
-    /// Its name, behind that of its analysis.
+    /// The name of the threshold, behind that of its analysis.
     pub title: String,
-    /// The file that has it.
+    /// The file that has the threshold.
     pub origin: Arc<str>,
-    /// Why it is not evaluated, with the way out where there is one.
+    /// Why the threshold is not evaluated, with the way out where there is one.
     pub reason: String,
 }
 
-/// The thresholds of rules for one recording.
+/// The thresholds of [`PalRules`] for one recording.
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
-    /// Those that can be evaluated.
+    /// The thresholds that can be evaluated.
     pub thresholds: Vec<Threshold>,
-    /// Those that cannot.
+    /// The thresholds that cannot be evaluated.
     pub unevaluated: Vec<Unevaluated>,
-    /// How many are about counters that the recording does not have.
+    /// How many thresholds are about counters that the recording does not have.
     pub without_counters: usize,
 }
 
 impl PalRules {
-    /// Adds the rules of a file, given its text; `name` is that of the file, for people. Analyses that
-    /// are known by their ID already are left out. Returns the names of the files that this one
-    /// inherits from.
+    /// Adds the rules of a file, given its text; `name` is the file's name for people. An analysis whose ID was
+    /// added before, and one that is disabled, is left out. Returns the names of the files from which this
+    /// file inherits.
     ///
     /// # Errors
     /// Where the text is not one of PAL's files.
@@ -116,8 +117,8 @@ impl PalRules {
         self.analyses.iter().map(|analysis| analysis.rules.len()).sum()
     }
 
-    /// The thresholds for a recording, whose first sample tells how many instances there are.
-    /// `answers` are those to the questions of the files, by variable in lower case.
+    /// The thresholds for a recording, whose `first` sample shows how many instances there are.
+    /// `answers` has the answers to the files' questions, by variable in lower case.
     #[must_use]
     pub fn prepare(
         &self,
@@ -172,7 +173,7 @@ impl Analysis {
             let origin = Arc::clone(&self.file);
             out.unevaluated.push(Unevaluated { title: title.clone(), origin, reason });
         };
-        // Counters that are not there need no rule, whether it can be run or not.
+        // A rule whose counters the recording does not have is only counted, whether it could be run or not.
         let of_log = self.sources.iter().filter_map(|source| source.counters.as_ref().ok());
         if of_log.clone().next().is_some()
             && of_log.clone().all(|counters| recording.find(counters).is_empty())
@@ -225,7 +226,7 @@ impl DataSource {
     }
 }
 
-/// The counters of a data source.
+/// The counters that a `DATASOURCE` element names, or the reason why perfhive cannot find them.
 fn counters_of(node: Node<'_, '_>) -> Result<CounterSet, String> {
     let attribute = |name| node.attribute(name).unwrap_or_default();
     let is_set = |name| attribute(name).eq_ignore_ascii_case("true");
@@ -256,7 +257,8 @@ fn counters_of(node: Node<'_, '_>) -> Result<CounterSet, String> {
     })
 }
 
-/// The expression for the object in one for a whole path: `\(MSSQL|SQLServer).*:Locks(*)\Waits/sec`.
+/// The part for the object of a regular expression for a whole path, such as `\(MSSQL|SQLServer).*:Locks(*)\Waits/sec`;
+/// `None` if the path has another form.
 fn object_expression(path: &str, has_instances: bool) -> Option<&str> {
     let (object, _) = path.strip_prefix('\\')?.rsplit_once('\\')?;
     match has_instances {
@@ -265,7 +267,7 @@ fn object_expression(path: &str, has_instances: bool) -> Option<&str> {
     }
 }
 
-/// What a rule is prepared for.
+/// The recording for which a rule is prepared, and the answers of the user.
 struct Recording<'a> {
     catalogue: &'a Catalogue,
     titles: &'a TitleSet,
@@ -279,7 +281,7 @@ impl Recording<'_> {
         counters.find(&self.catalogue.objects, self.titles)
     }
 
-    /// How many instances of counters the first sample has.
+    /// How many instances the first sample has of the objects with these counters.
     fn count(&self, counters: &CounterSet) -> u64 {
         let found = self.find(counters);
         let of = |(object, _): &(TitleIndex, TitleIndex)| {
@@ -331,7 +333,7 @@ impl script::World for &RuleWorld<'_> {
     }
 }
 
-/// A log that has every counter, and answers to every question.
+/// A recording that has every counter, and an answer to every question.
 #[cfg(any(test, fuzzing))]
 struct Everything<'a>(&'a Analysis, &'a PalRules);
 
@@ -351,7 +353,7 @@ impl script::World for Everything<'_> {
     }
 }
 
-/// Reads a text as a file of PAL's and runs each of its thresholds: what the fuzz target calls.
+/// Reads a text as a file of PAL's and runs each of its thresholds. The fuzz target calls it.
 #[cfg(fuzzing)]
 pub fn fuzz_pal(text: &str) {
     let mut rules = PalRules::default();
@@ -421,13 +423,13 @@ mod tests {
             }
         }
         assert!(runs > 5_000, "{runs}");
-        // Some 90 places of the file.
+        // The file is cut, or gets a `<`, at some 90 places.
         for at in (0..text.len()).step_by(2503).filter(|at| text.is_char_boundary(*at)) {
             let (before, rest) = text.split_at(at);
             let _ = PalRules::default().add("cut", before);
             let _ = PalRules::default().add("changed", &format!("{before}<{rest}"));
         }
-        // An entity that grows.
+        // A document that would grow by its own entities.
         let bomb = "<!DOCTYPE PAL [<!ENTITY a \"aaaaaaaaaa\">]><PAL>&a;</PAL>";
         assert!(PalRules::default().add("bomb", bomb).is_err());
     }

@@ -1,4 +1,4 @@
-//! The processes of a recording.
+//! The processes of a recording: the busiest, the totals by name, the starts and ends.
 
 use super::analysis::{Row, places_of, with_trend};
 use super::figures::{Curve, Summary};
@@ -9,42 +9,43 @@ use perfhive_format::FileTime;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A growth per hour is told from this time on, in steps of 100 ns: five minutes. Of less it says nothing.
+/// The least time for which a process must be seen before its growth per hour is reported, in steps of 100 ns:
+/// five minutes.
 const SHORTEST_GROWTH: i64 = 3_000_000_000;
 
-/// A process and what it took.
+/// The figures of a process in a recording.
 #[derive(Clone, Debug)]
 pub struct ProcessReport {
     /// Its name.
     pub name: String,
     /// Its ID; `None` in recordings that do not have it.
     pub id: Option<u32>,
-    /// The times of the first and last sample that have it.
+    /// The times of the first and of the last sample that have the process.
     pub seen: (FileTime, FileTime),
-    /// Whether it was there from the first sample to the last.
+    /// Whether the process is in the first and in the last sample.
     pub was_there_always: bool,
     /// Its processor time over the whole recording, in percent of one processor: a process that
-    /// was there half of the time counts half.
+    /// ran half of the time counts half.
     pub share: Option<f64>,
-    /// Its processor time while it was there, in percent of one processor.
+    /// Its processor time while it ran, in percent of one processor.
     pub processor: Option<Summary>,
-    /// The course of its processor time.
+    /// The course of its processor time over time.
     pub curve: Curve,
     /// Its working set in bytes.
     pub working_set: Option<Summary>,
-    /// Its private bytes.
+    /// Its private memory in bytes.
     pub private_bytes: Option<Summary>,
     /// The growth of its private bytes per hour; `None` where it was seen for less than five minutes.
     pub growth: Option<f64>,
-    /// Its threads.
+    /// The number of its threads.
     pub threads: Option<Summary>,
-    /// Its handles.
+    /// The number of its handles.
     pub handles: Option<Summary>,
-    /// Bytes that it read and wrote per second.
+    /// The bytes that it read and wrote per second.
     pub io: Option<Summary>,
 }
 
-/// Processes of one name that came and went.
+/// How many processes of one name started and ended during a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartsAndEnds {
     /// The name.
@@ -60,15 +61,15 @@ pub struct StartsAndEnds {
 pub struct Restart {
     /// The name of the processes.
     pub name: String,
-    /// How often.
+    /// How often the program was started again.
     pub count: u64,
-    /// The first sample that has the newest of them.
+    /// The time of the first sample that has the newest process.
     pub last: FileTime,
-    /// The IDs of the newest and of the one before.
+    /// The process IDs of the newest process and of the process before it.
     pub ids: (u32, u32),
 }
 
-/// What all processes of one name took together, on average over the whole recording.
+/// The totals of all processes of one name, on average over the whole recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NameTotal {
     /// The name.
@@ -79,7 +80,7 @@ pub struct NameTotal {
     pub working_set: Option<f64>,
 }
 
-/// Where the counters of processes are.
+/// The places of a process's counters in the figures of a row.
 pub(super) struct ProcessFigures {
     places: [Option<usize>; 6],
 }
@@ -93,7 +94,7 @@ impl ProcessFigures {
         row.figures.get((*self.places.get(counter)?)?)?.summary()
     }
 
-    /// Processor time and working set of all processes of a name, on average over all samples.
+    /// The processor time and working set of all processes of each name, on average over all samples.
     pub(super) fn by_name(&self, rows: &[Row], samples: u64) -> Vec<NameTotal> {
         let mut names: BTreeMap<&str, [Option<f64>; 2]> = BTreeMap::new();
         for row in rows.iter().filter(|row| is_process(row)) {
@@ -176,7 +177,8 @@ impl ProcessFigures {
     }
 }
 
-/// A mean over the samples with a value, as one over all samples. A rate has no value in the first.
+/// The mean over the samples with a value, converted to a mean over all samples. A rate has no
+/// value in the first sample.
 fn over_all(summary: &Summary, counter: usize, samples: u64) -> f64 {
     let all = samples.saturating_sub(u64::from(counter == 0)).max(summary.count).max(1);
     summary.mean * summary.count as f64 / all as f64
@@ -186,8 +188,8 @@ fn is_process(row: &Row) -> bool {
     row.role == InstanceRole::Single
 }
 
-/// The names whose processes came or went, those with the most first. Recordings without process
-/// IDs do not tell.
+/// The names whose processes started or ended, the most changes first. Empty for recordings without
+/// process IDs.
 pub(super) fn changes_of(rows: &[Row], timeline: &Timeline) -> Vec<StartsAndEnds> {
     let last = (timeline.times().len() as u64).saturating_sub(1);
     let mut names: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
@@ -205,8 +207,8 @@ pub(super) fn changes_of(rows: &[Row], timeline: &Timeline) -> Vec<StartsAndEnds
     changes
 }
 
-/// The programs that were running in the first sample, ended, and came back with another ID while no
-/// other process of the name was there. The latest is first.
+/// The programs that ran in the first sample, ended, and came back with another ID while no other process of
+/// that name ran. The latest restart is first.
 pub(super) fn restarts_of(rows: &[Row], timeline: &Timeline) -> Vec<Restart> {
     let mut names: BTreeMap<&str, Vec<(&Row, u32)>> = BTreeMap::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! What of a recording a report reads.
+//! The counters of a recording that a report reads.
 
 use super::chosen;
 use super::threshold::{CounterSet, ObjectNames, Threshold};
@@ -10,7 +10,7 @@ use perfhive_format::{CounterType, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The counters that a report reads, and the thresholds for them.
+/// The counters that a report reads, and the thresholds with which it compares them.
 #[derive(Clone, Debug)]
 pub struct ReportScope {
     pub(super) machine: String,
@@ -37,31 +37,31 @@ pub(super) struct ScopedCounter {
     pub(super) english: String,
     pub(super) counter_type: CounterType,
     pub(super) unit: &'static str,
-    /// Whether the report lists it; others are for thresholds only.
+    /// Whether the report lists the counter; other counters are read for thresholds only.
     pub(super) is_shown: bool,
-    /// The instances that are listed; all where there is none.
+    /// The instances that are listed; all of them if empty.
     pub(super) only: Vec<CounterSet>,
-    /// The thresholds for its values, by their place.
+    /// The thresholds for the counter's values, as places in [`ReportScope::thresholds`].
     pub(super) thresholds: Vec<usize>,
-    /// Whether it is the time since the machine started.
+    /// Whether the counter is the time since the machine started.
     pub(super) is_uptime: bool,
 }
 
 /// Which counters a report lists.
 #[derive(Clone, Debug, Default)]
 pub enum Choice {
-    /// Those that matter: a table has them for Windows' usual objects; of other objects all, if
-    /// they are few, and else those for every user.
+    /// The counters that say most: a table names them for Windows' usual objects. Of another object all
+    /// counters, or if they are many, those of the level for every user.
     #[default]
     Usual,
-    /// Every counter.
+    /// Every counter that has numbers.
     All,
-    /// Those that these paths mean.
+    /// The counters that match one of these paths.
     Paths(Vec<CounterPath>),
 }
 
 impl ReportScope {
-    /// A scope for a recording with this catalogue.
+    /// The scope for a recording with this catalogue.
     #[must_use]
     pub fn new(
         catalogue: &Catalogue,
@@ -114,7 +114,7 @@ impl ReportScope {
         let mut has_processes = false;
         for object in objects {
             let mut scoped = ScopedObject::of(titles, object);
-            // Process V2 has the same processes again.
+            // `Process V2` has the same processes as `Process`: only one of both is read as processes.
             let is_first = !has_processes;
             has_processes |= scoped.is_of_processes;
             scoped.is_of_processes &= is_first;
@@ -145,7 +145,7 @@ impl ReportScope {
         }
     }
 
-    /// Adds a counter that only thresholds need.
+    /// Adds a counter that only thresholds need. Returns the places of the object and the counter.
     fn add_hidden(
         &mut self,
         catalogue: &Catalogue,
@@ -166,13 +166,13 @@ impl ReportScope {
         Some((place, scoped.counters.len() - 1))
     }
 
-    /// Whether the report would list no counter.
+    /// Whether the scope lists no counter.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.objects.iter().flat_map(|object| &object.counters).any(|counter| counter.is_shown)
     }
 
-    /// The paths to add to a query, by index: one for each counter, with all its instances.
+    /// The paths to add to a query, by title index: one for each counter, with all its instances.
     pub fn paths(&self) -> impl Iterator<Item = CounterPath> {
         self.objects.iter().flat_map(|object| {
             let number = |index: TitleIndex| NamePattern::literal(&index.to_string());
@@ -199,7 +199,7 @@ impl ScopedObject {
         }
     }
 
-    /// The counters that some paths mean.
+    /// The counters of an object that match some paths, without duplicates.
     fn counters_of(
         &self,
         titles: &TitleSet,

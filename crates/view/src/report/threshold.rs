@@ -1,4 +1,4 @@
-//! Limits that values are compared with, and what was found.
+//! Thresholds: limits for the values of counters, and the values that crossed them.
 
 use super::scope::{ScopedCounter, ScopedObject};
 use perfhive_engine::{CatalogueObject, InstanceLabel, NamePattern, TitleSet};
@@ -6,7 +6,7 @@ use perfhive_format::{FileTime, TitleIndex};
 use regex_lite::Regex;
 use std::sync::Arc;
 
-/// How bad it is that a threshold is crossed.
+/// How severe it is that a threshold is crossed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ThresholdLevel {
     /// Worth a look.
@@ -16,7 +16,7 @@ pub enum ThresholdLevel {
 }
 
 impl ThresholdLevel {
-    /// The word for it.
+    /// The word for the level, as reports show it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl ThresholdLevel {
     }
 }
 
-/// How a value is compared with a limit.
+/// How a value is compared with a limit. The value crosses the limit if the comparison holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// The value is greater.
@@ -39,12 +39,12 @@ pub enum Comparison {
     AtMost,
     /// The value is equal.
     Equal,
-    /// The value is another.
+    /// The value is not equal.
     Other,
 }
 
 impl Comparison {
-    /// Whether a value crosses a limit.
+    /// Whether the comparison holds for a value and a limit: the value crosses it.
     #[must_use]
     pub fn holds(self, value: f64, limit: f64) -> bool {
         match self {
@@ -67,7 +67,7 @@ impl Comparison {
         }
     }
 
-    /// The sign of the comparison.
+    /// The mathematical sign of the comparison.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
@@ -81,29 +81,29 @@ impl Comparison {
     }
 }
 
-/// The name of an object as a threshold has it.
+/// The objects that a threshold is about, by name.
 #[derive(Clone, Debug)]
 pub(super) enum ObjectNames {
     Pattern(NamePattern),
-    /// An expression for whole names.
+    /// A regular expression that matches the whole name.
     Regex(Box<Regex>),
 }
 
-/// The counters that a threshold is about.
+/// A set of counters, and of their instances.
 #[derive(Clone, Debug)]
 pub(super) struct CounterSet {
     pub(super) object: ObjectNames,
-    /// `None` for objects without instances.
+    /// The names of the instances; `None` for objects without instances.
     pub(super) instance: Option<NamePattern>,
     pub(super) counter: NamePattern,
-    /// Instances that are left out.
+    /// The names of instances that do not belong to the set.
     pub(super) without: Vec<NamePattern>,
     /// The path as it was written, for messages.
     pub(super) path: Arc<str>,
 }
 
 impl CounterSet {
-    /// The objects and counters of a catalogue that are meant.
+    /// The title indexes of the objects and counters of a catalogue that belong to the set.
     pub(super) fn find(
         &self,
         objects: &[CatalogueObject],
@@ -127,7 +127,7 @@ impl CounterSet {
         found
     }
 
-    /// Whether a scoped counter is meant.
+    /// Whether a counter of an object belongs to the set.
     pub(super) fn is_about(&self, object: &ScopedObject, counter: &ScopedCounter) -> bool {
         let is_object = |name: &str| match &self.object {
             ObjectNames::Pattern(pattern) => pattern.matches(name),
@@ -138,7 +138,7 @@ impl CounterSet {
             && [&counter.name, &counter.english].iter().any(|name| self.counter.matches(name))
     }
 
-    /// Whether an instance is meant.
+    /// Whether an instance belongs to the set; `None` stands for an object without instances.
     pub(super) fn has(&self, label: Option<&InstanceLabel>) -> bool {
         let (Some(pattern), Some(label)) = (&self.instance, label) else {
             return self.instance.is_none() && label.is_none();
@@ -152,20 +152,20 @@ impl CounterSet {
 /// A limit for the values of some counters.
 #[derive(Clone, Debug)]
 pub struct Threshold {
-    /// What crossing it means.
+    /// The meaning of a crossed threshold, for people.
     pub title: Arc<str>,
-    /// How bad that is.
+    /// How severe it is that the threshold is crossed.
     pub severity: ThresholdLevel,
-    /// Where the threshold comes from.
+    /// The name of the file that the threshold comes from.
     pub origin: Arc<str>,
-    /// How values are compared.
+    /// How values are compared with the limit.
     pub comparison: Comparison,
     /// The limit, in the counter's unit.
     pub limit: f64,
     /// Whether the change per hour is compared instead of each value.
     pub is_trend: bool,
     pub(super) counters: CounterSet,
-    /// Sets of counters whose instances were counted for the limit, and how many there were.
+    /// The sets of counters whose instances the limit was computed from, each with how many instances it had.
     pub(super) counted: Vec<(CounterSet, u64)>,
 }
 
@@ -177,28 +177,28 @@ impl Threshold {
     }
 }
 
-/// The values of one counter of one instance beyond a limit.
+/// The values of one counter of one instance that are beyond a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crossing {
     /// How many values are beyond the limit. For a trend, 1.
     pub count: u64,
-    /// When the first was. For a trend, the beginning of the first slice.
+    /// The time of the first such value. For a trend, the beginning of the first slice.
     pub first: FileTime,
-    /// When the last was. For a trend, the beginning of the last slice.
+    /// The time of the last such value. For a trend, the beginning of the last slice.
     pub last: FileTime,
     /// The value farthest beyond the limit; for a trend, the change per hour.
     pub worst: f64,
-    /// When it was.
+    /// The time of that value.
     pub worst_at: FileTime,
 }
 
 impl Crossing {
-    /// The first value beyond a limit.
+    /// The crossing that consists of one value beyond a limit.
     pub(super) fn new(value: f64, time: FileTime) -> Self {
         Self { count: 1, first: time, last: time, worst: value, worst_at: time }
     }
 
-    /// Adds a value beyond the limit.
+    /// Adds another value beyond the limit.
     pub(super) fn add(&mut self, comparison: Comparison, value: f64, time: FileTime) {
         self.count += 1;
         self.last = time;
@@ -208,17 +208,17 @@ impl Crossing {
     }
 }
 
-/// A threshold that is built in.
+/// A threshold that is built into perfhive.
 struct BuiltIn {
     path: &'static str,
     comparison: Comparison,
-    /// The limits of a warning and of a problem.
+    /// The limits of [`ThresholdLevel::Warning`] and of [`ThresholdLevel::Critical`]; `None` without that level.
     limits: [Option<f64>; 2],
     title: &'static str,
     origin: &'static str,
 }
 
-/// PAL's thresholds are those of its file, which Clint Huffman published under the MIT licence.
+/// The origin of the thresholds from PAL's file, which Clint Huffman published under the MIT licence.
 const PAL: &str = "PAL, QuickSystemOverview.xml";
 
 const BUILT_IN: &[BuiltIn] = &[
@@ -295,7 +295,7 @@ const BUILT_IN: &[BuiltIn] = &[
 ];
 
 impl Threshold {
-    /// The thresholds that are built in, with the source of each as its origin.
+    /// The thresholds that are built into perfhive; the origin of each names where its limit was published.
     #[must_use]
     pub fn built_in() -> Vec<Self> {
         let mut all = Vec::new();

@@ -2,7 +2,7 @@
 
 use perfhive_format::FileTime;
 
-/// A pause that is so many times the usual one is a gap.
+/// How many times as long as the usual pause a gap is, at least.
 const GAP: i64 = 3;
 
 /// The times of a recording's samples, in their order.
@@ -27,13 +27,13 @@ impl Timeline {
         self.times.push(time);
     }
 
-    /// The times.
+    /// The times of the samples, in their order.
     #[must_use]
     pub fn times(&self) -> &[FileTime] {
         &self.times
     }
 
-    /// The usual time between two samples, in steps of 100 ns: the one in the middle of all.
+    /// The usual time between two samples, in steps of 100 ns: the median of all. `None` before there are two.
     #[must_use]
     pub fn interval(&self) -> Option<i64> {
         let mut pauses: Vec<i64> = self.pauses().collect();

@@ -1,10 +1,10 @@
-//! What the numbers in a structure stand for.
+//! The meaning of the numbers in a structure.
 
 use perfhive::format::winperf as w;
 use perfhive::{CounterType, FileTime, TitleIndex, TitleSet};
 use perfhive_view::number::push_grouped;
 
-/// The meaning of a field, for people; empty where the number says it all.
+/// The meaning of a field's value, for people; empty where the number needs no explanation.
 pub(super) fn of(titles: &TitleSet, structure: &str, field: &str, value: i128) -> String {
     let name = |value: i128| {
         let index = TitleIndex(u32::try_from(value).unwrap_or(0));

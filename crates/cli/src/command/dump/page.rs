@@ -1,4 +1,4 @@
-//! The dump as a page for people.
+//! The dump as text for people.
 
 use super::walk::{Findings, Item, Kind};
 use crate::text::escape::{Escaped, width};
@@ -6,13 +6,13 @@ use crate::text::style::{Palette, Style};
 use perfhive_view::number::push_grouped;
 use std::fmt::Write as _;
 
-/// Bytes in a line.
+/// The bytes of a field that a line shows.
 const BYTES: usize = 8;
-/// Bytes in a line of unknown data.
+/// The bytes of unknown data that a line shows.
 const PLAIN_BYTES: usize = 16;
-/// Lines of unknown data.
+/// The most lines of unknown data that are shown.
 const PLAIN_LINES: usize = 8;
-/// Columns for the name of a field.
+/// The width of the column for the names of fields.
 const FIELD: usize = 24;
 
 pub(super) struct Page {
@@ -20,7 +20,7 @@ pub(super) struct Page {
     begun: bool,
 }
 
-/// Bytes in hexadecimal.
+/// The bytes in hexadecimal, with `gap` between them.
 pub(super) fn hex(bytes: &[u8], gap: &str) -> String {
     let mut text = String::with_capacity(bytes.len() * 3);
     for (place, byte) in bytes.iter().enumerate() {
@@ -36,7 +36,7 @@ impl Page {
         Self { palette, begun: false }
     }
 
-    /// Prints one item.
+    /// Prints an item of the block.
     pub(super) fn item(&mut self, out: &mut String, item: &Item<'_>) {
         match item.kind {
             Kind::Structure => self.heading(out, item),
@@ -100,7 +100,7 @@ impl Page {
         }
     }
 
-    /// Unknown data, as hexadecimal and as ASCII.
+    /// Prints unknown data in hexadecimal and ASCII.
     fn bytes(&self, out: &mut String, item: &Item<'_>) {
         let mut about = format!("  {:#08x}  ", item.offset);
         push_grouped(&mut about, item.size as u64);
@@ -134,7 +134,7 @@ impl Page {
         let _ = write!(out, "  {hex:<columns$}  ");
     }
 
-    /// Prints the verdict.
+    /// Prints the verdict on the whole block.
     pub(super) fn end(&self, out: &mut String, size: usize, findings: &Findings) {
         let mut text = String::new();
         push_grouped(&mut text, size as u64);

@@ -1,8 +1,8 @@
 //! A walk through a data block that trusts nothing.
 //!
-//! `DataBlock::scan` gives the verdicts: what is damaged, and where. The walk
+//! `DataBlock::scan` decides what is damaged, and where. The walk
 //! itself goes by the lengths in the block as far as they make sense, so that
-//! everything up to a damage and behind it is seen.
+//! everything before and behind a damage is shown.
 
 mod objects;
 
@@ -12,32 +12,32 @@ use perfhive::format::winperf::{PERF_DATA_BLOCK, SYSTEMTIME};
 use perfhive::format::{DataBlock, InstanceName, ParseError, ParseErrorKind};
 use std::rc::Rc;
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A structure begins.
+    /// The beginning of a structure.
     Structure,
-    /// One field.
+    /// A field of a structure.
     Field,
-    /// Unknown data.
+    /// Data that belongs to no known structure.
     Bytes,
-    /// Damage.
+    /// A message about damage.
     Damage,
 }
 
-/// Where in the block an item is.
+/// The object and the instance to which an item belongs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ItemAddress {
     pub(super) object: Option<Rc<str>>,
     pub(super) instance: Option<Rc<str>>,
 }
 
-/// One item of a block.
+/// An item of a block, as the walk hands it out.
 pub(super) struct Item<'a> {
     pub(super) kind: Kind,
     pub(super) offset: usize,
     pub(super) size: usize,
-    /// Its bytes; empty for a structure, whose fields follow.
+    /// The bytes of the item; empty for a structure, whose fields follow.
     pub(super) bytes: &'a [u8],
     pub(super) structure: &'static str,
     pub(super) field: Rc<str>,
@@ -50,24 +50,24 @@ pub(super) struct Item<'a> {
 
 type Sink<'s> = &'s mut dyn FnMut(&Item<'_>);
 
-/// A walk under way.
+/// A walk through a data block.
 pub(super) struct Walk<'a> {
     bytes: &'a [u8],
     titles: &'a TitleSet,
     place: ItemAddress,
-    /// Damages that the walk has not reached yet.
+    /// The damages at places that the walk has not reached yet.
     ahead: Vec<ParseError>,
-    /// All damages, in words.
+    /// The messages about all damages so far.
     damages: Vec<String>,
-    /// Counters that lie outside their counter block.
+    /// How many counters lie outside their counter block.
     valueless: usize,
 }
 
-/// What a walk has found.
+/// The result of a walk.
 pub(super) struct Findings {
-    /// The damages, in words.
+    /// The messages about all damages.
     pub(super) damages: Vec<String>,
-    /// Counters that lie outside their counter block, which is not damage.
+    /// How many counters lie outside their counter block, which is not damage.
     pub(super) valueless: usize,
 }
 
@@ -92,15 +92,15 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks through the block.
+    /// Walks through the block and calls `sink` with each item.
     pub(super) fn run(mut self, sink: Sink<'_>) -> Findings {
         let verdict = DataBlock::scan(self.bytes);
         if let Err(error) = &verdict {
             self.expect(*error);
         }
         self.header(sink);
-        // A block in the other byte order, or data that is not a block, is only its
-        // header.
+        // Of a block in the other byte order, and of data that is no block, only the header
+        // is shown.
         let hopeless = verdict.is_err_and(|error| {
             matches!(error.kind, ParseErrorKind::BadSignature | ParseErrorKind::BigEndian)
         });
@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
                 if hopeless { "that are not a data block" } else { "behind the last object" };
             self.plain(end, self.bytes.len(), what, sink);
         }
-        // Damages that no item covered.
+        // The damages that lie in no item.
         for error in std::mem::take(&mut self.ahead) {
             self.damage(&error, sink);
         }
@@ -126,7 +126,7 @@ impl<'a> Walk<'a> {
         self.ahead.push(error);
     }
 
-    /// Hands out an item, and the damages that lie in it behind it.
+    /// Hands out an item, followed by the damages that lie in it.
     fn emit(&mut self, item: &Item<'_>, sink: Sink<'_>) {
         sink(item);
         if item.kind == Kind::Structure {
@@ -176,7 +176,7 @@ impl<'a> Walk<'a> {
         self.emit(&item, sink);
     }
 
-    /// Unknown bytes.
+    /// Hands out a range as unknown bytes, unless it is empty.
     fn plain(&mut self, from: usize, to: usize, what: &str, sink: Sink<'_>) {
         let bytes = self.bytes.get(from..to).unwrap_or_default();
         if bytes.is_empty() {
@@ -187,7 +187,7 @@ impl<'a> Walk<'a> {
         self.emit(&item, sink);
     }
 
-    /// The fields of a structure, as far as the data goes.
+    /// Hands out the fields of a structure, as far as the data goes.
     fn fields(
         &mut self,
         at: usize,
@@ -237,7 +237,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A structure's bytes, with zeros for what is missing at the end.
+    /// The bytes of a structure; bytes behind the end of the data are zero.
     fn padded<const N: usize>(&self, at: usize) -> [u8; N] {
         let mut padded = [0; N];
         let bytes = self.bytes.get(at..).unwrap_or_default();

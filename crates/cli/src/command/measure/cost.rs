@@ -1,4 +1,4 @@
-//! What the sample stage cost.
+//! The cost of the sample stage.
 
 use super::rows::Rows;
 use crate::output::Output;
@@ -8,10 +8,10 @@ use perfhive::measure::{SampleRecord, TimeSource};
 use perfhive_view::number::{push_float, push_grouped};
 use std::time::Duration;
 
-/// The number of newest samples whose median is shown.
+/// How many of the newest samples the median is computed from.
 const KEPT: usize = 100_000;
 
-/// Times of many samples, in ns.
+/// The durations of samples, in ns.
 #[derive(Default)]
 struct Series {
     newest: Vec<u64>,
@@ -30,7 +30,7 @@ impl Series {
         self.longest = self.longest.max(nanos);
     }
 
-    /// The middle one; of an even number, the greater of the two.
+    /// The median duration; the greater of the middle two for an even number. `None` without samples.
     fn median(&self) -> Option<u64> {
         let mut sorted = self.newest.clone();
         sorted.sort_unstable();
@@ -42,12 +42,12 @@ impl Series {
 struct Clock {
     name: String,
     resolution: Duration,
-    /// What one reading costs.
+    /// The time that one reading of the clock takes.
     reading: Duration,
     series: Series,
 }
 
-/// What the samples cost so far.
+/// The durations of the samples so far.
 #[derive(Default)]
 pub(super) struct Cost {
     stage: Series,
@@ -55,7 +55,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Tells of a clock, in the order in which the context has them.
+    /// Adds a clock; clocks must be added in the order in which the context reads them.
     pub(super) fn clock(&mut self, clock: &mut dyn TimeSource) {
         self.clocks.push(Clock {
             name: clock.name().to_string(),
@@ -65,25 +65,25 @@ impl Cost {
         });
     }
 
-    /// Adds a sample.
+    /// Adds the durations of a sample.
     pub(super) fn add(&mut self, record: &SampleRecord) {
         self.stage.add(u64::try_from(record.duration.as_nanos()).unwrap_or(u64::MAX));
         for (clock, reading) in self.clocks.iter_mut().zip(&record.times) {
             let passed = reading.after.zip(reading.before);
             let passed = passed.and_then(|(after, before)| after.checked_sub(before));
-            // A clock that went back tells nothing.
+            // If a clock went back, its duration is unknown.
             if let Some(nanos) = passed.and_then(|passed| u64::try_from(passed).ok()) {
                 clock.series.add(nanos);
             }
         }
     }
 
-    /// How many samples there were.
+    /// The number of samples so far.
     pub(super) fn samples(&self) -> u64 {
         self.stage.count
     }
 
-    /// For people: in microseconds.
+    /// Appends the cost as a table for people, in microseconds.
     pub(super) fn render(&self, output: &Output, text: &mut String) {
         let mut head = String::from("Cost of ");
         push_grouped(&mut head, self.samples());
@@ -118,7 +118,7 @@ impl Cost {
         table.render(text, output.layout(true));
     }
 
-    /// For programs: in seconds.
+    /// Adds the cost as rows for programs, in seconds.
     pub(super) fn push(&self, rows: &mut Rows, text: &mut String) {
         rows.cost(text, "sample", "count", self.samples(), None);
         let clocks = self.clocks.iter().map(|clock| (clock.name.as_str(), &clock.series));

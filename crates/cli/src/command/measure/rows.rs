@@ -1,4 +1,4 @@
-//! Readings, anomalies and costs as rows for programs.
+//! Rows for programs: readings, anomalies and costs.
 
 use crate::sensors::Asked;
 use crate::text::records::Records;
@@ -6,7 +6,7 @@ use perfhive::measure::{Anomaly, SensorReading};
 use perfhive::{CookedValue, CounterPath, InstancePattern};
 use perfhive_view::{Field, Names, Quantity};
 
-/// The keys of a row, in their order.
+/// The keys of the fields of a row, in their order.
 pub(super) const KEYS: [&str; 14] = [
     "sensor",
     "value",
@@ -24,21 +24,21 @@ pub(super) const KEYS: [&str; 14] = [
     "pid",
 ];
 
-/// Writes rows.
+/// A writer of rows.
 pub(super) struct Rows {
     pub(super) records: Records,
-    /// Whether values are scaled as for people.
+    /// Whether values are scaled (KiB, MiB and so on).
     pub(super) scales: bool,
-    /// The names in a language that was asked for.
+    /// The names for the fields of the chosen language; `None` if the command line chooses none.
     pub(super) names: Option<Names>,
 }
 
-/// The sample that rows belong to.
+/// The sample to which rows belong.
 #[derive(Clone, Copy)]
 pub(super) struct SampleRef<'a> {
-    /// Its number, from 1.
+    /// The number of the sample, from 1.
     pub(super) sample: u64,
-    /// Its time.
+    /// The time of the sample as text.
     pub(super) time: Option<&'a str>,
 }
 
@@ -64,7 +64,7 @@ impl Rows {
             Ok(CookedValue::Float(value)) => (Field::Float(value), "ok"),
             Err(why) => (Field::None, why.code()),
         };
-        // Behind a # is what tells objects of one name apart.
+        // In a group's name, the part behind a # tells objects of the same name apart.
         let object = match (name.group().contains('#'), asked) {
             (true, Some(asked)) => asked.indexes.0.to_string(),
             _ => name.group().to_string(),
@@ -97,7 +97,7 @@ impl Rows {
         self.records.row(text, fields.into_iter().chain(local));
     }
 
-    /// The fields that only readings have.
+    /// Empty fields in place of those that only readings have.
     fn none<'a>(&self) -> impl Iterator<Item = Field<'a>> + use<'a> {
         std::iter::repeat_n(Field::None, if self.names.is_some() { 6 } else { 4 })
     }
@@ -119,7 +119,7 @@ impl Rows {
         self.records.row(text, fields.into_iter().chain(self.none()));
     }
 
-    /// One figure of the cost: a number of samples, or a time in ns.
+    /// Adds a figure of the cost: a number of samples, or a time in ns.
     pub(super) fn cost(
         &mut self,
         text: &mut String,
@@ -148,7 +148,7 @@ impl Rows {
     }
 }
 
-/// What an anomaly is about, and how many it counts.
+/// The subject of an anomaly, and how many things it counts (`None` for no number).
 fn subject(anomaly: &Anomaly) -> (&str, Option<u64>) {
     match anomaly {
         Anomaly::Born { group, count } | Anomaly::Gone { group, count } => {

@@ -1,4 +1,4 @@
-//! Drawings as PNG. Letters are those of a bitmap font with the characters of Latin-1.
+//! Drawings as PNG files. The letters come from a bitmap font with the characters of Latin-1.
 
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_width};
 use perfhive_view::drawing::{Drawing, GLYPH, Shape};
@@ -8,7 +8,7 @@ use tiny_skia::{
     Transform,
 };
 
-/// The file; `None` for a drawing that is too large or empty.
+/// The PNG file of a drawing; `None` for a drawing that is too large or empty.
 pub(super) fn encode(drawing: &Drawing) -> Option<Vec<u8>> {
     let mut pixels = Pixmap::new(drawing.width as u32, drawing.height as u32)?;
     pixels.fill(Color::WHITE);
@@ -57,12 +57,12 @@ fn paint((red, green, blue): Rgb) -> Paint<'static> {
     paint
 }
 
-/// Draws a letter with its upper left corner at a point; what lies outside is left out.
+/// Draws a letter whose upper left corner is at a point; parts outside the picture are left out.
 fn letter(pixels: &mut Pixmap, x: f32, y: f32, character: char, (red, green, blue): Rgb) {
     let character = if character == '…' { '.' } else { character };
     let raster = |c| get_raster(c, FontWeight::Regular, RasterHeight::Size16);
     let Some(raster) = raster(character).or_else(|| raster('?')) else { return };
-    // The letters of the font are a little narrower than the room of each.
+    // The font's letters are a little narrower than the space for a character.
     let indent = (GLYPH.0 as usize).saturating_sub(letter_width()) / 2;
     let (width, height) = (pixels.width() as usize, pixels.height() as usize);
     let pixels = pixels.pixels_mut();
@@ -112,7 +112,7 @@ mod tests {
             (pixel.red(), pixel.green(), pixel.blue())
         };
         assert_eq!((at(5, 5), at(30, 5), at(20, 30)), ((0, 0, 255), (255, 255, 255), (0, 0, 255)));
-        // The letters have some ink.
+        // There are dark pixels where the letters stand.
         let has_ink = (16..40).any(|x| (38..54).any(|y| at(x, y).0 < 200));
         assert!(has_ink);
         assert!(letter_width() <= GLYPH.0 as usize);

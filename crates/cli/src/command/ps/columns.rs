@@ -8,39 +8,39 @@ use crate::session::Session;
 use perfhive::{NamePattern, TitleIndex, nearest};
 use perfhive_view::did_you_mean;
 
-/// A column.
+/// A column of the list.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
-    /// Its title in a table.
+    /// The title of the column in a table.
     pub(super) title: String,
-    /// Its key for programs.
+    /// The key of the column in rows for programs.
     pub(super) key: String,
-    /// The English name of the counter.
+    /// The English name of the column's counter.
     pub(super) english: String,
-    /// The counter; none for the name.
+    /// The column's counter; `None` for a column without one, such as the name.
     pub(super) counter: Option<TitleIndex>,
     /// How its values are written.
     pub(super) form: Form,
-    /// Whether it is left out where the source lacks the counter.
+    /// Whether the column is left out if the source lacks its counter; otherwise that is an error.
     pub(super) optional: bool,
-    /// Whether it is there only to sort by.
+    /// Whether the column is not shown, but only sorted by.
     pub(super) hidden: bool,
-    /// Whether the list is sorted by it.
+    /// Whether the processes are sorted by this column.
     pub(super) sorted: bool,
 }
 
-/// What the command line chose.
+/// The columns and the order that the command line chose.
 pub(super) struct Chosen {
-    /// The columns.
+    /// The columns, in their order.
     pub(super) columns: Vec<Column>,
-    /// Whether, and if so whether downwards, the list is sorted.
+    /// Whether the list is sorted in descending order; `None` if it is not sorted.
     pub(super) sort: Option<bool>,
 }
 
-/// The columns if none are chosen, as far as the source has them. They fit 80 columns.
+/// The columns if the user chooses none, as far as the source has them. They fit into 80 columns of a terminal.
 const USUAL: &[&str] = &["pid", "owner", "cpu", "ws", "threads", "elapsed", "name"];
 
-/// The words of the columns, and of the one to sort by.
+/// The words for the columns on the command line, and the word of `--sort`.
 fn words(args: &Ps) -> Vec<&str> {
     let words = args.columns.iter().flat_map(|list| list.split(','));
     words.map(str::trim).chain(args.sort.as_deref().map(sort_key)).collect()
@@ -58,12 +58,12 @@ fn is_index(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a column is given by a name that only the source knows.
+/// Whether a column is given by a name that is no alias, so that the source's names are needed.
 pub(super) fn needs_names(args: &Ps) -> bool {
     words(args).into_iter().any(|word| find_alias(word).is_none() && !is_index(word))
 }
 
-/// The columns that the command line asks for.
+/// The columns that the command line asks for, and the order; a failure for an unknown column.
 pub(super) fn choose(
     processes: &mut Processes,
     session: &mut Session,
@@ -122,7 +122,7 @@ fn column(
             "a column's name is empty; write them as in pid,name,ws".to_string(),
         ));
     }
-    // By index or name.
+    // The word is an index or a name of the source.
     let (object, names) = processes.described(session)?;
     let pattern = NamePattern::literal(word);
     let found = object.counters.iter().find(|counter| names.is_meant(&pattern, counter.name));

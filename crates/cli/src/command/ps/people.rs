@@ -1,27 +1,28 @@
-//! What no counter tells of a process of this machine: its owner and its command line.
+//! Facts about this machine's processes that no counter has: the owner and the command line.
 
 use crate::args::Global;
 
-/// Whether the source is this machine, and its processes can be looked up.
+/// Whether the source is this machine, and owners and command lines can be looked up.
 pub(super) fn are_known(global: &Global) -> bool {
     let address = global.source.parse::<perfhive::SourceAddress>();
     cfg!(target_os = "linux") && address.is_ok_and(|address| address.is_this_machine())
 }
 
-/// The name of the user that a process runs as, or the user's number; `None` if the process is gone.
+/// The name of the user that a process runs as, or the user's number if it has no name; `None` if the process
+/// has ended.
 #[cfg(target_os = "linux")]
 pub(super) fn owner(pid: u64) -> Option<String> {
     let status = std::fs::read(format!("/proc/{pid}/status")).ok()?;
     let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"))?;
-    // Real, effective, saved and file system user.
+    // The numbers are those of the real, effective, saved and file system user.
     let effective = std::str::from_utf8(line).ok()?.split_ascii_whitespace().nth(1)?;
     let number: u32 = effective.parse().ok()?;
     let user = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(number)).ok().flatten();
     Some(user.map_or_else(|| number.to_string(), |user| user.name))
 }
 
-/// The command line of a process, its arguments separated by blanks; the name in brackets for a
-/// thread of the kernel, which has none.
+/// The command line of a process, its arguments separated by blanks; for a kernel thread, which has none,
+/// the name in brackets. `None` if the process has ended.
 #[cfg(target_os = "linux")]
 pub(super) fn command(pid: u64) -> Option<String> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;

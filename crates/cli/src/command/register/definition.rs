@@ -1,4 +1,4 @@
-//! The content of a definition file, for its author.
+//! Prints the content of a definition file, for its author.
 
 use crate::args::Global;
 use crate::failure::{Exit, Outcome};
@@ -29,14 +29,14 @@ pub(super) fn print(global: &Global, definitions: &[ProviderDefinition]) -> Outc
     Ok(Exit::Done)
 }
 
-/// The declaration of the counter or object at an offset.
+/// What a definition declares at an offset: a counter, an object, or nothing.
 enum Declared<'a> {
     Counter(&'a DeclaredCounter),
     Object(InstanceKind),
     Nothing,
 }
 
-/// The declarations of a definition, by offset.
+/// The objects and counters of a definition, by offset.
 struct Index<'a> {
     objects: HashSet<u32>,
     declared: HashMap<u32, Declared<'a>>,
@@ -71,7 +71,7 @@ fn help(texts: &Texts, offset: u32) -> Option<&str> {
     texts.help.get(place).map(|(_, text)| text.as_str())
 }
 
-/// The language to show: the wanted one, else English, else any.
+/// The texts to show: those of the wanted language, else English ones, else the first ones.
 fn shown(definition: &ProviderDefinition, wanted: Option<LanguageId>) -> Option<&Texts> {
     let of = |language| definition.titles.iter().find(|texts| texts.language == language);
     wanted.and_then(of).or_else(|| of(LanguageId::ENGLISH)).or_else(|| definition.titles.first())

@@ -14,17 +14,17 @@ use crate::text::wrap::push_wrapped;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// What is on the terminal.
+/// The table that the terminal shows, with warnings below it.
 #[derive(Default)]
 pub(super) struct Screen {
-    /// Lines of the last table; the cursor is in the line below it.
+    /// The number of lines of the last table; the cursor is in the line below it.
     height: usize,
     view: Option<View>,
     widths: Widths,
     warnings: Vec<String>,
 }
 
-/// Warnings that are kept in view.
+/// The most warnings that stay in view.
 const WARNINGS: usize = 3;
 
 impl Screen {
@@ -33,13 +33,13 @@ impl Screen {
         output.size().is_some() && output.escapes
     }
 
-    /// The lines that a view may have above the warnings.
+    /// The number of lines that a view may have above the warnings.
     pub(super) fn lines(&self, output: &Output) -> usize {
         let (_, lines) = output.size().unwrap_or((80, 24));
         lines.saturating_sub(1 + self.notes(output).len())
     }
 
-    /// The warnings in lines that fit, the newest ones of them.
+    /// The lines of the newest warnings, as many as fit.
     fn notes(&self, output: &Output) -> Vec<String> {
         let (columns, lines) = output.size().unwrap_or((80, 24));
         let room = (lines / 4).max(1);
@@ -48,7 +48,7 @@ impl Screen {
             let mut text = String::new();
             push_wrapped(&mut text, warning, "", columns);
             let wrapped = text.lines().map(|line| clip(line, columns).0.to_string());
-            // Older ones give way; of one that is too long, the end does.
+            // Older warnings are left out if there is no room, and the end of a warning that is too long.
             let wrapped: Vec<String> = wrapped.take(room).collect();
             if notes.len() + wrapped.len() > room {
                 break;
@@ -58,14 +58,14 @@ impl Screen {
         notes
     }
 
-    /// Adds to the warnings below the table.
+    /// Adds warnings below the table; the oldest ones make room.
     pub(super) fn warn(&mut self, warnings: Vec<String>) {
         self.warnings.extend(warnings);
         let old = self.warnings.len().saturating_sub(WARNINGS);
         self.warnings.drain(..old);
     }
 
-    /// Draws a view over the last one.
+    /// Draws a view in the place of the last one.
     pub(super) fn show(
         &mut self,
         mut view: View,
@@ -81,8 +81,8 @@ impl Screen {
         self.draw(start, output, pace)
     }
 
-    /// Draws the view again on an empty screen: the old one may have been
-    /// broken into other lines.
+    /// Draws the view again on an empty screen, since the terminal may have broken its lines
+    /// differently.
     pub(super) fn redraw_cleared(
         &mut self,
         output: &Output,
@@ -91,7 +91,7 @@ impl Screen {
         self.draw("\x1b[H\x1b[2J".to_string(), output, pace)
     }
 
-    /// Draws the view again below whatever there is.
+    /// Draws the view again below the present content of the terminal.
     pub(super) fn redraw_below(
         &mut self,
         output: &Output,
@@ -120,7 +120,7 @@ impl Screen {
         self.height = 0;
         for line in text.lines().take(lines.saturating_sub(1).max(1)) {
             out.push_str(line);
-            // Whatever an older, longer line left behind.
+            // Erases the end of an older, longer line.
             out.push_str("\x1b[K\n");
             self.height += 1;
         }

@@ -11,42 +11,42 @@ use perfhive_view::{Arrangement, Detail, History, Row, RowValue, Selection, TopP
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// A sample, ready to be printed in any size.
+/// The text of a sample, to be printed in a window of any size.
 pub(super) struct View {
     title: String,
     table: Table,
-    /// Rows that are not in the table.
+    /// The number of rows that are not in the table.
     left_out: usize,
     processes: Option<Table>,
 }
 
-/// How wide the columns of a view were.
+/// The widths that the columns had in earlier views.
 #[derive(Default)]
 pub(super) struct Widths {
     table: Vec<(usize, usize)>,
     processes: Vec<(usize, usize)>,
 }
 
-/// A sample, and how it is shown.
+/// A sample, and the settings by which it is shown.
 pub(super) struct Sample<'a> {
     pub(super) query: &'a Query,
     pub(super) selection: &'a Selection,
     pub(super) arrangement: &'a Arrangement,
     pub(super) absent: &'a [Absent],
     pub(super) detail: Detail,
-    /// Columns of the terminal.
+    /// The width of the terminal in columns.
     pub(super) width: usize,
     /// The time between samples; `None` for a recording that is read without a pause.
     pub(super) interval: Option<Duration>,
 }
 
-/// A window in which names that all rows have in common stand in the title.
+/// The width of a window below which names that all rows share are moved to the title.
 const NARROW: usize = 60;
 
 impl View {
-    /// The selected readings of a sample; on a screen with their curves, and no more than its lines
+    /// The view of a sample's selected readings. On a `screen` they have curves, and are no more than its lines
     /// can show. In the first sample of a live source (`first`), values that need two samples are
-    /// shown without a reason.
+    /// missing without a reason.
     pub(super) fn new(sample: &Sample<'_>, screen: Option<(&History, usize)>, first: bool) -> Self {
         let narrow = sample.width < NARROW;
         let query = sample.query;
@@ -61,7 +61,7 @@ impl View {
             let _ = write!(title, "{gap}{time}");
         }
         let processes = sample.selection.top.map(|top| processes(query, &top, sample));
-        // The title with an empty line, the line of what is left out, and a list of processes below
+        // The title and an empty line, the line on what is left out, and the list of processes below
         // an empty line and its titles.
         let others = 3 + sample.absent.len() + processes.as_ref().map_or(0, |list| list.rows() + 2);
         let room = screen.map(|(_, lines)| lines.saturating_sub(others).max(1));
@@ -80,7 +80,7 @@ impl View {
         }
     }
 
-    /// Makes the columns as wide as they were in the views before.
+    /// Makes the columns at least as wide as they were in earlier views.
     pub(super) fn keep_widths(&mut self, widths: &mut Widths) {
         self.table.keep_widths(&mut widths.table);
         if let Some(processes) = &mut self.processes {
@@ -88,7 +88,7 @@ impl View {
         }
     }
 
-    /// Prints the view; on a screen in no more lines than it has.
+    /// Prints the view; on a screen, in no more lines than the screen has.
     pub(super) fn render(
         &self,
         out: &mut String,
@@ -96,7 +96,7 @@ impl View {
         screen: Option<(usize, Option<Duration>)>,
     ) {
         let palette = output.palette;
-        // A line that wrapped would take two of the screen's.
+        // A line that is too long would take two lines of the screen.
         let room = output.screen_width();
         let title = Escaped(&self.title).to_string();
         palette.push(out, Style::Heading, clip(&title, room).0);
@@ -135,7 +135,7 @@ impl View {
             out.push_str(line);
             out.push('\n');
         }
-        // The last line of these may be the number of rows that are in none.
+        // If rows were left out, the last line is not a row: it gives their number.
         let hidden = lines + 1 - room + self.left_out - usize::from(self.left_out > 0);
         let more = format!("… {hidden} more lines than the window has");
         palette.push(out, Style::Faint, clip(&more, output.screen_width()).0);
@@ -143,7 +143,7 @@ impl View {
     }
 }
 
-/// Object and counter of readings that are all of instances of one object.
+/// The names of object and counter, if all readings are of instances of one counter; `None` otherwise.
 fn common(query: &Query, readings: &[&Reading]) -> Option<String> {
     let first = readings.first()?;
     let is_like = |one: &&Reading| {
@@ -154,7 +154,7 @@ fn common(query: &Query, readings: &[&Reading]) -> Option<String> {
     readings.iter().all(is_like).then(|| format!("{object} {counter}"))
 }
 
-/// Object, counter, value, unit, curve; where the title has object and counter, instances alone.
+/// The table of object, counter, value, unit and curve; with `instances_alone` the names are in the title.
 fn table(
     sample: &Sample<'_>,
     readings: &[&Reading],
@@ -177,7 +177,7 @@ fn table(
         } else if let Some(asked) = query.path(reading.path).and_then(|p| p.instance.as_ref()) {
             let _ = write!(label, "({asked})");
         }
-        // The name of an object stands where its counters begin.
+        // The name of an object stands only before its first counter.
         table.text(Style::Name, if label == last { "" } else { &label });
         last = label;
         table.text(Style::Plain, if instances_alone { "" } else { &counter });
@@ -201,7 +201,7 @@ fn table(
             }
         }
         match (history, &row.value) {
-            // Beside the curves, a reason has the room that its row leaves.
+            // On a screen, the reason stands in the column of the curves, which has the rest of the width.
             (Some(_), RowValue::None(why)) if !first => {
                 table.text(Style::Attention, &why.to_string());
             }
@@ -223,7 +223,7 @@ fn table(
     table
 }
 
-/// The busiest processes.
+/// The table of the busiest processes.
 fn processes(query: &Query, top: &TopProcesses, sample: &Sample<'_>) -> Table {
     let detail = sample.detail;
     let busiest = top.busiest(query);
@@ -250,7 +250,7 @@ fn processes(query: &Query, top: &TopProcesses, sample: &Sample<'_>) -> Table {
             (Style::Plain, busy.working_set),
         ] {
             match reading.and_then(|reading| Row::new(query, reading).shown(detail)) {
-                // The title says that it is a percentage.
+                // The unit of a percentage is in the title.
                 Some(shown) if matches!(shown.unit.as_str(), "" | "%") => {
                     table.text(style, &shown.number);
                 }

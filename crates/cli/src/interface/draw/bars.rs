@@ -1,4 +1,4 @@
-//! The histogram, with a bar for each line, and the report, with a number for each.
+//! Draws the histogram, with a bar for each line, and the report, with a number for each.
 
 use super::{Screen, row};
 use crate::interface::model::{Model, Target};
@@ -7,10 +7,10 @@ use perfhive_view::chart::shown;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 
-/// Parts of a cell, for the end of a bar.
+/// The characters for an eighth to seven eighths of a cell, which end a bar.
 const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// A bar of so many cells, as far as `part` of them.
+/// A bar that fills the given part of so many cells.
 pub(super) fn bar(cells: u16, part: f64) -> String {
     let eighths = (part.clamp(0.0, 1.0) * f64::from(cells) * 8.0).round() as usize;
     let mut text = "█".repeat(eighths / 8);

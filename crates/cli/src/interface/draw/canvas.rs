@@ -1,8 +1,8 @@
-//! Lines in characters: eight dots to a cell, as braille has them.
+//! Draws lines with braille characters, which have eight dots in each cell.
 
 use ratatui_core::layout::Rect;
 
-/// Dots with the number of the line that set them last.
+/// A grid of dots, with the number of the line that last set a dot in each cell.
 pub(super) struct Canvas {
     width: usize,
     height: usize,
@@ -10,22 +10,22 @@ pub(super) struct Canvas {
     owners: Vec<u16>,
 }
 
-/// The bit of each dot of a cell: four rows of two.
+/// The bit of each dot in a cell: four rows of two.
 const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
 
 impl Canvas {
-    /// A canvas of so many cells.
+    /// An empty canvas with the cells of an area.
     pub(super) fn new(area: Rect) -> Self {
         let (width, height) = (usize::from(area.width), usize::from(area.height));
         Self { width, height, dots: vec![0; width * height], owners: vec![0; width * height] }
     }
 
-    /// Its size in dots.
+    /// The width and height in dots.
     pub(super) fn size(&self) -> (i32, i32) {
         (self.width as i32 * 2, self.height as i32 * 4)
     }
 
-    /// Sets a dot; the origin is the upper left corner. Dots outside are left out.
+    /// Sets a dot; the origin is the upper left corner. A dot outside of the canvas is ignored.
     fn dot(&mut self, x: i32, y: i32, owner: u16) {
         let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return };
         if x >= self.width * 2 {
@@ -39,7 +39,7 @@ impl Canvas {
         }
     }
 
-    /// Draws a line between two dots, both included.
+    /// Draws a line between two dots, including both.
     pub(super) fn line(&mut self, from: (i32, i32), to: (i32, i32), owner: u16) {
         let (mut x, mut y) = from;
         let (wide, high) = ((to.0 - x).abs(), -(to.1 - y).abs());
@@ -62,7 +62,7 @@ impl Canvas {
         }
     }
 
-    /// The cells with dots: column, row, character, and the line that owns it.
+    /// The cells that have dots: column, row, character, and the line that owns the cell.
     pub(super) fn cells(&self) -> impl Iterator<Item = (u16, u16, char, u16)> {
         let all = self.dots.iter().zip(&self.owners).enumerate();
         all.filter(|(_, (dots, _))| **dots != 0).map(|(place, (dots, owner))| {

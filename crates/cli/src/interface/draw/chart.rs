@@ -1,4 +1,4 @@
-//! The line chart of a pane: a vertical axis, lines, a time axis, a legend.
+//! Draws the line chart of a pane: a vertical axis, lines, a time axis, a legend.
 
 use super::canvas::Canvas;
 use super::{Screen, row};
@@ -86,7 +86,7 @@ impl Screen<'_> {
                     before = None;
                     continue;
                 };
-                // Neighbours of the window stand near its edges, however far away they are.
+                // Points outside the window are moved near to its edges, however far away they are.
                 let part = point.x.clamp(-1.0, 2.0);
                 let x = (part * f64::from(wide - 1)).round() as i32;
                 let y = ((1.0 - axis.place(on_axis, value)) * f64::from(high - 1)).round() as i32;
@@ -135,7 +135,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Times below the chart, and the marked spans among them.
+    /// Draws times below the chart, and the marked spans between them.
     fn time_axis(&mut self, model: &Model, window: Window, line: Rect, plot: Rect) {
         let line = Rect { x: plot.x, width: plot.width, ..line };
         let label = |part: f64| model.clock(window.at(part), window);
@@ -183,7 +183,7 @@ impl Screen<'_> {
     }
 }
 
-/// The areas of the legend, of the value bar, and the rest. The legend has a third of the height at
+/// The areas of the legend, of the value bar, and of the chart. The legend takes a third of the height at
 /// most; a low pane has no value bar.
 fn split(area: Rect, entries: usize) -> (Rect, Rect, Rect) {
     let bar = u16::from(area.height >= 9);

@@ -1,4 +1,4 @@
-//! The legend of a pane, and the value bar of its selected line.
+//! Draws the legend of a pane, and the value bar of its selected line.
 
 use super::{Screen, row};
 use crate::interface::model::{Entry, Model, Target};
@@ -60,7 +60,8 @@ impl Screen<'_> {
         }
     }
 
-    /// The newest value, the one at the cursor, or why there is none.
+    /// The value of an entry as text: the newest, or the one at the cursor, or why there is none; and whether it is
+    /// a value.
     fn entry_value(&self, model: &Model, place: usize, entry: &Entry<'_>) -> (String, bool) {
         let Some(line) = entry.line else {
             let counter =
@@ -81,7 +82,7 @@ impl Screen<'_> {
         }
     }
 
-    /// The statistics of the selected line.
+    /// Draws the value bar: the statistics of the selected line.
     pub(super) fn value_bar(
         &mut self,
         model: &Model,
@@ -108,7 +109,7 @@ impl Screen<'_> {
             ("maximum", shown(quantity, summary.maximum)),
             ("span", span),
         ];
-        // Short names where the long ones have no room.
+        // The names are shortened if they do not fit.
         let long: usize = parts.iter().map(|(name, value)| width(name) + width(value) + 3).sum();
         let is_long = long <= usize::from(line.width);
         let mut at = 1;
@@ -129,7 +130,7 @@ impl Screen<'_> {
 }
 
 impl Model {
-    /// The entries below the last line of a legend, if it is this one.
+    /// How many entries follow the last line of a legend, if `next` is behind that line; otherwise 0.
     fn left_out_after(&self, next: usize, all: usize, first: usize, lines: usize) -> usize {
         if next == first + lines { all.saturating_sub(next) } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! What stands over the panes: the list of keys, texts, the list of counters.
+//! Draws the windows over the panes: the list of keys, texts, the list of counters.
 
 use super::{Screen, row};
 use crate::interface::commands::COMMANDS;
@@ -10,7 +10,7 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 impl Screen<'_> {
-    /// An empty window with a title; the area inside.
+    /// Draws an empty window with a title; returns the area inside of it.
     fn window(&mut self, title: &str, wide: u16, high: u16, area: Rect) -> Rect {
         let (wide, high) = (wide.min(area.width), high.min(area.height));
         let outer = Rect {
@@ -62,7 +62,7 @@ impl Screen<'_> {
         self.lines("Keys (any other key closes)", &lines, above, area);
     }
 
-    /// A text in a window, broken into lines that fit.
+    /// Draws a text in a window, broken into lines that fit.
     pub(super) fn lines(&mut self, title: &str, text: &[String], above: usize, area: Rect) {
         let wide = area.width.min(100);
         let room = usize::from(wide).saturating_sub(4).max(1);

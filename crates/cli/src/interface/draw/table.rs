@@ -1,4 +1,4 @@
-//! A table of all instances of an object.
+//! Draws a table of all instances of an object.
 
 use super::bars::bar;
 use super::{Screen, row};
@@ -10,20 +10,21 @@ use perfhive_view::chart::shown;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
-/// The narrowest and the widest column of values.
+/// The width of the narrowest column of values.
 const LEAST_COLUMN: u16 = 11;
+/// The width of the widest column of values.
 const WIDEST_COLUMN: u16 = 22;
-/// The narrowest column of names.
+/// The width of the narrowest column of names.
 const LEAST_NAME: u16 = 16;
 
-/// A column of values: its place in the line, its width, its title.
+/// A column of values: its first column on the screen, its width, its title.
 struct Column {
     start: u16,
     width: u16,
     title: String,
 }
 
-/// The sign of the column that the table is ordered by; `None` is the instances'.
+/// The arrow for a column by which the table is ordered, else an empty text; `None` is the column of instances.
 fn arrow(pane: &Pane, column: Option<usize>) -> &'static str {
     match (pane.sort == column, pane.is_reversed) {
         (true, true) => "▴",
@@ -41,7 +42,7 @@ impl Screen<'_> {
         let rows = model.rows(place);
         let has_processes = rows.iter().any(|row| row.process.is_some());
         let numbers = if has_processes { 8 } else { 0 };
-        // Columns that do not fit are left out from the right.
+        // Columns that do not fit are left out, from the right.
         let mut columns: Vec<(u16, String)> = Vec::new();
         let mut room = area.width.saturating_sub(LEAST_NAME + numbers);
         for (column, counter) in pane.counters.iter().enumerate() {
@@ -161,7 +162,7 @@ impl Screen<'_> {
         };
         let end = column.start + column.width;
         let (text, _) = clip(&text, usize::from(column.width) - 1);
-        // A percentage has a bar in the room before it.
+        // A percentage has a bar in the space before it.
         if let Some(part) = number.filter(|_| value.what.quantity.unit == "%") {
             let room = column.width.saturating_sub(width(text) as u16 + 2);
             let bar = bar(room, part / 100.0);
@@ -191,7 +192,7 @@ impl Screen<'_> {
     }
 }
 
-/// The name of a column: the counter's in the shown language, as soon as it is known.
+/// The title of a column: the counter's name in the shown language if it is known, otherwise the name in the path.
 fn title_of(model: &Model, counter: &Counter) -> String {
     let value = model.shown().values.iter().find(|value| *value.path == *counter.path);
     let name = value.map(|value| value.what.counter.clone());

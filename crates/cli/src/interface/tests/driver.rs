@@ -1,8 +1,8 @@
-//! Random keys, clicks, samples and answers in every state.
+//! Random keys, clicks, samples and answers in every state of the interface.
 
 use super::*;
 
-/// A small generator of random numbers (xorshift).
+/// A small generator of pseudo-random numbers (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -14,8 +14,8 @@ impl Random {
     }
 }
 
-/// A hundred thousand keys, clicks, samples and answers, in every state. No panic, and Escape and q
-/// always end it.
+/// A hundred thousand keys, clicks, samples and answers in every state cause no panic, and Escape and q
+/// always end the interface.
 #[test]
 fn random_events_never_panic_and_never_get_stuck() {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(19);
@@ -109,7 +109,7 @@ fn random_events_never_panic_and_never_get_stuck() {
             _ => Event::Loaded { every: random.next(3) },
         };
         for effect in model.update(event) {
-            // The world answers some of what is asked.
+            // The test answers some of the requests.
             if let Effect::Try(path) = effect {
                 model.update(Event::Ready(path));
             }

@@ -1,4 +1,4 @@
-//! Recordings against live sources, read by the thread that samples.
+//! Compares recordings with live sources, both read by the thread that samples.
 
 use super::*;
 
@@ -24,7 +24,7 @@ impl Source for Live {
     }
 }
 
-/// What a model shows after the samples of a source.
+/// The model after so many samples of a source.
 fn read(source: Box<dyn Source>, samples: usize) -> Model {
     let path = r"\System\Context Switches/sec".to_string();
     let (events, messages) = sync_channel(32);
@@ -67,7 +67,7 @@ fn a_replay_shows_each_sample_at_its_time() {
     let reader = reader.with_replay(Some(replay));
     let (orders, ordered) = channel();
     let thread = std::thread::spawn(move || reader.run(&ordered));
-    // The second time, all has been shown already.
+    // The second time there is no pause, since all samples have been shown already.
     for pauses in [200, 0] {
         let begun = std::time::Instant::now();
         orders.send(Order::Paths(vec![path.clone()])).unwrap();

@@ -1,4 +1,4 @@
-//! The sources of the objects that version 1 of control groups has too.
+//! The files of version 1 for the objects that both versions of control groups have.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The BPF reader's values of processes that have not run, compared with new readers, which read
+//! Compares the BPF reader's values of processes that have not run with those of new readers, which read
 //! everything.
 
 use super::{ALL, Children, Values, again, instances, machine, refused, role};
@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
 
-/// Objects, and what costs extra.
+/// The objects of a request, and the counters on request (object, counter).
 type Wish = (&'static [u32], &'static [(u32, u32)]);
 
-/// The requests that follow one another.
+/// The requests that are made in turn.
 const WISHES: [Wish; 6] = [
     (&[230], &[]),
     (&[230], &[(230, 952)]),
@@ -23,7 +23,7 @@ const WISHES: [Wish; 6] = [
     (&[230, 232], ALL),
 ];
 
-/// The child process: has as many further threads as the last line says.
+/// Makes this process have as many further threads as the last line of its input says.
 fn be_of_many_threads() {
     let mut threads = Vec::new();
     println!("\nready");
@@ -43,8 +43,8 @@ fn be_of_many_threads() {
 
 type Told = BTreeMap<(u64, u64, u64), (String, Values)>;
 
-/// Instances by number and start, without the division of their time, which depends on the moment
-/// of reading.
+/// The instances of an object by process ID, thread ID and start, without the parts of their time, which
+/// depend on the moment of reading.
 fn told(look: &Look, object: u32) -> Told {
     let all = instances(look, object).into_iter();
     let all = all.map(|(id, (name, _, mut values))| {
@@ -55,7 +55,7 @@ fn told(look: &Look, object: u32) -> Told {
 }
 
 /// Compares a reader that knows the processes with new readers just before and after it, where
-/// these agree. Returns the numbers of the compared processes.
+/// these two agree. Returns the IDs of the compared processes.
 fn compare(known: &mut Machine, (objects, extra): Wish) -> Vec<u64> {
     let before = machine(ReaderChoice::Bpf).look(objects, extra);
     let now = known.look(objects, extra);
@@ -65,7 +65,7 @@ fn compare(known: &mut Machine, (objects, extra): Wish) -> Vec<u64> {
     let own = u64::from(std::process::id());
     for object in objects {
         let mut looks = [&before, &now, &after].map(|look| told(look, *object));
-        // A thread's name counts the threads before it, and changes when others come and go.
+        // A thread's name is the number of threads before it, and changes when others come and go.
         let threads = |all: &Told, pid: u64| -> Vec<u64> {
             all.keys().filter(|id| id.0 == pid).map(|id| id.1).collect()
         };
@@ -90,13 +90,13 @@ fn compare(known: &mut Machine, (objects, extra): Wish) -> Vec<u64> {
     compared
 }
 
-/// A process that [`be_of_many_threads`].
+/// A child process that runs [`be_of_many_threads`].
 struct Threads(Child, ChildStdin, BufReader<std::process::ChildStdout>);
 
 impl Threads {
     fn new(test: &str) -> Self {
         let mut command = again(test, "threads");
-        // With one test at a time, it runs in the first thread.
+        // If tests run one at a time, the test runs in the first thread.
         command.env("RUST_TEST_THREADS", "1");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -126,8 +126,8 @@ impl Drop for Threads {
     }
 }
 
-/// Random changes between two runs, with changing requests: processes work and end, later ones move
-/// up, they get other parents and priorities, more threads and fewer.
+/// Random changes between two readings, with changing requests: processes work and end, later processes
+/// move up in the list, they get other parents and priorities, more threads and fewer.
 #[test]
 fn a_reader_that_knows_the_processes_equals_a_new_one() {
     const TEST: &str = "rested::a_reader_that_knows_the_processes_equals_a_new_one";
@@ -155,8 +155,8 @@ fn a_reader_that_knows_the_processes_equals_a_new_one() {
     };
     let rounds = std::env::var("PERFHIVE_CASES").ok().and_then(|cases| cases.parse().ok());
     for round in 0..rounds.unwrap_or(20) {
-        // The same request several times, so that the reader keeps a picture of all; it is used
-        // while no process starts or ends.
+        // The same request is made several times, so that the reader keeps a picture of all processes; it is
+        // used while no process starts or ends.
         let wish = WISHES[random(WISHES.len())];
         for _ in 0..random(5) {
             known.look(wish.0, wish.1);
@@ -172,9 +172,9 @@ fn a_reader_that_knows_the_processes_equals_a_new_one() {
                     let pid = Pid::from_raw(pids[random(2)] as i32);
                     setpriority_process(pid, random(15) as i32).unwrap();
                 }
-                // Its peaks are the present values.
+                // The peaks become the present values.
                 3 => std::fs::write(format!("/proc/{id}/clear_refs"), "5").unwrap(),
-                // All processes behind it move up.
+                // All processes behind it in the list move up.
                 4 => {
                     let mut child = sleepers.0.remove(sleeper);
                     child.kill().unwrap();
@@ -203,7 +203,7 @@ fn a_reader_that_knows_the_processes_equals_a_new_one() {
             known.look(objects, extra);
         }
         let mut left: Vec<u64> = shells.iter().map(|shell| u64::from(shell.id())).collect();
-        // Between two readings the kernel may take memory from a sleeping process.
+        // Between two readings the kernel may take memory away from a sleeping process.
         for _ in 0..30 {
             let compared = compare(&mut known, wish);
             left.retain(|id| !compared.contains(id));
@@ -215,14 +215,14 @@ fn a_reader_that_knows_the_processes_equals_a_new_one() {
     }
 }
 
-/// Values that other processes change while a process sleeps.
+/// A reader sees values that other processes change while a process sleeps.
 #[test]
 fn outside_changes_of_a_sleeping_process_are_seen() {
     if refused() {
         return;
     }
     let mut shell = Shell::new();
-    // Memory that the process gave back.
+    // The process gave memory back.
     shell.run(
         "x=1234567890123456; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18; do x=$x$x; done",
     );
@@ -235,7 +235,7 @@ fn outside_changes_of_a_sleeping_process_are_seen() {
         look.value_of(230, look.process(id).unwrap(), counter)
     };
     for nice in [7, 9] {
-        // Unchanged while it was not wanted.
+        // The value is the same after it was not wanted for a while.
         value(180, &[]);
         value(180, &[]);
         setpriority_process(Pid::from_raw(id as i32), nice).unwrap();

@@ -1,4 +1,4 @@
-//! When a session uses the BPF reader, and its cost.
+//! Tests when a session uses the BPF reader, and what that costs.
 
 use super::{ALL, Children, ROLE, TICK, Values, again, alone, instances, machine, refused, role};
 use crate::common::{Look, Machine, Tree};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Descriptors of this process on files of processes.
+/// How many files of processes this process keeps open.
 fn kept() -> usize {
     let links = std::fs::read_dir("/proc/self/fd").unwrap();
     let links = links.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
@@ -20,7 +20,7 @@ fn kept() -> usize {
         let name = path.strip_prefix("/proc").ok()?.iter().next()?.to_str()?;
         name.parse::<u32>().ok()
     };
-    // The first process may be read from /proc in any case.
+    // The first process may always be read from /proc.
     let own = std::process::id();
     links.filter(|link| pid(link).is_some_and(|pid| pid != 1 && pid != own)).count()
 }
@@ -89,14 +89,15 @@ fn a_warm_bpf_collection_allocates_nothing() {
             for _ in 0..3 {
                 machine.collect(&request, &wanted);
             }
-            // Processes that start meanwhile lengthen lists.
+            // Processes that start meanwhile make lists longer.
             let collections = (0..40).map(|_| count(|| machine.collect(&request, &wanted)).1.count);
             assert_eq!(collections.min(), Some(0), "{objects:?}");
         }
     });
 }
 
-/// System calls of this many collections, the program's start included.
+/// The number of system calls of a program that makes so many collections, including its start; `None` where
+/// they cannot be counted.
 fn calls_of(rounds: u32) -> Option<u64> {
     let report = std::env::temp_dir().join(format!("perfhive-bpf-{}", std::process::id()));
     let traced = again("session::system_calls_do_not_depend_on_processes", &rounds.to_string());
@@ -137,7 +138,7 @@ fn system_calls_do_not_depend_on_processes() {
         children.spawn("sleep", &["600"]);
     }
     std::thread::sleep(Duration::from_millis(300));
-    // Processes started meanwhile cost calls once.
+    // Processes that started meanwhile cost further calls once.
     let mut least = f64::INFINITY;
     for _ in 0..8 {
         let (Some(few), Some(many)) = (calls_of(10), calls_of(60)) else {
@@ -149,8 +150,8 @@ fn system_calls_do_not_depend_on_processes() {
         if calls > 0.0 {
             least = least.min(calls);
         }
-        // The run, capabilities, `stat` in two pieces (the clock needs none); and the first
-        // process, where it is not in the list.
+        // One call runs the program, one gets the capabilities, two read `stat` (the clock needs none), and others
+        // read the first process where it is not in the list.
         if least <= 12.0 {
             return;
         }
@@ -158,7 +159,7 @@ fn system_calls_do_not_depend_on_processes() {
     panic!("{least} system calls for each collection");
 }
 
-/// Drops capabilities of this thread.
+/// Drops capabilities of the calling thread.
 fn give_up(given: CapabilitySet) {
     let mut sets = capabilities(None).unwrap();
     sets.effective.remove(given);
@@ -185,7 +186,7 @@ fn without_the_capabilities_proc_is_read() {
     if refused() {
         return;
     }
-    // Capabilities belong to a thread.
+    // Capabilities belong to a thread, so the test has one of its own.
     let test = std::thread::spawn(|| {
         let mut loaded = machine(ReaderChoice::Auto);
         // `/proc` has whole ticks.
@@ -199,7 +200,7 @@ fn without_the_capabilities_proc_is_read() {
         assert_eq!(why, "takes the capability CAP_BPF");
         let mut auto = machine(ReaderChoice::Auto);
         for _ in 0..5 {
-            // No fault without a request for BPF: an ordinary user's program runs this way.
+            // Without a request for BPF there is no fault: a program of an ordinary user runs this way.
             for machine in [&mut auto, &mut loaded] {
                 let look = machine.look(&[230], &[]);
                 assert_eq!(look.fault_texts(), Vec::<String>::new());
@@ -207,7 +208,7 @@ fn without_the_capabilities_proc_is_read() {
                 assert!(of_proc(&look));
             }
         }
-        // An explicit request for BPF gets that line and no processes.
+        // An explicit request for BPF gives that line as a fault, and no processes.
         let mut bpf = broker(ReaderChoice::Bpf);
         let said = faults(&mut bpf);
         assert!(said.iter().any(|fault| fault.contains("BPF: takes the capability CAP_BPF")));
@@ -218,7 +219,7 @@ fn without_the_capabilities_proc_is_read() {
     test.join().unwrap();
 }
 
-/// A process whose `io` may not be read does not show it through the kernel's list either.
+/// If `io` of a process may not be read, its values are missing with BPF, too.
 #[test]
 fn io_that_may_not_be_read_is_missing_with_bpf_too() {
     if refused() {
@@ -235,7 +236,7 @@ fn io_that_may_not_be_read_is_missing_with_bpf_too() {
     while [other, own].iter().any(|pid| name(*pid) != b"sleep\n") {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // Capabilities belong to a thread.
+    // Capabilities belong to a thread, so the test has one of its own.
     let test = std::thread::spawn(move || {
         give_up(CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH);
         assert!(std::fs::read(format!("/proc/{other}/io")).is_err());
@@ -252,7 +253,7 @@ fn io_that_may_not_be_read_is_missing_with_bpf_too() {
     test.join().unwrap();
 }
 
-/// A refusal of the kernel during loading is one line, and nothing else is written anywhere.
+/// If the kernel refuses to load the program, the fault is one line, and nothing is written anywhere else.
 #[test]
 fn a_refused_program_is_one_line() {
     if role().is_some() {

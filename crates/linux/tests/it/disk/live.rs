@@ -32,7 +32,7 @@ fn said(program: &str, arguments: &[&str]) -> Option<String> {
     }
 }
 
-/// The numbers of each device, by name, and the device of a number.
+/// The numbers of each device in `diskstats`, by name, behind the device's number.
 fn diskstats() -> BTreeMap<String, ((u32, u32), Vec<u64>)> {
     let text = std::fs::read_to_string("/proc/diskstats").unwrap();
     let line = |line: &str| {
@@ -44,11 +44,12 @@ fn diskstats() -> BTreeMap<String, ((u32, u32), Vec<u64>)> {
     text.lines().map(line).collect()
 }
 
-/// A file on a real device, removed at the end.
+/// A file on a real device, which is removed when this is dropped.
 struct Probe {
     path: PathBuf,
-    /// The device that it lies on, and the disk of that.
+    /// The name of the device on which the file lies.
     device: String,
+    /// The name of the disk to which the device belongs.
     disk: String,
     mount: String,
 }
@@ -86,7 +87,7 @@ impl Probe {
         options.open(&self.path).unwrap()
     }
 
-    /// Writes to the device, past the cache.
+    /// Writes the file to the device, past the cache.
     fn write(&self) {
         let mut buffer = vec![0x5a; CHUNK + 4096];
         let start = buffer.as_ptr().align_offset(4096);
@@ -98,7 +99,7 @@ impl Probe {
         file.sync_all().unwrap();
     }
 
-    /// Reads from the device, past the cache.
+    /// Reads the file from the device, past the cache.
     fn read(&self) {
         let mut buffer = vec![0; CHUNK + 4096];
         let start = buffer.as_ptr().align_offset(4096);
@@ -125,7 +126,7 @@ fn values_lie_between_readings_before_and_after() {
         let after = diskstats();
         assert_eq!(look.fault_texts(), Vec::<String>::new());
         for name in look.names(PHYSICAL).iter().filter(|name| *name != "_Total") {
-            // The device appeared or vanished meanwhile.
+            // The device appeared or vanished between the two readings.
             let (Some((_, before)), Some((_, after))) = (before.get(name), after.get(name)) else {
                 continue;
             };
@@ -167,8 +168,8 @@ fn written_and_read_bytes_are_counted() {
             after.value(object, name, counter).unwrap()
                 - before.value(object, name, counter).unwrap()
         };
-        // What was asked for has arrived; others may have written, too, but no
-        // more than the kernel counted around it.
+        // The written bytes are counted; other programs may have written, too, but no
+        // more than the kernel counted around this.
         let ours = grown(222, &first, &second);
         assert!(ours >= BYTES, "{name}: {ours} written");
         assert!(grown(220, &second, &third) >= BYTES, "{name}");
@@ -176,14 +177,14 @@ fn written_and_read_bytes_are_counted() {
             assert!(grown(222, &first, &third) <= written, "{name}: {written}");
             assert!(grown(220, &first, &third) <= read, "{name}: {read}");
         }
-        // Transfers of that many bytes, which took time.
+        // Each transfer has that many bytes, and took time.
         let count = |counter| grown(counter, &first, &third);
         assert!(count(216) >= 1 && count(214) >= 1, "{name}");
         assert_eq!(count(218), count(220) + count(222), "{name}");
     }
 }
 
-/// The words of the line of a device, by the heading of their column.
+/// The values in the line of a device, by the heading of their column.
 fn columns<'a>(text: &'a str, device: &str) -> BTreeMap<&'a str, f64> {
     let mut lines = text.lines().skip_while(|line| !line.starts_with("Device"));
     let head = lines.next().unwrap().split_whitespace();
@@ -207,7 +208,7 @@ fn disk_values_agree_with_iostat() {
     probe.read();
     let after = machine.look(&[PHYSICAL], &[]);
     let value = |look: &Look, counter| look.value(PHYSICAL, &probe.disk, counter).unwrap() as f64;
-    // Its totals since the start lie between ours: exactly, but for the last
+    // The tool's totals since the start lie between ours, except for the last
     // kilobyte.
     let totals = columns(&totals, &probe.disk);
     for (counter, column) in [(220, "kB_read"), (222, "kB_wrtn")] {
@@ -216,7 +217,7 @@ fn disk_values_agree_with_iostat() {
         assert!(low - 1.0 <= theirs && theirs <= high + 1.0, "{column}: {low} {theirs} {high}");
     }
     assert!(totals["kB_wrtn"] - value(&first, 222) / 1024.0 >= BYTES as f64 / 1024.0 - 1.0);
-    // Means since the start, printed with two digits.
+    // The tool prints means since the start with two digits.
     let times = columns(&times, &probe.disk);
     for (column, time, count, unit) in [
         ("r_await", 208, 214, 1e6),
@@ -226,13 +227,13 @@ fn disk_values_agree_with_iostat() {
     ] {
         let mean = |look: &Look| value(look, time) / unit / value(look, count);
         let (low, high) = (mean(&before).min(mean(&after)), mean(&before).max(mean(&after)));
-        // A mean may leave the range between two readings by some of what was
+        // A mean may leave the range between two readings by a part of what was
         // added in between.
         let slack = 0.01 + (high - low) + high * 0.01;
         let theirs = times[column];
         assert!(low - slack <= theirs && theirs <= high + slack, "{column}: {low} {theirs} {high}");
     }
-    // Busy time of all time since the start.
+    // The tool prints busy time as a part of all time since the start.
     let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
     let uptime: f64 = uptime.split(' ').next().unwrap().parse().unwrap();
     let busy = 100.0 - value(&after, 1482) / 1e7 / uptime * 100.0;
@@ -247,8 +248,8 @@ fn space_agrees_with_df() {
     let mut machine = Machine::new(&ProcRoot::default());
     let mut differences = Vec::new();
     probe.write();
-    // Others fill and free the same file system: one moment in which it goes one way
-    // will do.
+    // Other programs fill and free the same file system: one moment is enough in which its space goes
+    // one way.
     for _ in 0..40 {
         let before = machine.look(&[LOGICAL], &[]);
         let Some(text) = said("df", &["-B1", fields, probe.mount.as_str()]) else { return };
@@ -293,7 +294,7 @@ fn writing_a_file_reduces_free_space() {
     let mut machine = Machine::new(&ProcRoot::default());
     let mut free =
         |probe: &Probe| machine.look(&[LOGICAL], &[]).value(LOGICAL, &probe.mount, 410).unwrap();
-    // Others free space meanwhile, perhaps: not every time.
+    // Other programs may free space meanwhile, but not every time.
     let mut seen = Vec::new();
     for _ in 0..20 {
         let _ = std::fs::remove_file(&probe.path);
@@ -332,7 +333,7 @@ fn paging_files_agree_with_swapon() {
 
 const ALONE: &str = "PERFHIVE_LINUX_DISK_ALONE";
 
-/// Runs a test in a process of its own, because it measures the whole process.
+/// Runs the body of a test in a process of its own, because it measures the whole process.
 fn alone(test: &str, body: impl FnOnce()) {
     if std::env::var(ALONE).is_ok_and(|name| name == test) {
         body();

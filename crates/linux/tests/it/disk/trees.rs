@@ -15,7 +15,7 @@ fn recorded_trees_of_four_machines_give_their_disks() {
         ("cgroups-root-003.tgz", &["sda"]),
     ] {
         let Some(tree) = unpack(name) else { return };
-        // With what there is of its sysfs, and by name alone.
+        // Once with the tree's sysfs, and once by name alone.
         for root in [tree.frozen(), tree.root()] {
             let look = Look::at(&root, &[PHYSICAL], &[]);
             assert_eq!(look.fault_texts(), Vec::<String>::new(), "{name}");
@@ -42,7 +42,7 @@ fn recorded_trees_of_four_machines_give_their_disks() {
                 check(&look, disk, fields);
             }
             check(&look, "_Total", &sums);
-            // The mean of the times.
+            // `_Total` is the mean of the times.
             let time = sums[3] * 10_000 / disks.len() as u64;
             assert_eq!(look.value(PHYSICAL, "_Total", 202), Some(time), "{name}");
         }
@@ -64,6 +64,6 @@ fn check(look: &Look, name: &str, fields: &[u64]) {
     assert_eq!(value(198), Some(fields[8]));
     assert_eq!(value(102_000), count(fields[1]));
     assert_eq!(value(102_002), count(fields[5]));
-    // Discards came later.
+    // That kernel had no discards yet.
     assert_eq!(value(102_004), None);
 }

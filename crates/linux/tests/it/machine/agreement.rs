@@ -1,4 +1,4 @@
-//! Values of this machine against those of the system's tools, and under a known load.
+//! Compares values of this machine with those of the system's tools, and under a known load.
 
 use super::{INFORMATION, MEMORY, NODE, OBJECTS, PRESSURE, PROCESSOR, SYSTEM, cooked};
 use crate::common::{Look, Machine};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The output of a tool; `None` and a message where it is not installed.
+/// The output of a tool; `None`, and a message, where it is not installed.
 fn run(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).env("LC_ALL", "C").output();
     match output {
@@ -21,7 +21,7 @@ fn run(program: &str, arguments: &[&str]) -> Option<String> {
     }
 }
 
-/// Retries until the value lies between two readings of the tool: on a busy machine
+/// Tries again until the value lies between two readings of the tool: on a busy machine
 /// other programs change it meanwhile.
 fn sooner_or_later(mut attempt: impl FnMut() -> Result<(), String>) {
     let mut last = String::new();
@@ -35,7 +35,7 @@ fn sooner_or_later(mut attempt: impl FnMut() -> Result<(), String>) {
     panic!("{last}");
 }
 
-/// Whether a value lies between two others, give or take a share of them.
+/// An error unless a value lies between two others, which may be exceeded by the part `slack`.
 fn between(what: &str, ours: u64, one: u64, other: u64, slack: f64) -> Result<(), String> {
     let (least, most) = (one.min(other) as f64, one.max(other) as f64);
     let ours_f = ours as f64;
@@ -45,7 +45,7 @@ fn between(what: &str, ours: u64, one: u64, other: u64, slack: f64) -> Result<()
     Ok(())
 }
 
-/// Whether a count of 32 bits lies between two readings of a longer one.
+/// Asserts that a count of 32 bits lies between two readings of a longer count.
 fn counted(what: &str, ours: u64, before: u64, after: u64) {
     let ahead = ours.wrapping_sub(before) & 0xffff_ffff;
     assert!(ahead <= after - before, "{what}: {ours} is not within {before} to {after}");
@@ -69,7 +69,7 @@ fn memory_values_agree_with_free() {
         let look = Look::at(&ProcRoot::default(), &[MEMORY], &[]);
         let [memory_after, swap_after] = columns().unwrap();
         let value = |counter| look.single(MEMORY, counter).unwrap();
-        // total used free shared buff/cache available
+        // The columns are: total used free shared buff/cache available.
         assert_eq!(value(100_100), memory[0]);
         assert_eq!(value(100_102), swap[0]);
         between("free", value(1676), memory[2], memory_after[2], 0.01)?;
@@ -103,7 +103,7 @@ fn memory_and_system_values_agree_with_vmstat() {
         ("CPU context switches", SYSTEM, 146),
         ("forks", SYSTEM, 100_010),
     ] {
-        // Older ones call the first two `pages paged in` and `out`.
+        // Older versions call the first two `pages paged in` and `out`.
         let of = |numbers: &BTreeMap<String, u64>| {
             let long = || numbers.get(&format!("pages {name}"));
             *numbers.get(name).or_else(long).unwrap()
@@ -158,7 +158,7 @@ fn values_agree_with_the_files_of_the_kernel() {
         let before = read("/proc/loadavg");
         let look = Look::at(&ProcRoot::default(), &[SYSTEM, OBJECTS], &[]);
         let after = read("/proc/loadavg");
-        // They change every five seconds, each by itself.
+        // The averages change every five seconds, each at a time of its own.
         if (0..3).any(|at| word(&before, at) != word(&after, at)) {
             return Err("the load has changed meanwhile".to_string());
         }
@@ -173,7 +173,7 @@ fn values_agree_with_the_files_of_the_kernel() {
         let files = || word(&read("/proc/sys/fs/file-nr"), 0).parse::<u64>().unwrap();
         let before = files();
         let look = Look::at(&ProcRoot::default(), &[OBJECTS], &[]);
-        // Other programs open and close files.
+        // Other programs open and close files meanwhile.
         between("open files", look.single(OBJECTS, 100_300).unwrap(), before, files(), 0.1)
     });
     let online = run("nproc", &["--all"]).map(|text| text.trim().parse::<u64>().unwrap());
@@ -202,7 +202,7 @@ fn processor_values_agree_with_mpstat() {
         let cpu = node_of_first.split_once(',').unwrap().1;
         for (name, ours) in [("all", "_Total"), (cpu, node_of_first.as_str())] {
             let row = rows.iter().find(|row| row[0] == name).unwrap();
-            // Their shares are of the sum of the kernel's times, ours of the time that
+            // The tool's shares are of the sum of the kernel's times, ours of the time that
             // passed. The two differ where the hypervisor runs other guests: an idle
             // processor has that time counted twice, as idle and as stolen.
             let counted: f64 =
@@ -221,7 +221,7 @@ fn processor_values_agree_with_mpstat() {
                 ("busy", 100.0 - theirs("%idle") - theirs("%iowait"), share(ours, 6)),
             ];
             for (head, theirs, ours) in pairs {
-                // Its second begins a little later, and times are in ticks.
+                // The tool's second begins a little later, and times are in ticks.
                 if (theirs - ours).abs() > 8.0 {
                     return Err(format!("{name} {head}: {theirs} there, {ours} here"));
                 }
@@ -231,7 +231,7 @@ fn processor_values_agree_with_mpstat() {
     });
 }
 
-/// A child that keeps one processor busy at low priority, ended with the test.
+/// A child that keeps one processor busy at low priority; it ends when this is dropped.
 struct Burner(Child);
 
 impl Burner {
@@ -244,7 +244,7 @@ impl Burner {
         child.ok().map(Self)
     }
 
-    /// Its processor time in ticks.
+    /// The child's processor time in ticks.
     fn ticks(&self) -> Option<f64> {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).ok()?;
         let mut fields = text.rsplit_once(") ")?.1.split_whitespace().skip(11);
@@ -270,7 +270,7 @@ fn load_on_one_processor_shows_on_that_processor() {
         eprintln!("taskset cannot be used here: no load is made");
         return;
     };
-    // It has to become `sh` first.
+    // Waits until the child has become `sh`.
     std::thread::sleep(Duration::from_millis(300));
     sooner_or_later(|| {
         let start = Instant::now();
@@ -279,7 +279,7 @@ fn load_on_one_processor_shows_on_that_processor() {
         std::thread::sleep(Duration::from_millis(1500));
         let burned = burner.ticks().ok_or("no load")? - before;
         let second = machine.look(&[PROCESSOR, INFORMATION, PRESSURE], &[]);
-        // The least share of processor time that the child had. Beside other programs it
+        // The least share of processor time that the child had. If other programs run, it
         // may be small.
         let share = burned / (start.elapsed().as_secs_f64() * 100.0) * 100.0;
         if burned < 5.0 {
@@ -297,12 +297,12 @@ fn load_on_one_processor_shows_on_that_processor() {
             ("_Total", of(PROCESSOR, "_Total", 6), share / cpus),
             ("_Total low priority", of(INFORMATION, "_Total", 100_236), share / cpus),
         ] {
-            // The processor's times are sampled by ticks, the child's measured.
+            // The processor's times are sampled in ticks, the child's are measured exactly.
             if seen < least * 0.85 - 3.0 || seen > 103.0 {
                 return Err(format!("{what}: {seen}, and the load is {least}"));
             }
         }
-        // Low priority is not a priority time.
+        // Time at low priority is no priority time.
         let (busy, priority) = (of(INFORMATION, &name, 6), of(INFORMATION, &name, 100_202));
         let nice = of(INFORMATION, &name, 100_236);
         if (busy - nice - priority).abs() > 1e-6 {

@@ -1,4 +1,4 @@
-//! Files with random contents, and files without permission.
+//! Collections from files with random contents, and without permission to read.
 
 use super::{ENERGY, INFORMATION, THERMAL, full, nothing};
 use crate::common::{Look, Machine, Tree};
@@ -10,7 +10,7 @@ use std::process::Command;
 const OBJECTS: [u32; 10] =
     [2, 4, 86, 238, 260, INFORMATION, super::PRESSURE, super::NODE, THERMAL, ENERGY];
 
-/// A machine with sensors, too.
+/// A machine with sensors as well.
 fn with_sensors() -> Tree {
     let tree = full();
     tree.file("vmstat", "pgfault 1\nallocstall_normal 2\nnr_dirty 3\n");
@@ -24,7 +24,7 @@ fn with_sensors() -> Tree {
     tree
 }
 
-/// Every file below a folder.
+/// The paths of all files below a folder.
 fn files(folder: PathBuf) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -39,7 +39,7 @@ fn files(folder: PathBuf) -> Vec<PathBuf> {
     found
 }
 
-/// Numbers that look random, and are the same in every run.
+/// Pseudo-random numbers, which are the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -82,14 +82,14 @@ fn random_file_contents_give_faults_or_numbers() {
         }
         std::fs::write(path, &text).unwrap();
         let look = machine.look(&OBJECTS, &extra);
-        // What is written can be read, and is in proportion.
+        // The block can be read, and its size is in proportion.
         for object in look.block().objects() {
             assert!(object.instance_count() < 200, "{round} {}", path.display());
         }
         assert!(look.faults.len() < 60, "{round} {:?}", look.fault_texts());
         std::fs::write(path, &whole).unwrap();
     }
-    // Nothing of it is left behind.
+    // The damage leaves nothing behind.
     assert_eq!(machine.look(&OBJECTS, &extra).fault_texts(), nothing());
 }
 
@@ -112,7 +112,7 @@ fn files_that_vanish_give_faults_or_no_values() {
 
 const DENIED: &str = "PERFHIVE_LINUX_DENIED";
 
-/// The superuser may read everything: another user reads.
+/// The superuser may read everything, so the test runs as another user.
 #[test]
 fn unreadable_files_leave_their_counters_out() {
     if let Some(folder) = std::env::var_os(DENIED) {
@@ -136,7 +136,7 @@ fn unreadable_files_leave_their_counters_out() {
         let path = tree.path().join("sys").join(path);
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o000)).unwrap();
     }
-    // A copy of this program that every user may run.
+    // A copy of this test program that every user may run.
     let program = tree.path().join("it");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let test = "machine::damage::unreadable_files_leave_their_counters_out";

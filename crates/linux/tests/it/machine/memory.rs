@@ -1,4 +1,4 @@
-//! Memory as Linux counts it, of the machine and of each node.
+//! Tests of the memory of the machine and of each node, as Linux counts it.
 
 use super::{CACHE, MEMORY, NODE, OBJECTS, cooked, defined, full, nothing};
 use crate::common::{Look, Machine};
@@ -77,12 +77,12 @@ fn meminfo_and_vmstat_fill_every_memory_counter() {
     for (counter, count) in (100_320..).step_by(2).zip(17..=23) {
         assert_eq!(look.single(CACHE, counter), Some(count), "{counter}");
     }
-    // Every counter of the table was there, and has been looked at.
+    // Every counter of the table was there and was compared.
     let all = |object| counter_table().iter().filter(is_present(object)).count();
     assert_eq!(defined(&look, MEMORY).len(), all(MEMORY) + 1);
     assert_eq!(defined(&look, CACHE).len(), all(CACHE));
 
-    // Counted by zone, as before Linux 4.8; nothing of what is newer.
+    // A kernel before Linux 4.8 counts by zone, and lacks all newer lines.
     tree.file("vmstat", "pgscan_direct_dma 1\npgscan_direct_normal 2\npgscan_direct_throttle 9\n");
     let look = Look::at(&tree.frozen(), &[MEMORY, CACHE], &[]);
     assert_eq!(look.single(MEMORY, 100_162), Some(3));
@@ -154,10 +154,10 @@ fn node_files_fill_an_instance_each() {
     let of = |name| counters.map(|counter| look.value(NODE, name, counter).unwrap());
     assert_eq!(of("0"), [2048, 0, 77 << 10, 5 << 10, 3, 2, 100, 1, 2, 3, 4, 5]);
     assert_eq!(of("1"), [2048, 1, 77 << 10, 5 << 10, 3, 2, 101, 1, 2, 3, 4, 5]);
-    // Rounded down once, not for each node.
+    // The sum is rounded down, and not each node.
     assert_eq!(of("_Total"), [4096, 1, 154 << 10, 10 << 10, 6, 4, 201, 2, 4, 6, 8, 10]);
 
-    // Node 0 goes with its counts; the total goes on.
+    // Node 0 vanishes with its counts; the total goes on.
     let node = tree.path().join("sys/devices/system/node");
     std::fs::rename(node.join("node0"), node.join("away")).unwrap();
     let look = machine.look(&[NODE], &[]);
@@ -175,7 +175,7 @@ fn node_files_fill_an_instance_each() {
     assert_eq!(look.value(NODE, "_Total", 100_170), Some(204));
     let faults = ["100420/0: numastat: not understood", "100420/1: meminfo: not understood"];
     assert_eq!(look.fault_texts(), faults);
-    // Not even a list of nodes.
+    // The list of nodes is missing, too.
     std::fs::remove_dir_all(&node).unwrap();
     std::fs::write(&node, "").unwrap();
     let look = machine.look(&[NODE], &[]);

@@ -1,4 +1,4 @@
-//! Processors by node, and counts of the whole machine.
+//! Tests of processors by node, and of counts of the whole machine.
 
 use super::{
     CACHE, ENERGY, INFORMATION, MEMORY, NODE, OBJECTS, PRESSURE, PROCESS, PROCESSOR, SYSTEM,
@@ -13,7 +13,7 @@ fn processors_are_instances_under_their_node() {
     assert_eq!(look.fault_texts(), nothing());
     let names = ["0,0", "0,_Total", "1,1", "1,_Total", "_Total"];
     assert_eq!(look.names(INFORMATION), names);
-    // cpu0 100 10 80 500 60 4 6 1, cpu1 200 10 50 400 40 6 14 2.
+    // The lines of the tree are: cpu0 100 10 80 500 60 4 6 1, cpu1 200 10 50 400 40 6 14 2.
     let first = [560, 110, 90, 560, 570, 10, 60, 4, 6, 1, 0];
     let second = [440, 210, 70, 440, 450, 10, 40, 6, 14, 2, 0];
     let counters = [6, 142, 144, 1746, 100_202, 100_236, 100_232, 698, 696, 100_230, 100_234];
@@ -31,7 +31,7 @@ fn processors_are_instances_under_their_node() {
 fn without_nodes_every_processor_is_in_node_0() {
     let tree = full();
     let names = ["0,0", "0,1", "0,_Total", "_Total"];
-    // Nor is there anything else of `/sys`.
+    // The other objects from `/sys` are missing, too.
     let look = Look::at(&tree.root(), &[INFORMATION, NODE, THERMAL, ENERGY], &[]);
     assert_eq!(look.names(INFORMATION), names);
     assert!([NODE, THERMAL, ENERGY].iter().all(|none| look.object(*none).instance_count() == 0));
@@ -57,7 +57,7 @@ fn unreadable_node_lists_are_faults() {
     let look = machine.look(&[INFORMATION], &[]);
     assert_eq!(look.names(INFORMATION), ["0,0", "0,_Total", "1,1", "1,_Total", "_Total"]);
     assert_eq!(look.fault_texts(), nothing());
-    // Memory without processors, and a node without a list.
+    // One node has memory but no processors, another has no list of processors.
     tree.sys("devices/system/node/node2/cpulist", "\n");
     tree.sys("devices/system/node/node3/meminfo", "");
     let look = Look::at(&tree.frozen(), &[INFORMATION], &[]);
@@ -71,7 +71,7 @@ fn interrupt_kinds_are_filled_on_request() {
     let mut machine = Machine::new(&tree.frozen());
     let look = machine.look(&[INFORMATION], &[(INFORMATION, 0)]);
     assert_eq!(look.fault_texts(), nothing());
-    // All, those of the clock, and by kind: HI, TIMER, NET_RX, RCU.
+    // All interrupts, those of the clock, and the soft interrupts HI, TIMER, NET_RX and RCU.
     let counters = [148, 100_204, 100_240, 100_242, 100_246, 100_258];
     assert_eq!(defined(&look, INFORMATION)[11..], counters);
     let of = |name| counters.map(|counter| look.value(INFORMATION, name, counter).unwrap());
@@ -81,10 +81,10 @@ fn interrupt_kinds_are_filled_on_request() {
     // The sum of 32-bit counts wraps as they do.
     assert_eq!(of("_Total"), [339, 300, 12, 34_699_868, 6, 3]);
 
-    // One alone.
+    // One counter on request is asked for alone.
     let look = machine.look(&[INFORMATION], &[(INFORMATION, 100_246)]);
     assert_eq!(defined(&look, INFORMATION)[11..], [100_246]);
-    // No row of the clock, as on machines other than x86; no soft interrupts.
+    // A machine other than x86 has no row of the clock; soft interrupts are missing as well.
     tree.file("interrupts", "       CPU0  CPU1\n 1: 5 6 arch_timer\n");
     tree.remove("softirqs");
     let look = Look::at(&tree.frozen(), &[INFORMATION], &[(INFORMATION, 0)]);
@@ -118,12 +118,12 @@ fn totals_do_not_jump_when_processors_or_devices_change() {
         (node, all, look.value(INFORMATION, "_Total", 6).unwrap() / 100_000)
     };
     assert_eq!(look(), (138, 339, 500));
-    // Processor 1 is switched off, and 0 takes ten interrupts and is idle for
+    // Processor 1 is switched off, and processor 0 takes ten interrupts and is idle for
     // a second.
     tree.file("stat", "cpu0 100 10 80 600 60 4 6 1 0 0\n");
     tree.file("interrupts", "            CPU0       \n  0:         38\nLOC:        110\n");
     assert_eq!(look(), (148, 349, 600));
-    // It comes back with its old counts.
+    // Processor 1 is switched on again with its old counts.
     tree.file("stat", "cpu0 100 10 80 600 60 4 6 1 0 0\ncpu1 200 10 50 410 40 6 14 2 0 0\n");
     tree.file(
         "interrupts",
@@ -137,7 +137,7 @@ fn totals_do_not_jump_when_processors_or_devices_change() {
     assert_eq!(look(), (150, 355, 600));
 }
 
-/// The one processor of a node goes and comes back: the node's times go on.
+/// The only processor of a node is switched off and on: the node's times go on.
 #[test]
 fn a_node_without_processors_keeps_its_totals() {
     let tree = full();
@@ -161,7 +161,7 @@ fn a_node_without_processors_keeps_its_totals() {
 fn gaps_in_processor_numbers_are_kept() {
     for count in [256u32, 1024] {
         let tree = full();
-        // Every fourth is off; four nodes by turns.
+        // Every fourth processor is off; the four nodes take the processors in turn.
         let on: Vec<u32> = (0..count).filter(|cpu| cpu % 4 != 3).collect();
         let line = |cpu: &u32| format!("cpu{cpu} 1 2 3 {} 5 6 7 8 9 10\n", cpu + 1);
         tree.file("stat", on.iter().map(line).collect::<String>());
@@ -224,9 +224,9 @@ fn cpufreq_files_fill_frequencies_on_request() {
     assert_eq!(of("1,1"), [Some(900), Some(25)]);
     assert_eq!(of("1,_Total"), [Some(900), Some(25)]);
     assert_eq!(of("_Total"), [Some(1350), Some(37)]);
-    // Not asked for, not there.
+    // Counters that were not asked for are missing.
     assert_eq!(defined(&machine.look(&[INFORMATION], &[]), INFORMATION).len(), 11);
-    // One frequency is unknown, which is not a fault; so is its maximum.
+    // One frequency is unknown, which is not a fault, and so is its maximum.
     tree.sys(&path(0, "scaling_cur_freq"), "<unknown>\n");
     let look = machine.look(&[INFORMATION], &extra);
     let of = |name| [100_206, 100_208].map(|counter| look.value(INFORMATION, name, counter));
@@ -274,8 +274,8 @@ fn truncated_files_are_faults() {
             let objects = [SYSTEM, MEMORY, CACHE, OBJECTS, PROCESSOR, INFORMATION, PRESSURE, NODE];
             let extra = [(INFORMATION, 0), (PROCESSOR, 0)];
             let look = Look::at(&tree.frozen(), &objects, &extra);
-            // The beginning of a list is one; not even that is in a file of
-            // pressure without a line.
+            // The beginning of a list is a list as well. A file of pressure without a line is
+            // not even damaged.
             assert!(!look.faults.is_empty() || (cut, file) == (0, "pressure/cpu"), "{file} {cut}");
             std::fs::write(&path, &text).unwrap();
         }

@@ -49,7 +49,7 @@ fn recorded_memory_files_of_two_machines_give_their_values() {
             assert_eq!(look.value(NODE, name, 100_170), wrapped(counts["numa_hit"]));
             assert_eq!(look.value(NODE, name, 100_440), wrapped(counts["local_node"]));
         }
-        // Eight processors, of which the tree says no node.
+        // The tree has eight processors, and no node of them.
         assert_eq!(look.object(INFORMATION).instance_count(), 10);
         assert_eq!(look.names(INFORMATION)[7..], ["0,7", "0,_Total", "_Total"]);
     }
@@ -104,7 +104,7 @@ fn recorded_softirqs_of_eight_processors_give_their_values() {
     ];
     let mut seen = 0;
     for (counter, kind) in (100_240..).step_by(2).zip(kinds) {
-        // Under the name that it had until Linux 4.4.
+        // Until Linux 4.4 the row has another name.
         let old = if kind == "IRQ_POLL" { "BLOCK_IOPOLL" } else { kind };
         let is_row = |line: &&str| line.trim_start().starts_with(&format!("{old}:"));
         let row = table.lines().find(is_row).unwrap();

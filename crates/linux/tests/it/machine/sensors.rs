@@ -1,4 +1,4 @@
-//! Pressure, temperatures and energy.
+//! Tests of pressure, temperatures and energy.
 
 use super::{ENERGY, IDLE_STATE, PRESSURE, THERMAL, cooked, full, nothing};
 use crate::common::{Look, Machine};
@@ -11,7 +11,7 @@ fn pressure_files_fill_an_instance_per_line() {
     let mut machine = Machine::new(&tree.frozen());
     let look = machine.look(&[PRESSURE], &[]);
     assert_eq!(look.fault_texts(), nothing());
-    // The file has `full` too, which means nothing for a whole machine.
+    // The file also has a line `full`, which means nothing for a whole machine.
     assert_eq!(look.names(PRESSURE), ["cpu some", "irq full"]);
     assert_eq!(look.value(PRESSURE, "cpu some", 100_402), Some(17_608_614_440));
     let averages = |name| {
@@ -24,7 +24,7 @@ fn pressure_files_fill_an_instance_per_line() {
         }
     }
 
-    // A tenth of the time that has passed.
+    // The share is a tenth of the time that has passed.
     tree.runs_for(1002);
     let text =
         |stalled: u64| format!("full avg10=0.00 avg60=0.00 avg300=0.00 total={}\n", 65 + stalled);
@@ -35,7 +35,7 @@ fn pressure_files_fill_an_instance_per_line() {
     let share = cooked(Some(&look), &later, PRESSURE, Some("irq full"), 100_402);
     assert!((share - 10_000.0 / elapsed(&later) * 100.0).abs() < 1e-6, "{share}");
 
-    // Damage leaves out only the line; truncation is a fault.
+    // Damage leaves out only its line; truncation is a fault.
     tree.file("pressure/irq", "full avg10=0 total=5\n");
     tree.file("pressure/io", text(0) + "some avg10=0.00");
     let look = machine.look(&[PRESSURE], &[]);
@@ -47,7 +47,7 @@ fn pressure_files_fill_an_instance_per_line() {
     let look = machine.look(&[PRESSURE], &[]);
     assert_eq!(look.object(PRESSURE).instance_count(), 0);
     assert_eq!(look.fault_texts(), nothing());
-    // A folder where a file should be.
+    // A folder stands where a file should be.
     tree.file("pressure/memory/x", "");
     let look = machine.look(&[PRESSURE], &[]);
     assert_eq!(look.object(PRESSURE).instance_count(), 0);
@@ -81,7 +81,7 @@ fn thermal_zones_give_temperatures_or_no_value() {
     assert_eq!(of("x86_pkg_temp 10"), [Some(318), Some(3182)]);
     assert_eq!(of("acpitz 0"), [Some(267), Some(2677)]);
     assert_eq!(seen.value_of(THERMAL, odd, 100_504), Some(3010));
-    // One zone is damaged, one gone; a pipe does not block.
+    // One zone is damaged, one has vanished; a pipe does not block the reader.
     zone(0, b"acpitz\n", "cold\n");
     let folder = tree.path().join("sys/class/thermal");
     std::fs::remove_dir_all(folder.join("thermal_zone2")).unwrap();
@@ -122,7 +122,7 @@ fn energy_meters_go_on_across_wraps() {
     assert_eq!(first.value(ENERGY, "package-0 core", 100_522), Some(10_000));
     assert_eq!(first.value(ENERGY, "package-0 core", 100_526), None);
     tree.runs_for(1003);
-    // The package's meter begins anew; the core used 9 mJ.
+    // The meter of the package wraps; the core used 9 mJ.
     meter("intel-rapl:0", "package-0\n", "671150\n");
     meter("intel-rapl:0:0", "core\n", "9036\n");
     let second = look();
@@ -140,7 +140,7 @@ fn energy_meters_go_on_across_wraps() {
     let power = second.value(ENERGY, "package-0 core", 100_526).unwrap() as f64;
     assert!((power - 9.0 / seconds).abs() < 1.0 + power * 1e-3, "{power} {seconds}");
     assert_eq!(second.value(ENERGY, "package-0 dram", 100_526), Some(0));
-    // Damaged, and gone.
+    // One meter is damaged, another vanished.
     meter("intel-rapl:0:0", "core\n", "much\n");
     std::fs::remove_dir_all(tree.path().join("sys/class/powercap/intel-rapl:0:1")).unwrap();
     let third = look();

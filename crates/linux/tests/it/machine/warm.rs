@@ -1,4 +1,4 @@
-//! Allocations and open files of a warm collection.
+//! Allocations and open files of warm collections.
 
 use super::{full, nothing};
 use crate::common::Machine;
@@ -8,7 +8,7 @@ use perfhive_format::TitleIndex;
 use perfhive_linux::{ProcRoot, object_table};
 use perfhive_testkit::alloc::count;
 
-/// The objects of the two providers without processes.
+/// The objects of the two providers that do not read processes.
 fn objects() -> Vec<u32> {
     let ours =
         |index: &u32| [2, 4, 86, 238, 260].contains(index) || (100_000..102_000).contains(index);
@@ -26,7 +26,7 @@ fn assert_nothing_is_allocated(root: &ProcRoot) {
         for _ in 0..3 {
             machine.collect(&request, &wanted);
         }
-        // A process that begins elsewhere may make a list longer.
+        // A process that starts elsewhere may make a list longer.
         let least =
             (0..10).map(|_| count(|| machine.collect(&request, &wanted)).1.count).min().unwrap();
         assert_eq!(least, 0, "{extra}");

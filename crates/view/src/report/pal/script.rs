@@ -1,6 +1,6 @@
-//! The arithmetic of PAL's thresholds: the small part of PowerShell that they mostly consist of.
+//! An interpreter for the thresholds of PAL: the small part of PowerShell that most of them consist of.
 //!
-//! Assignments, `+ - * /`, parentheses, casts to whole and other numbers, numbers with `KB` to `TB`,
+//! It knows assignments, `+ - * /`, parentheses, casts to whole and other numbers, numbers with `KB` to `TB`,
 //! `[Math]::Round`, `If` and `Else`, `switch`, texts with `-eq`, `-ne`, `.ToUpper()` and `.Substring()`, the
 //! number of a collection's instances (`.Count`), and the call of `StaticThreshold`. Anything else is an error that names it: nothing is guessed.
 
@@ -8,17 +8,17 @@ use super::tokens::{Kind, Token, tokens};
 use crate::report::threshold::Comparison;
 use std::collections::HashMap;
 
-/// A call of `StaticThreshold`.
+/// A call of `StaticThreshold` with its arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Call {
-    /// The variable of the collection, in lower case.
+    /// The name of the collection's variable, in lower case.
     pub(super) collection: String,
     pub(super) comparison: Comparison,
     pub(super) limit: f64,
     pub(super) is_trend: bool,
 }
 
-/// What a script asks for.
+/// Where a script gets the values that it does not compute itself.
 pub(super) trait World {
     /// The number of instances of a collection, by its variable in lower case; `None` where there is no
     /// such collection.
@@ -27,14 +27,14 @@ pub(super) trait World {
     /// The value of a variable that the script does not set, or why there is none.
     fn variable(&mut self, name: &str) -> Result<f64, String>;
 
-    /// The text of a variable that the script does not set, or why there is none.
+    /// The text of a variable that the script does not set, or the reason why there is none.
     fn text(&mut self, name: &str) -> Result<String, String>;
 }
 
-/// How deep blocks and parentheses may be.
+/// How deep blocks and parentheses may be nested.
 const DEEPEST: usize = 32;
 
-/// Runs a script. Returns the calls in their order, or why it cannot be run.
+/// Runs a script. Returns its calls in their order, or the reason why it cannot be run.
 pub(super) fn run(code: &str, world: &mut dyn World) -> Result<Vec<Call>, String> {
     let tokens = tokens(code)?;
     let mut script = Script {
@@ -52,7 +52,7 @@ pub(super) fn run(code: &str, world: &mut dyn World) -> Result<Vec<Call>, String
     Ok(script.calls)
 }
 
-/// What is done to values that are assigned or cast.
+/// The type to which a value is converted when it is assigned or cast.
 #[derive(Clone, Copy, PartialEq)]
 enum NumberType {
     Any,
@@ -70,7 +70,7 @@ impl NumberType {
         }
     }
 
-    /// PowerShell rounds to the nearest, and halves to the even one.
+    /// The value in this type. Whole numbers are rounded as PowerShell does: to the nearest, halves to even.
     fn apply(self, value: f64) -> Result<f64, String> {
         let limit = match self {
             Self::Any => return Ok(value),
@@ -134,7 +134,7 @@ impl Script<'_> {
         if self.depth > DEEPEST { Err("is nested too deeply".to_string()) } else { Ok(()) }
     }
 
-    /// A statement, which is done or passed over.
+    /// Reads a statement, and runs it if `does` is true.
     fn statement(&mut self, does: bool) -> Result<(), String> {
         match self.peek() {
             Some(Kind::Sign(';')) => self.skip(';'),
@@ -215,7 +215,7 @@ impl Script<'_> {
             };
             is_done |= holds;
             self.block(does && holds)?;
-            // Windows takes it last wherever it stands.
+            // Windows takes the default last wherever it stands, so a default before other labels is refused.
             if is_default && !self.is_sign('}') {
                 return Err("has a \"default\" in front of other labels".to_string());
             }
@@ -224,7 +224,7 @@ impl Script<'_> {
         self.skip('}')
     }
 
-    /// A text, if one is here.
+    /// Takes the text at this place; `None` if no text begins here.
     fn text(&mut self, does: bool) -> Result<Option<String>, String> {
         let start = self.at;
         if self.peek() == Some(&Kind::Cast("string".to_string())) {
@@ -257,14 +257,15 @@ impl Script<'_> {
         }
     }
 
-    /// Whether the variable here has a text, or is compared with one.
+    /// Whether the variable at this place has a text, or is compared with a text.
     fn is_text(&self, name: &str) -> bool {
         let kind = |behind: usize| self.tokens.get(self.at + behind).map(|token| &token.kind);
         self.texts.contains_key(name)
             || matches!((kind(1), kind(2)), (Some(Kind::Word(_)), Some(Kind::Text(_))))
     }
 
-    /// What a method makes of a text, with its arguments: `(start, length)` of a part.
+    /// The text that a method returns for a text. The arguments of the method follow here: none, or `(start, length)`
+    /// of a part.
     fn changed(&mut self, text: &str, method: &str, does: bool) -> Result<String, String> {
         self.skip('(')?;
         let changed = match method {
@@ -296,7 +297,8 @@ impl Script<'_> {
         self.skip('}')
     }
 
-    /// `a -gt b`, or several of these in parentheses with `-and` or `-or` between them.
+    /// Reads a condition and returns whether it holds: `a -gt b`, or several comparisons in parentheses with
+    /// `-and` or `-or` between them.
     fn condition(&mut self, does: bool) -> Result<bool, String> {
         let mut holds = self.comparison(does)?;
         while let Some(Kind::Word(word)) = self.peek() {
@@ -315,7 +317,7 @@ impl Script<'_> {
     fn comparison(&mut self, does: bool) -> Result<bool, String> {
         let start = self.at;
         if self.is_sign('(') {
-            // A comparison in parentheses, or the beginning of a sum.
+            // The parenthesis holds a condition, or it begins a sum.
             let depth = self.depth;
             self.deeper()?;
             self.at += 1;
@@ -370,7 +372,7 @@ impl Script<'_> {
         if value.is_finite() { Ok(value) } else { Err("divides by zero".to_string()) }
     }
 
-    /// One of these signs, on the line of the token before.
+    /// Takes an operator that is one of these signs; `None` if the next token is another or begins a line.
     fn operator(&mut self, signs: [char; 2]) -> Option<char> {
         let token = self.tokens.get(self.at).filter(|token| !token.begins_line)?;
         match token.kind {
@@ -420,7 +422,7 @@ impl Script<'_> {
         value
     }
 
-    /// `::Round(value)` or `::Round(value, decimals)`, which rounds halves to the even one.
+    /// The value of `::Round(value)` or `::Round(value, decimals)`, which rounds halves to even.
     fn round(&mut self, does: bool) -> Result<f64, String> {
         if !self.is_word("::round") {
             return Err(self.unexpected());
@@ -479,7 +481,7 @@ impl Script<'_> {
     }
 }
 
-/// PowerShell compares texts without regard to case.
+/// Whether two texts are equal to PowerShell, which ignores case.
 fn is_same(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
 }

@@ -1,6 +1,6 @@
 //! The tokens of PAL's scripts.
 
-/// What a token is.
+/// The kind of a token, with its value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     Number(f64),
@@ -19,17 +19,17 @@ pub(super) enum Kind {
     Sign(char),
 }
 
-/// A token, as it was written.
+/// A token of a script.
 #[derive(Clone, Debug)]
 pub(super) struct Token {
     pub(super) kind: Kind,
     /// The token as it was written, for messages.
     pub(super) text: String,
-    /// Whether it is the first of its line: there a statement ends.
+    /// Whether the token is the first of its line: a statement ends before it.
     pub(super) begins_line: bool,
 }
 
-/// The tokens of a script.
+/// The tokens of a script, or a reason that names the text that is no token.
 pub(super) fn tokens(code: &str) -> Result<Vec<Token>, String> {
     let mut tokens = Vec::new();
     for line in code.lines() {
@@ -45,7 +45,7 @@ pub(super) fn tokens(code: &str) -> Result<Vec<Token>, String> {
     Ok(tokens)
 }
 
-/// The first token of a text, and its length.
+/// The first token of a text, and its length in bytes; an error if the text begins otherwise.
 fn token(text: &str) -> Result<(Kind, usize), String> {
     let unknown = || format!("uses {:?}", text.chars().take(20).collect::<String>());
     let first = text.chars().next().ok_or_else(unknown)?;
@@ -77,7 +77,7 @@ fn token(text: &str) -> Result<(Kind, usize), String> {
         '\'' | '"' => {
             let end = part(1, text.len()).find(first).ok_or_else(unknown)?;
             let inside = part(1, 1 + end);
-            // What stands in double quotes may be more than a text.
+            // In double quotes, `$` and a backtick have a meaning of their own.
             if inside.contains(['$', '`']) {
                 return Err(unknown());
             }
@@ -106,7 +106,8 @@ fn token(text: &str) -> Result<(Kind, usize), String> {
     }
 }
 
-/// A number with or without a suffix.
+/// The number at the beginning of a text, multiplied by its suffix, and its length in bytes; `None` for
+/// an unknown suffix.
 fn number(text: &str) -> Option<(Kind, usize)> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let value: f64 = text.get(..digits)?.parse().ok()?;
@@ -118,7 +119,7 @@ fn number(text: &str) -> Option<(Kind, usize)> {
         "mb" => 2,
         "gb" => 3,
         "tb" => 4,
-        // Hexadecimal numbers, exponents.
+        // Such as `x10` of a hexadecimal number, or an exponent.
         _ => return None,
     };
     Some((Kind::Number(value * 1024_f64.powi(power)), digits + letters))

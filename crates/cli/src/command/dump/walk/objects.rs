@@ -9,7 +9,7 @@ use perfhive::format::{CounterKind, InstanceName, PerfObject, TextEncoding};
 use perfhive::{CounterType, TitleIndex};
 use std::rc::Rc;
 
-/// A counter definition as far as values need it.
+/// The part of a counter definition that is needed to read values.
 struct Counter {
     name: Rc<str>,
     counter_type: CounterType,
@@ -17,12 +17,12 @@ struct Counter {
     size: usize,
 }
 
-/// Bytes that may be looked through in search of the next sound object,
-/// counted with those that are looked at twice.
+/// The most bytes that are examined in search of sound objects; bytes that are examined twice
+/// count twice.
 const PATIENCE: usize = 64 << 20;
 
 impl<'a> Walk<'a> {
-    /// The objects; answers where the last one ends.
+    /// Hands out the objects; returns where the last one ends.
     pub(super) fn objects(&mut self, start: usize, sink: Sink<'_>) -> usize {
         let count = u32_at(self.bytes, 28).unwrap_or(0);
         let mut at = start;
@@ -43,7 +43,7 @@ impl<'a> Walk<'a> {
             let limit = at + length.unwrap_or(rest.len());
             let reached = self.object(at, limit, sink);
             let Some(length) = length else {
-                // Without a length, the next object cannot be found.
+                // The object's length is damaged, so that the next object must be searched for.
                 let next = self.next_sound_object(reached, &mut patience);
                 let what = if next.is_some() { "between objects" } else { "left at the end" };
                 self.plain(reached, next.unwrap_or(self.bytes.len()), what, sink);
@@ -67,17 +67,17 @@ impl<'a> Walk<'a> {
             1 => "the data ends where another object should begin".to_string(),
             count => format!("the data ends where {count} more objects should begin"),
         };
-        // The verdict may have been expected already, of the block as a whole.
+        // The damage is reported even if the scan of the whole block has already reported one.
         self.damages.push(format!("{text} (at offset {at:#x})"));
         sink(&Item { text, ..self.item(Kind::Damage, at, 0, "") });
     }
 
-    /// Looks for an object that is sound from its first byte to its last.
+    /// The offset of the next object that is sound from its first byte to its last; `None` if there is none.
     fn next_sound_object(&self, from: usize, patience: &mut usize) -> Option<usize> {
         let mut at = from.next_multiple_of(4);
         while at + PERF_OBJECT_TYPE::SIZE <= self.bytes.len() {
             let rest = self.bytes.get(at..)?;
-            // A plausible header first; the rest costs time.
+            // First the header is checked, since parsing the rest takes time.
             let length = len_at(rest, 0)?;
             if (PERF_OBJECT_TYPE::SIZE..=rest.len()).contains(&length)
                 && len_at(rest, 8) == Some(PERF_OBJECT_TYPE::SIZE)
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         self.titles.name_or_index(TitleIndex(index)).into()
     }
 
-    /// One object within `limit`; returns how far it could be read.
+    /// Hands out one object, which ends at `limit` at the latest; returns where the readable part ends.
     fn object(&mut self, at: usize, limit: usize, sink: Sink<'_>) -> usize {
         const NAME: &str = "PERF_OBJECT_TYPE";
         const SIZE: usize = PERF_OBJECT_TYPE::SIZE;
@@ -143,7 +143,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Counter definitions; answers them, and how far they could be read.
+    /// Hands out the counter definitions; returns them, and where the readable part ends.
     fn definitions(
         &mut self,
         start: usize,
@@ -178,8 +178,8 @@ impl<'a> Walk<'a> {
         (counters, at)
     }
 
-    /// One instance with its counter block; answers where the next one begins,
-    /// or how far this one could be read.
+    /// Hands out one instance with its counter block; returns where the next instance begins,
+    /// or where the readable part of this one ends.
     fn instance(
         &mut self,
         at: usize,
@@ -232,7 +232,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A counter block with its values; returns how far it could be read.
+    /// Hands out a counter block with its values; returns where the readable part ends.
     fn counter_block(
         &mut self,
         at: usize,
@@ -280,7 +280,7 @@ impl<'a> Walk<'a> {
         };
         match (counter.counter_type.kind(), bytes) {
             (_, None) => {
-                // Allowed: a shorter counter block leaves values out.
+                // This is allowed: a shorter counter block leaves values out.
                 item.meaning = "no value: lies outside this counter block".to_string();
                 self.valueless += 1;
             }
@@ -305,7 +305,7 @@ impl<'a> Walk<'a> {
             }
         }
         if item.bytes.is_empty() {
-            // Nothing is at this place; a damage there belongs to another item.
+            // There are no bytes at this place, so that a damage here belongs to another item.
             sink(&item);
         } else {
             self.emit(&item, sink);

@@ -107,7 +107,7 @@ fn calls_have_their_options_in_any_order() {
     assert_eq!(run(code, &mut Fixed), Ok(vec![call]));
     let code = "StaticThreshold -Operator 'lt' -Threshold 1";
     assert!(run(code, &mut Fixed).is_err());
-    // A threshold under a condition that does not hold.
+    // The condition does not hold, and so nothing is called.
     let code = "If (1 -gt 2) { StaticThreshold -CollectionOfCounterInstances $A -Operator gt -Threshold 1 }";
     assert_eq!(run(code, &mut Fixed), Ok(vec![]));
 }
