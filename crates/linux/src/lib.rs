@@ -60,7 +60,7 @@ use perfhive_engine::Provider;
 use std::sync::Arc;
 
 /// The providers of this crate with default options, for the machine below `root`. [`object_table`] lists
-/// their objects.
+/// their objects with the feature `objects`.
 #[must_use]
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
     providers_with(root, &LinuxOptions::new())
@@ -69,14 +69,16 @@ pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
 /// The providers of this crate with these options, for the machine below `root`.
 #[must_use]
 pub fn providers_with(root: &ProcRoot, options: &LinuxOptions) -> Vec<Arc<dyn Provider>> {
-    vec![
-        Arc::new(os::provider(root)),
-        Arc::new(disk::provider(root)),
-        Arc::new(network::provider(root)),
-        Arc::new(machine::provider(root)),
-        Arc::new(cgroup::provider(root)),
-        Arc::new(process::provider(root, options)),
-    ]
+    let mut providers: Vec<Arc<dyn Provider>> = vec![Arc::new(os::provider(root))];
+    // What is left out here is left out of the program, too.
+    if cfg!(feature = "objects") {
+        providers.push(Arc::new(disk::provider(root)));
+        providers.push(Arc::new(network::provider(root)));
+        providers.push(Arc::new(machine::provider(root)));
+        providers.push(Arc::new(cgroup::provider(root)));
+    }
+    providers.push(Arc::new(process::provider(root, options)));
+    providers
 }
 
 /// The reason why processes and threads cannot be read through BPF below `root`, in one

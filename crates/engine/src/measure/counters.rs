@@ -410,6 +410,9 @@ impl ProbedObject {
         let (Some(now), Some(before)) = (self.state.current(), self.state.previous()) else {
             return;
         };
+        if Arc::ptr_eq(now.instances(), before.instances()) {
+            return;
+        }
         let missing = |from: &ObjectSample, of: &ObjectSample| {
             let identities = of.identities().identities().iter();
             identities.filter(|identity| from.identities().place(identity).is_none()).count()

@@ -6,7 +6,7 @@ use crate::frame::{Frame, Snapshot, SnapshotObject};
 use crate::identity::{Identifier, Identity, IdentityMap};
 use crate::label::InstanceLabel;
 use perfhive_format::{
-    CalendarTime, CookedValue, CounterBlock, CounterPlan, PerfObject, TitleIndex,
+    CalendarTime, CookedValue, CounterBlock, CounterPlan, Formula, PerfObject, TitleIndex,
 };
 use std::sync::Arc;
 
@@ -279,7 +279,7 @@ impl ObjectSample {
     pub(super) fn sampled(&self, place: usize, plan: &CounterPlan) -> Option<SampledCounter> {
         let (object, block) = (self.object()?, self.block(place)?);
         let identity = self.identities().identity(place)?.clone();
-        let crowd = match plan.counter_type.samples() {
+        let crowd = match plan.formula.map_or(0, Formula::samples) {
             2 => self.crowd(&identity),
             _ => 0,
         };

@@ -7,7 +7,7 @@ use crate::measure::{SensorReading, SensorSlot};
 use crate::path::InstancePattern;
 use crate::query::NoValue;
 use crate::query::sample::{ObjectSample, ObjectState};
-use perfhive_format::{CookedValue, Formula, TitleIndex};
+use perfhive_format::{CookedValue, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ fn value(
     let raw = newer.raw()?;
     let (raw, clocks) = (raw.value, raw.clocks);
     let per_second = *frequency.get_or_insert_with(|| {
-        let clock = Formula::of(newer.counter_type()).ok()?.clock_of_value()?;
+        let clock = newer.formula()?.clock_of_value()?;
         u64::try_from(clock.frequency(&clocks).ok()?).ok()
     });
     let (value, before) = state.value_and_before(&newer, counter, place);
