@@ -353,6 +353,15 @@ printed at the end, after Ctrl-C too.
 
 Exit code 1: a sensor had no value in any sample.";
 
+pub(super) const EXPERIMENT: &str = r"Examples:
+  perfhive experiment run --on 'interval 10ms' -- ./program args
+  perfhive experiment run --on 'call checkout' --sensor 'Process/Working Set' \
+      -o records.jsonl -- ./program
+
+The program's sensors are read at each event; figures by event are printed on
+standard error when it ends, with what measuring cost and what was lost. Its
+exit code is passed on. Ctrl-C ends both.";
+
 pub(super) const CAPTURE: &str = r"Examples:
   perfhive capture today                        ten samples, a second apart
   perfhive capture today -n 60 -i 5 --hash-names

@@ -4,6 +4,7 @@
 mod bad_input;
 mod blocks;
 mod capture;
+mod experiment;
 mod formats;
 mod golden;
 mod live;

@@ -1,0 +1,33 @@
+//! `perfhive experiment`: a program measured at its own events.
+
+#[cfg(target_os = "linux")]
+mod program;
+#[cfg(target_os = "linux")]
+mod run;
+#[cfg(target_os = "linux")]
+mod table;
+
+use crate::args::{Experiment, Global};
+#[cfg(not(target_os = "linux"))]
+use crate::failure::Failure;
+use crate::failure::Outcome;
+
+#[cfg(target_os = "linux")]
+pub(crate) use program::{HOLD, hold};
+
+pub(super) fn run(global: &Global, args: &Experiment) -> Outcome {
+    #[cfg(target_os = "linux")]
+    {
+        use crate::args::ExperimentCommand;
+        match &args.command {
+            ExperimentCommand::Run(args) => run::run(global, args),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (global, args);
+        let what = "experiments with programs are run on Linux only; perfhive measure reads sensors at \
+                    equal distances";
+        Err(Failure::Usage(what.to_string()))
+    }
+}
