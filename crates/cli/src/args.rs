@@ -9,7 +9,10 @@ mod value;
 mod windows_tools;
 
 pub(crate) use choice::Choice;
-pub(crate) use experiment::{Experiment, ExperimentCommand, ExperimentEvent, ExperimentRun};
+pub(crate) use experiment::{
+    Experiment, ExperimentBind, ExperimentCommand, ExperimentEvent, ExperimentFetch,
+    ExperimentLimit, ExperimentOne, ExperimentRun, ExperimentSource, event as experiment_event,
+};
 pub(crate) use providing::{Check, Providers, Register, RegistrationPlace, Unregister};
 pub(crate) use recordings::{Capture, Convert, Diff, FileSpan, Info, Record, Report};
 pub(crate) use windows_tools::{Relog, ToolForm, Typeperf};

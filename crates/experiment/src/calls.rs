@@ -2,17 +2,17 @@
 
 use crate::EventKind;
 use crate::call::CallPipe;
-use crate::event::{Closer, EventSource, PerfEvent};
+use crate::event::{Closer, EventSource, PerfEvent, locked};
 use crate::wire::{LONGEST, LONGEST_NAME, WireEvent};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The room of the FIFO, which is the most that a user may ask for.
@@ -21,6 +21,78 @@ const PIPE_BYTES: usize = 1 << 20;
 const READ_BYTES: usize = 1 << 16;
 /// The most names that are noted where all are wanted.
 const MOST_NAMES: usize = 1024;
+
+/// The names of calls: those that are events, and others that have come. Clones are of one source.
+#[derive(Clone, Debug)]
+pub struct CallNames(Arc<Mutex<Names>>);
+
+#[derive(Debug, Default)]
+struct Names {
+    /// The names that are wanted, or have come where all are.
+    wanted: HashSet<Arc<str>>,
+    all: bool,
+    /// How often each other name has come.
+    others: BTreeMap<Arc<str>, u64>,
+}
+
+impl CallNames {
+    /// Makes the calls of a name events from now on; `*` those of every name.
+    ///
+    /// # Errors
+    /// An empty name, or one of more than 96 bytes.
+    pub fn want(&self, name: &str) -> io::Result<()> {
+        if name.is_empty() || name.len() > LONGEST_NAME {
+            let what =
+                format!("the name of a call has 1 to {LONGEST_NAME} bytes, not {}", name.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let mut names = locked(&self.0);
+        if name == "*" {
+            names.all = true;
+            names.others.clear();
+        } else {
+            names.others.remove(name);
+            names.wanted.insert(name.into());
+        }
+        Ok(())
+    }
+
+    /// The names that are events, or have been where all are.
+    #[must_use]
+    pub fn wanted(&self) -> Vec<Arc<str>> {
+        let mut wanted: Vec<Arc<str>> = locked(&self.0).wanted.iter().cloned().collect();
+        wanted.sort();
+        wanted
+    }
+
+    /// The names of calls that are not events, of up to 1024, and how often they came.
+    #[must_use]
+    pub fn others(&self) -> Vec<(Arc<str>, u64)> {
+        locked(&self.0).others.iter().map(|(name, count)| (Arc::clone(name), *count)).collect()
+    }
+
+    /// The shared name of a call that is an event; `Err` where there are too many names.
+    fn of(&self, name: &str) -> Result<Option<Arc<str>>, ()> {
+        let mut names = locked(&self.0);
+        if let Some(name) = names.wanted.get(name) {
+            return Ok(Some(Arc::clone(name)));
+        }
+        if names.all {
+            if names.wanted.len() >= MOST_NAMES {
+                return Err(());
+            }
+            let name: Arc<str> = name.into();
+            names.wanted.insert(Arc::clone(&name));
+            return Ok(Some(name));
+        }
+        if let Some(count) = names.others.get_mut(name) {
+            *count += 1;
+        } else if names.others.len() < MOST_NAMES {
+            names.others.insert(name.into(), 1);
+        }
+        Ok(None)
+    }
+}
 
 /// What is not known of a program that ended before it could tell of its losses.
 const NO_ROOM: &str = "the program called faster than its calls were measured until it ended; some of its \
@@ -33,15 +105,12 @@ const NO_ROOM: &str = "the program called faster than its calls were measured un
 /// the source with an error, and a name that was not asked for is passed over.
 #[derive(Debug)]
 pub struct Calls {
-    text: String,
     path: PathBuf,
     fifo: Arc<OwnedFd>,
     /// With so many bytes in it the FIFO may have no room for an event.
     full_bytes: u64,
     closed: Arc<AtomicBool>,
-    /// The names that are wanted, or have come where all are.
-    names: HashSet<Arc<str>>,
-    all: bool,
+    names: CallNames,
     buffer: Box<[u8]>,
     /// The part of the buffer that is not used yet.
     unread: (usize, usize),
@@ -60,11 +129,8 @@ impl Calls {
     /// # Errors
     /// A name of more than 96 bytes; where the FIFO cannot be made.
     pub fn listen(path: &Path, names: &[&str]) -> io::Result<Self> {
-        if let Some(name) = names.iter().find(|name| name.len() > LONGEST_NAME || name.is_empty()) {
-            let what =
-                format!("the name of a call has 1 to {LONGEST_NAME} bytes, not {}", name.len());
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-        }
+        let wanted = CallNames(Arc::default());
+        names.iter().try_for_each(|name| wanted.want(name))?;
         rustix::fs::mkfifoat(rustix::fs::CWD, path, Mode::RUSR | Mode::WUSR)?;
         // For reading and writing: there is no end of file when the last process closes it.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -75,21 +141,24 @@ impl Calls {
         // An event lies in one page. The end of each page may be too short for the next one.
         let page = rustix::param::page_size();
         let full_bytes = ((size / page).saturating_sub(1) * (page - LONGEST)) as u64;
-        let all = names.contains(&"*");
         Ok(Self {
-            text: format!("call {}", names.join(" ")),
             path: path.into(),
             fifo: Arc::new(fifo),
             full_bytes,
             closed: Arc::default(),
-            names: names.iter().filter(|_| !all).map(|name| Arc::from(*name)).collect(),
-            all,
+            names: wanted,
             buffer: vec![0; READ_BYTES].into(),
             unread: (0, 0),
             missed: 0,
             rest: PIPE_BYTES,
             full: None,
         })
+    }
+
+    /// The names of this source's calls.
+    #[must_use]
+    pub fn names(&self) -> CallNames {
+        self.names.clone()
     }
 
     /// The next event that is there already.
@@ -111,18 +180,13 @@ impl Calls {
             else {
                 continue;
             };
-            let name = match self.names.get(name) {
-                Some(name) => Arc::clone(name),
-                None if self.all && self.names.len() < MOST_NAMES => {
-                    let name: Arc<str> = name.into();
-                    self.names.insert(Arc::clone(&name));
-                    name
-                }
-                None if self.all => {
+            let name = match self.names.of(name) {
+                Ok(Some(name)) => name,
+                Ok(None) => continue,
+                Err(()) => {
                     self.missed += 1;
                     continue;
                 }
-                None => continue,
             };
             return Ok(Some(PerfEvent {
                 name,
@@ -159,7 +223,7 @@ impl Calls {
 
 impl EventSource for Calls {
     fn name(&self) -> &str {
-        &self.text
+        "call"
     }
 
     fn wait(&mut self) -> io::Result<Option<PerfEvent>> {

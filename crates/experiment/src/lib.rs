@@ -48,6 +48,8 @@ mod deliver;
 mod event;
 #[cfg(all(feature = "runner", target_os = "linux"))]
 mod folder;
+#[cfg(all(feature = "runner", target_os = "linux"))]
+mod manage;
 #[cfg(feature = "runner")]
 mod record;
 #[cfg(feature = "runner")]
@@ -61,17 +63,19 @@ mod wire;
 
 pub use call::{CALLS_VARIABLE, SectionGuard, call, end, section, start};
 #[cfg(all(feature = "runner", target_os = "linux"))]
-pub use calls::{Calls, call_cost};
+pub use calls::{CallNames, Calls, call_cost};
 #[cfg(feature = "runner")]
 pub use deliver::{Delivery, JsonLines};
 #[cfg(feature = "runner")]
 pub use event::{Closer, EventSource, Interval, PerfEvent};
 #[cfg(all(feature = "runner", target_os = "linux"))]
 pub use folder::ExperimentFolder;
+#[cfg(all(feature = "runner", target_os = "linux"))]
+pub use manage::{BindRequest, ExperimentManager, ManagedExperiment};
 #[cfg(feature = "runner")]
 pub use record::{EventRecord, RecordBatch, RecordColumn, RecordedReading};
 #[cfg(feature = "runner")]
-pub use run::{BindingCounts, Experiment, ExperimentBuilder, ExperimentEnd};
+pub use run::{BindingCounts, Experiment, ExperimentBuilder, ExperimentEnd, ExperimentHandle};
 #[cfg(feature = "runner")]
 pub use section::Section;
 #[cfg(feature = "runner")]

@@ -31,7 +31,7 @@ const CAPACITY: usize = 16_384;
 /// # let names = [];
 ///
 /// let context = MeasurementContext::new(&mut sources, &names)?;
-/// let mut experiment = Experiment::builder().start()?;
+/// let experiment = Experiment::builder().start()?;
 /// experiment.bind(Interval::new("interval 1ms", Duration::from_millis(1)), context)?;
 /// // ... what is to be measured ...
 /// # std::thread::sleep(Duration::from_millis(20));
@@ -43,12 +43,14 @@ const CAPACITY: usize = 16_384;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Experiment {
-    shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
+    handle: ExperimentHandle,
     delivery: Option<JoinHandle<DeliveryOutcome>>,
-    capacity: usize,
     begun: Instant,
 }
+
+/// Controls an experiment, from any thread.
+#[derive(Clone)]
+pub struct ExperimentHandle(Arc<Shared>);
 
 /// What the thread that delivers leaves.
 #[derive(Default)]
@@ -56,6 +58,8 @@ struct DeliveryOutcome {
     summary: ExperimentSummary,
     failures: Vec<String>,
     deliveries: Vec<Box<dyn Delivery>>,
+    /// Deliveries that were added later. They may fail.
+    guests: Vec<Box<dyn Delivery>>,
 }
 
 /// The parts of an experiment before it starts.
@@ -83,6 +87,10 @@ pub struct BindingCounts {
     pub busy: Duration,
     /// Whether it records.
     pub running: bool,
+    /// The number of events after which it does not.
+    pub limit: Option<u64>,
+    /// The sensors.
+    pub columns: Vec<RecordColumn>,
     /// Why it ended early.
     pub failure: Option<String>,
 }
@@ -118,9 +126,12 @@ struct Bound {
 }
 
 /// What bindings and delivery share.
-#[derive(Default)]
 struct Shared {
     bound: Mutex<Vec<Delivered>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Deliveries that were added and wait for the thread that delivers.
+    guests: Mutex<Vec<Box<dyn Delivery>>>,
+    capacity: usize,
     wanted: Mutex<Wanted>,
     woken: Condvar,
 }
@@ -137,6 +148,8 @@ struct Delivered {
 struct Wanted {
     /// A binding's memory is half full.
     now: bool,
+    /// The experiment takes no more bindings.
+    closed: bool,
     /// The experiment is over.
     end: bool,
 }
@@ -175,15 +188,20 @@ impl ExperimentBuilder {
     /// # Errors
     /// Where no thread can be started.
     pub fn start(self) -> std::io::Result<Experiment> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared {
+            bound: Mutex::default(),
+            threads: Mutex::default(),
+            guests: Mutex::default(),
+            capacity: self.capacity,
+            wanted: Mutex::default(),
+            woken: Condvar::new(),
+        });
         let (theirs, deliveries, call) = (Arc::clone(&shared), self.deliveries, self.call);
         let work = move || deliver_all(&theirs, deliveries, call);
         let delivery = std::thread::Builder::new().name("perfhive-deliver".into()).spawn(work)?;
         Ok(Experiment {
-            shared,
-            threads: Vec::new(),
+            handle: ExperimentHandle(shared),
             delivery: Some(delivery),
-            capacity: self.capacity,
             begun: Instant::now(),
         })
     }
@@ -196,18 +214,87 @@ impl Experiment {
         ExperimentBuilder::default()
     }
 
+    /// A handle for other threads.
+    #[must_use]
+    pub fn handle(&self) -> ExperimentHandle {
+        self.handle.clone()
+    }
+
     /// Binds an event source to a context: at each event its sensors are read. Each sensor must be of
     /// one instance, or have none.
     ///
     /// # Errors
-    /// A context under way, or with a sensor of all instances; where no thread can be started.
+    /// A context under way, or with a sensor of all instances; where no thread can be started, or the
+    /// experiment has ended.
     pub fn bind(
-        &mut self,
+        &self,
+        source: impl EventSource + 'static,
+        context: MeasurementContext,
+    ) -> Result<(), MeasureError> {
+        self.handle.bind(source, context)
+    }
+
+    /// The bindings as they are now.
+    #[must_use]
+    pub fn bindings(&self) -> Vec<BindingCounts> {
+        self.handle.bindings()
+    }
+
+    /// Ends the experiment: closes the event sources, waits for the events that they have, and for
+    /// the last delivery.
+    #[must_use]
+    pub fn end(mut self) -> ExperimentEnd {
+        let DeliveryOutcome { summary, failures, mut deliveries, mut guests } = self.finish();
+        let (elapsed, bindings) = (self.begun.elapsed(), self.bindings());
+        let mut end = ExperimentEnd { summary, elapsed, bindings, failures };
+        for delivery in &mut deliveries {
+            if let Err(error) = delivery.end(&end) {
+                end.failures.push(error.to_string());
+            }
+        }
+        guests.iter_mut().for_each(|guest| drop(guest.end(&end)));
+        end
+    }
+
+    fn finish(&mut self) -> DeliveryOutcome {
+        let shared = &self.handle.0;
+        // From now on nothing is bound.
+        let threads = {
+            let bound = locked(&shared.bound);
+            locked(&shared.wanted).closed = true;
+            bound.iter().for_each(|one| (one.bound.closer)());
+            std::mem::take(&mut *locked(&shared.threads))
+        };
+        for thread in threads {
+            // A panic is the thread's own; its records so far are delivered.
+            let _ = thread.join();
+        }
+        locked(&shared.wanted).end = true;
+        shared.woken.notify_all();
+        self.delivery.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Experiment {
+    fn drop(&mut self) {
+        if self.delivery.is_some() {
+            self.finish();
+        }
+    }
+}
+
+impl ExperimentHandle {
+    /// As [`Experiment::bind`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn bind(
+        &self,
         source: impl EventSource + 'static,
         context: MeasurementContext,
     ) -> Result<(), MeasureError> {
         let columns = columns_of(&context)?;
-        let (store, empty) = RecordStore::new(self.capacity, columns.len());
+        let (store, empty) = RecordStore::new(self.0.capacity, columns.len());
         let bound = Arc::new(Bound {
             source: source.name().into(),
             columns,
@@ -222,59 +309,51 @@ impl Experiment {
             limit: AtomicU64::new(u64::MAX),
             failure: Mutex::new(None),
         });
-        let (theirs, shared) = (Arc::clone(&bound), Arc::clone(&self.shared));
+        let (theirs, shared) = (Arc::clone(&bound), Arc::clone(&self.0));
         let work = move || {
             if let Err(error) = theirs.work(source, context, &shared) {
                 *locked(&theirs.failure) = Some(error);
             }
         };
+        let mut list = locked(&self.0.bound);
+        if locked(&self.0.wanted).closed {
+            return Err(MeasureError::Other("the experiment has ended".into()));
+        }
         let thread = std::thread::Builder::new().name("perfhive-event".into()).spawn(work);
-        self.threads.push(thread.map_err(|error| MeasureError::Other(error.to_string().into()))?);
-        let sections = Sections::default();
-        locked(&self.shared.bound).push(Delivered { bound, empty, sections });
+        let thread = thread.map_err(|error| MeasureError::Other(error.to_string().into()))?;
+        locked(&self.0.threads).push(thread);
+        list.push(Delivered { bound, empty, sections: Sections::default() });
         Ok(())
     }
 
-    /// The bindings as they are now.
+    /// As [`Experiment::bindings`].
     #[must_use]
     pub fn bindings(&self) -> Vec<BindingCounts> {
-        locked(&self.shared.bound).iter().map(|one| one.bound.counts()).collect()
+        locked(&self.0.bound).iter().map(|one| one.bound.counts()).collect()
     }
 
-    /// Ends the experiment: closes the event sources, waits for the events that they have, and for
-    /// the last delivery.
-    #[must_use]
-    pub fn end(mut self) -> ExperimentEnd {
-        let DeliveryOutcome { summary, failures, mut deliveries } = self.finish();
-        let (elapsed, bindings) = (self.begun.elapsed(), self.bindings());
-        let mut end = ExperimentEnd { summary, elapsed, bindings, failures };
-        for delivery in &mut deliveries {
-            if let Err(error) = delivery.end(&end) {
-                end.failures.push(error.to_string());
-            }
-        }
-        end
+    /// Adds a place where the records go from now on. If it fails, nothing comes of it.
+    pub fn deliver(&self, delivery: impl Delivery + 'static) {
+        locked(&self.0.guests).push(Box::new(delivery));
     }
 
-    fn finish(&mut self) -> DeliveryOutcome {
-        for one in locked(&self.shared.bound).iter() {
-            (one.bound.closer)();
-        }
-        for thread in self.threads.drain(..) {
-            // A panic is the thread's own; its records so far are delivered.
-            let _ = thread.join();
-        }
-        locked(&self.shared.wanted).end = true;
-        self.shared.woken.notify_all();
-        self.delivery.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    /// Lets the bindings of this event source record, or all without a name, or stops them. Events
+    /// of a stopped binding are counted as skipped. Returns the number of bindings.
+    pub fn set_running(&self, source: Option<&str>, running: bool) -> usize {
+        self.each(source, |bound| bound.stopped.store(!running, Ordering::Relaxed))
     }
-}
 
-impl Drop for Experiment {
-    fn drop(&mut self) {
-        if self.delivery.is_some() {
-            self.finish();
-        }
+    /// Sets the number of events after which the bindings of this event source, or all without a
+    /// name, record no more. Returns the number of bindings.
+    pub fn set_limit(&self, source: Option<&str>, events: Option<u64>) -> usize {
+        let events = events.unwrap_or(u64::MAX);
+        self.each(source, |bound| bound.limit.store(events, Ordering::Relaxed))
+    }
+
+    fn each(&self, source: Option<&str>, mut change: impl FnMut(&Bound)) -> usize {
+        let list = locked(&self.0.bound);
+        let of_source = list.iter().filter(|one| source.is_none_or(|it| it == &*one.bound.source));
+        of_source.inspect(|one| change(&one.bound)).count()
     }
 }
 
@@ -351,6 +430,8 @@ impl Bound {
             missed: load(&self.missed),
             skipped: load(&self.skipped),
             busy: Duration::from_nanos(load(&self.busy)),
+            limit: Some(load(&self.limit)).filter(|limit| *limit < u64::MAX),
+            columns: self.columns.clone(),
             running: !self.stopped.load(Ordering::Relaxed)
                 && load(&self.events) < load(&self.limit),
             failure: locked(&self.failure).clone(),
@@ -365,8 +446,9 @@ fn deliver_all(
     call: Duration,
 ) -> DeliveryOutcome {
     let summary = ExperimentSummary { call, ..ExperimentSummary::default() };
-    let mut outcome = DeliveryOutcome { summary, failures: Vec::new(), deliveries };
+    let mut outcome = DeliveryOutcome { summary, deliveries, ..DeliveryOutcome::default() };
     loop {
+        outcome.guests.append(&mut locked(&shared.guests));
         let is_end = {
             let wanted = locked(&shared.wanted);
             let waited =
@@ -412,6 +494,7 @@ impl DeliveryOutcome {
                 ended.push(section);
             }
         }
+        self.guests.retain_mut(|guest| guest.deliver(batch, &ended).is_ok());
         let failures = &mut self.failures;
         self.deliveries.retain_mut(|delivery| match delivery.deliver(batch, &ended) {
             Ok(lost) => {

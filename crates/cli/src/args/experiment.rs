@@ -15,6 +15,86 @@ pub(crate) struct Experiment {
 pub(crate) enum ExperimentCommand {
     /// Start a program and measure it at its events
     Run(ExperimentRun),
+    /// List experiments under way, or what one has
+    List(ExperimentOne),
+    /// Add an event, with sensors of its own for an interval
+    Bind(ExperimentBind),
+    /// Record again after a stop
+    Start(ExperimentSource),
+    /// Record nothing until a start
+    Stop(ExperimentSource),
+    /// Record no more than so many events
+    Limit(ExperimentLimit),
+    /// Print the records from now on, as JSON lines
+    Fetch(ExperimentFetch),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExperimentOne {
+    /// The process ID of the program, or of the perfhive that runs the experiment
+    pub(crate) pid: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExperimentBind {
+    /// The process ID of the program, or of the perfhive that runs the experiment
+    pub(crate) pid: u32,
+
+    /// The event, as for run --on; a call is measured with the sensors of the other calls
+    #[arg(value_parser = event)]
+    pub(crate) event: ExperimentEvent,
+
+    /// A sensor or counter path, as for run
+    #[arg(long, value_name = "SENSOR", action = ArgAction::Append)]
+    pub(crate) sensor: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExperimentSource {
+    /// The process ID of the program, or of the perfhive that runs the experiment
+    pub(crate) pid: u32,
+
+    /// The event source, as list names it; all without
+    #[arg(value_name = "SOURCE")]
+    pub(crate) event_source: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExperimentLimit {
+    /// The process ID of the program, or of the perfhive that runs the experiment
+    pub(crate) pid: u32,
+
+    /// How many events from the beginning, or none
+    #[arg(value_name = "EVENTS", value_parser = limit)]
+    pub(crate) limit: Limit,
+
+    /// The event source, as list names it; all without
+    #[arg(value_name = "SOURCE")]
+    pub(crate) event_source: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExperimentFetch {
+    /// The process ID of the program, or of the perfhive that runs the experiment
+    pub(crate) pid: u32,
+
+    /// End after this many records
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = super::value::count)]
+    pub(crate) count: Option<u64>,
+}
+
+/// A number of events, or no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limit(pub(crate) Option<u64>);
+
+fn limit(text: &str) -> Result<Limit, String> {
+    match text {
+        "none" => Ok(Limit(None)),
+        _ => text
+            .parse()
+            .map(|limit| Limit(Some(limit)))
+            .map_err(|_| "expected a number of events, or none".to_string()),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -59,6 +139,21 @@ pub(crate) enum ExperimentEvent {
     Call(String),
 }
 
+impl std::fmt::Display for ExperimentEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Interval(every) => {
+                let millis = every.as_secs_f64() * 1e3;
+                match millis < 1000.0 {
+                    true => write!(f, "interval {millis}ms"),
+                    false => write!(f, "interval {}s", millis / 1e3),
+                }
+            }
+            Self::Call(name) => write!(f, "call {name}"),
+        }
+    }
+}
+
 /// Reads an event.
 pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
     let expected = "expected 'interval TIME' or 'call NAME'";
@@ -80,6 +175,7 @@ mod tests {
     fn events_are_a_word_and_what_it_takes() {
         let ms = Duration::from_millis(10);
         assert_eq!(event("interval 10ms"), Ok(ExperimentEvent::Interval(ms)));
+        assert_eq!(ExperimentEvent::Interval(ms).to_string(), "interval 10ms");
         assert_eq!(event(" call  check out "), Ok(ExperimentEvent::Call("check out".to_string())));
         for wrong in ["", "call", "interval", "interval soon", "interval 1us", "wink 3"] {
             assert!(event(wrong).is_err(), "{wrong}");

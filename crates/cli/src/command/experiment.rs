@@ -1,6 +1,8 @@
 //! `perfhive experiment`: a program measured at its own events.
 
 #[cfg(target_os = "linux")]
+mod manage;
+#[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]
 mod run;
@@ -18,9 +20,15 @@ pub(crate) use program::{HOLD, hold};
 pub(super) fn run(global: &Global, args: &Experiment) -> Outcome {
     #[cfg(target_os = "linux")]
     {
-        use crate::args::ExperimentCommand;
+        use crate::args::ExperimentCommand as It;
         match &args.command {
-            ExperimentCommand::Run(args) => run::run(global, args),
+            It::Run(args) => run::run(global, args),
+            It::List(args) => manage::list(global, args),
+            It::Bind(args) => manage::bind(args),
+            It::Start(args) => manage::set_running(args, true),
+            It::Stop(args) => manage::set_running(args, false),
+            It::Limit(args) => manage::limit(args),
+            It::Fetch(args) => manage::fetch(args),
         }
     }
     #[cfg(not(target_os = "linux"))]

@@ -169,3 +169,79 @@ fn ctrl_c_ends_program_and_experiment_with_the_figures() {
     assert_eq!(of_kind(&lines(&file), "end").len(), 1);
     is_tidy(&folder);
 }
+
+/// A program under test in the background, which ends with the test.
+struct Running {
+    child: std::process::Child,
+    program: Option<u64>,
+}
+
+impl Running {
+    fn new(folder: &Folder, events: &[&str], program: &[&str]) -> Self {
+        let file = folder.path().join("records.jsonl");
+        let mut command = experiment(folder, &["run", "-o"]);
+        command.arg(&file);
+        for event in events {
+            command.args(["--on", event]);
+        }
+        let child = command.arg("--").args(program).stderr(std::process::Stdio::null()).spawn();
+        let mut running = Self { child: child.unwrap(), program: None };
+        let begun = std::time::Instant::now();
+        while running.program.is_none() {
+            assert!(begun.elapsed().as_secs() < 60, "no experiment");
+            let run = finish(&mut experiment(folder, &["list", "--json"]));
+            let list: Value = serde_json::from_str(&run.out).unwrap_or_default();
+            running.program = list[0]["pid"].as_u64();
+        }
+        running
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // perfhive ends with its program.
+        let _ = match self.program {
+            Some(program) => Command::new("kill").arg(program.to_string()).status().map(drop),
+            None => self.child.kill(),
+        };
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn running_experiment_is_managed_from_another_process() {
+    let folder = Folder::new();
+    let of = |args: &[&str]| finish(&mut experiment(&folder, args));
+    assert_eq!(of(&["list"]).ok(), "No experiment of yours is under way.\n");
+    let sleeping = ["sleep", "600"];
+    let running = Running::new(&folder, &["interval 20ms", "call checkout"], &sleeping);
+    let program = running.program.unwrap().to_string();
+    let perfhive = running.child.id().to_string();
+    let shown = of(&["list", &program]).ok();
+    for word in
+        ["sleep 600", "interval 20ms", "running", "Working Set#", "Calls measured: checkout"]
+    {
+        assert!(shown.contains(word), "{word}: {shown}");
+    }
+    of(&["stop", &program, "interval 20ms"]).ok();
+    assert!(of(&["list", &perfhive]).ok().contains("stopped"));
+    of(&["start", &perfhive]).ok();
+    of(&["limit", &program, "100000"]).ok();
+    of(&["bind", &program, "interval 10ms", "--sensor", "Process/Thread Count"]).ok();
+    of(&["bind", &program, "call payment"]).ok();
+    let fetched = of(&["fetch", &program, "-n", "5"]).ok();
+    assert_eq!(fetched.matches(r#""kind":"record""#).count(), 5);
+    let shown = of(&["list", &program]).ok();
+    for word in ["interval 10ms", "Thread Count#", "100000", "Calls measured: checkout, payment"] {
+        assert!(shown.contains(word), "{word}: {shown}");
+    }
+    let wrong = of(&["bind", &program, "interval 10ms", "--sensor", "Process/No Such"]).fails(2);
+    assert!(wrong.contains("No Such"), "{wrong}");
+    let wrong = of(&["stop", &program, "interval 7s"]).fails(2);
+    assert!(wrong.contains("interval 7s"), "{wrong}");
+    let wrong = of(&["stop", "1"]).fails(1);
+    assert!(wrong.contains("process 1 has no experiment"), "{wrong}");
+    drop(running);
+    assert_eq!(of(&["list"]).ok(), "No experiment of yours is under way.\n");
+    is_tidy(&folder);
+}

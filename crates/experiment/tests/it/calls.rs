@@ -52,7 +52,7 @@ fn calls_of_another_process_are_events_and_sections() {
     let folder = Folder::new();
     let fifo = folder.path("calls");
     let calls = Calls::listen(&fifo, &["checkout", "payment", "paid"]).unwrap();
-    let mut experiment = Experiment::builder().start().unwrap();
+    let experiment = Experiment::builder().start().unwrap();
     experiment.bind(calls, context(shown())).unwrap();
     run("shop", &fifo);
     let end = experiment.end();
@@ -90,7 +90,7 @@ fn section_of_known_duration_is_measured_so() {
     let folder = Folder::new();
     let fifo = folder.path("calls");
     let calls = Calls::listen(&fifo, &["known"]).unwrap();
-    let mut experiment = Experiment::builder().start().unwrap();
+    let experiment = Experiment::builder().start().unwrap();
     experiment.bind(calls, context(shown())).unwrap();
     run("known", &fifo);
     let end = experiment.end();

@@ -54,7 +54,7 @@ fn program_in_c_and_cpp_calls_as_one_in_rust() {
         assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
         let fifo = folder.path("calls");
         let calls = Calls::listen(&fifo, &["checkout", "paid"]).unwrap();
-        let mut experiment = Experiment::builder().start().unwrap();
+        let experiment = Experiment::builder().start().unwrap();
         experiment.bind(calls, context(shown())).unwrap();
         let status = Command::new(&program).env(CALLS_VARIABLE, &fifo).status().unwrap();
         assert_eq!(status.code(), Some(7), "errno stays as it was");

@@ -5,6 +5,8 @@
 mod calls;
 #[cfg(target_os = "linux")]
 mod header;
+#[cfg(target_os = "linux")]
+mod manage;
 mod records;
 
 use perfhive_engine::measure::{CounterSource, DataSources, MeasurementContext, SensorName};

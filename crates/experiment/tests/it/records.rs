@@ -43,7 +43,7 @@ fn a_warm_event_allocates_nothing() {
         }
     });
     // Delivered in several batches.
-    let mut experiment = Experiment::builder().capacity(100_000).start().unwrap();
+    let experiment = Experiment::builder().capacity(100_000).start().unwrap();
     experiment.bind(burst, context(shown())).unwrap();
     let counts = counts.recv_timeout(Duration::from_secs(60)).unwrap();
     let end = experiment.end();
@@ -64,7 +64,7 @@ fn records_reach_callback_channel_and_file() {
         *theirs.lock().unwrap() += batch.len();
     };
     let builder = Experiment::builder().deliver(callback).deliver(sender);
-    let mut experiment = builder.deliver(JsonLines::new(memory.clone())).start().unwrap();
+    let experiment = builder.deliver(JsonLines::new(memory.clone())).start().unwrap();
     experiment.bind(Burst::new(300), context(shown())).unwrap();
     let end = experiment.end();
     assert_eq!((end.bindings[0].events, end.bindings[0].lost), (300, 0));
@@ -96,7 +96,7 @@ fn what_finds_no_room_is_counted() {
     };
     let (sender, receiver) = sync_channel(5);
     let builder = Experiment::builder().capacity(10).deliver(sender).deliver(hold);
-    let mut experiment = builder.start().unwrap();
+    let experiment = builder.start().unwrap();
     let (over, is_over) = channel();
     let mut burst = Burst::new(1000);
     let mut called = 0;
@@ -131,7 +131,7 @@ fn delivery_that_fails_gets_no_more_and_is_named() {
             Ok(())
         }
     }
-    let mut experiment = Experiment::builder().deliver(JsonLines::new(Full)).start().unwrap();
+    let experiment = Experiment::builder().deliver(JsonLines::new(Full)).start().unwrap();
     experiment.bind(Burst::new(3), context(shown())).unwrap();
     let end = experiment.end();
     assert_eq!(end.failures.len(), 1);
@@ -144,7 +144,7 @@ fn events_are_without_values_where_the_source_fails() {
     let source = shown();
     let context = context(source.clone());
     source.fail(Some(SourceError::new(SourceErrorKind::Internal, "test", "broken")));
-    let mut experiment = Experiment::builder().start().unwrap();
+    let experiment = Experiment::builder().start().unwrap();
     experiment.bind(Burst::new(5), context).unwrap();
     let end = experiment.end();
     let summary = &end.summary.events[0];
@@ -153,7 +153,7 @@ fn events_are_without_values_where_the_source_fails() {
 
 #[test]
 fn interval_and_burst_run_side_by_side() {
-    let mut experiment = Experiment::builder().start().unwrap();
+    let experiment = Experiment::builder().start().unwrap();
     let interval = Interval::new("interval 1ms", Duration::from_millis(1));
     experiment.bind(interval, context(shown())).unwrap();
     experiment.bind(Burst::new(10), context(shown())).unwrap();

@@ -2,17 +2,20 @@
 
 use super::program::{HeldProgram, ProgramEnder};
 use super::table;
-use crate::args::{ExperimentEvent, ExperimentRun as Args, Format, Global};
+use crate::args::{ExperimentEvent, ExperimentRun as Args, Format, Global, experiment_event};
 use crate::failure::{Exit, Failure, Outcome, complain, of_source};
-use crate::sensors::{find, with_syntax};
+use crate::sensors::{find_one, with_syntax};
 use crate::signals::{Event, Signals, end_by};
 use perfhive::experiment::{
-    CALLS_VARIABLE, Calls, Experiment, ExperimentFolder, Interval, JsonLines, call_cost,
+    BindRequest, CALLS_VARIABLE, CallNames, Calls, Experiment, ExperimentFolder, ExperimentHandle,
+    ExperimentManager, Interval, JsonLines, call_cost,
 };
 use perfhive::measure::{DataSources, MeasurementContext, SensorName, data_source, name_of};
 use perfhive::{OpenOptions, SourceAddress};
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -44,10 +47,13 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         .collect();
     let mut call = Duration::ZERO;
     let mut listening = None;
+    let mut call_names = None;
     let mut variables = Vec::new();
     if !calls.is_empty() {
         call = call_cost(&folder.cost()).map_err(failed)?;
-        listening = Some(Calls::listen(&folder.calls(), &calls).map_err(failed)?);
+        let source = Calls::listen(&folder.calls(), &calls).map_err(failed)?;
+        call_names = Some(source.names());
+        listening = Some(source);
         variables.push((CALLS_VARIABLE, folder.calls().into_os_string()));
     }
     let held = HeldProgram::new(&folder.start(), &args.program, &variables)?;
@@ -56,7 +62,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     if let Some(file) = output {
         builder = builder.deliver(lines(file, args, held.process()).map_err(failed)?);
     }
-    let mut experiment = builder.start().map_err(failed)?;
+    let experiment = builder.start().map_err(failed)?;
     let mut sensors = Sensors::find(global, &address, &args.sensor, held.process())?;
     if let Some(calls) = listening {
         experiment.bind(calls, sensors.context()?)?;
@@ -64,19 +70,23 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut intervals = Vec::new();
     for event in &args.on {
         if let ExperimentEvent::Interval(every) = event {
-            intervals.push((every, sensors.context()?));
+            intervals.push((event, every, sensors.context()?));
         }
     }
+    let process = held.process();
     let begun = Instant::now();
     let program = held.begin()?;
-    for (every, context) in intervals {
-        let name = format!("interval {}", table::plain(*every));
-        experiment.bind(Interval::new(&name, *every), context)?;
+    for (event, every, context) in intervals {
+        experiment.bind(Interval::new(&event.to_string(), *every), context)?;
     }
+    let managed =
+        Managed { handle: experiment.handle(), sensors, global: global.clone(), names: call_names };
+    let manager = managed.serve(&folder.manage(), args, process).map_err(failed)?;
     let heard = end_on_signal(signals, program.ender());
     let code = program.wait()?;
     let elapsed = begun.elapsed();
     let end = experiment.end();
+    drop(manager);
     drop(folder);
     let words = args.program.first().map(|word| word.display().to_string()).unwrap_or_default();
     let text = table::page(global, &end, &words, elapsed);
@@ -95,6 +105,66 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         0 if code == 0 && !whole => Ok(Exit::Source),
         0 => std::process::exit(code),
         signal => end_by(signal),
+    }
+}
+
+/// What other processes manage.
+struct Managed {
+    handle: ExperimentHandle,
+    sensors: Sensors,
+    global: Global,
+    names: Option<CallNames>,
+}
+
+impl Managed {
+    fn serve(
+        mut self,
+        socket: &Path,
+        args: &Args,
+        process: u32,
+    ) -> std::io::Result<ExperimentManager> {
+        let words = args.program.iter().map(|word| word.display().to_string());
+        let program: Vec<String> = words.collect();
+        let names = self.names.clone();
+        let about = move || {
+            let wanted = names.as_ref().map(|names| names.wanted()).unwrap_or_default();
+            let others = names.as_ref().map(|names| names.others()).unwrap_or_default();
+            let others =
+                others.iter().map(|(name, count)| json!({"name": &**name, "calls": count}));
+            json!({
+                "program": program,
+                "pid": process,
+                "calls": wanted.iter().map(|name| &**name).collect::<Vec<&str>>(),
+                "other_calls": others.collect::<Vec<Value>>(),
+            })
+        };
+        let handle = self.handle.clone();
+        ExperimentManager::serve(socket, handle, about, move |wanted| self.bind(&wanted))
+    }
+
+    fn bind(&mut self, wanted: &BindRequest) -> Result<(), String> {
+        match experiment_event(&wanted.event)? {
+            ExperimentEvent::Call(_) if !wanted.sensors.is_empty() => {
+                Err("calls are measured with the sensors of the others".to_string())
+            }
+            ExperimentEvent::Call(name) => match &self.names {
+                Some(names) => names.want(&name).map_err(|error| error.to_string()),
+                None => {
+                    Err("the experiment was started without --on 'call NAME'; the program does \
+                             not call"
+                        .to_string())
+                }
+            },
+            event @ ExperimentEvent::Interval(every) => {
+                let said = |failure: Failure| failure.message();
+                if !wanted.sensors.is_empty() {
+                    self.sensors.choose(&self.global, &wanted.sensors).map_err(said)?;
+                }
+                let context = self.sensors.context().map_err(said)?;
+                let source = Interval::new(&event.to_string(), every);
+                self.handle.bind(source, context).map_err(|error| error.to_string())
+            }
+        }
     }
 }
 
@@ -121,7 +191,7 @@ fn checked(global: &Global) -> Result<SourceAddress, Failure> {
 fn lines(file: File, args: &Args, process: u32) -> std::io::Result<JsonLines<File>> {
     let mut lines = JsonLines::new(file);
     let words = args.program.iter().map(|word| word.display().to_string());
-    lines.line(&serde_json::json!({
+    lines.line(&json!({
         "kind": "experiment",
         "version": 1,
         "program": words.collect::<Vec<String>>(),
@@ -134,6 +204,8 @@ fn lines(file: File, args: &Args, process: u32) -> std::io::Result<JsonLines<Fil
 /// The sensors of the command line.
 struct Sensors {
     sources: DataSources,
+    own: String,
+    process: u32,
     names: Vec<SensorName>,
 }
 
@@ -144,25 +216,33 @@ impl Sensors {
         texts: &[String],
         process: u32,
     ) -> Result<Self, Failure> {
-        let own = name_of(address, "");
         let usual = USUAL.map(str::to_string);
         let texts = if texts.is_empty() { &usual } else { texts };
-        let texts: &Vec<String> =
-            &texts.iter().map(|text| of_program(text, &own, process)).collect();
         let source = data_source(&global.source, &OpenOptions::new())
             .map_err(|error| with_syntax(error.into(), texts))?;
         let mut sources = DataSources::new();
         sources.add(source)?;
+        let mut sensors = Self { sources, own: name_of(address, ""), process, names: Vec::new() };
+        sensors.choose(global, texts)?;
+        Ok(sensors)
+    }
+
+    /// Takes these sensors from now on. The first wrong one is the error.
+    fn choose(&mut self, global: &Global, texts: &[String]) -> Result<(), Failure> {
         let mut names = Vec::new();
-        for asked in find(&mut sources, &own, global, texts)? {
-            if asked.name.instance() == Some("*") {
-                let what = "an experiment measures one instance at a time; name it behind #, or \
-                            leave #* out for the program's own";
-                return Err(Failure::Usage(format!("{}: {what}", asked.name)));
+        for text in texts {
+            let text = of_program(text, &self.own, self.process);
+            for asked in find_one(&mut self.sources, &self.own, global, &text)? {
+                if asked.name.instance() == Some("*") {
+                    let what = "an experiment measures one instance at a time; name it behind #, or \
+                                leave #* out for the program's own";
+                    return Err(Failure::Usage(format!("{}: {what}", asked.name)));
+                }
+                names.push(asked.name);
             }
-            names.push(asked.name);
         }
-        Ok(Self { sources, names })
+        self.names = names;
+        Ok(())
     }
 
     /// A context of its own for a kind of event.
@@ -184,7 +264,10 @@ fn of_program(text: &str, own: &str, process: u32) -> String {
     };
     for object in ["Process", "Process V2"] {
         if let Some(counter) = after(start, object) {
-            return format!("\\{object}(pid:{process})\\{counter}");
+            // A name has these characters encoded already, a path has them as they are.
+            let counter = counter.replace("%2F", "/").replace("%23", "#").replace("%25", "%");
+            let name = SensorName::new(own, object, &counter);
+            return name.with_instance(&process.to_string()).to_string();
         }
         if after(start, own).is_some_and(|sensor| after(&sensor, object).is_some()) {
             return format!("{text}#{process}");
@@ -217,8 +300,12 @@ mod tests {
     #[test]
     fn sensors_of_process_without_an_instance_are_the_programs() {
         let of = |text| of_program(text, "linux.procfs", 42);
-        assert_eq!(of("Process/Working Set"), r"\Process(pid:42)\Working Set");
-        assert_eq!(of(r"\process v2\IO Read Bytes/sec"), r"\Process V2(pid:42)\IO Read Bytes/sec");
+        let name = |sensor: &str| format!("linux.procfs/{sensor}#42");
+        assert_eq!(of("Process/Working Set"), name("Process/Working Set"));
+        assert_eq!(of(r"\process v2\IO Read Bytes/sec"), name("Process V2/IO Read Bytes%2Fsec"));
+        for text in ["Process/% Processor Time", "/Process/%25 Processor Time"] {
+            assert_eq!(of(text), name("Process/%25 Processor Time"));
+        }
         assert_eq!(of("linux.procfs/Process/Working Set"), "linux.procfs/Process/Working Set#42");
         for other in [
             "Process/Working Set#7",

@@ -10,12 +10,6 @@ use perfhive::measure::SensorName;
 use perfhive_view::number::{bytes_scaled, push_float, push_grouped};
 use std::time::Duration;
 
-/// A time as a user would type it: `10ms`, `1.5s`.
-pub(super) fn plain(time: Duration) -> String {
-    let millis = time.as_secs_f64() * 1e3;
-    if millis < 1000.0 { format!("{millis}ms") } else { format!("{}s", millis / 1e3) }
-}
-
 /// The result of an experiment, `elapsed` after the program began.
 pub(super) fn page(
     global: &Global,
