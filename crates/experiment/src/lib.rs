@@ -50,6 +50,8 @@ mod event;
 mod folder;
 #[cfg(all(feature = "runner", target_os = "linux"))]
 mod manage;
+#[cfg(all(feature = "runner", target_os = "linux"))]
+mod processes;
 #[cfg(feature = "runner")]
 mod record;
 #[cfg(feature = "runner")]
@@ -72,6 +74,8 @@ pub use event::{Closer, EventSource, Interval, PerfEvent};
 pub use folder::ExperimentFolder;
 #[cfg(all(feature = "runner", target_os = "linux"))]
 pub use manage::{BindRequest, ExperimentManager, ManagedExperiment};
+#[cfg(all(feature = "runner", target_os = "linux"))]
+pub use processes::Processes;
 #[cfg(feature = "runner")]
 pub use record::{EventRecord, RecordBatch, RecordColumn, RecordedReading};
 #[cfg(feature = "runner")]

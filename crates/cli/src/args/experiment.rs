@@ -99,10 +99,11 @@ fn limit(text: &str) -> Result<Limit, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentRun {
-    /// An event at which the sensors are read: 'interval 10ms', 'call NAME', 'call *'
+    /// An event at which the sensors are read: 'interval 10ms', 'call NAME', 'start NAME', 'end NAME'
     ///
     /// `interval TIME` is an event at equal distances. `call NAME` is an event each time that the program
-    /// calls perfhive at the point or section of that name; `call *` is each of its calls.
+    /// calls perfhive at the point or section of that name; `call *` is each of its calls. `start NAME` and
+    /// `end NAME` are events when any process of that name becomes a program, or ends.
     #[arg(
         long, value_name = "EVENT", required = true, action = ArgAction::Append, value_parser = event
     )]
@@ -137,6 +138,10 @@ pub(crate) enum ExperimentEvent {
     Interval(Duration),
     /// At the calls of this name.
     Call(String),
+    /// When processes of this name start.
+    Start(String),
+    /// When they end.
+    End(String),
 }
 
 impl std::fmt::Display for ExperimentEvent {
@@ -150,19 +155,23 @@ impl std::fmt::Display for ExperimentEvent {
                 }
             }
             Self::Call(name) => write!(f, "call {name}"),
+            Self::Start(name) => write!(f, "start {name}"),
+            Self::End(name) => write!(f, "end {name}"),
         }
     }
 }
 
 /// Reads an event.
 pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
-    let expected = "expected 'interval TIME' or 'call NAME'";
+    let expected = "expected 'interval TIME', 'call NAME', 'start NAME' or 'end NAME'";
     let (word, rest) = text.trim().split_once(' ').ok_or(expected)?;
     let rest = rest.trim();
     match word {
         "interval" => super::value::interval(rest).map(ExperimentEvent::Interval),
         "call" if rest.len() <= 96 => Ok(ExperimentEvent::Call(rest.to_string())),
         "call" => Err("the name of a call is at most 96 bytes long".to_string()),
+        "start" => Ok(ExperimentEvent::Start(rest.to_string())),
+        "end" => Ok(ExperimentEvent::End(rest.to_string())),
         _ => Err(expected.to_string()),
     }
 }

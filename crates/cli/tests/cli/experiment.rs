@@ -170,6 +170,20 @@ fn ctrl_c_ends_program_and_experiment_with_the_figures() {
     is_tidy(&folder);
 }
 
+#[test]
+fn processes_of_a_name_are_events() {
+    let folder = Folder::new();
+    let program = folder.path().join("napper");
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    let args = ["run", "--on", "start napper", "--on", "end napper", "--", "sh", "-c"];
+    let mut command = experiment(&folder, &args);
+    let run = finish(command.arg(format!("sleep 0.2; {} 0.4; sleep 0.2", program.display())));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    for word in ["napper start", "napper end", "napper section"] {
+        assert!(run.err.contains(word), "{word}: {}", run.err);
+    }
+}
+
 /// A program under test in the background, which ends with the test.
 struct Running {
     child: std::process::Child,

@@ -7,6 +7,8 @@ mod calls;
 mod header;
 #[cfg(target_os = "linux")]
 mod manage;
+#[cfg(target_os = "linux")]
+mod processes;
 mod records;
 
 use perfhive_engine::measure::{CounterSource, DataSources, MeasurementContext, SensorName};

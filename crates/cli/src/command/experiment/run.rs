@@ -3,12 +3,12 @@
 use super::program::{HeldProgram, ProgramEnder};
 use super::table;
 use crate::args::{ExperimentEvent, ExperimentRun as Args, Format, Global, experiment_event};
-use crate::failure::{Exit, Failure, Outcome, complain, of_source};
+use crate::failure::{Exit, Failure, Outcome, complain, of_source, warn};
 use crate::sensors::{find_one, with_syntax};
 use crate::signals::{Event, Signals, end_by};
 use perfhive::experiment::{
-    BindRequest, CALLS_VARIABLE, CallNames, Calls, Experiment, ExperimentFolder, ExperimentHandle,
-    ExperimentManager, Interval, JsonLines, call_cost,
+    BindRequest, CALLS_VARIABLE, CallNames, Calls, EventKind, Experiment, ExperimentFolder,
+    ExperimentHandle, ExperimentManager, Interval, JsonLines, Processes, call_cost,
 };
 use perfhive::measure::{DataSources, MeasurementContext, SensorName, data_source, name_of};
 use perfhive::{OpenOptions, SourceAddress};
@@ -24,6 +24,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a program has to end by the Ctrl-C that the terminal sends it, too.
 const BY_ITSELF: Duration = Duration::from_millis(500);
+/// The time between lists of processes, where the kernel does not tell of them.
+const LISTED: Duration = Duration::from_millis(20);
 /// How long is waited for a signal at a time.
 const FOREVER: Duration = Duration::from_secs(86_400);
 
@@ -42,7 +44,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let calls: Vec<&str> = (args.on.iter())
         .filter_map(|one| match one {
             ExperimentEvent::Call(name) => Some(name.as_str()),
-            ExperimentEvent::Interval(_) => None,
+            _ => None,
+        })
+        .collect();
+    let watched: Vec<(&str, EventKind)> = (args.on.iter())
+        .filter_map(|one| match one {
+            ExperimentEvent::Start(name) => Some((name.as_str(), EventKind::Start)),
+            ExperimentEvent::End(name) => Some((name.as_str(), EventKind::End)),
+            _ => None,
         })
         .collect();
     let mut call = Duration::ZERO;
@@ -66,6 +75,17 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut sensors = Sensors::find(global, &address, &args.sensor, held.process())?;
     if let Some(calls) = listening {
         experiment.bind(calls, sensors.context()?)?;
+    }
+    if !watched.is_empty() {
+        let processes = Processes::watch(&watched, LISTED).map_err(failed)?;
+        if let Some(every) = processes.every() {
+            warn(&format!(
+                "the kernel does not tell of processes, which takes root; they are looked for every {} ms, \
+                 and those that live shorter are missed",
+                every.as_millis()
+            ));
+        }
+        experiment.bind(processes, sensors.context()?)?;
     }
     let mut intervals = Vec::new();
     for event in &args.on {
@@ -155,6 +175,9 @@ impl Managed {
                         .to_string())
                 }
             },
+            ExperimentEvent::Start(_) | ExperimentEvent::End(_) => {
+                Err("processes are watched from the beginning: run --on 'start NAME'".to_string())
+            }
             event @ ExperimentEvent::Interval(every) => {
                 let said = |failure: Failure| failure.message();
                 if !wanted.sensors.is_empty() {

@@ -54,7 +54,9 @@ fn figures(events: &[EventSummary]) -> Table {
             None => (format!("{} section", event.name), ["time", "thread time"]),
         };
         row(&mut table, &name, time, &event.time, Scale::TIME);
-        row(&mut table, "", part, &event.part, Scale::TIME);
+        if event.part.count() > 0 {
+            row(&mut table, "", part, &event.part, Scale::TIME);
+        }
         for (column, figures) in &event.sensors {
             let mut sensor = short(&column.name);
             let counts_time = column.raw_per_second.is_some_and(|unit| unit > 0);
@@ -162,7 +164,7 @@ fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
         }
         if one.missed > 0 {
             attention(format!(
-                "! {}: {} events were missed, because measuring took longer than they were apart",
+                "! {}: {} events were missed, because they came faster than they were measured",
                 Escaped(&one.source),
                 one.missed
             ));
