@@ -99,11 +99,12 @@ fn limit(text: &str) -> Result<Limit, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentRun {
-    /// An event at which the sensors are read: 'interval 10ms', 'call NAME', 'start NAME', 'end NAME'
+    /// An event at which the sensors are read: 'interval 10ms', 'call NAME', 'start NAME', 'end NAME', 'signal USR1', 'line FD'
     ///
     /// `interval TIME` is an event at equal distances. `call NAME` is an event each time that the program
     /// calls perfhive at the point or section of that name; `call *` is each of its calls. `start NAME` and
-    /// `end NAME` are events when any process of that name becomes a program, or ends.
+    /// `end NAME` are events when any process of that name becomes a program, or ends. `signal USR1` (or
+    /// USR2) is one each time that perfhive gets the signal, `line FD` each line that it reads on a descriptor.
     #[arg(
         long, value_name = "EVENT", required = true, action = ArgAction::Append, value_parser = event
     )]
@@ -142,6 +143,10 @@ pub(crate) enum ExperimentEvent {
     Start(String),
     /// When they end.
     End(String),
+    /// When perfhive gets this signal: USR1 or USR2.
+    Signal(String),
+    /// When a line comes on this descriptor of perfhive's.
+    Line(u32),
 }
 
 impl std::fmt::Display for ExperimentEvent {
@@ -157,13 +162,16 @@ impl std::fmt::Display for ExperimentEvent {
             Self::Call(name) => write!(f, "call {name}"),
             Self::Start(name) => write!(f, "start {name}"),
             Self::End(name) => write!(f, "end {name}"),
+            Self::Signal(name) => write!(f, "signal {name}"),
+            Self::Line(descriptor) => write!(f, "line {descriptor}"),
         }
     }
 }
 
 /// Reads an event.
 pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
-    let expected = "expected 'interval TIME', 'call NAME', 'start NAME' or 'end NAME'";
+    let expected = "expected 'interval TIME', 'call NAME', 'start NAME', 'end NAME', 'signal USR1' or \
+                    'line FD'";
     let (word, rest) = text.trim().split_once(' ').ok_or(expected)?;
     let rest = rest.trim();
     match word {
@@ -172,6 +180,16 @@ pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
         "call" => Err("the name of a call is at most 96 bytes long".to_string()),
         "start" => Ok(ExperimentEvent::Start(rest.to_string())),
         "end" => Ok(ExperimentEvent::End(rest.to_string())),
+        "signal" => match rest.to_ascii_uppercase().trim_start_matches("SIG") {
+            name @ ("USR1" | "USR2") => Ok(ExperimentEvent::Signal(name.to_string())),
+            _ => Err("the signals of events are USR1 and USR2".to_string()),
+        },
+        "line" => match rest.parse() {
+            Ok(descriptor) => Ok(ExperimentEvent::Line(descriptor)),
+            Err(_) => {
+                Err("line takes the number of a descriptor, as in 'line 3' 3< FILE".to_string())
+            }
+        },
         _ => Err(expected.to_string()),
     }
 }
@@ -186,7 +204,19 @@ mod tests {
         assert_eq!(event("interval 10ms"), Ok(ExperimentEvent::Interval(ms)));
         assert_eq!(ExperimentEvent::Interval(ms).to_string(), "interval 10ms");
         assert_eq!(event(" call  check out "), Ok(ExperimentEvent::Call("check out".to_string())));
-        for wrong in ["", "call", "interval", "interval soon", "interval 1us", "wink 3"] {
+        assert_eq!(event("signal sigusr2"), Ok(ExperimentEvent::Signal("USR2".to_string())));
+        assert_eq!(event("line 3"), Ok(ExperimentEvent::Line(3)));
+        for wrong in [
+            "signal KILL",
+            "line three",
+            "line -1",
+            "",
+            "call",
+            "interval",
+            "interval soon",
+            "interval 1us",
+            "wink 3",
+        ] {
             assert!(event(wrong).is_err(), "{wrong}");
         }
     }

@@ -7,6 +7,8 @@ mod program;
 #[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
+mod sources;
+#[cfg(target_os = "linux")]
 mod table;
 
 use crate::args::{Experiment, Global};

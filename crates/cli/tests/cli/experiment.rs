@@ -184,6 +184,25 @@ fn processes_of_a_name_are_events() {
     }
 }
 
+#[test]
+fn signals_and_lines_are_events() {
+    let folder = Folder::new();
+    let file = folder.path().join("records.jsonl");
+    let lines_to_read = folder.file("lines", "one\ntwo\nthree");
+    // The program signals its parent, perfhive, and waits a little in between.
+    let script = "for i in 1 2 3; do kill -USR1 $PPID; sleep 0.1; done";
+    let mut command = experiment(&folder, &["run", "--on", "signal USR1", "--on", "line 0", "-o"]);
+    command.arg(&file).args(["--", "sh", "-c", script]);
+    let run = finish(command.stdin(std::fs::File::open(lines_to_read).unwrap()));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let lines = lines(&file);
+    let of =
+        |event: &str| of_kind(&lines, "record").iter().filter(|one| one["event"] == event).count();
+    assert_eq!((of("signal USR1"), of("line 0")), (3, 2), "{}", run.err);
+    let wrong = finish(experiment(&folder, &["run", "--on", "line 97", "--", "true"]).arg("x"));
+    assert!(wrong.fails(2).contains("line 97: No such file"));
+}
+
 /// A program under test in the background, which ends with the test.
 struct Running {
     child: std::process::Child,

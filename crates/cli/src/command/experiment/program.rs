@@ -94,7 +94,15 @@ impl HeldProgram {
     pub(super) fn begin(self) -> Result<Program, Failure> {
         let Self { mut child, name, mut stream } = self;
         let mut number = [0; 4];
-        let answer = stream.write_all(&[1]).and_then(|()| stream.read(&mut number));
+        let begins = stream.write_all(&[1]);
+        let mut read = || loop {
+            // A signal may be an event of the experiment.
+            match stream.read(&mut number) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                answer => return answer,
+            }
+        };
+        let answer = begins.and_then(|()| read());
         let error = match (answer, child.0.take()) {
             // Closed by execve.
             (Ok(0), Some(child)) => return Ok(Program { child, name, reaped: Arc::default() }),

@@ -1,6 +1,7 @@
 //! `perfhive experiment run`: starts a program and measures it.
 
 use super::program::{HeldProgram, ProgramEnder};
+use super::sources::{LineEvents, SignalEvents};
 use super::table;
 use crate::args::{ExperimentEvent, ExperimentRun as Args, Format, Global, experiment_event};
 use crate::failure::{Exit, Failure, Outcome, complain, of_source, warn};
@@ -40,6 +41,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         file.map_err(|error| Failure::Source(format!("{}: {error}", path.display())))
     });
     let output = output.transpose()?;
+    // First of all, so that no descriptor of perfhive's own is taken for one it was started with.
+    let (signals_got, lines_read) = told(&args.on)?;
     let folder = ExperimentFolder::create().map_err(failed)?;
     let calls: Vec<&str> = (args.on.iter())
         .filter_map(|one| match one {
@@ -86,6 +89,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             ));
         }
         experiment.bind(processes, sensors.context()?)?;
+    }
+    for source in signals_got {
+        experiment.bind(source, sensors.context()?)?;
+    }
+    for source in lines_read {
+        experiment.bind(source, sensors.context()?)?;
     }
     let mut intervals = Vec::new();
     for event in &args.on {
@@ -175,9 +184,6 @@ impl Managed {
                         .to_string())
                 }
             },
-            ExperimentEvent::Start(_) | ExperimentEvent::End(_) => {
-                Err("processes are watched from the beginning: run --on 'start NAME'".to_string())
-            }
             event @ ExperimentEvent::Interval(every) => {
                 let said = |failure: Failure| failure.message();
                 if !wanted.sensors.is_empty() {
@@ -187,8 +193,30 @@ impl Managed {
                 let source = Interval::new(&event.to_string(), every);
                 self.handle.bind(source, context).map_err(|error| error.to_string())
             }
+            other => Err(format!("{other} is listened for from the beginning: run --on '{other}'")),
         }
     }
+}
+
+/// The event sources of signals and lines.
+fn told(events: &[ExperimentEvent]) -> Result<(Vec<SignalEvents>, Vec<LineEvents>), Failure> {
+    use signal_hook::consts::{SIGUSR1, SIGUSR2};
+    let (mut signals, mut lines) = (Vec::new(), Vec::new());
+    for event in events {
+        let name = event.to_string();
+        let failed = |error: std::io::Error| Failure::Usage(format!("{name}: {error}"));
+        match event {
+            ExperimentEvent::Signal(word) => {
+                let number = if word == "USR1" { SIGUSR1 } else { SIGUSR2 };
+                signals.push(SignalEvents::new(&name, number).map_err(failed)?);
+            }
+            ExperimentEvent::Line(descriptor) => {
+                lines.push(LineEvents::open(&name, *descriptor).map_err(failed)?);
+            }
+            _ => {}
+        }
+    }
+    Ok((signals, lines))
 }
 
 fn failed(error: std::io::Error) -> Failure {
