@@ -60,6 +60,8 @@ mod run;
 mod section;
 #[cfg(feature = "runner")]
 mod summary;
+#[cfg(feature = "runner")]
+mod threshold;
 #[cfg(any(target_os = "linux", test))]
 mod wire;
 
@@ -84,6 +86,8 @@ pub use run::{BindingCounts, Experiment, ExperimentBuilder, ExperimentEnd, Exper
 pub use section::Section;
 #[cfg(feature = "runner")]
 pub use summary::{EventSummary, ExperimentSummary, SummaryFigures};
+#[cfg(feature = "runner")]
+pub use threshold::ThresholdCrossing;
 pub use wire_kind::EventKind;
 
 /// The kinds of events, which both sides know.

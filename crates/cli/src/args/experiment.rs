@@ -99,12 +99,14 @@ fn limit(text: &str) -> Result<Limit, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentRun {
-    /// An event at which the sensors are read: 'interval 10ms', 'call NAME', 'start NAME', 'end NAME', 'signal USR1', 'line FD'
+    /// An event at which the sensors are read: 'interval 10ms', 'call NAME', 'start NAME', 'end NAME', 'signal USR1', 'line FD', 'above SENSOR LIMIT'
     ///
     /// `interval TIME` is an event at equal distances. `call NAME` is an event each time that the program
     /// calls perfhive at the point or section of that name; `call *` is each of its calls. `start NAME` and
     /// `end NAME` are events when any process of that name becomes a program, or ends. `signal USR1` (or
     /// USR2) is one each time that perfhive gets the signal, `line FD` each line that it reads on a descriptor.
+    /// `above SENSOR LIMIT below LIMIT` is one when the sensor's value, looked at every 10 ms, rises to the first limit,
+    /// and one when it falls below the second.
     #[arg(
         long, value_name = "EVENT", required = true, action = ArgAction::Append, value_parser = event
     )]
@@ -133,7 +135,7 @@ pub(crate) struct ExperimentRun {
 }
 
 /// An event of the command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ExperimentEvent {
     /// At equal distances.
     Interval(Duration),
@@ -147,6 +149,8 @@ pub(crate) enum ExperimentEvent {
     Signal(String),
     /// When a line comes on this descriptor of perfhive's.
     Line(u32),
+    /// When a sensor's value rises to the first limit, and when it falls below the second one.
+    Above(String, f64, f64),
 }
 
 impl std::fmt::Display for ExperimentEvent {
@@ -164,14 +168,18 @@ impl std::fmt::Display for ExperimentEvent {
             Self::End(name) => write!(f, "end {name}"),
             Self::Signal(name) => write!(f, "signal {name}"),
             Self::Line(descriptor) => write!(f, "line {descriptor}"),
+            Self::Above(sensor, above, below) if above == below => {
+                write!(f, "above {sensor} {above}")
+            }
+            Self::Above(sensor, above, below) => write!(f, "above {sensor} {above} below {below}"),
         }
     }
 }
 
 /// Reads an event.
 pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
-    let expected = "expected 'interval TIME', 'call NAME', 'start NAME', 'end NAME', 'signal USR1' or \
-                    'line FD'";
+    let expected = "expected 'interval TIME', 'call NAME', 'start NAME', 'end NAME', 'signal USR1', \
+                    'line FD' or 'above SENSOR LIMIT'";
     let (word, rest) = text.trim().split_once(' ').ok_or(expected)?;
     let rest = rest.trim();
     match word {
@@ -184,6 +192,7 @@ pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
             name @ ("USR1" | "USR2") => Ok(ExperimentEvent::Signal(name.to_string())),
             _ => Err("the signals of events are USR1 and USR2".to_string()),
         },
+        "above" => above(rest),
         "line" => match rest.parse() {
             Ok(descriptor) => Ok(ExperimentEvent::Line(descriptor)),
             Err(_) => {
@@ -192,6 +201,24 @@ pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
         },
         _ => Err(expected.to_string()),
     }
+}
+
+/// Reads a threshold: a sensor, whose name may have spaces, its limit, and the lower one.
+fn above(text: &str) -> Result<ExperimentEvent, String> {
+    let expected =
+        || "expected 'above SENSOR LIMIT' or 'above SENSOR LIMIT below LIMIT'".to_string();
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+    let (rest, below) = match text.rsplit_once(" below ") {
+        Some((rest, below)) => (rest, Some(number(below.trim()).ok_or_else(expected)?)),
+        None => (text, None),
+    };
+    let (sensor, limit) = rest.trim().rsplit_once(' ').ok_or_else(expected)?;
+    let limit = number(limit).ok_or_else(expected)?;
+    let below = below.unwrap_or(limit);
+    if below > limit {
+        return Err("the limit behind 'below' is at most the other one".to_string());
+    }
+    Ok(ExperimentEvent::Above(sensor.trim().to_string(), limit, below))
 }
 
 #[cfg(test)]

@@ -203,6 +203,18 @@ fn signals_and_lines_are_events() {
     assert!(wrong.fails(2).contains("line 97: No such file"));
 }
 
+#[test]
+fn value_that_crosses_a_threshold_is_an_event() {
+    let folder = Folder::new();
+    // The shell takes memory for a variable of some 8 MB, and gives it back.
+    let script = "sleep 0.2; x=$(head -c 8000000 /dev/zero | tr '\\0' x); sleep 0.3; x=; sleep 0.3";
+    let above = "above Process/Working Set 7000000 below 6000000";
+    let mut command = experiment(&folder, &["run", "--on", above, "--", "sh", "-c", script]);
+    let run = finish(&mut command);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.err.contains(&format!("{above} start")), "{}", run.err);
+}
+
 /// A program under test in the background, which ends with the test.
 struct Running {
     child: std::process::Child,

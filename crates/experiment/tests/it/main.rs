@@ -10,6 +10,7 @@ mod manage;
 #[cfg(target_os = "linux")]
 mod processes;
 mod records;
+mod threshold;
 
 use perfhive_engine::measure::{CounterSource, DataSources, MeasurementContext, SensorName};
 use perfhive_experiment::{Closer, EventSource, PerfEvent};
@@ -23,10 +24,14 @@ static ALLOCATOR: perfhive_testkit::alloc::Counting = perfhive_testkit::alloc::C
 
 /// A live source with one counter of one instance, which reads 42.
 fn shown() -> ShownBlock {
+    ShownBlock::new(&[(10, "Engine"), (12, "Speed")], shows(42)).pooled()
+}
+
+/// A block in which that counter has a value.
+fn shows(speed: u64) -> Vec<u8> {
     let gauge = CounterSpec::new(TitleIndex(12), CounterType::PERF_COUNTER_RAWCOUNT);
-    let rows: &[Row<'_>] = &[("main", None, &[42])];
-    let block = block("HOST", 1, &[(TitleIndex(10), &[gauge], rows)]);
-    ShownBlock::new(&[(10, "Engine"), (12, "Speed")], block).pooled()
+    let rows: &[Row<'_>] = &[("main", None, &[speed])];
+    block("HOST", 1, &[(TitleIndex(10), &[gauge], rows)])
 }
 
 /// A context of that counter.

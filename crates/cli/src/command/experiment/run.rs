@@ -9,7 +9,8 @@ use crate::sensors::{find_one, with_syntax};
 use crate::signals::{Event, Signals, end_by};
 use perfhive::experiment::{
     BindRequest, CALLS_VARIABLE, CallNames, Calls, EventKind, Experiment, ExperimentFolder,
-    ExperimentHandle, ExperimentManager, Interval, JsonLines, Processes, call_cost,
+    ExperimentHandle, ExperimentManager, Interval, JsonLines, Processes, ThresholdCrossing,
+    call_cost,
 };
 use perfhive::measure::{DataSources, MeasurementContext, SensorName, data_source, name_of};
 use perfhive::{OpenOptions, SourceAddress};
@@ -27,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const BY_ITSELF: Duration = Duration::from_millis(500);
 /// The time between lists of processes, where the kernel does not tell of them.
 const LISTED: Duration = Duration::from_millis(20);
+/// The time between looks at a value with a threshold.
+const LOOKED_AT: Duration = Duration::from_millis(10);
 /// How long is waited for a signal at a time.
 const FOREVER: Duration = Duration::from_secs(86_400);
 
@@ -89,6 +92,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             ));
         }
         experiment.bind(processes, sensors.context()?)?;
+    }
+    for event in &args.on {
+        if let ExperimentEvent::Above(sensor, above, below) = event {
+            let watched = sensors.context_of(global, sensor)?;
+            let name = event.to_string();
+            let source = ThresholdCrossing::new(&name, watched, LOOKED_AT, *above, *below)?;
+            experiment.bind(source, sensors.context()?)?;
+        }
     }
     for source in signals_got {
         experiment.bind(source, sensors.context()?)?;
@@ -294,6 +305,17 @@ impl Sensors {
         }
         self.names = names;
         Ok(())
+    }
+
+    /// A context of one other sensor.
+    fn context_of(&mut self, global: &Global, text: &str) -> Result<MeasurementContext, Failure> {
+        let names = std::mem::take(&mut self.names);
+        let context = match self.choose(global, &[text.to_string()]) {
+            Ok(()) => self.context(),
+            Err(failure) => Err(failure),
+        };
+        self.names = names;
+        context
     }
 
     /// A context of its own for a kind of event.
