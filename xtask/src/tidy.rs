@@ -77,6 +77,7 @@ const FLOORS: &[House] = &[
     house("perfhive-contract", "crates/contract", Floor::Number(2)),
     house("perfhive-registry", "crates/registry", Floor::Number(2)),
     house("perfhive-recording", "crates/recording", Floor::Number(2)),
+    house("perfhive-experiment", "crates/experiment", Floor::Number(2)),
     house("perfhive-libraries", "crates/libraries", Floor::Number(3)),
     house("perfhive-linux", "crates/linux", Floor::Number(3)),
     house("perfhive-windows", "crates/windows", Floor::Number(3)),

@@ -1,6 +1,7 @@
 //! The command line: commands, arguments and options.
 
 mod choice;
+mod experiment;
 mod help;
 mod providing;
 mod recordings;
@@ -8,6 +9,12 @@ mod value;
 mod windows_tools;
 
 pub(crate) use choice::Choice;
+pub(crate) use experiment::Experiment;
+#[cfg(target_os = "linux")]
+pub(crate) use experiment::{
+    ExperimentBind, ExperimentCommand, ExperimentEvent, ExperimentFetch, ExperimentLimit,
+    ExperimentOne, ExperimentRun, ExperimentSource, event as experiment_event,
+};
 pub(crate) use providing::{Check, Providers, Register, RegistrationPlace, Unregister};
 pub(crate) use recordings::{Capture, Convert, Diff, FileSpan, Info, Record, Report};
 pub(crate) use windows_tools::{Relog, ToolForm, Typeperf};
@@ -218,6 +225,9 @@ pub(crate) enum Command {
     /// Measure sensors, with anomalies and what measuring cost
     #[command(after_help = help::here(help::MEASURE))]
     Measure(Measure),
+    /// Measure a program at its own events
+    #[command(after_help = help::here(help::EXPERIMENT))]
+    Experiment(Experiment),
     /// Save raw data blocks in a folder, to be read elsewhere
     #[command(after_help = help::here(help::CAPTURE))]
     Capture(Capture),

@@ -8,6 +8,7 @@ mod convert;
 mod diff;
 mod dump;
 mod enumerate;
+mod experiment;
 mod explain;
 mod get;
 mod info;
@@ -31,6 +32,8 @@ use crate::args::{Arguments, Command};
 use crate::failure::Outcome;
 use std::process::ExitCode;
 
+#[cfg(target_os = "linux")]
+pub(crate) use experiment::{HOLD, hold};
 pub(crate) use plot::{scale as scale_of_plot, size as size_of_plot};
 pub(crate) use watch::following;
 
@@ -50,6 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Command::Ps(args) => ps::run(global, args),
         Command::Sensors(args) => sensors::run(global, args),
         Command::Measure(args) => measure::run(global, args),
+        Command::Experiment(args) => experiment::run(global, args),
         Command::Capture(args) => capture::run(global, args),
         Command::Record(args) => record::run(global, args),
         Command::Convert(args) => convert::run(global, args),

@@ -36,6 +36,10 @@ fn main() -> ExitCode {
     if std::env::args_os().skip(1).eq(["host"]) {
         return command::host();
     }
+    #[cfg(target_os = "linux")]
+    if std::env::args_os().nth(1).is_some_and(|word| word == command::HOLD) {
+        return command::hold(std::env::args_os().skip(2));
+    }
     let arguments = match args::parse(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(error) => return failure::of_arguments(&error),

@@ -67,6 +67,16 @@ impl Output {
         Self { format, palette, terminal, escapes, file: None, scaled, localised }
     }
 
+    /// The output on standard error: a result beside that of another program.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn to_error(global: &Global) -> Self {
+        let terminal = io::stderr().is_terminal();
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let auto = terminal && understands_escapes() && !no_color;
+        let colours = global.color == When::Always || global.color == When::Auto && auto;
+        Self { palette: Palette(colours), terminal, ..Self::new(global) }
+    }
+
     /// The output to the given file, or to standard output for `None` and `-`.
     pub(crate) fn to(global: &Global, file: Option<&Path>) -> Result<Self, Failure> {
         let output = Self::new(global);

@@ -77,22 +77,27 @@ pub(crate) fn find(
     let mut worst = None;
     let mut found = Vec::new();
     for text in texts {
-        let names = match typed(text, own) {
-            Some(path) => of_path(&path, own, global),
-            None => parse(text, own).map(|name| vec![name]),
-        };
-        let asked = names.and_then(|names| {
-            names
-                .into_iter()
-                .map(|name| look_up(sources, global, name))
-                .collect::<Result<Vec<_>, _>>()
-        });
+        let asked = find_one(sources, own, global, text);
         match asked {
             Ok(asked) => found.extend(asked),
             Err(failure) => worst = worst.max(Some(failure.report())),
         }
     }
     worst.map_or(Ok(found), |exit| Err(Failure::Said(exit)))
+}
+
+/// Finds the sensors that one text of the command line means.
+pub(crate) fn find_one(
+    sources: &mut DataSources,
+    own: &str,
+    global: &Global,
+    text: &str,
+) -> Result<Vec<Asked>, Failure> {
+    let names = match typed(text, own) {
+        Some(path) => of_path(&path, own, global)?,
+        None => vec![parse(text, own)?],
+    };
+    names.into_iter().map(|name| look_up(sources, global, name)).collect()
 }
 
 /// The counter path for a text that is one in any of the forms in which people type it; `None` for the name

@@ -31,6 +31,7 @@
 //! | find the processes that use most | [`Query::top`], [`Reading::process_id`], [`Reading::role`] |
 //! | read categories and counters as .NET does | [`Category`], [`PerformanceCounter`] |
 //! | measure a section of a program | [`measure`]: [`MeasurementContext::section`](measure::MeasurementContext::section) |
+//! | measure a program at its own events | the module `experiment` |
 //! | share one source between readers | [`SharedSource`], [`Cached`] |
 //! | keep deadlines with a source that may hang | [`Worker`], [`OpenOptions::patience`] |
 //! | list what a machine has | [`Source::catalogue`], [`Source::titles`] |
@@ -53,6 +54,7 @@
 //! | `libraries` | `local:` reads registered counter libraries, each in a host process of its own; writing them |
 //! | `registration` | registering such libraries, as lodctr does |
 //! | `publish` | counters in shared memory: `local:` reads what programs publish, and a program publishes its own |
+//! | `experiment` | experiments: measuring a program at its own events |
 //! | `recording` | `file:`: recorded data blocks and captures |
 //! | `bpf` | processes and threads through BPF on Linux; takes clang and libelf to build |
 #![forbid(unsafe_code)]
@@ -115,6 +117,10 @@ pub use perfhive_format::{
 #[cfg(feature = "libraries")]
 pub use perfhive_contract as contract;
 
+/// Experiments: a program is measured at its own events.
+#[cfg(feature = "experiment")]
+pub use perfhive_experiment as experiment;
+
 /// The embedded Linux providers.
 #[cfg(target_os = "linux")]
 pub use perfhive_linux as linux;
@@ -146,6 +152,9 @@ struct ForPdh;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/manual/measuring.md")]
 struct ForMeasuring;
+#[cfg(all(doctest, target_os = "linux"))]
+#[doc = include_str!("../../../docs/manual/experiments.md")]
+struct ForExperiments;
 #[cfg(all(doctest, target_os = "linux", target_endian = "little"))]
 #[doc = include_str!("../../../docs/manual/shared-memory.md")]
 struct ForPublishing;

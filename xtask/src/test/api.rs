@@ -16,8 +16,7 @@ use crate::{command, tools, workspace};
 const LISTINGS: &str = "docs/api";
 
 /// Features of the crate perfhive that need nothing but Rust.
-const FEATURES: &str =
-    "perfhive/libraries,perfhive/publish,perfhive/recording,perfhive/registration";
+const FEATURES: &str = "perfhive/experiment,perfhive/libraries,perfhive/publish,perfhive/recording,perfhive/registration";
 
 /// Compares the public items of each library that is published with its listing, or writes the
 /// listings where `UPDATE` is set. Returns a note for the summary.

@@ -354,6 +354,18 @@ printed at the end, after Ctrl-C too.
 
 Exit code 1: a sensor had no value in any sample.";
 
+pub(super) const EXPERIMENT: &str = r"Examples:
+  perfhive experiment run --on 'interval 10ms' -- ./program args
+  perfhive experiment run --on 'call checkout' --sensor 'Process/Working Set' \
+      -o records.jsonl -- ./program
+  perfhive experiment list                              from another terminal
+  perfhive experiment bind 4711 'interval 1s' --sensor 'Memory/Available Bytes'
+  perfhive experiment fetch 4711 -n 100
+
+The program's sensors are read at each event; figures by event are printed on
+standard error when it ends, with what measuring cost and what was lost. Its
+exit code is passed on. Ctrl-C ends both.";
+
 pub(super) const CAPTURE: &str = r"Examples:
   perfhive capture today                        ten samples, a second apart
   perfhive capture today -n 60 -i 5 --hash-names

@@ -195,7 +195,7 @@ fn help_completions_and_manual() {
     let short = perfhive(["-h"]).ok();
     // The short help has a line for each command, and not much else.
     assert!(short.lines().count() < 68, "{}", short.lines().count());
-    for command in "list explain get watch enum workset ps sensors measure capture record convert info dump register \
+    for command in "list explain get watch enum workset ps sensors measure experiment capture record convert info dump register \
                     unregister providers check completions man"
         .split_whitespace()
     {

@@ -5,6 +5,7 @@ mod bad_input;
 mod blg;
 mod blocks;
 mod capture;
+mod experiment;
 mod formats;
 mod golden;
 mod live;

@@ -1,0 +1,250 @@
+//! Arguments of `perfhive experiment`.
+
+use clap::{ArgAction, Args, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(crate) struct Experiment {
+    #[command(subcommand)]
+    pub(crate) command: ExperimentCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExperimentCommand {
+    /// Start a program and measure it at its events
+    Run(ExperimentRun),
+    /// List experiments under way, or what one has
+    List(ExperimentOne),
+    /// Add an event, with sensors of its own for an interval
+    Bind(ExperimentBind),
+    /// Record again after a stop
+    Start(ExperimentSource),
+    /// Record nothing until a start
+    Stop(ExperimentSource),
+    /// Record no more than so many events
+    Limit(ExperimentLimit),
+    /// Print the records from now on, as JSON lines
+    Fetch(ExperimentFetch),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExperimentOne {
+    /// The process ID of the program, or of the perfhive that runs the experiment
+    pub(crate) pid: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExperimentBind {
+    /// The process ID of the program, or of the perfhive that runs the experiment
+    pub(crate) pid: u32,
+
+    /// The event, as for run --on; a call is measured with the sensors of the other calls
+    #[arg(value_parser = event)]
+    pub(crate) event: ExperimentEvent,
+
+    /// A sensor or counter path, as for run
+    #[arg(long, value_name = "SENSOR", action = ArgAction::Append)]
+    pub(crate) sensor: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExperimentSource {
+    /// The process ID of the program, or of the perfhive that runs the experiment
+    pub(crate) pid: u32,
+
+    /// The event source, as list names it; all without
+    #[arg(value_name = "SOURCE")]
+    pub(crate) event_source: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExperimentLimit {
+    /// The process ID of the program, or of the perfhive that runs the experiment
+    pub(crate) pid: u32,
+
+    /// How many events from the beginning, or none
+    #[arg(value_name = "EVENTS", value_parser = limit)]
+    pub(crate) limit: Limit,
+
+    /// The event source, as list names it; all without
+    #[arg(value_name = "SOURCE")]
+    pub(crate) event_source: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExperimentFetch {
+    /// The process ID of the program, or of the perfhive that runs the experiment
+    pub(crate) pid: u32,
+
+    /// End after this many records
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = super::value::count)]
+    pub(crate) count: Option<u64>,
+}
+
+/// A number of events, or no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limit(pub(crate) Option<u64>);
+
+fn limit(text: &str) -> Result<Limit, String> {
+    match text {
+        "none" => Ok(Limit(None)),
+        _ => text
+            .parse()
+            .map(|limit| Limit(Some(limit)))
+            .map_err(|_| "expected a number of events, or none".to_string()),
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExperimentRun {
+    /// An event at which the sensors are read: 'interval 10ms', 'call NAME', 'start NAME', 'end NAME', 'signal USR1', 'line FD', 'above SENSOR LIMIT'
+    ///
+    /// `interval TIME` is an event at equal distances. `call NAME` is an event each time that the program
+    /// calls perfhive at the point or section of that name; `call *` is each of its calls. `start NAME` and
+    /// `end NAME` are events when any process of that name becomes a program, or ends. `signal USR1` (or
+    /// USR2) is one each time that perfhive gets the signal, `line FD` each line that it reads on a descriptor.
+    /// `above SENSOR LIMIT below LIMIT` is one when the sensor's value, looked at every 10 ms, rises to the first limit,
+    /// and one when it falls below the second.
+    #[arg(
+        long, value_name = "EVENT", required = true, action = ArgAction::Append, value_parser = event
+    )]
+    pub(crate) on: Vec<ExperimentEvent>,
+
+    /// A sensor or counter path; of Process without an instance, it is the program's
+    ///
+    /// By default the program's processor time, working set and page faults.
+    #[arg(long, value_name = "SENSOR", action = ArgAction::Append)]
+    pub(crate) sensor: Vec<String>,
+
+    /// Write every record to this file, as JSON lines
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// How many records of each kind of event wait in memory for the file
+    #[arg(
+        long, value_name = "RECORDS", default_value = "16384",
+        value_parser = clap::value_parser!(u32).range(2..=10_000_000)
+    )]
+    pub(crate) capacity: u32,
+
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", required = true, last = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// An event of the command line.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ExperimentEvent {
+    /// At equal distances.
+    Interval(Duration),
+    /// At the calls of this name.
+    Call(String),
+    /// When processes of this name start.
+    Start(String),
+    /// When they end.
+    End(String),
+    /// When perfhive gets this signal: USR1 or USR2.
+    Signal(String),
+    /// When a line comes on this descriptor of perfhive's.
+    Line(u32),
+    /// When a sensor's value rises to the first limit, and when it falls below the second one.
+    Above(String, f64, f64),
+}
+
+impl std::fmt::Display for ExperimentEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Interval(every) => {
+                let millis = every.as_secs_f64() * 1e3;
+                match millis < 1000.0 {
+                    true => write!(f, "interval {millis}ms"),
+                    false => write!(f, "interval {}s", millis / 1e3),
+                }
+            }
+            Self::Call(name) => write!(f, "call {name}"),
+            Self::Start(name) => write!(f, "start {name}"),
+            Self::End(name) => write!(f, "end {name}"),
+            Self::Signal(name) => write!(f, "signal {name}"),
+            Self::Line(descriptor) => write!(f, "line {descriptor}"),
+            Self::Above(sensor, above, below) if above == below => {
+                write!(f, "above {sensor} {above}")
+            }
+            Self::Above(sensor, above, below) => write!(f, "above {sensor} {above} below {below}"),
+        }
+    }
+}
+
+/// Reads an event.
+pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
+    let expected = "expected 'interval TIME', 'call NAME', 'start NAME', 'end NAME', 'signal USR1', \
+                    'line FD' or 'above SENSOR LIMIT'";
+    let (word, rest) = text.trim().split_once(' ').ok_or(expected)?;
+    let rest = rest.trim();
+    match word {
+        "interval" => super::value::interval(rest).map(ExperimentEvent::Interval),
+        "call" if rest.len() <= 96 => Ok(ExperimentEvent::Call(rest.to_string())),
+        "call" => Err("the name of a call is at most 96 bytes long".to_string()),
+        "start" => Ok(ExperimentEvent::Start(rest.to_string())),
+        "end" => Ok(ExperimentEvent::End(rest.to_string())),
+        "signal" => match rest.to_ascii_uppercase().trim_start_matches("SIG") {
+            name @ ("USR1" | "USR2") => Ok(ExperimentEvent::Signal(name.to_string())),
+            _ => Err("the signals of events are USR1 and USR2".to_string()),
+        },
+        "above" => above(rest),
+        "line" => match rest.parse() {
+            Ok(descriptor) => Ok(ExperimentEvent::Line(descriptor)),
+            Err(_) => {
+                Err("line takes the number of a descriptor, as in 'line 3' 3< FILE".to_string())
+            }
+        },
+        _ => Err(expected.to_string()),
+    }
+}
+
+/// Reads a threshold: a sensor, whose name may have spaces, its limit, and the lower one.
+fn above(text: &str) -> Result<ExperimentEvent, String> {
+    let expected =
+        || "expected 'above SENSOR LIMIT' or 'above SENSOR LIMIT below LIMIT'".to_string();
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+    let (rest, below) = match text.rsplit_once(" below ") {
+        Some((rest, below)) => (rest, Some(number(below.trim()).ok_or_else(expected)?)),
+        None => (text, None),
+    };
+    let (sensor, limit) = rest.trim().rsplit_once(' ').ok_or_else(expected)?;
+    let limit = number(limit).ok_or_else(expected)?;
+    let below = below.unwrap_or(limit);
+    if below > limit {
+        return Err("the limit behind 'below' is at most the other one".to_string());
+    }
+    Ok(ExperimentEvent::Above(sensor.trim().to_string(), limit, below))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_a_word_and_what_it_takes() {
+        let ms = Duration::from_millis(10);
+        assert_eq!(event("interval 10ms"), Ok(ExperimentEvent::Interval(ms)));
+        assert_eq!(ExperimentEvent::Interval(ms).to_string(), "interval 10ms");
+        assert_eq!(event(" call  check out "), Ok(ExperimentEvent::Call("check out".to_string())));
+        assert_eq!(event("signal sigusr2"), Ok(ExperimentEvent::Signal("USR2".to_string())));
+        assert_eq!(event("line 3"), Ok(ExperimentEvent::Line(3)));
+        for wrong in [
+            "signal KILL",
+            "line three",
+            "line -1",
+            "",
+            "call",
+            "interval",
+            "interval soon",
+            "interval 1us",
+            "wink 3",
+        ] {
+            assert!(event(wrong).is_err(), "{wrong}");
+        }
+    }
+}

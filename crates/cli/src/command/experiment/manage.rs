@@ -1,0 +1,193 @@
+//! `perfhive experiment list`, `bind`, `start`, `stop`, `limit` and `fetch`: managing a running
+//! experiment.
+
+use crate::args::{
+    ExperimentBind, ExperimentFetch, ExperimentLimit, ExperimentOne, ExperimentSource, Global,
+};
+use crate::failure::{Exit, Failure, Outcome, complain};
+use crate::output::Output;
+use crate::text::escape::Escaped;
+use crate::text::style::Style;
+use crate::text::table::{Align, Table};
+use perfhive::experiment::{ExperimentFolder, ManagedExperiment};
+use serde_json::{Value, json};
+use std::io;
+use std::time::Duration;
+
+/// The time for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn failed(error: &io::Error) -> Failure {
+    Failure::Source(error.to_string())
+}
+
+/// The failure of a process's experiment.
+fn of_process(process: u32) -> impl Fn(io::Error) -> Failure {
+    move |error| match error.kind() {
+        io::ErrorKind::TimedOut => {
+            Failure::Source(format!("the experiment of process {process} does not answer in time"))
+        }
+        // What the experiment itself says.
+        io::ErrorKind::Other => Failure::Usage(error.to_string()),
+        _ => Failure::Source(format!("the experiment of process {process}: {error}")),
+    }
+}
+
+fn connect(process: u32) -> io::Result<ManagedExperiment> {
+    ManagedExperiment::connect(&ExperimentFolder::manage_of(process)?, process, PATIENCE)
+}
+
+/// The experiment that a process runs, or whose program it is.
+fn find(pid: u32) -> Result<ManagedExperiment, Failure> {
+    let running = ExperimentFolder::running().map_err(|error| failed(&error))?;
+    if running.contains(&pid) {
+        return connect(pid).map_err(of_process(pid));
+    }
+    for process in running {
+        let listed = connect(process).and_then(|mut one| {
+            let about = one.ask(&json!({"do": "list"}))?;
+            Ok((one, about))
+        });
+        match listed {
+            Ok((one, about)) if about["pid"] == pid => return Ok(one),
+            Ok(_) => {}
+            // One that ends meanwhile, or hangs, may be the one that is wanted.
+            Err(error) => complain(&of_process(process)(error).message()),
+        }
+    }
+    let what =
+        format!("process {pid} has no experiment; perfhive experiment list shows those there are");
+    Err(Failure::Missing(what))
+}
+
+pub(super) fn list(global: &Global, args: &ExperimentOne) -> Outcome {
+    let output = Output::new(global);
+    let mut exit = Exit::Done;
+    let mut list = Vec::new();
+    match args.pid {
+        Some(pid) => {
+            let mut one = find(pid)?;
+            let process = one.process();
+            let about = one.ask(&json!({"do": "list"})).map_err(of_process(process))?;
+            list.push((process, about));
+        }
+        None => {
+            for process in ExperimentFolder::running().map_err(|error| failed(&error))? {
+                match connect(process).and_then(|mut one| one.ask(&json!({"do": "list"}))) {
+                    Ok(about) => list.push((process, about)),
+                    Err(error) => {
+                        exit = of_process(process)(error).report();
+                    }
+                }
+            }
+        }
+    }
+    let mut text = String::new();
+    if output.is_table() {
+        for (process, about) in &list {
+            show(&mut text, &output, *process, about);
+        }
+        if list.is_empty() && exit == Exit::Done {
+            text.push_str("No experiment of yours is under way.\n");
+        }
+    } else {
+        let all = list.into_iter().map(|(process, mut about)| {
+            about["perfhive"] = process.into();
+            about
+        });
+        text = format!("{}\n", Value::from(all.collect::<Vec<Value>>()));
+    }
+    output.write(&text)?;
+    Ok(exit)
+}
+
+/// Shows an experiment. Its texts come from another process: the table escapes them.
+fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
+    let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
+    let each = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let words: Vec<String> = each(&about["program"]).iter().map(word).collect();
+    let head = format!(
+        "{}  pid {}, measured by {process}",
+        Escaped(&words.join(" ")),
+        Escaped(&word(&about["pid"]))
+    );
+    output.palette.push(text, Style::Heading, &head);
+    text.push('\n');
+    let mut table = Table::new(&[
+        ("SOURCE", Align::Left),
+        ("STATE", Align::Left),
+        ("EVENTS", Align::Right),
+        ("LIMIT", Align::Right),
+        ("LOST", Align::Right),
+        ("MISSED", Align::Right),
+        ("SENSORS", Align::Left),
+    ]);
+    for one in each(&about["bindings"]) {
+        let state = match (&one["error"], one["running"].as_bool()) {
+            (Value::String(error), _) => error.clone(),
+            (_, Some(true)) => "running".to_string(),
+            _ => "stopped".to_string(),
+        };
+        let limit = if one["limit"].is_null() { "-".to_string() } else { word(&one["limit"]) };
+        let sensors: Vec<String> =
+            each(&one["sensors"]).iter().map(|sensor| word(&sensor["name"])).collect();
+        table.text(Style::Name, &word(&one["source"]));
+        table.text(Style::Plain, &state);
+        table.text(Style::Plain, &word(&one["events"]));
+        table.text(Style::Plain, &limit);
+        table.text(Style::Plain, &word(&one["lost"]));
+        table.text(Style::Plain, &word(&one["missed"]));
+        table.text(Style::Faint, &sensors.join(", "));
+    }
+    table.render(text, output.layout(true));
+    let mut line = |what: &str, names: Vec<String>| {
+        if !names.is_empty() {
+            text.push_str(&format!("{what}: {}\n", Escaped(&names.join(", "))));
+        }
+    };
+    line("Calls measured", each(&about["calls"]).iter().map(word).collect());
+    let others = each(&about["other_calls"]);
+    let others = others.iter().map(|one| format!("{} ({})", word(&one["name"]), one["calls"]));
+    line("Other calls of the program", others.collect());
+}
+
+/// Asks, and ends well if the experiment does as it is asked.
+fn ask(pid: u32, request: &Value) -> Outcome {
+    let mut one = find(pid)?;
+    let process = one.process();
+    one.ask(request).map_err(of_process(process))?;
+    Ok(Exit::Done)
+}
+
+pub(super) fn bind(args: &ExperimentBind) -> Outcome {
+    let event = args.event.to_string();
+    ask(args.pid, &json!({"do": "bind", "event": event, "sensors": args.sensor}))
+}
+
+pub(super) fn set_running(args: &ExperimentSource, running: bool) -> Outcome {
+    let what = if running { "start" } else { "stop" };
+    ask(args.pid, &json!({"do": what, "source": args.event_source}))
+}
+
+pub(super) fn limit(args: &ExperimentLimit) -> Outcome {
+    ask(args.pid, &json!({"do": "limit", "events": args.limit.0, "source": args.event_source}))
+}
+
+pub(super) fn fetch(args: &ExperimentFetch) -> Outcome {
+    let mut one = find(args.pid)?;
+    let process = one.process();
+    one.fetch().map_err(of_process(process))?;
+    let mut out = io::stdout().lock();
+    let mut records = 0;
+    while let Some(line) = one.next_line().map_err(of_process(process))? {
+        let is_record = line["kind"] == "record";
+        records += u64::from(is_record);
+        io::Write::write_all(&mut out, format!("{line}\n").as_bytes())?;
+        if line["kind"] == "end" || args.count == Some(records) {
+            return Ok(Exit::Done);
+        }
+    }
+    let what =
+        "the experiment ended the connection before its end; this process may have been too slow";
+    Err(Failure::Source(what.to_string()))
+}

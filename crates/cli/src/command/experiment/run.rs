@@ -1,0 +1,392 @@
+//! `perfhive experiment run`: starts a program and measures it.
+
+use super::program::{HeldProgram, ProgramEnder};
+use super::sources::{LineEvents, SignalEvents};
+use super::table;
+use crate::args::{ExperimentEvent, ExperimentRun as Args, Format, Global, experiment_event};
+use crate::failure::{Exit, Failure, Outcome, complain, of_source, warn};
+use crate::sensors::{find_one, with_syntax};
+use crate::signals::{Event, Signals, end_by};
+use perfhive::experiment::{
+    BindRequest, CALLS_VARIABLE, CallNames, Calls, EventKind, Experiment, ExperimentFolder,
+    ExperimentHandle, ExperimentManager, Interval, JsonLines, Processes, ThresholdCrossing,
+    call_cost,
+};
+use perfhive::measure::{DataSources, MeasurementContext, SensorName, data_source, name_of};
+use perfhive::{OpenOptions, SourceAddress};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long Ctrl-C waits at most until the program has ended and all is written.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a program has to end by the Ctrl-C that the terminal sends it, too.
+const BY_ITSELF: Duration = Duration::from_millis(500);
+/// The time between lists of processes, where the kernel does not tell of them.
+const LISTED: Duration = Duration::from_millis(20);
+/// The time between looks at a value with a threshold.
+const LOOKED_AT: Duration = Duration::from_millis(10);
+/// How long is waited for a signal at a time.
+const FOREVER: Duration = Duration::from_secs(86_400);
+
+/// The sensors without any on the command line.
+const USUAL: [&str; 3] =
+    ["Process/% Processor Time", "Process/Working Set", "Process/Page Faults/sec"];
+
+pub(super) fn run(global: &Global, args: &Args) -> Outcome {
+    let address = checked(global)?;
+    let output = args.output.as_ref().map(|path| {
+        let file = File::create(path);
+        file.map_err(|error| Failure::Source(format!("{}: {error}", path.display())))
+    });
+    let output = output.transpose()?;
+    // First of all, so that no descriptor of perfhive's own is taken for one it was started with.
+    let (signals_got, lines_read) = told(&args.on)?;
+    let folder = ExperimentFolder::create().map_err(failed)?;
+    let calls: Vec<&str> = (args.on.iter())
+        .filter_map(|one| match one {
+            ExperimentEvent::Call(name) => Some(name.as_str()),
+            _ => None,
+        })
+        .collect();
+    let watched: Vec<(&str, EventKind)> = (args.on.iter())
+        .filter_map(|one| match one {
+            ExperimentEvent::Start(name) => Some((name.as_str(), EventKind::Start)),
+            ExperimentEvent::End(name) => Some((name.as_str(), EventKind::End)),
+            _ => None,
+        })
+        .collect();
+    let mut call = Duration::ZERO;
+    let mut listening = None;
+    let mut call_names = None;
+    let mut variables = Vec::new();
+    if !calls.is_empty() {
+        call = call_cost(&folder.cost()).map_err(failed)?;
+        let source = Calls::listen(&folder.calls(), &calls).map_err(failed)?;
+        call_names = Some(source.names());
+        listening = Some(source);
+        variables.push((CALLS_VARIABLE, folder.calls().into_os_string()));
+    }
+    let held = HeldProgram::new(&folder.start(), &args.program, &variables)?;
+    let signals = Signals::listen_with(PATIENCE);
+    let mut builder = Experiment::builder().capacity(args.capacity as usize).call_cost(call);
+    if let Some(file) = output {
+        builder = builder.deliver(lines(file, args, held.process()).map_err(failed)?);
+    }
+    let experiment = builder.start().map_err(failed)?;
+    let mut sensors = Sensors::find(global, &address, &args.sensor, held.process())?;
+    if let Some(calls) = listening {
+        experiment.bind(calls, sensors.context()?)?;
+    }
+    if !watched.is_empty() {
+        let processes = Processes::watch(&watched, LISTED).map_err(failed)?;
+        if let Some(every) = processes.every() {
+            warn(&format!(
+                "the kernel does not tell of processes, which takes root; they are looked for every {} ms, \
+                 and those that live shorter are missed",
+                every.as_millis()
+            ));
+        }
+        experiment.bind(processes, sensors.context()?)?;
+    }
+    for event in &args.on {
+        if let ExperimentEvent::Above(sensor, above, below) = event {
+            let watched = sensors.context_of(global, sensor)?;
+            let name = event.to_string();
+            let source = ThresholdCrossing::new(&name, watched, LOOKED_AT, *above, *below)?;
+            experiment.bind(source, sensors.context()?)?;
+        }
+    }
+    for source in signals_got {
+        experiment.bind(source, sensors.context()?)?;
+    }
+    for source in lines_read {
+        experiment.bind(source, sensors.context()?)?;
+    }
+    let mut intervals = Vec::new();
+    for event in &args.on {
+        if let ExperimentEvent::Interval(every) = event {
+            intervals.push((event, every, sensors.context()?));
+        }
+    }
+    let process = held.process();
+    let begun = Instant::now();
+    let program = held.begin()?;
+    for (event, every, context) in intervals {
+        experiment.bind(Interval::new(&event.to_string(), *every), context)?;
+    }
+    let managed =
+        Managed { handle: experiment.handle(), sensors, global: global.clone(), names: call_names };
+    let manager = managed.serve(&folder.manage(), args, process).map_err(failed)?;
+    let heard = end_on_signal(signals, program.ender());
+    let code = program.wait()?;
+    let elapsed = begun.elapsed();
+    let end = experiment.end();
+    drop(manager);
+    drop(folder);
+    let words = args.program.first().map(|word| word.display().to_string()).unwrap_or_default();
+    let text = table::page(global, &end, &words, elapsed);
+    // The program's own output is on standard output.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    let mut whole = true;
+    for failure in &end.failures {
+        complain(&format!("the records are not complete: {failure}"));
+        whole = false;
+    }
+    for one in end.bindings.iter().filter(|one| one.failure.is_some()) {
+        complain(&format!("{}: {}", one.source, one.failure.as_deref().unwrap_or_default()));
+        whole = false;
+    }
+    match heard.load(Ordering::Acquire) {
+        0 if code == 0 && !whole => Ok(Exit::Source),
+        0 => std::process::exit(code),
+        signal => end_by(signal),
+    }
+}
+
+/// What other processes manage.
+struct Managed {
+    handle: ExperimentHandle,
+    sensors: Sensors,
+    global: Global,
+    names: Option<CallNames>,
+}
+
+impl Managed {
+    fn serve(
+        mut self,
+        socket: &Path,
+        args: &Args,
+        process: u32,
+    ) -> std::io::Result<ExperimentManager> {
+        let words = args.program.iter().map(|word| word.display().to_string());
+        let program: Vec<String> = words.collect();
+        let names = self.names.clone();
+        let about = move || {
+            let wanted = names.as_ref().map(|names| names.wanted()).unwrap_or_default();
+            let others = names.as_ref().map(|names| names.others()).unwrap_or_default();
+            let others =
+                others.iter().map(|(name, count)| json!({"name": &**name, "calls": count}));
+            json!({
+                "program": program,
+                "pid": process,
+                "calls": wanted.iter().map(|name| &**name).collect::<Vec<&str>>(),
+                "other_calls": others.collect::<Vec<Value>>(),
+            })
+        };
+        let handle = self.handle.clone();
+        ExperimentManager::serve(socket, handle, about, move |wanted| self.bind(&wanted))
+    }
+
+    fn bind(&mut self, wanted: &BindRequest) -> Result<(), String> {
+        match experiment_event(&wanted.event)? {
+            ExperimentEvent::Call(_) if !wanted.sensors.is_empty() => {
+                Err("calls are measured with the sensors of the others".to_string())
+            }
+            ExperimentEvent::Call(name) => match &self.names {
+                Some(names) => names.want(&name).map_err(|error| error.to_string()),
+                None => {
+                    Err("the experiment was started without --on 'call NAME'; the program does \
+                             not call"
+                        .to_string())
+                }
+            },
+            event @ ExperimentEvent::Interval(every) => {
+                let said = |failure: Failure| failure.message();
+                if !wanted.sensors.is_empty() {
+                    self.sensors.choose(&self.global, &wanted.sensors).map_err(said)?;
+                }
+                let context = self.sensors.context().map_err(said)?;
+                let source = Interval::new(&event.to_string(), every);
+                self.handle.bind(source, context).map_err(|error| error.to_string())
+            }
+            other => Err(format!("{other} is listened for from the beginning: run --on '{other}'")),
+        }
+    }
+}
+
+/// The event sources of signals and lines.
+fn told(events: &[ExperimentEvent]) -> Result<(Vec<SignalEvents>, Vec<LineEvents>), Failure> {
+    use signal_hook::consts::{SIGUSR1, SIGUSR2};
+    let (mut signals, mut lines) = (Vec::new(), Vec::new());
+    for event in events {
+        let name = event.to_string();
+        let failed = |error: std::io::Error| Failure::Usage(format!("{name}: {error}"));
+        match event {
+            ExperimentEvent::Signal(word) => {
+                let number = if word == "USR1" { SIGUSR1 } else { SIGUSR2 };
+                signals.push(SignalEvents::new(&name, number).map_err(failed)?);
+            }
+            ExperimentEvent::Line(descriptor) => {
+                lines.push(LineEvents::open(&name, *descriptor).map_err(failed)?);
+            }
+            _ => {}
+        }
+    }
+    Ok((signals, lines))
+}
+
+fn failed(error: std::io::Error) -> Failure {
+    Failure::Source(error.to_string())
+}
+
+/// The address of the source, which has to be live.
+fn checked(global: &Global) -> Result<SourceAddress, Failure> {
+    if global.format != Format::Table {
+        let what = "an experiment prints a table; -o FILE has every record as a line of JSON";
+        return Err(Failure::Usage(what.to_string()));
+    }
+    let address: SourceAddress =
+        global.source.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
+    if address.scheme().capabilities.recorded {
+        let what = "is a recording; an experiment measures a running program";
+        return Err(Failure::Usage(of_source(&global.source, what)));
+    }
+    Ok(address)
+}
+
+/// The file of records, with a line about the experiment.
+fn lines(file: File, args: &Args, process: u32) -> std::io::Result<JsonLines<File>> {
+    let mut lines = JsonLines::new(file);
+    let words = args.program.iter().map(|word| word.display().to_string());
+    lines.line(&json!({
+        "kind": "experiment",
+        "version": 1,
+        "program": words.collect::<Vec<String>>(),
+        "pid": process,
+        "started": jiff::Timestamp::now().to_string(),
+    }))?;
+    Ok(lines)
+}
+
+/// The sensors of the command line.
+struct Sensors {
+    sources: DataSources,
+    own: String,
+    process: u32,
+    names: Vec<SensorName>,
+}
+
+impl Sensors {
+    fn find(
+        global: &Global,
+        address: &SourceAddress,
+        texts: &[String],
+        process: u32,
+    ) -> Result<Self, Failure> {
+        let usual = USUAL.map(str::to_string);
+        let texts = if texts.is_empty() { &usual } else { texts };
+        let source = data_source(&global.source, &OpenOptions::new())
+            .map_err(|error| with_syntax(error.into(), texts))?;
+        let mut sources = DataSources::new();
+        sources.add(source)?;
+        let mut sensors = Self { sources, own: name_of(address, ""), process, names: Vec::new() };
+        sensors.choose(global, texts)?;
+        Ok(sensors)
+    }
+
+    /// Takes these sensors from now on. The first wrong one is the error.
+    fn choose(&mut self, global: &Global, texts: &[String]) -> Result<(), Failure> {
+        let mut names = Vec::new();
+        for text in texts {
+            let text = of_program(text, &self.own, self.process);
+            for asked in find_one(&mut self.sources, &self.own, global, &text)? {
+                if asked.name.instance() == Some("*") {
+                    let what = "an experiment measures one instance at a time; name it behind #, or \
+                                leave #* out for the program's own";
+                    return Err(Failure::Usage(format!("{}: {what}", asked.name)));
+                }
+                names.push(asked.name);
+            }
+        }
+        self.names = names;
+        Ok(())
+    }
+
+    /// A context of one other sensor.
+    fn context_of(&mut self, global: &Global, text: &str) -> Result<MeasurementContext, Failure> {
+        let names = std::mem::take(&mut self.names);
+        let context = match self.choose(global, &[text.to_string()]) {
+            Ok(()) => self.context(),
+            Err(failure) => Err(failure),
+        };
+        self.names = names;
+        context
+    }
+
+    /// A context of its own for a kind of event.
+    fn context(&mut self) -> Result<MeasurementContext, Failure> {
+        Ok(MeasurementContext::new(&mut self.sources, &self.names)?)
+    }
+}
+
+/// A sensor or path of Process without an instance, as that of the program; any other as it is.
+fn of_program(text: &str, own: &str, process: u32) -> String {
+    if text.contains(['#', '(']) {
+        return text.to_string();
+    }
+    let start = text.trim_start().trim_start_matches(['\\', '/']);
+    let after = |text: &str, word: &str| {
+        let (first, rest) = text.split_at_checked(word.len())?;
+        let rest = rest.strip_prefix(['\\', '/'])?;
+        first.eq_ignore_ascii_case(word).then(|| rest.to_string())
+    };
+    for object in ["Process", "Process V2"] {
+        if let Some(counter) = after(start, object) {
+            // A name has these characters encoded already, a path has them as they are.
+            let counter = counter.replace("%2F", "/").replace("%23", "#").replace("%25", "%");
+            let name = SensorName::new(own, object, &counter);
+            return name.with_instance(&process.to_string()).to_string();
+        }
+        if after(start, own).is_some_and(|sensor| after(&sensor, object).is_some()) {
+            return format!("{text}#{process}");
+        }
+    }
+    text.to_string()
+}
+
+/// Ends the program once this process is asked to end; returns where the signal is noted.
+fn end_on_signal(signals: Signals, ender: ProgramEnder) -> Arc<AtomicI32> {
+    let heard = Arc::new(AtomicI32::new(0));
+    let noted = Arc::clone(&heard);
+    std::thread::spawn(move || {
+        loop {
+            if let Event::End(signal) = signals.wait_until(Instant::now() + FOREVER) {
+                noted.store(signal, Ordering::Release);
+                let is_ctrl_c = signal == signal_hook::consts::SIGINT;
+                ender.end(if is_ctrl_c { BY_ITSELF } else { Duration::ZERO });
+                return;
+            }
+        }
+    });
+    heard
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sensors_of_process_without_an_instance_are_the_programs() {
+        let of = |text| of_program(text, "linux.procfs", 42);
+        let name = |sensor: &str| format!("linux.procfs/{sensor}#42");
+        assert_eq!(of("Process/Working Set"), name("Process/Working Set"));
+        assert_eq!(of(r"\process v2\IO Read Bytes/sec"), name("Process V2/IO Read Bytes%2Fsec"));
+        for text in ["Process/% Processor Time", "/Process/%25 Processor Time"] {
+            assert_eq!(of(text), name("Process/%25 Processor Time"));
+        }
+        assert_eq!(of("linux.procfs/Process/Working Set"), "linux.procfs/Process/Working Set#42");
+        for other in [
+            "Process/Working Set#7",
+            r"\Process(java)\Working Set",
+            "Memory/Available Bytes",
+            "cpu",
+        ] {
+            assert_eq!(of(other), other);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! `perfhive experiment`.
+#![cfg(target_os = "linux")]
+
+use crate::run::{Folder, command, finish};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// The command with a place for its sockets.
+fn experiment(folder: &Folder, args: &[&str]) -> Command {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = std::fs::Permissions::from_mode(0o700);
+    std::fs::set_permissions(folder.path(), mode).unwrap();
+    let mut command = command();
+    command.arg("experiment").args(args).env("XDG_RUNTIME_DIR", folder.path());
+    command
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+fn of_kind<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line["kind"] == kind).collect()
+}
+
+/// Nothing of the experiment is left in the runtime folder.
+#[track_caller]
+fn is_tidy(folder: &Folder) {
+    let left: Vec<_> = std::fs::read_dir(folder.path().join("perfhive")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn program_is_measured_at_an_interval_and_its_exit_code_passed_on() {
+    let folder = Folder::new();
+    let file = folder.path().join("records.jsonl");
+    let args = ["run", "--on", "interval 5ms", "-o", file.to_str().unwrap(), "--", "sh", "-c"];
+    let mut command = experiment(&folder, &args);
+    let run = finish(command.arg("echo out; sleep 0.2; exit 7"));
+    assert_eq!((run.code, run.out.as_str()), (Some(7), "out\n"), "{}", run.err);
+    for word in ["interval 5ms", "delay", "sample", "Process/Working Set#", "P99", "Cost: "] {
+        assert!(run.err.contains(word), "{word}: {}", run.err);
+    }
+    let lines = lines(&file);
+    assert_eq!(lines[0]["kind"], "experiment");
+    assert_eq!(lines[0]["program"][0], "sh");
+    let records = of_kind(&lines, "record");
+    assert!(records.len() >= 3, "{}", records.len());
+    let sensor = format!("linux.procfs/Process/Working Set#{}", lines[0]["pid"]);
+    let sizes: Vec<f64> =
+        records.iter().filter_map(|one| one["values"][&sensor].as_f64()).collect();
+    assert!(sizes.len() >= 3 && sizes.iter().all(|size| *size > 0.0), "{sizes:?}");
+    let end = of_kind(&lines, "end");
+    assert_eq!(end[0]["sources"][0]["events"], records.len());
+    is_tidy(&folder);
+}
+
+/// A program in C with calls at named points.
+const SHOP: &str = r#"
+#include "perfhive_experiment.h"
+int main(void)
+{
+    for (int i = 0; i < 50; i++) {
+        perfhive_start("checkout");
+        perfhive_call("paid");
+        perfhive_end("checkout");
+    }
+    return 0;
+}
+"#;
+
+fn compile(folder: &Folder, source: &str) -> String {
+    let file = folder.file("program.c", source);
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiment/include");
+    let program = folder.path().join("program").display().to_string();
+    let mut cc = Command::new("cc");
+    let status = cc.arg("-I").arg(include).args([&file, "-o", &program]).status();
+    assert!(status.unwrap().success());
+    program
+}
+
+#[test]
+fn program_is_measured_at_its_calls() {
+    let folder = Folder::new();
+    let program = compile(&folder, SHOP);
+    let file = folder.path().join("records.jsonl");
+    let args = ["run", "--on", "call checkout", "--on", "call paid"];
+    let mut command = experiment(&folder, &args);
+    command.args(["--sensor", "Process/Working Set", "--sensor", "System/System Up Time", "-o"]);
+    let run = finish(command.arg(&file).arg("--").arg(&program));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    for word in ["checkout start", "checkout end", "checkout section", "paid", "thread time"] {
+        assert!(run.err.contains(word), "{word}: {}", run.err);
+    }
+    assert!(run.err.ends_with("No event was lost.\n"), "{}", run.err);
+    let lines = lines(&file);
+    assert_eq!(of_kind(&lines, "record").len(), 150);
+    let sections = of_kind(&lines, "section");
+    assert_eq!(sections.len(), 50);
+    for section in sections {
+        assert_eq!((&section["event"], &section["calls"]), (&"checkout".into(), &2.into()));
+        assert!(section["seconds"].as_f64().unwrap() > 0.0);
+    }
+    is_tidy(&folder);
+}
+
+#[test]
+fn program_that_cannot_start_is_one_error() {
+    let folder = Folder::new();
+    let start = ["run", "--on", "interval 5ms", "--"];
+    for (program, message) in [
+        ("no-such-program", "it is in no folder of PATH"),
+        ("./no-such-program", "No such file or directory"),
+        ("/", "Permission denied"),
+    ] {
+        let line = finish(experiment(&folder, &start).arg(program)).fails(2);
+        assert!(line.starts_with(program) && line.contains(message), "{line}");
+    }
+    is_tidy(&folder);
+}
+
+#[test]
+fn wrong_words_are_refused_before_anything_runs() {
+    let folder = Folder::new();
+    let witness = folder.path().join("witness");
+    for args in [
+        ["--on", "interval soon", "--sensor", "Process/Working Set"],
+        ["--on", "wink", "--sensor", "Process/Working Set"],
+        ["--on", "interval 5ms", "--sensor", "Process/Working Set#*"],
+        ["--on", "interval 5ms", "--sensor", "Process/No Such Sensor"],
+        ["--on", "interval 5ms", "--source", "file:/no/such.phr"],
+        ["--on", "interval 5ms", "--format", "csv"],
+    ] {
+        let mut command = experiment(&folder, &["run"]);
+        let run = finish(command.args(args).args(["--", "touch"]).arg(&witness));
+        assert!([Some(2), Some(1), Some(3)].contains(&run.code), "{args:?}: {}", run.err);
+        run.one_line();
+    }
+    assert!(!witness.exists());
+}
+
+#[test]
+fn ctrl_c_ends_program_and_experiment_with_the_figures() {
+    let folder = Folder::new();
+    let file = folder.path().join("records.jsonl");
+    let args = ["run", "--on", "interval 5ms", "-o", file.to_str().unwrap(), "--", "sleep", "600"];
+    let mut command = experiment(&folder, &args);
+    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    let program = loop {
+        assert!(begun.elapsed().as_secs() < 60, "no record came");
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        if text.contains(r#""kind":"record""#) {
+            let head: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+            break head["pid"].as_u64().unwrap();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    let status = child.wait().unwrap();
+    use std::os::unix::process::ExitStatusExt as _;
+    assert_eq!(status.signal(), Some(2));
+    let text = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+    assert!(text.contains("interval 5ms"), "{text}");
+    assert!(!Path::new(&format!("/proc/{program}")).exists(), "the program runs on");
+    assert_eq!(of_kind(&lines(&file), "end").len(), 1);
+    is_tidy(&folder);
+}
+
+#[test]
+fn processes_of_a_name_are_events() {
+    let folder = Folder::new();
+    let program = folder.path().join("napper");
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    let args = ["run", "--on", "start napper", "--on", "end napper", "--", "sh", "-c"];
+    let mut command = experiment(&folder, &args);
+    let run = finish(command.arg(format!("sleep 0.2; {} 0.4; sleep 0.2", program.display())));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    for word in ["napper start", "napper end", "napper section"] {
+        assert!(run.err.contains(word), "{word}: {}", run.err);
+    }
+}
+
+#[test]
+fn signals_and_lines_are_events() {
+    let folder = Folder::new();
+    let file = folder.path().join("records.jsonl");
+    let lines_to_read = folder.file("lines", "one\ntwo\nthree");
+    // The program signals its parent, perfhive, and waits a little in between.
+    let script = "for i in 1 2 3; do kill -USR1 $PPID; sleep 0.1; done";
+    let mut command = experiment(&folder, &["run", "--on", "signal USR1", "--on", "line 0", "-o"]);
+    command.arg(&file).args(["--", "sh", "-c", script]);
+    let run = finish(command.stdin(std::fs::File::open(lines_to_read).unwrap()));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let lines = lines(&file);
+    let of =
+        |event: &str| of_kind(&lines, "record").iter().filter(|one| one["event"] == event).count();
+    assert_eq!((of("signal USR1"), of("line 0")), (3, 2), "{}", run.err);
+    let wrong = finish(experiment(&folder, &["run", "--on", "line 97", "--", "true"]).arg("x"));
+    assert!(wrong.fails(2).contains("line 97: No such file"));
+}
+
+#[test]
+fn value_that_crosses_a_threshold_is_an_event() {
+    let folder = Folder::new();
+    // The shell takes memory for a variable of some 8 MB, and gives it back.
+    let script = "sleep 0.2; x=$(head -c 8000000 /dev/zero | tr '\\0' x); sleep 0.3; x=; sleep 0.3";
+    let above = "above Process/Working Set 7000000 below 6000000";
+    let mut command = experiment(&folder, &["run", "--on", above, "--", "sh", "-c", script]);
+    let run = finish(&mut command);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.err.contains(&format!("{above} start")), "{}", run.err);
+}
+
+/// A program under test in the background, which ends with the test.
+struct Running {
+    child: std::process::Child,
+    program: Option<u64>,
+}
+
+impl Running {
+    fn new(folder: &Folder, events: &[&str], program: &[&str]) -> Self {
+        let file = folder.path().join("records.jsonl");
+        let mut command = experiment(folder, &["run", "-o"]);
+        command.arg(&file);
+        for event in events {
+            command.args(["--on", event]);
+        }
+        let child = command.arg("--").args(program).stderr(std::process::Stdio::null()).spawn();
+        let mut running = Self { child: child.unwrap(), program: None };
+        let begun = std::time::Instant::now();
+        while running.program.is_none() {
+            assert!(begun.elapsed().as_secs() < 60, "no experiment");
+            let run = finish(&mut experiment(folder, &["list", "--json"]));
+            let list: Value = serde_json::from_str(&run.out).unwrap_or_default();
+            running.program = list[0]["pid"].as_u64();
+        }
+        running
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // perfhive ends with its program.
+        let _ = match self.program {
+            Some(program) => Command::new("kill").arg(program.to_string()).status().map(drop),
+            None => self.child.kill(),
+        };
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn running_experiment_is_managed_from_another_process() {
+    let folder = Folder::new();
+    let of = |args: &[&str]| finish(&mut experiment(&folder, args));
+    assert_eq!(of(&["list"]).ok(), "No experiment of yours is under way.\n");
+    let sleeping = ["sleep", "600"];
+    let running = Running::new(&folder, &["interval 20ms", "call checkout"], &sleeping);
+    let program = running.program.unwrap().to_string();
+    let perfhive = running.child.id().to_string();
+    let shown = of(&["list", &program]).ok();
+    for word in
+        ["sleep 600", "interval 20ms", "running", "Working Set#", "Calls measured: checkout"]
+    {
+        assert!(shown.contains(word), "{word}: {shown}");
+    }
+    of(&["stop", &program, "interval 20ms"]).ok();
+    assert!(of(&["list", &perfhive]).ok().contains("stopped"));
+    of(&["start", &perfhive]).ok();
+    of(&["limit", &program, "100000"]).ok();
+    of(&["bind", &program, "interval 10ms", "--sensor", "Process/Thread Count"]).ok();
+    of(&["bind", &program, "call payment"]).ok();
+    let fetched = of(&["fetch", &program, "-n", "5"]).ok();
+    assert_eq!(fetched.matches(r#""kind":"record""#).count(), 5);
+    let shown = of(&["list", &program]).ok();
+    for word in ["interval 10ms", "Thread Count#", "100000", "Calls measured: checkout, payment"] {
+        assert!(shown.contains(word), "{word}: {shown}");
+    }
+    let wrong = of(&["bind", &program, "interval 10ms", "--sensor", "Process/No Such"]).fails(2);
+    assert!(wrong.contains("No Such"), "{wrong}");
+    let wrong = of(&["stop", &program, "interval 7s"]).fails(2);
+    assert!(wrong.contains("interval 7s"), "{wrong}");
+    let wrong = of(&["stop", "1"]).fails(1);
+    assert!(wrong.contains("process 1 has no experiment"), "{wrong}");
+    drop(running);
+    assert_eq!(of(&["list"]).ok(), "No experiment of yours is under way.\n");
+    is_tidy(&folder);
+}

@@ -1,0 +1,62 @@
+//! A program with calls at named points, to be measured:
+//!
+//! ```sh
+//! cargo build -p perfhive-experiment --example calling
+//! perfhive experiment run --on 'call checkout' -- target/debug/examples/calling shop
+//! ```
+
+use perfhive_experiment::{call, end, section, start};
+use std::hint::spin_loop;
+use std::time::{Duration, Instant};
+
+fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some("shop") => shop(),
+        Some("known") => known(),
+        Some("flood") => flood(),
+        _ => println!("usage: calling shop | known | flood"),
+    }
+}
+
+/// Sections in one another, and on several threads.
+fn shop() {
+    call("not asked for");
+    for _ in 0..100 {
+        let _checkout = section("checkout");
+        let _payment = section("payment");
+        call("paid");
+    }
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    start("checkout");
+                    end("checkout");
+                }
+            });
+        }
+    });
+}
+
+/// Sections of 2 ms of work, with calls in them.
+fn known() {
+    for _ in 0..50 {
+        let _known = section("known");
+        let begun = Instant::now();
+        (0..200).for_each(|_| call("inside"));
+        while begun.elapsed() < Duration::from_millis(2) {
+            spin_loop();
+        }
+    }
+}
+
+/// More calls at once than the pipe has room for, and a few afterwards.
+fn flood() {
+    (0..40_000).for_each(|_| call("flood"));
+    println!("flooded");
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(5));
+        call("last");
+    }
+}

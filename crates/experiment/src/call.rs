@@ -1,0 +1,170 @@
+//! The side of the program under test: calls at its points.
+//!
+//! The experiment names a FIFO in the environment. The first call opens it; each call writes one event
+//! ([`wire`](crate::wire)) and never waits: what does not fit is counted and told with the next event.
+//!
+//! The FIFO is opened for reading too, so that the kernel never sends `SIGPIPE` when the experiment
+//! has ended. Before each event the descriptor is compared with what was opened: a program that closes
+//! all its descriptors, as daemons do, may have another file there.
+
+use crate::EventKind;
+
+/// The environment variable with the path of the FIFO for events.
+pub const CALLS_VARIABLE: &str = "PERFHIVE_CALLS";
+
+/// Tells a running experiment that the program is at a point. Without one, or where the experiment has
+/// not asked for this name, nothing comes of it.
+///
+/// Names are up to 96 bytes long; the rest is cut off.
+///
+/// ```
+/// perfhive_experiment::call("paid");
+/// ```
+#[inline]
+pub fn call(name: &str) {
+    tell(EventKind::Point, name);
+}
+
+/// Tells of the start of a section, which [`end`] ends on the same thread. Sections may lie in one
+/// another.
+#[inline]
+pub fn start(name: &str) {
+    tell(EventKind::Start, name);
+}
+
+/// Tells of the end of the innermost section of this name that the thread has started.
+#[inline]
+pub fn end(name: &str) {
+    tell(EventKind::End, name);
+}
+
+/// Tells of the start of a section, and of its end when the guard is dropped.
+///
+/// ```
+/// let total = {
+///     let _sum = perfhive_experiment::section("sum");
+///     (1..=1000).sum::<u64>()
+/// };
+/// assert_eq!(total, 500_500);
+/// ```
+#[inline]
+#[must_use = "the section ends when the guard is dropped"]
+pub fn section(name: &str) -> SectionGuard<'_> {
+    start(name);
+    SectionGuard { name, on_this_thread: std::marker::PhantomData }
+}
+
+/// A section under way; see [`section`].
+#[derive(Debug)]
+pub struct SectionGuard<'a> {
+    name: &'a str,
+    /// A section ends on the thread on which it started.
+    on_this_thread: std::marker::PhantomData<*const ()>,
+}
+
+impl Drop for SectionGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        end(self.name);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn tell(_: EventKind, _: &str) {}
+
+#[cfg(target_os = "linux")]
+fn tell(kind: EventKind, name: &str) {
+    if let Some(pipe) = linux::pipe() {
+        pipe.tell(kind, name.as_bytes());
+    }
+}
+
+#[cfg(all(target_os = "linux", feature = "runner"))]
+pub(crate) use linux::CallPipe;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::CALLS_VARIABLE;
+    use crate::EventKind;
+    use crate::wire::{LONGEST, WireEvent};
+    use rustix::fs::{FileType, Mode, OFlags};
+    use rustix::process::{getegid, geteuid, getgid, getuid};
+    use rustix::time::{ClockId, clock_gettime};
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// The pipe to the experiment; `None` where there is none.
+    #[inline]
+    pub(super) fn pipe() -> Option<&'static CallPipe> {
+        static PIPE: OnceLock<Option<CallPipe>> = OnceLock::new();
+        PIPE.get_or_init(|| {
+            let path = std::env::var_os(CALLS_VARIABLE)?;
+            // The environment of a program with more rights is its caller's.
+            let has_own_rights = geteuid() == getuid() && getegid() == getgid();
+            has_own_rights.then(|| CallPipe::open(Path::new(&path)).ok()).flatten()
+        })
+        .as_ref()
+    }
+
+    /// The FIFO to an experiment.
+    #[derive(Debug)]
+    pub(crate) struct CallPipe {
+        fifo: OwnedFd,
+        /// Device and number of the FIFO.
+        opened: (u64, u64),
+        lost: AtomicU32,
+    }
+
+    impl CallPipe {
+        /// Opens a FIFO of this user that no other may write.
+        pub(crate) fn open(path: &Path) -> rustix::io::Result<Self> {
+            let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            // Opening anything else than a FIFO could have effects of its own.
+            let there = rustix::fs::lstat(path)?;
+            let is_right = |stat: &rustix::fs::Stat| {
+                FileType::from_raw_mode(stat.st_mode) == FileType::Fifo
+                    && stat.st_uid == geteuid().as_raw()
+                    && stat.st_mode & 0o077 == 0
+            };
+            if !is_right(&there) {
+                return Err(rustix::io::Errno::ACCESS);
+            }
+            let fifo = rustix::fs::open(path, flags, Mode::empty())?;
+            let stat = rustix::fs::fstat(&fifo)?;
+            if !is_right(&stat) {
+                return Err(rustix::io::Errno::ACCESS);
+            }
+            Ok(Self { fifo, opened: (stat.st_dev, stat.st_ino), lost: AtomicU32::new(0) })
+        }
+
+        /// Writes an event, if it fits.
+        pub(crate) fn tell(&self, kind: EventKind, name: &[u8]) {
+            let time = crate::wire::nanos(clock_gettime(ClockId::Monotonic));
+            let thread_time = crate::wire::nanos(clock_gettime(ClockId::ThreadCPUTime));
+            let same = rustix::fs::fstat(&self.fifo)
+                .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.opened);
+            if !same {
+                return;
+            }
+            let lost = self.lost.swap(0, Ordering::Relaxed);
+            let number = |id: rustix::process::Pid| id.as_raw_nonzero().get().unsigned_abs();
+            let event = WireEvent {
+                kind,
+                lost,
+                process: number(rustix::process::getpid()),
+                thread: number(rustix::thread::gettid()),
+                time,
+                thread_time,
+                name,
+            };
+            let mut buffer = [0; LONGEST];
+            let written = rustix::io::write(&self.fifo, event.encode(&mut buffer));
+            if written.is_err() {
+                // Saturating is not needed: it would take hours at full speed.
+                self.lost.fetch_add(lost.wrapping_add(1), Ordering::Relaxed);
+            }
+        }
+    }
+}

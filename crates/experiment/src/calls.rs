@@ -1,0 +1,308 @@
+//! Calls from the program under test as events.
+
+use crate::EventKind;
+use crate::call::CallPipe;
+use crate::event::{Closer, EventSource, PerfEvent, locked};
+use crate::wire::{LONGEST, LONGEST_NAME, WireEvent};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The room of the FIFO, which is the most that a user may ask for.
+const PIPE_BYTES: usize = 1 << 20;
+/// How much is read at once.
+const READ_BYTES: usize = 1 << 16;
+/// The most names that are noted where all are wanted.
+const MOST_NAMES: usize = 1024;
+
+/// The names of calls: those that are events, and others that have come. Clones are of one source.
+#[derive(Clone, Debug)]
+pub struct CallNames(Arc<Mutex<Names>>);
+
+#[derive(Debug, Default)]
+struct Names {
+    /// The names that are wanted, or have come where all are.
+    wanted: HashSet<Arc<str>>,
+    all: bool,
+    /// How often each other name has come.
+    others: BTreeMap<Arc<str>, u64>,
+}
+
+impl CallNames {
+    /// Makes the calls of a name events from now on; `*` those of every name.
+    ///
+    /// # Errors
+    /// An empty name, or one of more than 96 bytes.
+    pub fn want(&self, name: &str) -> io::Result<()> {
+        if name.is_empty() || name.len() > LONGEST_NAME {
+            let what =
+                format!("the name of a call has 1 to {LONGEST_NAME} bytes, not {}", name.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let mut names = locked(&self.0);
+        if name == "*" {
+            names.all = true;
+            names.others.clear();
+        } else {
+            names.others.remove(name);
+            names.wanted.insert(name.into());
+        }
+        Ok(())
+    }
+
+    /// The names that are events, or have been where all are.
+    #[must_use]
+    pub fn wanted(&self) -> Vec<Arc<str>> {
+        let mut wanted: Vec<Arc<str>> = locked(&self.0).wanted.iter().cloned().collect();
+        wanted.sort();
+        wanted
+    }
+
+    /// The names of calls that are not events, of up to 1024, and how often they came.
+    #[must_use]
+    pub fn others(&self) -> Vec<(Arc<str>, u64)> {
+        locked(&self.0).others.iter().map(|(name, count)| (Arc::clone(name), *count)).collect()
+    }
+
+    /// The shared name of a call that is an event; `Err` where there are too many names.
+    fn of(&self, name: &str) -> Result<Option<Arc<str>>, ()> {
+        let mut names = locked(&self.0);
+        if let Some(name) = names.wanted.get(name) {
+            return Ok(Some(Arc::clone(name)));
+        }
+        if names.all {
+            if names.wanted.len() >= MOST_NAMES {
+                return Err(());
+            }
+            let name: Arc<str> = name.into();
+            names.wanted.insert(Arc::clone(&name));
+            return Ok(Some(name));
+        }
+        if let Some(count) = names.others.get_mut(name) {
+            *count += 1;
+        } else if names.others.len() < MOST_NAMES {
+            names.others.insert(name.into(), 1);
+        }
+        Ok(None)
+    }
+}
+
+/// What is not known of a program that ended before it could tell of its losses.
+const NO_ROOM: &str = "the program called faster than its calls were measured until it ended; some of its \
+                       last calls may be lost";
+
+/// The event source of calls: a FIFO, which the program under test opens by the path in the
+/// environment variable [`CALLS_VARIABLE`](crate::CALLS_VARIABLE).
+///
+/// Only processes of the same user can call. The events come from outside: what is not an event ends
+/// the source with an error, and a name that was not asked for is passed over.
+#[derive(Debug)]
+pub struct Calls {
+    path: PathBuf,
+    fifo: Arc<OwnedFd>,
+    /// With so many bytes in it the FIFO may have no room for an event.
+    full_bytes: u64,
+    closed: Arc<AtomicBool>,
+    names: CallNames,
+    buffer: Box<[u8]>,
+    /// The part of the buffer that is not used yet.
+    unread: (usize, usize),
+    missed: u64,
+    /// How much may still be read after the source was closed: a program that goes on to call does not
+    /// keep it open.
+    rest: usize,
+    /// When the FIFO was last seen full, until an event from later is read: it tells what was lost.
+    full: Option<u64>,
+}
+
+impl Calls {
+    /// Makes the FIFO at a path where nothing is, in a folder of this user's. With the name `*` all
+    /// calls are events, of up to 1024 names.
+    ///
+    /// # Errors
+    /// A name of more than 96 bytes; where the FIFO cannot be made.
+    pub fn listen(path: &Path, names: &[&str]) -> io::Result<Self> {
+        let wanted = CallNames(Arc::default());
+        names.iter().try_for_each(|name| wanted.want(name))?;
+        rustix::fs::mkfifoat(rustix::fs::CWD, path, Mode::RUSR | Mode::WUSR)?;
+        // For reading and writing: there is no end of file when the last process closes it.
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let fifo = rustix::fs::open(path, flags, Mode::empty())?;
+        // Where the user's pipes have used up their room, it stays smaller and more is lost.
+        let _ = rustix::pipe::fcntl_setpipe_size(&fifo, PIPE_BYTES);
+        let size = rustix::pipe::fcntl_getpipe_size(&fifo)?;
+        // An event lies in one page. The end of each page may be too short for the next one.
+        let page = rustix::param::page_size();
+        let full_bytes = ((size / page).saturating_sub(1) * (page - LONGEST)) as u64;
+        Ok(Self {
+            path: path.into(),
+            fifo: Arc::new(fifo),
+            full_bytes,
+            closed: Arc::default(),
+            names: wanted,
+            buffer: vec![0; READ_BYTES].into(),
+            unread: (0, 0),
+            missed: 0,
+            rest: PIPE_BYTES,
+            full: None,
+        })
+    }
+
+    /// The names of this source's calls.
+    #[must_use]
+    pub fn names(&self) -> CallNames {
+        self.names.clone()
+    }
+
+    /// The next event that is there already.
+    fn next(&mut self) -> io::Result<Option<PerfEvent>> {
+        loop {
+            let (begin, end) = self.unread;
+            let bytes = self.buffer.get(begin..end).unwrap_or_default();
+            let decoded = WireEvent::decode(bytes).map_err(|_| {
+                let what = "the program wrote something else than events; its library for calls is \
+                            of another version, or another program writes there";
+                io::Error::new(io::ErrorKind::InvalidData, what)
+            })?;
+            let Some((event, length)) = decoded else { return Ok(None) };
+            self.unread.0 += length;
+            self.missed += u64::from(event.lost);
+            self.full = self.full.filter(|full| event.time <= *full);
+            // An empty one wakes the source.
+            let Some(name) = std::str::from_utf8(event.name).ok().filter(|name| !name.is_empty())
+            else {
+                continue;
+            };
+            let name = match self.names.of(name) {
+                Ok(Some(name)) => name,
+                Ok(None) => continue,
+                Err(()) => {
+                    self.missed += 1;
+                    continue;
+                }
+            };
+            return Ok(Some(PerfEvent {
+                name,
+                kind: event.kind,
+                time: event.time,
+                process: event.process,
+                thread: event.thread,
+                thread_time: Some(event.thread_time),
+            }));
+        }
+    }
+
+    /// Reads what is in the FIFO; returns how many bytes.
+    fn fill(&mut self) -> io::Result<usize> {
+        let (begin, end) = self.unread;
+        // The beginning of an event that was cut by the end of the buffer.
+        self.buffer.copy_within(begin..end, 0);
+        self.unread = (0, end - begin);
+        // Seen before it has room again.
+        if rustix::io::ioctl_fionread(&*self.fifo).is_ok_and(|bytes| bytes >= self.full_bytes) {
+            self.full = Some(crate::clock::now());
+        }
+        let room = self.buffer.get_mut(end - begin..).unwrap_or_default();
+        match rustix::io::read(&*self.fifo, room) {
+            Ok(count) => {
+                self.unread.1 += count;
+                Ok(count)
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl EventSource for Calls {
+    fn name(&self) -> &str {
+        "call"
+    }
+
+    fn wait(&mut self) -> io::Result<Option<PerfEvent>> {
+        loop {
+            if let Some(event) = self.next()? {
+                return Ok(Some(event));
+            }
+            // Read before the FIFO is: what is written before closing is in it.
+            let is_closed = self.closed.load(Ordering::Acquire);
+            let there = self.fill()?;
+            if is_closed {
+                if there == 0 || self.rest == 0 {
+                    return match self.full {
+                        None => Ok(None),
+                        Some(_) => Err(io::Error::other(NO_ROOM)),
+                    };
+                }
+                self.rest = self.rest.saturating_sub(there);
+            }
+            if there > 0 {
+                continue;
+            }
+            match poll(&mut [PollFd::new(&*self.fifo, PollFlags::IN)], None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn closer(&self) -> Closer {
+        let (closed, fifo) = (Arc::clone(&self.closed), Arc::clone(&self.fifo));
+        Box::new(move || {
+            closed.store(true, Ordering::Release);
+            // A call without a name wakes the source. Where the FIFO is full it is awake.
+            let event = WireEvent {
+                kind: EventKind::Point,
+                lost: 0,
+                process: 0,
+                thread: 0,
+                time: 0,
+                thread_time: 0,
+                name: b"",
+            };
+            let _ = rustix::io::write(&*fifo, event.encode(&mut [0; LONGEST]));
+        })
+    }
+
+    fn missed(&self) -> u64 {
+        self.missed
+    }
+}
+
+impl Drop for Calls {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// What a call costs the calling program here: the median of many batches, measured now with a FIFO of
+/// its own at a path where nothing is, while another thread waits for each event.
+///
+/// # Errors
+/// Where the FIFO cannot be made.
+pub fn call_cost(path: &Path) -> io::Result<Duration> {
+    const BATCH: u32 = 50;
+    const BATCHES: usize = 41;
+    let mut calls = Calls::listen(path, &["cost"])?;
+    let pipe = CallPipe::open(path)?;
+    let close = calls.closer();
+    std::thread::scope(|scope| {
+        scope.spawn(move || while let Ok(Some(_)) = calls.wait() {});
+        let mut times = [Duration::ZERO; BATCHES];
+        for time in &mut times {
+            let begun = Instant::now();
+            (0..BATCH).for_each(|_| pipe.tell(EventKind::Point, b"cost"));
+            *time = begun.elapsed() / BATCH;
+        }
+        close();
+        times.sort_unstable();
+        Ok(times.get(BATCHES / 2).copied().unwrap_or_default())
+    })
+}

@@ -1,0 +1,173 @@
+//! Where records go.
+
+use crate::record::{EventRecord, RecordBatch};
+use crate::run::ExperimentEnd;
+use crate::section::Section;
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+use std::sync::mpsc::{SyncSender, TrySendError};
+
+/// Takes the records of an experiment, on a thread of its own.
+///
+/// Closures that take a batch are deliveries, and so is the sending side of a bounded channel, which
+/// never waits for its receiver.
+pub trait Delivery: Send {
+    /// Takes records, and the sections that end with them. Returns the number of records that it had
+    /// no room for.
+    ///
+    /// # Errors
+    /// Where it cannot go on. It gets no more, and the end of the experiment names the error.
+    fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &[Section]) -> io::Result<u64>;
+
+    /// Takes the end of the experiment.
+    ///
+    /// # Errors
+    /// As [`deliver`](Self::deliver).
+    fn end(&mut self, end: &ExperimentEnd) -> io::Result<()> {
+        let _ = end;
+        Ok(())
+    }
+}
+
+impl<F: FnMut(&RecordBatch<'_>, &[Section]) + Send> Delivery for F {
+    fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &[Section]) -> io::Result<u64> {
+        self(batch, sections);
+        Ok(0)
+    }
+}
+
+impl Delivery for SyncSender<EventRecord> {
+    fn deliver(&mut self, batch: &RecordBatch<'_>, _: &[Section]) -> io::Result<u64> {
+        let mut lost = 0;
+        for record in batch.records() {
+            match self.try_send(record) {
+                Ok(()) => {}
+                Err(TrySendError::Full(_)) => lost += 1,
+                Err(TrySendError::Disconnected(_)) => {
+                    return Err(io::Error::new(io::ErrorKind::BrokenPipe, "no one receives"));
+                }
+            }
+        }
+        Ok(lost)
+    }
+}
+
+/// Writes JSON lines to a file or socket, each batch at once, so that everything delivered is
+/// readable whatever happens next. `docs/manual/experiments.md` describes the lines.
+#[derive(Debug)]
+pub struct JsonLines<W> {
+    out: W,
+    text: Vec<u8>,
+    /// The beginning of the experiment on the clock of events.
+    begin: u64,
+    /// The event sources whose sensors were written.
+    known: Vec<String>,
+}
+
+impl<W: Write + Send> JsonLines<W> {
+    /// Lines with times from now on.
+    pub fn new(out: W) -> Self {
+        Self { out, text: Vec::new(), begin: crate::clock::now(), known: Vec::new() }
+    }
+
+    /// Writes a line of the caller's, such as what the experiment is about. Records have the `kind`s
+    /// `source`, `record`, `section` and `end`.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn line(&mut self, line: &Value) -> io::Result<()> {
+        self.push(line)?;
+        self.write()
+    }
+
+    fn push(&mut self, line: &Value) -> io::Result<()> {
+        serde_json::to_writer(&mut self.text, line)?;
+        self.text.push(b'\n');
+        Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let written = self.out.write_all(&self.text).and_then(|()| self.out.flush());
+        self.text.clear();
+        written
+    }
+
+    fn seconds(&self, time: u64) -> Value {
+        // Before the beginning there are events that waited in the pipe.
+        json!((time as f64 - self.begin as f64) / 1e9)
+    }
+}
+
+impl<W: Write + Send> Delivery for JsonLines<W> {
+    fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &[Section]) -> io::Result<u64> {
+        let names: Vec<String> = batch.columns().iter().map(|one| one.name.to_string()).collect();
+        if !self.known.iter().any(|one| one == batch.source()) {
+            self.known.push(batch.source().to_string());
+            let sensors = batch.columns().iter().zip(&names).map(|(column, name)| {
+                json!({"name": name, "unit": &*column.unit, "raw_per_second": column.raw_per_second})
+            });
+            let sensors: Vec<Value> = sensors.collect();
+            self.push(&json!({"kind": "source", "source": batch.source(), "sensors": sensors}))?;
+        }
+        for record in batch.records() {
+            let readings = || names.iter().zip(&record.readings);
+            let values: Map<String, Value> =
+                readings().map(|(name, one)| (name.clone(), json!(one.value))).collect();
+            let raw: Map<String, Value> = readings()
+                .filter_map(|(name, one)| Some((name.clone(), json!(one.raw?))))
+                .collect();
+            let line = json!({
+                "kind": "record",
+                "source": batch.source(),
+                "event": &*record.event.name,
+                "type": record.event.kind.code(),
+                "time": self.seconds(record.event.time),
+                "pid": record.event.process,
+                "tid": record.event.thread,
+                "delay": record.delay().as_secs_f64(),
+                "sample": record.sample.as_secs_f64(),
+                "values": values,
+                "raw": raw,
+            });
+            self.push(&line)?;
+        }
+        for section in sections {
+            let growth = names.iter().zip(&section.growth);
+            let growth: Map<String, Value> =
+                growth.filter_map(|(name, one)| Some((name.clone(), json!((*one)?)))).collect();
+            let line = json!({
+                "kind": "section",
+                "event": &*section.name,
+                "time": self.seconds(section.start),
+                "pid": section.process,
+                "tid": section.thread,
+                "seconds": section.duration.as_secs_f64(),
+                "thread_seconds": section.thread_time.map(|time| time.as_secs_f64()),
+                "calls": section.calls,
+                "growth": growth,
+            });
+            self.push(&line)?;
+        }
+        self.write()?;
+        Ok(0)
+    }
+
+    fn end(&mut self, end: &ExperimentEnd) -> io::Result<()> {
+        let sources: Vec<Value> = (end.bindings.iter())
+            .map(|one| {
+                json!({
+                    "source": &*one.source, "events": one.events, "lost": one.lost,
+                    "missed": one.missed, "error": one.failure,
+                })
+            })
+            .collect();
+        let line = json!({
+            "kind": "end",
+            "seconds": end.elapsed.as_secs_f64(),
+            "call_seconds": end.summary.call.as_secs_f64(),
+            "unmatched": end.summary.unmatched,
+            "sources": sources,
+        });
+        self.line(&line)
+    }
+}

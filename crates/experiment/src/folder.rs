@@ -1,0 +1,160 @@
+//! The folder of a running experiment, with its FIFO and sockets.
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::geteuid;
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+/// What a folder may hold.
+const CALLS: &str = "calls";
+const COST: &str = "cost";
+const MANAGE: &str = "manage";
+const START: &str = "start";
+/// Locked as long as the experiment runs.
+const LOCK: &str = "lock";
+/// The beginning of a folder's name; the process ID follows.
+const NAME: &str = "experiment-";
+
+/// A folder of this process's experiment, which only its user can enter. It is removed when it is
+/// dropped; what a process that was killed has left is removed by the next experiment.
+///
+/// It lies in the folder `perfhive` of `XDG_RUNTIME_DIR`, or, where that is not set, in `perfhive-UID` of
+/// the folder for temporary files.
+#[derive(Debug)]
+pub struct ExperimentFolder {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl ExperimentFolder {
+    /// Makes the folder.
+    ///
+    /// # Errors
+    /// Where it cannot be made, another user could enter the folder around it, or this process has
+    /// one already.
+    pub fn create() -> io::Result<Self> {
+        let around = around()?;
+        make_private(&around)?;
+        remove_abandoned(&around);
+        let path = around.join(format!("{NAME}{}", std::process::id()));
+        DirBuilder::new().mode(0o700).create(&path).map_err(|error| named(&path, &error))?;
+        let lock = File::create_new(path.join(LOCK)).map_err(|error| named(&path, &error))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    /// The path for the FIFO of [`Calls`](crate::Calls).
+    #[must_use]
+    pub fn calls(&self) -> PathBuf {
+        self.path.join(CALLS)
+    }
+
+    /// The path for [`call_cost`](crate::call_cost).
+    #[must_use]
+    pub fn cost(&self) -> PathBuf {
+        self.path.join(COST)
+    }
+
+    /// The path for a socket on which the program under test waits for its start.
+    #[must_use]
+    pub fn start(&self) -> PathBuf {
+        self.path.join(START)
+    }
+
+    /// The path for the socket of management.
+    #[must_use]
+    pub fn manage(&self) -> PathBuf {
+        self.path.join(MANAGE)
+    }
+
+    /// The socket of management of another process's experiment, whether there is one or not.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn manage_of(process: u32) -> io::Result<PathBuf> {
+        Ok(around()?.join(format!("{NAME}{process}")).join(MANAGE))
+    }
+
+    /// The processes of this user with experiments under way, in order.
+    ///
+    /// # Errors
+    /// Where the folder around them cannot be read. One that is missing has none.
+    pub fn running() -> io::Result<Vec<u32>> {
+        let around = around()?;
+        let entries = match std::fs::read_dir(&around) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(named(&around, &error)),
+        };
+        let process = |entry: std::fs::DirEntry| {
+            let number = entry.file_name().to_str()?.strip_prefix(NAME)?.parse().ok()?;
+            (!is_abandoned(&entry.path())).then_some(number)
+        };
+        let mut found: Vec<u32> = entries.flatten().filter_map(process).collect();
+        found.sort_unstable();
+        Ok(found)
+    }
+}
+
+impl Drop for ExperimentFolder {
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}
+
+/// The folder around those of all experiments.
+fn around() -> io::Result<PathBuf> {
+    let set = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    match set.filter(|path| path.is_absolute()) {
+        Some(runtime) => Ok(runtime.join("perfhive")),
+        None => Ok(std::env::temp_dir().join(format!("perfhive-{}", geteuid().as_raw()))),
+    }
+}
+
+/// Makes a folder that only this user can enter, or finds it made so.
+fn make_private(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(named(path, &error));
+        }
+        _ => {}
+    }
+    let meta = std::fs::symlink_metadata(path).map_err(|error| named(path, &error))?;
+    if !meta.is_dir() || meta.uid() != geteuid().as_raw() || meta.mode() & 0o077 != 0 {
+        let what = "it is not a folder of this user's that no other can enter; set \
+                    XDG_RUNTIME_DIR to another folder, or remove it";
+        return Err(named(path, &io::Error::new(io::ErrorKind::PermissionDenied, what)));
+    }
+    Ok(())
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Whether the process of a folder has ended without removing it.
+fn is_abandoned(path: &Path) -> bool {
+    // Without the file the folder is being made.
+    let lock = File::open(path.join(LOCK));
+    lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_ok())
+}
+
+fn remove_abandoned(around: &Path) {
+    let Ok(entries) = std::fs::read_dir(around) else { return };
+    for entry in entries.flatten() {
+        let is_one = entry.file_name().to_str().is_some_and(|name| name.starts_with(NAME));
+        if is_one && is_abandoned(&entry.path()) {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// Removes a folder with what it may hold, and nothing else.
+fn remove(path: &Path) {
+    for name in [CALLS, COST, START, MANAGE, LOCK] {
+        let _ = std::fs::remove_file(path.join(name));
+    }
+    let _ = std::fs::remove_dir(path);
+}

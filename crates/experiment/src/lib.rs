@@ -1,0 +1,119 @@
+//! Experiments: a program is measured at its own events rather than at a clock's.
+//!
+//! # Words
+//!
+//! - A **performance event** ([`PerfEvent`]) is a point in the life of a program at which it is
+//!   to be measured. It has a name; some events are the start or the end of a section.
+//! - An **event source** ([`EventSource`]) tells of events. It is waited for, not polled:
+//!   [`Interval`] has one at equal distances, `Calls` those at which the program under test
+//!   calls [`call`], [`start`] or [`end`].
+//! - A **binding** connects an event source with a
+//!   [`MeasurementContext`](perfhive_engine::measure::MeasurementContext): at each event its
+//!   sensors are read. Each binding has a thread, so that no event waits for another source.
+//! - A **record** ([`EventRecord`]) is an event with the readings that belong to it, and the times
+//!   at which they were taken. Records lie in memory that was allocated before; taking one
+//!   allocates nothing.
+//! - A **delivery** ([`Delivery`]) gets the records when their memory is half full, after a second
+//!   at the latest, and at the end: a file or socket ([`JsonLines`]), a callback, a channel. What
+//!   does not fit is counted as lost.
+//! - A **section** ([`Section`]) is what lies between a start and its end on one thread.
+//!
+//! # In the program under test
+//!
+//! ```
+//! use perfhive_experiment as experiment;
+//!
+//! let _checkout = experiment::section("checkout"); // Until the end of the scope.
+//! experiment::call("paid");
+//! ```
+//!
+//! Without an experiment a call costs a nanosecond or two. The header
+//! `include/perfhive_experiment.h` has the same for C and C++, and links with nothing.
+//!
+//! # Running an experiment
+//!
+//! [`Experiment`] has an example. The command `perfhive experiment run` starts a program and
+//! measures it.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod call;
+#[cfg(all(feature = "runner", target_os = "linux"))]
+mod calls;
+#[cfg(feature = "runner")]
+mod clock;
+#[cfg(feature = "runner")]
+mod deliver;
+#[cfg(feature = "runner")]
+mod event;
+#[cfg(all(feature = "runner", target_os = "linux"))]
+mod folder;
+#[cfg(all(feature = "runner", target_os = "linux"))]
+mod manage;
+#[cfg(all(feature = "runner", target_os = "linux"))]
+mod processes;
+#[cfg(feature = "runner")]
+mod record;
+#[cfg(feature = "runner")]
+mod run;
+#[cfg(feature = "runner")]
+mod section;
+#[cfg(feature = "runner")]
+mod summary;
+#[cfg(feature = "runner")]
+mod threshold;
+#[cfg(any(target_os = "linux", test))]
+mod wire;
+
+pub use call::{CALLS_VARIABLE, SectionGuard, call, end, section, start};
+#[cfg(all(feature = "runner", target_os = "linux"))]
+pub use calls::{CallNames, Calls, call_cost};
+#[cfg(feature = "runner")]
+pub use deliver::{Delivery, JsonLines};
+#[cfg(feature = "runner")]
+pub use event::{Closer, EventSource, Interval, PerfEvent};
+#[cfg(all(feature = "runner", target_os = "linux"))]
+pub use folder::ExperimentFolder;
+#[cfg(all(feature = "runner", target_os = "linux"))]
+pub use manage::{BindRequest, ExperimentManager, ManagedExperiment};
+#[cfg(all(feature = "runner", target_os = "linux"))]
+pub use processes::Processes;
+#[cfg(feature = "runner")]
+pub use record::{EventRecord, RecordBatch, RecordColumn, RecordedReading};
+#[cfg(feature = "runner")]
+pub use run::{BindingCounts, Experiment, ExperimentBuilder, ExperimentEnd, ExperimentHandle};
+#[cfg(feature = "runner")]
+pub use section::Section;
+#[cfg(feature = "runner")]
+pub use summary::{EventSummary, ExperimentSummary, SummaryFigures};
+#[cfg(feature = "runner")]
+pub use threshold::ThresholdCrossing;
+pub use wire_kind::EventKind;
+
+/// The kinds of events, which both sides know.
+mod wire_kind {
+    /// What an event is.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum EventKind {
+        /// A point.
+        #[default]
+        Point,
+        /// The start of a section.
+        Start,
+        /// The end of a section.
+        End,
+    }
+
+    impl EventKind {
+        /// The word for it in records: `point`, `start`, `end`.
+        #[must_use]
+        pub fn code(self) -> &'static str {
+            match self {
+                Self::Point => "point",
+                Self::Start => "start",
+                Self::End => "end",
+            }
+        }
+    }
+}

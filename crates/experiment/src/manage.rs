@@ -1,0 +1,426 @@
+//! Management of a running experiment from another process.
+//!
+//! The experiment listens on a socket in its [folder](crate::ExperimentFolder). A request is one line of
+//! JSON, and so is its answer; the records of `fetch` are many lines:
+//!
+//! | request | answer |
+//! |---|---|
+//! | `{"do": "list"}` | what the experiment is about, its bindings with their sensors and counts, names of calls |
+//! | `{"do": "bind", "event": E, "sensors": [...]}` | `{}` |
+//! | `{"do": "start"}`, `"stop"`, with `"source"` for one | `{"bindings": N}` |
+//! | `{"do": "limit", "events": N}`, `null` for none, with `"source"` | `{"bindings": N}` |
+//! | `{"do": "fetch"}` | the lines of [`JsonLines`] from now on, and `{"kind": "alive"}` each second |
+//!
+//! An answer `{"error": "..."}` says what was wrong.
+//!
+//! Neither side trusts the other: both are processes of one user or of root, which the kernel says; lines
+//! have a greatest length; each request and answer has a deadline as a whole; few connections are
+//! served at once. A client that reads too slowly loses its connection, and no records of others.
+
+use crate::deliver::JsonLines;
+use crate::event::locked;
+use crate::run::{BindingCounts, ExperimentHandle};
+use rustix::process::geteuid;
+use serde_json::{Value, json};
+use std::io::{self, Read as _, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The longest request and the longest answer, and the longest line of `fetch`.
+const LONGEST_REQUEST: usize = 64 << 10;
+const LONGEST_ANSWER: usize = 4 << 20;
+/// The time for a request, or for an answer.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// How long the end of the experiment waits for clients that fetch its last records.
+const LAST: Duration = Duration::from_secs(1);
+/// The number of connections that are served at once.
+const CONNECTIONS: usize = 8;
+/// The records that wait for a client of `fetch`, in bytes.
+const WAITING: usize = 16 << 20;
+
+/// A request for another binding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BindRequest {
+    /// The event: `interval 10ms`, `call checkout`.
+    pub event: String,
+    /// The sensors.
+    pub sensors: Vec<String>,
+}
+
+type Bind = dyn FnMut(BindRequest) -> Result<(), String> + Send;
+type About = dyn Fn() -> Value + Send + Sync;
+
+/// What all connections share.
+struct Served {
+    handle: ExperimentHandle,
+    about: Box<About>,
+    bind: Mutex<Box<Bind>>,
+    connections: AtomicUsize,
+    /// How many of them fetch records.
+    fetching: AtomicUsize,
+    end: AtomicBool,
+}
+
+/// Lets other processes of this user manage an experiment, until it is dropped.
+pub struct ExperimentManager {
+    path: PathBuf,
+    served: Arc<Served>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ExperimentManager {
+    /// Listens at a path where nothing is, in a folder of this user's. `about` describes the experiment,
+    /// in an object; `bind` makes another binding of it.
+    ///
+    /// # Errors
+    /// Where the socket cannot be made.
+    pub fn serve(
+        path: &Path,
+        handle: ExperimentHandle,
+        about: impl Fn() -> Value + Send + Sync + 'static,
+        bind: impl FnMut(BindRequest) -> Result<(), String> + Send + 'static,
+    ) -> io::Result<Self> {
+        let listener = UnixListener::bind(path)?;
+        let served = Arc::new(Served {
+            handle,
+            about: Box::new(about),
+            bind: Mutex::new(Box::new(bind)),
+            connections: AtomicUsize::new(0),
+            fetching: AtomicUsize::new(0),
+            end: AtomicBool::new(false),
+        });
+        let theirs = Arc::clone(&served);
+        let work = move || accept(&listener, &theirs);
+        let thread = std::thread::Builder::new().name("perfhive-manage".into()).spawn(work)?;
+        Ok(Self { path: path.into(), served, thread: Some(thread) })
+    }
+}
+
+impl Drop for ExperimentManager {
+    fn drop(&mut self) {
+        self.served.end.store(true, Ordering::Release);
+        // Wakes the thread.
+        let woken = connect(&self.path);
+        let _ = std::fs::remove_file(&self.path);
+        if woken.is_ok() {
+            self.thread.take().map(JoinHandle::join);
+        }
+        // The last records are on their way, if the experiment has ended before.
+        let until = Instant::now() + LAST;
+        while self.served.fetching.load(Ordering::Acquire) > 0 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+fn accept(listener: &UnixListener, served: &Arc<Served>) {
+    for stream in listener.incoming() {
+        if served.end.load(Ordering::Acquire) {
+            return;
+        }
+        let Ok(mut stream) = stream else {
+            // Out of descriptors, mostly: later there may be some.
+            std::thread::sleep(Duration::from_millis(100));
+            continue;
+        };
+        if user_of(&stream).is_none() {
+            continue;
+        }
+        if served.connections.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS {
+            served.connections.fetch_sub(1, Ordering::AcqRel);
+            let _ = stream.set_nonblocking(true);
+            let _ = answer(&mut stream, &json!({"error": "too many managers at once"}));
+            continue;
+        }
+        let theirs = Arc::clone(served);
+        let work = move || {
+            let _ = serve(&mut stream, &theirs);
+            theirs.connections.fetch_sub(1, Ordering::AcqRel);
+        };
+        let thread = std::thread::Builder::new().name("perfhive-manager".into()).spawn(work);
+        if thread.is_err() {
+            served.connections.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// Connects without waiting: a process that accepts nothing holds nothing up.
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// The process at the other end, if it belongs to this user or to root.
+fn user_of(stream: &UnixStream) -> Option<u32> {
+    let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
+    let trusted = peer.uid == geteuid() || peer.uid.is_root();
+    trusted.then(|| peer.pid.as_raw_nonzero().get().unsigned_abs())
+}
+
+/// Answers the requests of one connection.
+fn serve(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
+    let mut lines = Lines::default();
+    loop {
+        let Some(line) = lines.next(stream, LONGEST_REQUEST, DEADLINE)? else { return Ok(()) };
+        let request: Value = match serde_json::from_slice(&line) {
+            Ok(request) => request,
+            Err(error) => return answer(stream, &json!({"error": format!("no request: {error}")})),
+        };
+        if request["do"] == "fetch" {
+            served.fetching.fetch_add(1, Ordering::AcqRel);
+            let fetched = fetch(stream, served);
+            served.fetching.fetch_sub(1, Ordering::AcqRel);
+            return fetched;
+        }
+        let result = served.result(&request).unwrap_or_else(|error| json!({"error": error}));
+        answer(stream, &result)?;
+    }
+}
+
+impl Served {
+    fn result(&self, request: &Value) -> Result<Value, String> {
+        let source = request["source"].as_str();
+        let bindings = |count| match (count, source) {
+            (0, Some(source)) => Err(format!("there is no event source {source:?}")),
+            (count, _) => Ok(json!({"bindings": count})),
+        };
+        match request["do"].as_str() {
+            Some("list") => {
+                let mut about = (self.about)();
+                let list: Vec<Value> = self.handle.bindings().iter().map(described).collect();
+                about["bindings"] = list.into();
+                Ok(about)
+            }
+            Some("start") => bindings(self.handle.set_running(source, true)),
+            Some("stop") => bindings(self.handle.set_running(source, false)),
+            Some("limit") => {
+                let events = &request["events"];
+                if !events.is_null() && !events.is_u64() {
+                    return Err("a limit is a number of events, or null".to_string());
+                }
+                bindings(self.handle.set_limit(source, events.as_u64()))
+            }
+            Some("bind") => {
+                let event = request["event"].as_str().ok_or("bind takes an event")?.to_string();
+                let sensors = request["sensors"].as_array().map(Vec::as_slice).unwrap_or_default();
+                let sensors = sensors.iter().map(|one| one.as_str().map(str::to_string));
+                let sensors: Option<Vec<String>> = sensors.collect();
+                let sensors = sensors.ok_or("sensors are texts")?;
+                locked(&self.bind)(BindRequest { event, sensors })?;
+                Ok(json!({}))
+            }
+            _ => Err("expected list, bind, start, stop, limit or fetch".to_string()),
+        }
+    }
+}
+
+fn described(one: &BindingCounts) -> Value {
+    let sensors = one
+        .columns
+        .iter()
+        .map(|column| json!({"name": column.name.to_string(), "unit": &*column.unit}));
+    json!({
+        "source": &*one.source, "running": one.running, "limit": one.limit, "events": one.events,
+        "lost": one.lost, "missed": one.missed, "skipped": one.skipped, "error": one.failure,
+        "sensors": sensors.collect::<Vec<Value>>(),
+    })
+}
+
+fn answer(stream: &mut UnixStream, value: &Value) -> io::Result<()> {
+    let mut text = value.to_string();
+    text.push('\n');
+    write_all(stream, text.as_bytes())
+}
+
+/// Writes within the deadline as a whole: a peer that takes a byte now and then holds nothing up.
+fn write_all(stream: &mut UnixStream, mut bytes: &[u8]) -> io::Result<()> {
+    let until = Instant::now() + DEADLINE;
+    while !bytes.is_empty() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_write_timeout(Some(left))?;
+        match stream.write(bytes) {
+            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Hands out the records from now on, until the experiment ends or the client has enough.
+fn fetch(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
+    let (sender, receiver): (_, Receiver<Vec<u8>>) = sync_channel(1024);
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let queue = Queue { sender, waiting: Arc::clone(&waiting) };
+    served.handle.deliver(JsonLines::new(queue));
+    loop {
+        match receiver.recv_timeout(Duration::from_secs(1)) {
+            Ok(lines) => {
+                write_all(stream, &lines)?;
+                waiting.fetch_sub(lines.len(), Ordering::AcqRel);
+            }
+            Err(RecvTimeoutError::Timeout) => answer(stream, &json!({"kind": "alive"}))?,
+            // The experiment has ended, or the client was too slow.
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+    }
+}
+
+/// The lines that wait for a client. Writing fails where they are too many, which ends the delivery.
+struct Queue {
+    sender: SyncSender<Vec<u8>>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Write for Queue {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let waiting = self.waiting.fetch_add(bytes.len(), Ordering::AcqRel);
+        if waiting > WAITING || self.sender.try_send(bytes.to_vec()).is_err() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The lines that came over a connection.
+#[derive(Default)]
+struct Lines {
+    read: Vec<u8>,
+    /// The part of it that has no end of line.
+    searched: usize,
+}
+
+impl Lines {
+    /// The next line, without its end, within a time as a whole; `None` at the end.
+    fn next(
+        &mut self,
+        stream: &mut UnixStream,
+        longest: usize,
+        patience: Duration,
+    ) -> io::Result<Option<Vec<u8>>> {
+        let until = Instant::now() + patience;
+        let mut piece = [0; 16 << 10];
+        loop {
+            let new = self.read.get(self.searched..).unwrap_or_default();
+            if let Some(place) = new.iter().position(|byte| *byte == b'\n') {
+                let rest = self.read.split_off(self.searched + place + 1);
+                let mut line = std::mem::replace(&mut self.read, rest);
+                self.searched = 0;
+                line.pop();
+                return Ok(Some(line));
+            }
+            self.searched = self.read.len();
+            if self.searched > longest {
+                let what = format!("a line of more than {longest} bytes");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            stream.set_read_timeout(Some(left))?;
+            match stream.read(&mut piece) {
+                Ok(0) if self.read.is_empty() => return Ok(None),
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => self.read.extend_from_slice(piece.get(..count).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// An experiment of another process, which this one manages.
+pub struct ManagedExperiment {
+    stream: UnixStream,
+    lines: Lines,
+    process: u32,
+    patience: Duration,
+}
+
+impl ManagedExperiment {
+    /// Connects to the socket of an experiment's process, which has so much time for each answer as a
+    /// whole. An experiment that answers `fetch` has a line each second at least.
+    ///
+    /// # Errors
+    /// Where nothing listens there; where it is another process, or one of another user.
+    pub fn connect(path: &Path, process: u32, patience: Duration) -> io::Result<Self> {
+        let stream = connect(path)?;
+        if user_of(&stream) != Some(process) {
+            let what =
+                format!("what listens at {} is not process {process} of this user", path.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+        }
+        Ok(Self { stream, lines: Lines::default(), process, patience })
+    }
+
+    /// The process.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.process
+    }
+
+    /// Asks one of the requests of the module's table but `fetch`.
+    ///
+    /// # Errors
+    /// No answer in time, one that is none, or an error that the experiment answers
+    /// ([`io::ErrorKind::Other`]).
+    pub fn ask(&mut self, request: &Value) -> io::Result<Value> {
+        answer(&mut self.stream, request)?;
+        self.line()?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Asks for records from now on, which [`next_line`](Self::next_line) returns.
+    ///
+    /// # Errors
+    /// Where the request cannot be written.
+    pub fn fetch(&mut self) -> io::Result<()> {
+        answer(&mut self.stream, &json!({"do": "fetch"}))
+    }
+
+    /// The next line of records; `None` at the end.
+    ///
+    /// # Errors
+    /// Where no line comes in time.
+    pub fn next_line(&mut self) -> io::Result<Option<Value>> {
+        loop {
+            let line = self.line()?;
+            if line.as_ref().is_none_or(|line| line["kind"] != "alive") {
+                return Ok(line);
+            }
+        }
+    }
+
+    fn line(&mut self) -> io::Result<Option<Value>> {
+        let Some(line) = self.lines.next(&mut self.stream, LONGEST_ANSWER, self.patience)? else {
+            return Ok(None);
+        };
+        let value: Value = serde_json::from_slice(&line)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        match value.get("error").and_then(Value::as_str) {
+            Some(error) if value.get("kind").is_none() => Err(io::Error::other(error)),
+            _ => Ok(Some(value)),
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Processes that start and end, as events.
+//!
+//! The kernel tells each `execve` and exit through its process connector, a netlink socket, where it permits
+//! that: mostly to root, in the first namespaces. Its messages (`linux/connector.h`, `linux/cn_proc.h`), in the
+//! machine's byte order, behind a header of 16 bytes (`nlmsghdr`):
+//!
+//! | at | bytes | what |
+//! |---|---|---|
+//! | 24 | 4 | number of the message, counted for each processor |
+//! | 36 | 4 | kind: 0 the answer to a request, 2 `execve`, 0x80000000 exit |
+//! | 40 | 4 | processor |
+//! | 44 | 8 | `CLOCK_MONOTONIC` in ns |
+//! | 52 | 4 | thread, or the error of an answer |
+//! | 56 | 4 | process |
+//!
+//! Otherwise /proc is listed at an interval, which misses every process that lives shorter.
+
+use crate::EventKind;
+use crate::clock;
+use crate::event::{Closer, EventSource, PerfEvent};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::Errno;
+use rustix::net::netlink::{CONNECTOR, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::time::Timespec;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The most events that wait, and processes of these names that are followed.
+const MOST: usize = 1 << 16;
+/// The longest name that the kernel keeps of a process.
+const LONGEST_NAME: usize = 15;
+/// In how many lists the name of a new process is read, since a shell makes it before it is a program.
+const LOOKS: u8 = 5;
+/// The room of the socket, in bytes.
+const ROOM: usize = 8 << 20;
+/// How long the kernel may take to say that it will tell.
+const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// The event source of processes that start or end. The start of a process is when it becomes a program
+/// (`execve`), since its name is known then.
+#[derive(Debug)]
+pub struct Processes {
+    names: HashMap<Arc<str>, Wish>,
+    from: From,
+    /// The processes of these names that have not ended.
+    alive: HashMap<u32, Arc<str>>,
+    events: VecDeque<PerfEvent>,
+    missed: u64,
+    closed: Arc<AtomicBool>,
+    woken: Arc<OwnedFd>,
+}
+
+/// What is wanted of the processes of a name.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wish {
+    start: bool,
+    end: bool,
+}
+
+/// Where the events come from.
+#[derive(Debug)]
+enum From {
+    /// From the kernel: the number of the next message of each processor.
+    Kernel { socket: OwnedFd, next: HashMap<u32, u32> },
+    /// From lists of /proc at this interval: the processes of the last one, and those among them
+    /// whose name may change by an `execve`, with the number of lists in which it is read again.
+    Lists { every: Duration, known: HashSet<u32>, young: Vec<(u32, u8)> },
+}
+
+impl Processes {
+    /// Events of processes with these names: whether starts or ends. The kernel tells them where it
+    /// permits that; otherwise /proc is listed `every` so much time.
+    ///
+    /// Names are those that the kernel keeps: the program's file name, cut to 15 bytes, unless the process
+    /// changes it before the event is read.
+    ///
+    /// # Errors
+    /// Where there is no /proc either, or no descriptor is left.
+    pub fn watch(names: &[(&str, EventKind)], every: Duration) -> io::Result<Self> {
+        match kernel() {
+            Some(socket) => Self::with(names, From::Kernel { socket, next: HashMap::new() }),
+            None => Self::by_lists(names, every),
+        }
+    }
+
+    /// As [`watch`](Self::watch), from lists of /proc alone.
+    ///
+    /// # Errors
+    /// As [`watch`](Self::watch).
+    pub fn by_lists(names: &[(&str, EventKind)], every: Duration) -> io::Result<Self> {
+        Self::with(names, From::Lists { every, known: listed()?, young: Vec::new() })
+    }
+
+    fn with(names: &[(&str, EventKind)], from: From) -> io::Result<Self> {
+        let mut wishes: HashMap<Arc<str>, Wish> = HashMap::new();
+        for (name, kind) in names {
+            let cut =
+                (0..=LONGEST_NAME.min(name.len())).rev().find(|at| name.is_char_boundary(*at));
+            let name = name.get(..cut.unwrap_or_default()).unwrap_or_default();
+            let wish = wishes.entry(name.into()).or_default();
+            match kind {
+                EventKind::Start => wish.start = true,
+                EventKind::End => wish.end = true,
+                EventKind::Point => (wish.start, wish.end) = (true, true),
+            }
+        }
+        Ok(Self {
+            names: wishes,
+            from,
+            alive: HashMap::new(),
+            events: VecDeque::with_capacity(1024),
+            missed: 0,
+            closed: Arc::default(),
+            woken: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
+        })
+    }
+
+    /// The interval at which /proc is listed; `None` where the kernel tells every start and end.
+    #[must_use]
+    pub fn every(&self) -> Option<Duration> {
+        match &self.from {
+            From::Kernel { .. } => None,
+            From::Lists { every, .. } => Some(*every),
+        }
+    }
+
+    /// Takes what the kernel has told, or what a list has that the one before had not.
+    fn gather(&mut self) -> io::Result<()> {
+        if let From::Lists { known, young, .. } = &mut self.from {
+            let now = listed()?;
+            let before = std::mem::replace(known, now);
+            let mut looked_at = std::mem::take(young);
+            looked_at.extend(known.difference(&before).map(|process| (*process, LOOKS)));
+            let gone: Vec<u32> = before.difference(known).copied().collect();
+            let time = clock::now();
+            looked_at.retain_mut(|(process, looks)| {
+                *looks -= 1;
+                self.started(*process, time) == Some(false) && *looks > 0
+            });
+            if let From::Lists { young, .. } = &mut self.from {
+                *young = looked_at;
+            }
+            gone.into_iter().for_each(|process| self.ended(process, time));
+            return Ok(());
+        }
+        let mut bytes = [0; 4096];
+        while self.events.len() < MOST {
+            let From::Kernel { socket, next } = &mut self.from else { return Ok(()) };
+            let (length, _) = match rustix::net::recv(&*socket, &mut bytes[..], RecvFlags::DONTWAIT)
+            {
+                Ok(length) => length,
+                Err(Errno::AGAIN) => return Ok(()),
+                // The kernel had no room. The numbers of the next messages tell for how many.
+                Err(Errno::NOBUFS | Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let Some(told) = Told::read(bytes.get(..length).unwrap_or_default()) else { continue };
+            // Answers to other processes have numbers of their own.
+            if told.kind == NONE {
+                continue;
+            }
+            let expected = next.insert(told.processor, told.number.wrapping_add(1));
+            let gap = expected.map_or(0, |expected| told.number.wrapping_sub(expected));
+            // A negative one is that of a message in another order.
+            self.missed += i32::try_from(gap).map_or(0, |gap| u64::from(gap.unsigned_abs()));
+            match told.kind {
+                // One that was reaped already has no name any more.
+                EXEC if self.started(told.process, told.time).is_none() => self.missed += 1,
+                EXIT if told.process == told.thread => self.ended(told.process, told.time),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a start, if one of the names is the process's; `None` where it has none any more.
+    fn started(&mut self, process: u32, time: u64) -> Option<bool> {
+        let mut buffer = [0; 32];
+        let name = name_of(process, &mut buffer)?;
+        let Some((name, wish)) = self.names.get_key_value(name) else { return Some(false) };
+        let (name, wish) = (Arc::clone(name), *wish);
+        if wish.end && self.alive.len() < MOST {
+            self.alive.insert(process, Arc::clone(&name));
+        }
+        if wish.start {
+            self.push(name, EventKind::Start, process, time);
+        }
+        Some(true)
+    }
+
+    fn ended(&mut self, process: u32, time: u64) {
+        if let Some(name) = self.alive.remove(&process) {
+            self.push(name, EventKind::End, process, time);
+        }
+    }
+
+    fn push(&mut self, name: Arc<str>, kind: EventKind, process: u32, time: u64) {
+        let thread = process;
+        self.events.push_back(PerfEvent { name, kind, time, process, thread, thread_time: None });
+    }
+}
+
+impl EventSource for Processes {
+    fn name(&self) -> &str {
+        "process"
+    }
+
+    fn wait(&mut self) -> io::Result<Option<PerfEvent>> {
+        loop {
+            // Names are read as early as possible: before the events that wait are handed out.
+            let is_closed = self.closed.load(Ordering::Acquire);
+            if matches!(self.from, From::Kernel { .. }) || is_closed {
+                self.gather()?;
+            }
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(event));
+            }
+            if is_closed {
+                return Ok(None);
+            }
+            let woken = PollFd::new(&*self.woken, PollFlags::IN);
+            let waited = match &self.from {
+                From::Kernel { socket, .. } => {
+                    poll(&mut [PollFd::new(socket, PollFlags::IN), woken], None)
+                }
+                From::Lists { every, .. } => {
+                    let every = Timespec::try_from(*every).unwrap_or(PATIENCE);
+                    poll(&mut [woken], Some(&every))
+                }
+            };
+            match waited {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if matches!(self.from, From::Lists { .. }) {
+                self.gather()?;
+            }
+        }
+    }
+
+    fn closer(&self) -> Closer {
+        let (closed, woken) = (Arc::clone(&self.closed), Arc::clone(&self.woken));
+        Box::new(move || {
+            closed.store(true, Ordering::Release);
+            let _ = rustix::io::write(&*woken, &1u64.to_ne_bytes());
+        })
+    }
+
+    fn missed(&self) -> u64 {
+        self.missed
+    }
+}
+
+const NONE: u32 = 0;
+const EXEC: u32 = 2;
+const EXIT: u32 = 0x8000_0000;
+
+/// A message of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Told {
+    number: u32,
+    kind: u32,
+    processor: u32,
+    time: u64,
+    /// The error, of an answer.
+    thread: u32,
+    process: u32,
+}
+
+impl Told {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let number4 = |at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk::<4>()?));
+        let number8 = |at: usize| Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk::<8>()?));
+        Some(Self {
+            number: number4(24)?,
+            kind: number4(36)?,
+            processor: number4(40)?,
+            time: number8(44)?,
+            thread: number4(52)?,
+            process: number4(56)?,
+        })
+    }
+}
+
+/// A socket to which the kernel tells of processes; `None` where it does not.
+fn kernel() -> Option<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket =
+        rustix::net::socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(CONNECTOR));
+    let socket = socket.ok()?;
+    // As much as root, or anyone, may have.
+    if rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, ROOM).is_err() {
+        let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, ROOM);
+    }
+    // The group of processes (CN_IDX_PROC).
+    rustix::net::bind(&socket, &SocketAddrNetlink::new(0, 1)).ok()?;
+    let mut request = Vec::new();
+    let length: u32 = 16 + 20 + 4;
+    // nlmsghdr: length, type NLMSG_DONE, flags, number, port.
+    request.extend(length.to_ne_bytes());
+    request.extend([3u16, 0].into_iter().flat_map(u16::to_ne_bytes));
+    request.extend([0u32, 0].into_iter().flat_map(u32::to_ne_bytes));
+    // cn_msg: CN_IDX_PROC, CN_VAL_PROC, number, answer, then length and flags.
+    request.extend([1u32, 1, 0, 0].into_iter().flat_map(u32::to_ne_bytes));
+    request.extend([4u16, 0].into_iter().flat_map(u16::to_ne_bytes));
+    // PROC_CN_MCAST_LISTEN.
+    request.extend(1u32.to_ne_bytes());
+    rustix::net::send(&socket, &request, SendFlags::empty()).ok()?;
+    // In a container the kernel may say nothing.
+    let mut bytes = [0; 4096];
+    loop {
+        let there = poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&PATIENCE)).ok()?;
+        if there == 0 {
+            return None;
+        }
+        let (length, _) = rustix::net::recv(&socket, &mut bytes[..], RecvFlags::DONTWAIT).ok()?;
+        match Told::read(bytes.get(..length).unwrap_or_default()) {
+            Some(told) if told.kind == NONE => return (told.thread == 0).then_some(socket),
+            _ => {}
+        }
+    }
+}
+
+/// The name of a process, without allocating.
+fn name_of(process: u32, buffer: &mut [u8; 32]) -> Option<&str> {
+    let mut path = [0u8; 32];
+    let mut rest = &mut path[..];
+    write!(rest, "/proc/{process}/comm").ok()?;
+    let left = rest.len();
+    let path = std::str::from_utf8(path.get(..path.len() - left)?).ok()?;
+    let length = std::fs::File::open(path).ok()?.read(buffer).ok()?;
+    let name = buffer.get(..length)?;
+    std::str::from_utf8(name.strip_suffix(b"\n").unwrap_or(name)).ok()
+}
+
+/// The processes of /proc.
+fn listed() -> io::Result<HashSet<u32>> {
+    let entries = std::fs::read_dir("/proc")?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_read_and_short_ones_are_none() {
+        let mut bytes = [0; 76];
+        for (at, number) in [(24, 7u32), (36, EXEC), (40, 1), (52, 12), (56, 11)] {
+            bytes[at..at + 4].copy_from_slice(&number.to_ne_bytes());
+        }
+        bytes[44..52].copy_from_slice(&99u64.to_ne_bytes());
+        let told = Told { number: 7, kind: EXEC, processor: 1, time: 99, thread: 12, process: 11 };
+        assert_eq!(Told::read(&bytes), Some(told));
+        for end in 0..60 {
+            assert_eq!(Told::read(&bytes[..end]), None, "{end}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Records of events, and the memory in which they wait for delivery.
+
+use crate::event::{PerfEvent, locked};
+use perfhive_engine::measure::{Readings, SensorName};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// One sensor of the records of a binding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecordColumn {
+    /// The sensor, with its instance.
+    pub name: SensorName,
+    /// The unit of its values, as in
+    /// [`SensorSlot::unit`](perfhive_engine::measure::SensorSlot::unit).
+    pub unit: Arc<str>,
+    /// How many units of the raw value are a second, where it counts time.
+    pub raw_per_second: Option<u64>,
+}
+
+/// A reading as records keep it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct RecordedReading {
+    /// The value, if there is one: for a rate or share, since the event before of this binding.
+    pub value: Option<f64>,
+    /// The raw value behind it.
+    pub raw: Option<u64>,
+}
+
+/// An event and what was measured at it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct EventRecord {
+    /// The event.
+    pub event: PerfEvent,
+    /// When the event source handed out the event, on the clock of [`PerfEvent::time`].
+    pub taken: u64,
+    /// How long the sample took.
+    pub sample: Duration,
+    /// The end of the sample, on the same clock: [`delay`](Self::delay) after the event.
+    pub sampled: u64,
+    /// When the record was complete.
+    pub done: u64,
+    /// The readings, in the order of the columns.
+    pub readings: Vec<RecordedReading>,
+}
+
+impl EventRecord {
+    /// The time between the event and the end of its sample: how old the event was by then.
+    #[must_use]
+    pub fn delay(&self) -> Duration {
+        Duration::from_nanos(self.sampled.saturating_sub(self.event.time))
+    }
+}
+
+/// What a record has beside its readings.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordHead {
+    pub(crate) event: PerfEvent,
+    pub(crate) taken: u64,
+    pub(crate) sample: Duration,
+    pub(crate) sampled: u64,
+}
+
+/// The records of a binding that are delivered together.
+#[derive(Debug)]
+pub struct RecordBatch<'a> {
+    pub(crate) source: &'a str,
+    pub(crate) columns: &'a [RecordColumn],
+    pub(crate) half: &'a Half,
+}
+
+impl<'a> RecordBatch<'a> {
+    /// The name of the event source.
+    #[must_use]
+    pub fn source(&self) -> &'a str {
+        self.source
+    }
+
+    /// The sensors of the records.
+    #[must_use]
+    pub fn columns(&self) -> &'a [RecordColumn] {
+        self.columns
+    }
+
+    /// The number of records.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.half.heads.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.half.heads.is_empty()
+    }
+
+    /// The records, in the order of the events.
+    pub fn records(&self) -> impl Iterator<Item = EventRecord> + use<'a> {
+        let width = self.columns.len();
+        let half = self.half;
+        half.heads.iter().zip(&half.done).enumerate().map(move |(number, (head, done))| {
+            let readings = half.readings.get(number * width..(number + 1) * width);
+            EventRecord {
+                event: head.event.clone(),
+                taken: head.taken,
+                sample: head.sample,
+                sampled: head.sampled,
+                done: *done,
+                readings: readings.unwrap_or_default().to_vec(),
+            }
+        })
+    }
+}
+
+/// One half of the memory: the other one is with the delivery.
+#[derive(Debug, Default)]
+pub(crate) struct Half {
+    heads: Vec<RecordHead>,
+    done: Vec<u64>,
+    readings: Vec<RecordedReading>,
+}
+
+impl Half {
+    fn with_capacity(records: usize, width: usize) -> Self {
+        Self {
+            heads: Vec::with_capacity(records),
+            done: Vec::with_capacity(records),
+            readings: Vec::with_capacity(records * width),
+        }
+    }
+
+    /// Makes room for as many records again.
+    pub(crate) fn clear(&mut self) {
+        self.heads.clear();
+        self.done.clear();
+        self.readings.clear();
+    }
+}
+
+/// The memory of a binding's records: two halves, of which one is filled while the other is
+/// delivered. Both are allocated at the beginning.
+#[derive(Debug)]
+pub(crate) struct RecordStore {
+    /// The half, and the number of records that found no room.
+    filling: Mutex<(Half, u64)>,
+    capacity: usize,
+    width: usize,
+}
+
+/// What came of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// It is kept.
+    Stored,
+    /// It is kept, and the half is half full: time to deliver.
+    HalfFull,
+    /// There was no room.
+    Lost,
+}
+
+impl RecordStore {
+    pub(crate) fn new(capacity: usize, width: usize) -> (Self, Half) {
+        let (capacity, half) = (capacity.max(2), || Half::with_capacity(capacity.max(2), width));
+        (Self { filling: Mutex::new((half(), 0)), capacity, width }, half())
+    }
+
+    /// Keeps a record, without allocating. The time at which it is complete is read last.
+    pub(crate) fn keep(&self, head: RecordHead, readings: &Readings) -> (Kept, u64) {
+        let mut filling = locked(&self.filling);
+        let (half, lost) = &mut *filling;
+        if half.heads.len() >= self.capacity {
+            *lost += 1;
+            return (Kept::Lost, crate::clock::now());
+        }
+        let begin = half.readings.len();
+        half.readings.resize(begin + self.width, RecordedReading::default());
+        for reading in readings.iter() {
+            // One reading for each sensor: experiments take no sensor of all instances.
+            if let Some(place) =
+                half.readings.get_mut(begin..).and_then(|l| l.get_mut(reading.asked))
+            {
+                let value = reading.value.as_ref().ok().map(|value| value.as_f64());
+                *place = RecordedReading { value, raw: reading.raw };
+            }
+        }
+        half.heads.push(head);
+        let done = crate::clock::now();
+        half.done.push(done);
+        let is_half = half.heads.len() == self.capacity / 2;
+        (if is_half { Kept::HalfFull } else { Kept::Stored }, done)
+    }
+
+    /// Exchanges the half that was filled for an empty one.
+    pub(crate) fn exchange(&self, empty: &mut Half) {
+        empty.clear();
+        std::mem::swap(&mut locked(&self.filling).0, empty);
+    }
+
+    /// The number of records that found no room so far.
+    pub(crate) fn lost(&self) -> u64 {
+        locked(&self.filling).1
+    }
+}

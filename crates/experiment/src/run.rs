@@ -1,0 +1,510 @@
+//! Experiments: bindings at work, and the delivery of their records.
+
+use crate::clock;
+use crate::deliver::Delivery;
+use crate::event::{Closer, EventSource, locked};
+use crate::record::{Half, Kept, RecordBatch, RecordColumn, RecordHead, RecordStore};
+use crate::section::Sections;
+use crate::summary::ExperimentSummary;
+use perfhive_engine::measure::{MeasureError, MeasurementContext, Readings};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The time after which records are delivered, however few there are.
+const AT_LATEST: Duration = Duration::from_secs(1);
+
+/// How many records of a binding wait for delivery, unless the builder says otherwise.
+const CAPACITY: usize = 16_384;
+
+/// A running experiment.
+///
+/// ```
+/// use perfhive_engine::measure::{MeasurementContext, MeasurementOptions};
+/// use perfhive_experiment::{Experiment, Interval};
+/// # use perfhive_engine::measure::{CounterSource, DataSources};
+/// # use std::time::Duration;
+/// # let mut sources = DataSources::new();
+/// # let recording = perfhive_testkit::script::recording();
+/// # sources.add(CounterSource::new("log.box", perfhive_engine::Cached::new(recording)))?;
+/// # let names = [];
+///
+/// let context = MeasurementContext::new(&mut sources, &names)?;
+/// let experiment = Experiment::builder().start()?;
+/// experiment.bind(Interval::new("interval 1ms", Duration::from_millis(1)), context)?;
+/// // ... what is to be measured ...
+/// # std::thread::sleep(Duration::from_millis(20));
+/// let end = experiment.end();
+/// for event in &end.summary.events {
+///     println!("{}: {} times, p99 {:?} s", event.name, event.count, event.time.quantile(0.99));
+/// }
+/// # assert!(end.summary.events[0].count > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Experiment {
+    handle: ExperimentHandle,
+    delivery: Option<JoinHandle<DeliveryOutcome>>,
+    begun: Instant,
+}
+
+/// Controls an experiment, from any thread.
+#[derive(Clone)]
+pub struct ExperimentHandle(Arc<Shared>);
+
+/// What the thread that delivers leaves.
+#[derive(Default)]
+struct DeliveryOutcome {
+    summary: ExperimentSummary,
+    failures: Vec<String>,
+    deliveries: Vec<Box<dyn Delivery>>,
+    /// Deliveries that were added later. They may fail.
+    guests: Vec<Box<dyn Delivery>>,
+}
+
+/// The parts of an experiment before it starts.
+pub struct ExperimentBuilder {
+    deliveries: Vec<Box<dyn Delivery>>,
+    capacity: usize,
+    call: Duration,
+}
+
+/// What became of a binding's events.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BindingCounts {
+    /// The name of the event source.
+    pub source: Arc<str>,
+    /// Events with a sample.
+    pub events: u64,
+    /// Events whose record found no room in memory, or in a delivery.
+    pub lost: u64,
+    /// Events that the source knows it missed.
+    pub missed: u64,
+    /// Events that came while the binding was stopped or had reached its limit.
+    pub skipped: u64,
+    /// Time from the source's handing out the events to their complete records.
+    pub busy: Duration,
+    /// Whether it records.
+    pub running: bool,
+    /// The number of events after which it does not.
+    pub limit: Option<u64>,
+    /// The sensors.
+    pub columns: Vec<RecordColumn>,
+    /// Why it ended early.
+    pub failure: Option<String>,
+}
+
+/// The result of an experiment.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ExperimentEnd {
+    /// The figures by event.
+    pub summary: ExperimentSummary,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The bindings.
+    pub bindings: Vec<BindingCounts>,
+    /// The deliveries that could not go on.
+    pub failures: Vec<String>,
+}
+
+/// A binding, as its threads share it.
+struct Bound {
+    source: Arc<str>,
+    columns: Vec<RecordColumn>,
+    store: RecordStore,
+    closer: Closer,
+    events: AtomicU64,
+    missed: AtomicU64,
+    skipped: AtomicU64,
+    undelivered: AtomicU64,
+    busy: AtomicU64,
+    stopped: AtomicBool,
+    limit: AtomicU64,
+    failure: Mutex<Option<String>>,
+}
+
+/// What bindings and delivery share.
+struct Shared {
+    bound: Mutex<Vec<Delivered>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Deliveries that were added and wait for the thread that delivers.
+    guests: Mutex<Vec<Box<dyn Delivery>>>,
+    capacity: usize,
+    wanted: Mutex<Wanted>,
+    woken: Condvar,
+}
+
+/// A binding with the half of its memory that the delivery has.
+struct Delivered {
+    bound: Arc<Bound>,
+    empty: Half,
+    sections: Sections,
+}
+
+/// What is wanted of the delivery.
+#[derive(Default)]
+struct Wanted {
+    /// A binding's memory is half full.
+    now: bool,
+    /// The experiment takes no more bindings.
+    closed: bool,
+    /// The experiment is over.
+    end: bool,
+}
+
+impl Default for ExperimentBuilder {
+    fn default() -> Self {
+        Self { deliveries: Vec::new(), capacity: CAPACITY, call: Duration::ZERO }
+    }
+}
+
+impl ExperimentBuilder {
+    /// Adds a place where the records go. Figures are made without any.
+    #[must_use]
+    pub fn deliver(mut self, delivery: impl Delivery + 'static) -> Self {
+        self.deliveries.push(Box::new(delivery));
+        self
+    }
+
+    /// Sets how many records of each binding wait for delivery, twice as many with those that are
+    /// under way. The memory is allocated when the binding is made.
+    #[must_use]
+    pub fn capacity(mut self, records: usize) -> Self {
+        self.capacity = records;
+        self
+    }
+
+    /// Sets what a call costs the program under test, to be taken off the duration of sections.
+    #[must_use]
+    pub fn call_cost(mut self, cost: Duration) -> Self {
+        self.call = cost;
+        self
+    }
+
+    /// Starts the experiment, without any binding yet.
+    ///
+    /// # Errors
+    /// Where no thread can be started.
+    pub fn start(self) -> std::io::Result<Experiment> {
+        let shared = Arc::new(Shared {
+            bound: Mutex::default(),
+            threads: Mutex::default(),
+            guests: Mutex::default(),
+            capacity: self.capacity,
+            wanted: Mutex::default(),
+            woken: Condvar::new(),
+        });
+        let (theirs, deliveries, call) = (Arc::clone(&shared), self.deliveries, self.call);
+        let work = move || deliver_all(&theirs, deliveries, call);
+        let delivery = std::thread::Builder::new().name("perfhive-deliver".into()).spawn(work)?;
+        Ok(Experiment {
+            handle: ExperimentHandle(shared),
+            delivery: Some(delivery),
+            begun: Instant::now(),
+        })
+    }
+}
+
+impl Experiment {
+    /// The beginning of an experiment.
+    #[must_use]
+    pub fn builder() -> ExperimentBuilder {
+        ExperimentBuilder::default()
+    }
+
+    /// A handle for other threads.
+    #[must_use]
+    pub fn handle(&self) -> ExperimentHandle {
+        self.handle.clone()
+    }
+
+    /// Binds an event source to a context: at each event its sensors are read. Each sensor must be of
+    /// one instance, or have none.
+    ///
+    /// # Errors
+    /// A context under way, or with a sensor of all instances; where no thread can be started, or the
+    /// experiment has ended.
+    pub fn bind(
+        &self,
+        source: impl EventSource + 'static,
+        context: MeasurementContext,
+    ) -> Result<(), MeasureError> {
+        self.handle.bind(source, context)
+    }
+
+    /// The bindings as they are now.
+    #[must_use]
+    pub fn bindings(&self) -> Vec<BindingCounts> {
+        self.handle.bindings()
+    }
+
+    /// Ends the experiment: closes the event sources, waits for the events that they have, and for
+    /// the last delivery.
+    #[must_use]
+    pub fn end(mut self) -> ExperimentEnd {
+        let DeliveryOutcome { summary, failures, mut deliveries, mut guests } = self.finish();
+        let (elapsed, bindings) = (self.begun.elapsed(), self.bindings());
+        let mut end = ExperimentEnd { summary, elapsed, bindings, failures };
+        for delivery in &mut deliveries {
+            if let Err(error) = delivery.end(&end) {
+                end.failures.push(error.to_string());
+            }
+        }
+        guests.iter_mut().for_each(|guest| drop(guest.end(&end)));
+        end
+    }
+
+    fn finish(&mut self) -> DeliveryOutcome {
+        let shared = &self.handle.0;
+        // From now on nothing is bound.
+        let threads = {
+            let bound = locked(&shared.bound);
+            locked(&shared.wanted).closed = true;
+            bound.iter().for_each(|one| (one.bound.closer)());
+            std::mem::take(&mut *locked(&shared.threads))
+        };
+        for thread in threads {
+            // A panic is the thread's own; its records so far are delivered.
+            let _ = thread.join();
+        }
+        locked(&shared.wanted).end = true;
+        shared.woken.notify_all();
+        self.delivery.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Experiment {
+    fn drop(&mut self) {
+        if self.delivery.is_some() {
+            self.finish();
+        }
+    }
+}
+
+impl ExperimentHandle {
+    /// As [`Experiment::bind`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn bind(
+        &self,
+        source: impl EventSource + 'static,
+        context: MeasurementContext,
+    ) -> Result<(), MeasureError> {
+        let columns = columns_of(&context)?;
+        let (store, empty) = RecordStore::new(self.0.capacity, columns.len());
+        let bound = Arc::new(Bound {
+            source: source.name().into(),
+            columns,
+            store,
+            closer: source.closer(),
+            events: AtomicU64::new(0),
+            missed: AtomicU64::new(0),
+            skipped: AtomicU64::new(0),
+            undelivered: AtomicU64::new(0),
+            busy: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+            limit: AtomicU64::new(u64::MAX),
+            failure: Mutex::new(None),
+        });
+        let (theirs, shared) = (Arc::clone(&bound), Arc::clone(&self.0));
+        let work = move || {
+            if let Err(error) = theirs.work(source, context, &shared) {
+                *locked(&theirs.failure) = Some(error);
+            }
+        };
+        let mut list = locked(&self.0.bound);
+        if locked(&self.0.wanted).closed {
+            return Err(MeasureError::Other("the experiment has ended".into()));
+        }
+        let thread = std::thread::Builder::new().name("perfhive-event".into()).spawn(work);
+        let thread = thread.map_err(|error| MeasureError::Other(error.to_string().into()))?;
+        locked(&self.0.threads).push(thread);
+        list.push(Delivered { bound, empty, sections: Sections::default() });
+        Ok(())
+    }
+
+    /// As [`Experiment::bindings`].
+    #[must_use]
+    pub fn bindings(&self) -> Vec<BindingCounts> {
+        locked(&self.0.bound).iter().map(|one| one.bound.counts()).collect()
+    }
+
+    /// Adds a place where the records go from now on. If it fails, nothing comes of it.
+    pub fn deliver(&self, delivery: impl Delivery + 'static) {
+        locked(&self.0.guests).push(Box::new(delivery));
+    }
+
+    /// Lets the bindings of this event source record, or all without a name, or stops them. Events
+    /// of a stopped binding are counted as skipped. Returns the number of bindings.
+    pub fn set_running(&self, source: Option<&str>, running: bool) -> usize {
+        self.each(source, |bound| bound.stopped.store(!running, Ordering::Relaxed))
+    }
+
+    /// Sets the number of events after which the bindings of this event source, or all without a
+    /// name, record no more. Returns the number of bindings.
+    pub fn set_limit(&self, source: Option<&str>, events: Option<u64>) -> usize {
+        let events = events.unwrap_or(u64::MAX);
+        self.each(source, |bound| bound.limit.store(events, Ordering::Relaxed))
+    }
+
+    fn each(&self, source: Option<&str>, mut change: impl FnMut(&Bound)) -> usize {
+        let list = locked(&self.0.bound);
+        let of_source = list.iter().filter(|one| source.is_none_or(|it| it == &*one.bound.source));
+        of_source.inspect(|one| change(&one.bound)).count()
+    }
+}
+
+/// The sensors of a context, each of which has one reading.
+fn columns_of(context: &MeasurementContext) -> Result<Vec<RecordColumn>, MeasureError> {
+    let mut columns = Vec::new();
+    for reading in context.values()?.iter() {
+        if reading.asked != columns.len() {
+            let name = &reading.slot.name;
+            let what =
+                format!("{name} has several instances; an experiment measures one at a time");
+            return Err(MeasureError::Other(what.into()));
+        }
+        columns.push(RecordColumn {
+            name: reading.slot.name.clone(),
+            unit: Arc::clone(&reading.slot.unit),
+            raw_per_second: reading.raw_per_second,
+        });
+    }
+    Ok(columns)
+}
+
+impl Bound {
+    /// Takes a record at each event, until there are no more.
+    fn work(
+        &self,
+        mut source: impl EventSource,
+        mut context: MeasurementContext,
+        shared: &Shared,
+    ) -> Result<(), String> {
+        let mut readings = Readings::new();
+        loop {
+            // Ready before the event, so that the sample is taken at once. Where all data sources
+            // fail, the event has no values, and the next one may.
+            let mut is_ready = context.prepare().is_ok();
+            let event = source.wait();
+            let taken = clock::now();
+            self.missed.store(source.missed(), Ordering::Relaxed);
+            let Some(event) = event.map_err(|error| error.to_string())? else { return Ok(()) };
+            let full = self.events.load(Ordering::Relaxed) >= self.limit.load(Ordering::Relaxed);
+            if full || self.stopped.load(Ordering::Relaxed) {
+                self.skipped.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            let mut sample = Duration::ZERO;
+            if is_ready {
+                match context.sample() {
+                    Ok(record) => sample = record.duration,
+                    Err(_) => is_ready = false,
+                }
+            }
+            let sampled = clock::now();
+            is_ready = is_ready && context.decode(&mut readings).is_ok();
+            if !is_ready {
+                readings = Readings::new();
+            }
+            let head = RecordHead { event, taken, sample, sampled };
+            let (kept, done) = self.store.keep(head, &readings);
+            self.events.fetch_add(1, Ordering::Relaxed);
+            self.busy.fetch_add(done.saturating_sub(taken), Ordering::Relaxed);
+            if kept == Kept::HalfFull {
+                locked(&shared.wanted).now = true;
+                shared.woken.notify_one();
+            }
+        }
+    }
+
+    fn counts(&self) -> BindingCounts {
+        let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        BindingCounts {
+            source: Arc::clone(&self.source),
+            events: load(&self.events),
+            lost: self.store.lost() + load(&self.undelivered),
+            missed: load(&self.missed),
+            skipped: load(&self.skipped),
+            busy: Duration::from_nanos(load(&self.busy)),
+            limit: Some(load(&self.limit)).filter(|limit| *limit < u64::MAX),
+            columns: self.columns.clone(),
+            running: !self.stopped.load(Ordering::Relaxed)
+                && load(&self.events) < load(&self.limit),
+            failure: locked(&self.failure).clone(),
+        }
+    }
+}
+
+/// Delivers records until the experiment ends.
+fn deliver_all(
+    shared: &Shared,
+    deliveries: Vec<Box<dyn Delivery>>,
+    call: Duration,
+) -> DeliveryOutcome {
+    let summary = ExperimentSummary { call, ..ExperimentSummary::default() };
+    let mut outcome = DeliveryOutcome { summary, deliveries, ..DeliveryOutcome::default() };
+    loop {
+        outcome.guests.append(&mut locked(&shared.guests));
+        let is_end = {
+            let wanted = locked(&shared.wanted);
+            let waited =
+                shared.woken.wait_timeout_while(wanted, AT_LATEST, |one| !one.now && !one.end);
+            let mut wanted = waited.unwrap_or_else(PoisonError::into_inner).0;
+            wanted.now = false;
+            wanted.end
+        };
+        for place in 0.. {
+            // The list is not locked while records are delivered: bindings are added to it.
+            let taken = locked(&shared.bound).get_mut(place).map(|one| {
+                one.bound.store.exchange(&mut one.empty);
+                let (half, sections) = (&mut one.empty, &mut one.sections);
+                (Arc::clone(&one.bound), std::mem::take(half), std::mem::take(sections))
+            });
+            let Some((binding, half, mut sections)) = taken else { break };
+            let batch =
+                RecordBatch { source: &binding.source, columns: &binding.columns, half: &half };
+            outcome.deliver(&batch, &mut sections, &binding);
+            if let Some(one) = locked(&shared.bound).get_mut(place) {
+                (one.empty, one.sections) = (half, sections);
+            }
+        }
+        if is_end {
+            let bound = locked(&shared.bound);
+            outcome.summary.unmatched = bound.iter().map(|one| one.sections.unmatched()).sum();
+            return outcome;
+        }
+    }
+}
+
+impl DeliveryOutcome {
+    /// Delivers one batch everywhere.
+    fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &mut Sections, binding: &Bound) {
+        if batch.is_empty() {
+            return;
+        }
+        let mut ended = Vec::new();
+        for record in batch.records() {
+            self.summary.add(batch, &record);
+            if let Some(section) = sections.add(&record) {
+                self.summary.add_section(batch, &section);
+                ended.push(section);
+            }
+        }
+        self.guests.retain_mut(|guest| guest.deliver(batch, &ended).is_ok());
+        let failures = &mut self.failures;
+        self.deliveries.retain_mut(|delivery| match delivery.deliver(batch, &ended) {
+            Ok(lost) => {
+                binding.undelivered.fetch_add(lost, Ordering::Relaxed);
+                true
+            }
+            Err(error) => {
+                failures.push(error.to_string());
+                false
+            }
+        });
+    }
+}

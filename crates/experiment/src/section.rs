@@ -1,0 +1,220 @@
+//! Sections: what lies between a start and its end.
+
+use crate::EventKind;
+use crate::record::EventRecord;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The number of threads whose sections are followed, and of open sections of each.
+const MOST_THREADS: usize = 4096;
+const MOST_OPEN: usize = 256;
+
+/// A section of a program: from a start to the end of the same name on the same thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Section {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The process and thread.
+    pub process: u32,
+    /// The thread.
+    pub thread: u32,
+    /// Its start, in nanoseconds of the clock of events.
+    pub start: u64,
+    /// How long it took, with the calls in it; [`corrected`](Self::corrected) takes them off.
+    pub duration: Duration,
+    /// The processor time of its thread meanwhile, as the thread told it.
+    pub thread_time: Option<Duration>,
+    /// The calls whose time is in the section: its own start, and those of the recorded events in it
+    /// on its thread.
+    pub calls: u64,
+    /// How much the raw value of each sensor grew from the sample at the start to the one at the end.
+    /// `None` without two values, and where it shrank. Both samples are late by the
+    /// [delay](EventRecord::delay) of their record.
+    pub growth: Vec<Option<u64>>,
+}
+
+impl Section {
+    /// The duration without the calls in it, at so much time for each.
+    #[must_use]
+    pub fn corrected(&self, call: Duration) -> Duration {
+        self.duration.saturating_sub(without(call, self.calls))
+    }
+
+    /// The thread's processor time without the calls in it.
+    #[must_use]
+    pub fn corrected_thread_time(&self, call: Duration) -> Option<Duration> {
+        Some(self.thread_time?.saturating_sub(without(call, self.calls)))
+    }
+}
+
+fn without(call: Duration, calls: u64) -> Duration {
+    call.saturating_mul(u32::try_from(calls).unwrap_or(u32::MAX))
+}
+
+/// A section that has not ended.
+#[derive(Debug)]
+struct OpenSection {
+    start: EventRecord,
+    calls: u64,
+}
+
+/// Finds the sections in records.
+#[derive(Debug, Default)]
+pub(crate) struct Sections {
+    threads: HashMap<(u32, u32), Vec<OpenSection>>,
+    unmatched: u64,
+}
+
+impl Sections {
+    /// Adds a record; returns the section that it ends.
+    pub(crate) fn add(&mut self, record: &EventRecord) -> Option<Section> {
+        let event = &record.event;
+        let key = (event.process, event.thread);
+        match event.kind {
+            EventKind::Point => {
+                self.count_call(key);
+                None
+            }
+            EventKind::Start => {
+                self.count_call(key);
+                let room = self.threads.len() < MOST_THREADS || self.threads.contains_key(&key);
+                let open = room.then(|| self.threads.entry(key).or_default());
+                match open.filter(|open| open.len() < MOST_OPEN) {
+                    // Its own write comes after its time and lies within.
+                    Some(open) => open.push(OpenSection { start: record.clone(), calls: 1 }),
+                    None => self.unmatched += 1,
+                }
+                None
+            }
+            EventKind::End => {
+                let open = self.threads.get_mut(&key);
+                let place = open.as_ref().and_then(|open| {
+                    open.iter().rposition(|section| section.start.event.name == event.name)
+                });
+                let (Some(open), Some(place)) = (open, place) else {
+                    self.unmatched += 1;
+                    self.count_call(key);
+                    return None;
+                };
+                // Sections in it whose end never came, or was lost.
+                self.unmatched += (open.len() - place - 1) as u64;
+                open.truncate(place + 1);
+                let section = open.pop()?;
+                if open.is_empty() {
+                    self.threads.remove(&key);
+                }
+                self.count_call(key);
+                Some(ended(section, record))
+            }
+        }
+    }
+
+    fn count_call(&mut self, key: (u32, u32)) {
+        for section in self.threads.get_mut(&key).into_iter().flatten() {
+            section.calls += 1;
+        }
+    }
+
+    /// The number of starts without an end and ends without a start, those that are open now among
+    /// them.
+    pub(crate) fn unmatched(&self) -> u64 {
+        let open: usize = self.threads.values().map(Vec::len).sum();
+        self.unmatched + open as u64
+    }
+}
+
+fn ended(open: OpenSection, end: &EventRecord) -> Section {
+    let start = &open.start;
+    let nanos = end.event.time.saturating_sub(start.event.time);
+    let thread_time = end.event.thread_time.zip(start.event.thread_time);
+    let pairs = start.readings.iter().zip(&end.readings);
+    Section {
+        name: Arc::clone(&end.event.name),
+        process: end.event.process,
+        thread: end.event.thread,
+        start: start.event.time,
+        duration: Duration::from_nanos(nanos),
+        thread_time: thread_time
+            .and_then(|(end, start)| end.checked_sub(start))
+            .map(Duration::from_nanos),
+        calls: open.calls,
+        growth: pairs.map(|(start, end)| end.raw?.checked_sub(start.raw?)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::PerfEvent;
+    use crate::record::RecordedReading;
+
+    fn record(kind: EventKind, name: &str, thread: u32, time: u64) -> EventRecord {
+        let event = PerfEvent::now(&name.into());
+        EventRecord {
+            event: PerfEvent { kind, thread, time, thread_time: Some(time / 2), ..event },
+            taken: time,
+            sample: Duration::ZERO,
+            sampled: time,
+            done: time,
+            readings: vec![RecordedReading { value: None, raw: Some(time) }],
+        }
+    }
+
+    #[test]
+    fn nested_sections_of_several_threads_are_matched() {
+        use EventKind::{End, Point, Start};
+        let mut sections = Sections::default();
+        let events = [
+            (Start, "outer", 1, 100),
+            (Start, "outer", 2, 110),
+            (Start, "inner", 1, 120),
+            (Point, "point", 1, 130),
+            (Start, "inner", 1, 140),
+            (End, "inner", 1, 150),
+            (End, "outer", 2, 160),
+            (End, "inner", 1, 170),
+            (End, "outer", 1, 200),
+        ];
+        let found: Vec<_> = (events.iter())
+            .filter_map(|(kind, name, thread, time)| {
+                sections.add(&record(*kind, name, *thread, *time))
+            })
+            .map(|s| (s.name.to_string(), s.thread, s.start, s.duration.as_nanos(), s.calls))
+            .collect();
+        let expected = [
+            ("inner", 1, 140, 10, 1),
+            ("outer", 2, 110, 50, 1),
+            ("inner", 1, 120, 50, 4),
+            ("outer", 1, 100, 100, 6),
+        ];
+        let expected = expected.map(|(name, t, s, d, c)| (name.to_string(), t, s, d, c));
+        assert_eq!(found, expected);
+        assert_eq!(sections.unmatched(), 0);
+    }
+
+    #[test]
+    fn end_without_start_and_start_without_end_are_counted() {
+        use EventKind::{End, Start};
+        let mut sections = Sections::default();
+        assert_eq!(sections.add(&record(End, "a", 1, 10)), None);
+        sections.add(&record(Start, "a", 1, 20));
+        sections.add(&record(Start, "lost end", 1, 30));
+        let section = sections.add(&record(End, "a", 1, 50)).unwrap();
+        assert_eq!((section.duration.as_nanos(), section.growth), (30, vec![Some(30)]));
+        assert_eq!(section.thread_time, Some(Duration::from_nanos(15)));
+        sections.add(&record(Start, "open", 1, 60));
+        assert_eq!(sections.unmatched(), 3);
+    }
+
+    #[test]
+    fn thread_that_only_starts_sections_takes_no_more_than_its_room() {
+        let mut sections = Sections::default();
+        for time in 0..1000 {
+            sections.add(&record(EventKind::Start, "a", 1, time));
+        }
+        assert_eq!(sections.unmatched(), 1000);
+        assert_eq!(sections.threads.values().map(Vec::len).sum::<usize>(), MOST_OPEN);
+    }
+}

@@ -1,0 +1,209 @@
+//! Figures of the records by event name.
+
+use crate::EventKind;
+use crate::record::{EventRecord, RecordBatch, RecordColumn};
+use crate::section::Section;
+use sketches_ddsketch::{Config, DDSketch};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The number of events by name that are summarised. What is beyond is counted.
+const MOST_EVENTS: usize = 1024;
+
+/// Count, mean, percentiles and bounds of many numbers.
+///
+/// Percentiles are those of a DDSketch (Masson, Rim and Lee, 2019), within 1 % of the exact value;
+/// everything else is exact.
+#[derive(Clone)]
+pub struct SummaryFigures {
+    sketch: DDSketch,
+}
+
+impl Default for SummaryFigures {
+    fn default() -> Self {
+        Self { sketch: DDSketch::new(Config::defaults()) }
+    }
+}
+
+impl std::fmt::Debug for SummaryFigures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SummaryFigures")
+            .field("count", &self.count())
+            .field("mean", &self.mean())
+            .finish_non_exhaustive()
+    }
+}
+
+impl SummaryFigures {
+    /// Adds a number. One that is not finite is left out.
+    pub fn add(&mut self, number: f64) {
+        if number.is_finite() {
+            self.sketch.add(number);
+        }
+    }
+
+    /// How many numbers there were.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.sketch.count() as u64
+    }
+
+    /// Their sum.
+    #[must_use]
+    pub fn sum(&self) -> f64 {
+        self.sketch.sum().unwrap_or_default()
+    }
+
+    /// Their mean; `None` without numbers, as for the figures below.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        let count = self.count();
+        (count > 0).then(|| self.sum() / count as f64)
+    }
+
+    /// The number below which this share of them lies: 0.5 is the median.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        let (low, high) = self.min().zip(self.max())?;
+        let near = self.sketch.quantile(share).ok().flatten()?;
+        Some(near.clamp(low, high))
+    }
+
+    /// The smallest.
+    #[must_use]
+    pub fn min(&self) -> Option<f64> {
+        self.sketch.min()
+    }
+
+    /// The greatest.
+    #[must_use]
+    pub fn max(&self) -> Option<f64> {
+        self.sketch.max()
+    }
+}
+
+/// The figures of the events of one name, or of its sections.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct EventSummary {
+    /// The event source.
+    pub source: Arc<str>,
+    /// The name of the events.
+    pub name: Arc<str>,
+    /// The kind of the events; `None` for the sections of this name.
+    pub kind: Option<EventKind>,
+    /// How many there were.
+    pub count: u64,
+    /// Seconds: of events the time from the event to the end of its sample, of sections their
+    /// duration without the calls in them.
+    pub time: SummaryFigures,
+    /// Seconds that the sample took; of sections, the processor time of their thread without the calls
+    /// in them.
+    pub part: SummaryFigures,
+    /// The sensors, with their values; of sections how much the raw values grew, in seconds where
+    /// they count time.
+    pub sensors: Vec<(RecordColumn, SummaryFigures)>,
+}
+
+/// The figures of an experiment.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ExperimentSummary {
+    /// The events by name, in the order in which they first occurred.
+    pub events: Vec<EventSummary>,
+    /// Starts without an end and ends without a start.
+    pub unmatched: u64,
+    /// Events that were left out because there were too many names.
+    pub unnamed: u64,
+    /// What a call costs the program, which is taken off the durations of sections.
+    pub call: Duration,
+    /// Seconds between the event source's handing out an event and its complete record.
+    pub overhead: SummaryFigures,
+}
+
+impl ExperimentSummary {
+    pub(crate) fn add(&mut self, batch: &RecordBatch<'_>, record: &EventRecord) {
+        let event = &record.event;
+        self.overhead.add(seconds(Duration::from_nanos(record.done.saturating_sub(record.taken))));
+        let Some(summary) = self.of(batch, &event.name, Some(event.kind)) else { return };
+        summary.count += 1;
+        summary.time.add(seconds(record.delay()));
+        summary.part.add(seconds(record.sample));
+        for ((_, figures), reading) in summary.sensors.iter_mut().zip(&record.readings) {
+            reading.value.into_iter().for_each(|value| figures.add(value));
+        }
+    }
+
+    pub(crate) fn add_section(&mut self, batch: &RecordBatch<'_>, section: &Section) {
+        let call = self.call;
+        let Some(summary) = self.of(batch, &section.name, None) else { return };
+        summary.count += 1;
+        summary.time.add(seconds(section.corrected(call)));
+        let time = section.corrected_thread_time(call);
+        time.into_iter().for_each(|time| summary.part.add(seconds(time)));
+        for ((column, figures), growth) in summary.sensors.iter_mut().zip(&section.growth) {
+            if let Some(growth) = *growth {
+                let growth = growth as f64;
+                let unit = column.raw_per_second.filter(|unit| *unit > 0);
+                figures.add(unit.map_or(growth, |unit| growth / unit as f64));
+            }
+        }
+    }
+
+    fn of(
+        &mut self,
+        batch: &RecordBatch<'_>,
+        name: &Arc<str>,
+        kind: Option<EventKind>,
+    ) -> Option<&mut EventSummary> {
+        let same = |one: &EventSummary| {
+            one.kind == kind && one.name == *name && *one.source == *batch.source()
+        };
+        let place = match self.events.iter().position(same) {
+            Some(place) => place,
+            None if self.events.len() >= MOST_EVENTS => {
+                self.unnamed += 1;
+                return None;
+            }
+            None => {
+                let columns = batch.columns().iter();
+                self.events.push(EventSummary {
+                    source: batch.source().into(),
+                    name: Arc::clone(name),
+                    kind,
+                    count: 0,
+                    time: SummaryFigures::default(),
+                    part: SummaryFigures::default(),
+                    sensors: columns.map(|one| (one.clone(), SummaryFigures::default())).collect(),
+                });
+                self.events.len() - 1
+            }
+        };
+        self.events.get_mut(place)
+    }
+}
+
+fn seconds(time: Duration) -> f64 {
+    time.as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_within_a_hundredth_and_the_rest_is_exact() {
+        let mut figures = SummaryFigures::default();
+        assert_eq!((figures.mean(), figures.quantile(0.5), figures.max()), (None, None, None));
+        for number in 1..=10_000 {
+            figures.add(f64::from(number));
+        }
+        figures.add(f64::NAN);
+        assert_eq!((figures.count(), figures.mean()), (10_000, Some(5000.5)));
+        assert_eq!((figures.min(), figures.max()), (Some(1.0), Some(10_000.0)));
+        for (share, exact) in [(0.5, 5000.0), (0.95, 9500.0), (0.99, 9900.0), (1.0, 10_000.0)] {
+            let near = figures.quantile(share).unwrap();
+            assert!((near / exact - 1.0).abs() <= 0.01, "{share}: {near}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A value that crosses a threshold, as events.
+
+use crate::EventKind;
+use crate::event::{Closer, EventSource, Interval, PerfEvent};
+use perfhive_engine::measure::{MeasureError, MeasurementContext, Readings};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The event source of a sensor's value that rises to a limit, and falls below another one again: a start
+/// and an end, so that the time between them is a section. The value is read at an interval; what
+/// it does in between is not seen.
+///
+/// With two limits (hysteresis), a value that trembles around one of them is one event.
+pub struct ThresholdCrossing {
+    name: Arc<str>,
+    context: MeasurementContext,
+    readings: Readings,
+    interval: Interval,
+    above: f64,
+    below: f64,
+    is_above: bool,
+}
+
+impl ThresholdCrossing {
+    /// Events of the one sensor of a context, read `every` so much time: when its value is `above` this or
+    /// equal to it, and then when it is less than `below`, which is at most `above`.
+    ///
+    /// # Errors
+    /// A context without exactly one reading; limits that are no numbers or the wrong way round.
+    pub fn new(
+        name: &str,
+        context: MeasurementContext,
+        every: Duration,
+        above: f64,
+        below: f64,
+    ) -> Result<Self, MeasureError> {
+        if context.values()?.len() != 1 {
+            let what = "a threshold is of one sensor of one instance";
+            return Err(MeasureError::Other(what.into()));
+        }
+        if !(above.is_finite() && below.is_finite() && below <= above) {
+            let what = "the lower limit of a threshold is at most the upper one";
+            return Err(MeasureError::Other(what.into()));
+        }
+        let (interval, readings) = (Interval::new(name, every), Readings::new());
+        let name = name.into();
+        Ok(Self { name, context, readings, interval, above, below, is_above: false })
+    }
+
+    /// The value now; `None` where there is none.
+    fn value(&mut self) -> Option<f64> {
+        self.context.prepare().ok()?;
+        self.context.sample().ok()?;
+        self.context.decode(&mut self.readings).ok()?;
+        let value = self.readings.iter().next()?.value.as_ref().ok()?;
+        Some(value.as_f64())
+    }
+}
+
+impl EventSource for ThresholdCrossing {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn wait(&mut self) -> io::Result<Option<PerfEvent>> {
+        loop {
+            if self.interval.wait()?.is_none() {
+                return Ok(None);
+            }
+            // Without a value nothing has changed.
+            let Some(value) = self.value() else { continue };
+            let kind = match self.is_above {
+                false if value >= self.above => EventKind::Start,
+                true if value < self.below => EventKind::End,
+                _ => continue,
+            };
+            self.is_above = kind == EventKind::Start;
+            return Ok(Some(PerfEvent { kind, ..PerfEvent::now(&self.name) }));
+        }
+    }
+
+    fn closer(&self) -> Closer {
+        self.interval.closer()
+    }
+
+    /// None: a late look at the value is still one.
+    fn missed(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,80 @@
+//! Processes that start and end.
+
+use super::calls::Folder;
+use super::{context, shown};
+use perfhive_experiment::{EventKind, Experiment, Processes};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A program with a name that no other has, which ends after so many seconds.
+fn sleeper(folder: &Folder, name: &str, seconds: &str) -> Command {
+    let path = folder.path(name);
+    if !path.exists() {
+        std::fs::copy("/bin/sleep", &path).unwrap();
+    }
+    let mut command = Command::new(path);
+    command.arg(seconds);
+    command
+}
+
+fn counts(end: &perfhive_experiment::ExperimentEnd, name: &str, kind: EventKind) -> u64 {
+    let mut events = end.summary.events.iter();
+    let found = events.find(|one| &*one.name == name && one.kind == Some(kind));
+    found.map_or(0, |one| one.count)
+}
+
+#[test]
+fn each_of_a_thousand_short_processes_is_an_event_where_the_kernel_tells() {
+    let folder = Folder::new();
+    let name = format!("brief{}", std::process::id());
+    let wanted = [(name.as_str(), EventKind::Start), (&name, EventKind::End)];
+    let processes = Processes::watch(&wanted, Duration::from_millis(20)).unwrap();
+    if processes.every().is_some() {
+        eprintln!("not tested: the kernel does not tell this user of processes");
+        return;
+    }
+    let experiment = Experiment::builder().start().unwrap();
+    experiment.bind(processes, context(shown())).unwrap();
+    for _ in 0..1000 {
+        assert!(sleeper(&folder, &name, "0.001").status().unwrap().success());
+    }
+    let end = experiment.end();
+    let found = [EventKind::Start, EventKind::End].map(|kind| counts(&end, &name, kind));
+    // What is missing is counted: a name may be gone before it is read on a busy machine.
+    let missed = end.bindings[0].missed;
+    assert!(
+        found.iter().all(|count| *count <= 1000 && count + missed >= 1000),
+        "{found:?} {missed}"
+    );
+    assert!(found[0] > 900, "{found:?} {missed}");
+    let sections = end.summary.events.iter().find(|one| one.kind.is_none()).unwrap();
+    assert!(sections.time.min().unwrap() >= 0.001, "{:?}", sections.time.min());
+}
+
+#[test]
+fn long_process_is_an_event_by_lists_too() {
+    let folder = Folder::new();
+    let name = format!("lasting{}", std::process::id());
+    let wanted = [(name.as_str(), EventKind::Start), (&name, EventKind::End)];
+    let processes = Processes::by_lists(&wanted, Duration::from_millis(5)).unwrap();
+    assert_eq!(processes.every(), Some(Duration::from_millis(5)));
+    let experiment = Experiment::builder().start().unwrap();
+    experiment.bind(processes, context(shown())).unwrap();
+    let mut child = sleeper(&folder, &name, "600").spawn().unwrap();
+    let begun = Instant::now();
+    let reached = |count| {
+        while experiment.bindings()[0].events < count {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no event");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    };
+    reached(1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    reached(2);
+    let end = experiment.end();
+    let name = &name[..name.len().min(15)];
+    for kind in [EventKind::Start, EventKind::End] {
+        assert_eq!(counts(&end, name, kind), 1);
+    }
+}

@@ -1,0 +1,166 @@
+//! What becomes of the records.
+
+use super::{Burst, context, shown};
+use perfhive_experiment::{Experiment, Interval, JsonLines, RecordBatch, Section};
+use perfhive_testkit::alloc;
+use std::io::{self, Write};
+use std::sync::mpsc::{channel, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Memory {
+    fn lines(&self) -> Vec<serde_json::Value> {
+        let bytes = self.0.lock().unwrap();
+        let text = std::str::from_utf8(&bytes).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_warm_event_allocates_nothing() {
+    let (sender, counts) = channel();
+    let mut burst = Burst::new(500);
+    let mut seen = Vec::with_capacity(1000);
+    burst.before = Box::new(move || {
+        seen.push(alloc::thread().count);
+        if seen.len() == 501 {
+            sender.send(std::mem::take(&mut seen)).unwrap();
+        }
+    });
+    // Delivered in several batches.
+    let experiment = Experiment::builder().capacity(100_000).start().unwrap();
+    experiment.bind(burst, context(shown())).unwrap();
+    let counts = counts.recv_timeout(Duration::from_secs(60)).unwrap();
+    let end = experiment.end();
+    assert_eq!(end.bindings[0].events, 500);
+    assert!(counts[0] > 0, "the counting allocator counts");
+    let per_event: Vec<u64> = counts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(per_event[10..].iter().sum::<u64>(), 0, "{per_event:?}");
+}
+
+#[test]
+fn records_reach_callback_channel_and_file() {
+    let (sender, receiver) = sync_channel(1000);
+    let memory = Memory::default();
+    let counted = Arc::new(Mutex::new(0));
+    let theirs = Arc::clone(&counted);
+    let callback = move |batch: &RecordBatch<'_>, _: &[Section]| {
+        assert_eq!(batch.source(), "burst");
+        *theirs.lock().unwrap() += batch.len();
+    };
+    let builder = Experiment::builder().deliver(callback).deliver(sender);
+    let experiment = builder.deliver(JsonLines::new(memory.clone())).start().unwrap();
+    experiment.bind(Burst::new(300), context(shown())).unwrap();
+    let end = experiment.end();
+    assert_eq!((end.bindings[0].events, end.bindings[0].lost), (300, 0));
+    assert_eq!(*counted.lock().unwrap(), 300);
+    let records: Vec<_> = receiver.iter().collect();
+    assert_eq!(records.len(), 300);
+    for record in &records {
+        assert_eq!((record.readings[0].value, record.readings[0].raw), (Some(42.0), Some(42)));
+        let event = &record.event;
+        assert!(event.time <= record.sampled && record.sampled <= record.done);
+    }
+    let lines = memory.lines();
+    let kinds = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
+    assert_eq!((kinds("source"), kinds("record"), kinds("end")), (1, 300, 1));
+    let record = lines.iter().find(|line| line["kind"] == "record").unwrap();
+    assert_eq!(record["values"]["test.host/Engine/Speed#main"], 42.0);
+    let summary = &end.summary.events[0];
+    assert_eq!((summary.count, summary.time.count()), (300, 300));
+    assert_eq!(summary.sensors[0].1.mean(), Some(42.0));
+}
+
+#[test]
+fn what_finds_no_room_is_counted() {
+    // The delivery waits until the burst is over.
+    let (go_on, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    let hold = move |_: &RecordBatch<'_>, _: &[Section]| {
+        let _ = wait.lock().unwrap().recv_timeout(Duration::from_secs(60));
+    };
+    let (sender, receiver) = sync_channel(5);
+    let builder = Experiment::builder().capacity(10).deliver(sender).deliver(hold);
+    let experiment = builder.start().unwrap();
+    let (over, is_over) = channel();
+    let mut burst = Burst::new(1000);
+    let mut called = 0;
+    burst.before = Box::new(move || {
+        called += 1;
+        if called == 1001 {
+            over.send(()).unwrap();
+        }
+    });
+    experiment.bind(burst, context(shown())).unwrap();
+    is_over.recv_timeout(Duration::from_secs(60)).unwrap();
+    drop(go_on);
+    let end = experiment.end();
+    let counts = &end.bindings[0];
+    assert_eq!(counts.events, 1000);
+    // Every event is in the figures or was lost on the way there; the channel lost some more.
+    let kept = end.summary.events[0].count;
+    assert!((10..=30).contains(&kept), "{kept}");
+    let received = receiver.iter().count() as u64;
+    assert_eq!(received, 5);
+    assert_eq!(counts.lost, (1000 - kept) + (kept - received));
+}
+
+#[test]
+fn delivery_that_fails_gets_no_more_and_is_named() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let experiment = Experiment::builder().deliver(JsonLines::new(Full)).start().unwrap();
+    experiment.bind(Burst::new(3), context(shown())).unwrap();
+    let end = experiment.end();
+    assert_eq!(end.failures.len(), 1);
+    assert_eq!(end.summary.events[0].count, 3);
+}
+
+#[test]
+fn events_are_without_values_where_the_source_fails() {
+    use perfhive_engine::{SourceError, SourceErrorKind};
+    let source = shown();
+    let context = context(source.clone());
+    source.fail(Some(SourceError::new(SourceErrorKind::Internal, "test", "broken")));
+    let experiment = Experiment::builder().start().unwrap();
+    experiment.bind(Burst::new(5), context).unwrap();
+    let end = experiment.end();
+    let summary = &end.summary.events[0];
+    assert_eq!((summary.count, summary.sensors[0].1.count()), (5, 0));
+}
+
+#[test]
+fn interval_and_burst_run_side_by_side() {
+    let experiment = Experiment::builder().start().unwrap();
+    let interval = Interval::new("interval 1ms", Duration::from_millis(1));
+    experiment.bind(interval, context(shown())).unwrap();
+    experiment.bind(Burst::new(10), context(shown())).unwrap();
+    while experiment.bindings()[0].events < 20 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let end = experiment.end();
+    let names: Vec<&str> = end.summary.events.iter().map(|event| &*event.name).collect();
+    assert!(names.contains(&"interval 1ms") && names.contains(&"burst"), "{names:?}");
+}
