@@ -9,8 +9,8 @@ use crate::paths::{
 use crate::session::{Faults, Session};
 use perfhive::engine::same_name;
 use perfhive::measure::{
-    DataSources, MeasureError, SelectedSensor, Sensor, SensorName, SharedCounters, counters_of,
-    name_of,
+    DataSources, MeasureError, SelectedSensor, Sensor, SensorName, SensorSlot, SharedCounters,
+    counters_of, name_of,
 };
 use perfhive::{Ask, CounterPath, Identity, NoValue, Source as _, SourceAddress, TitleIndex};
 use perfhive_view::{Names, typed_path};
@@ -59,6 +59,23 @@ pub(crate) struct Asked {
     pub(crate) unit: String,
     /// The title indexes of the sensor's object and counter.
     pub(crate) indexes: (TitleIndex, TitleIndex),
+    /// Whether the command line names it by a counter path, not by the name of a sensor.
+    pub(crate) is_path: bool,
+}
+
+impl Asked {
+    /// The counter path of a slot of the sensor, in English; `None` for an instance that was not found.
+    pub(crate) fn path(&self, slot: &SensorSlot) -> Option<String> {
+        let name = &slot.name;
+        // Behind a # is what tells objects of one name apart.
+        let object = match name.group().contains('#') {
+            true => self.indexes.0.to_string(),
+            false => name.group().to_string(),
+        };
+        let is_whole = slot.instance.is_some() || name.instance().is_none();
+        let path = CounterPath::new(&object, slot.instance.clone(), name.sensor());
+        is_whole.then(|| path.to_string())
+    }
 }
 
 /// The name of a sensor for people, without percent escapes.
@@ -93,11 +110,12 @@ pub(crate) fn find_one(
     global: &Global,
     text: &str,
 ) -> Result<Vec<Asked>, Failure> {
-    let names = match typed(text, own) {
-        Some(path) => of_path(&path, own, global)?,
-        None => vec![parse(text, own)?],
+    let (names, is_path) = match typed(text, own) {
+        Some(path) => (of_path(&path, own, global)?, true),
+        None => (vec![parse(text, own)?], false),
     };
-    names.into_iter().map(|name| look_up(sources, global, name)).collect()
+    let look_up = |name| Ok(Asked { is_path, ..look_up(sources, global, name)? });
+    names.into_iter().map(look_up).collect()
 }
 
 /// The counter path for a text that is one in any of the forms in which people type it; `None` for the name
@@ -209,7 +227,7 @@ fn look_up(sources: &mut DataSources, global: &Global, name: SensorName) -> Resu
     let sensors = sources.get(name.source())?.sensors_of(name.group())?;
     let sensor: Option<&Sensor> = sensors.iter().find(|sensor| sensor.id == id);
     let unit = sensor.map(|sensor| sensor.unit.clone()).unwrap_or_default();
-    Ok(Asked { name, unit, indexes: SharedCounters::indexes_of(id) })
+    Ok(Asked { name, unit, indexes: SharedCounters::indexes_of(id), is_path: false })
 }
 
 /// The failure for the error of a sensor, with the cause if one is found.

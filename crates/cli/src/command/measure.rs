@@ -208,7 +208,10 @@ impl Measuring {
     fn table(&self, readings: &Readings) -> Table {
         let mut table = Table::new(&[("", Align::Label), ("", Align::Point), ("", Align::Left)]);
         for reading in readings.iter() {
-            table.text(Style::Plain, &plain(&reading.slot.name));
+            // A path is answered by a path.
+            let asked = self.asked.get(reading.asked).filter(|asked| asked.is_path);
+            let path = asked.and_then(|asked| asked.path(&reading.slot));
+            table.text(Style::Plain, &path.unwrap_or_else(|| plain(&reading.slot.name)));
             match &reading.value {
                 Ok(value) => {
                     let unit = self.asked.get(reading.asked).map_or("", |asked| &asked.unit);

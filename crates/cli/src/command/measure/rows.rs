@@ -3,7 +3,7 @@
 use crate::sensors::Asked;
 use crate::text::records::Records;
 use perfhive::measure::{Anomaly, SensorReading};
-use perfhive::{CookedValue, CounterPath, InstancePattern};
+use perfhive::{CookedValue, InstancePattern};
 use perfhive_view::{Field, Names, Quantity};
 
 /// The keys of the fields of a row, in their order.
@@ -64,13 +64,7 @@ impl Rows {
             Ok(CookedValue::Float(value)) => (Field::Float(value), "ok"),
             Err(why) => (Field::None, why.code()),
         };
-        // In a group's name, the part behind a # tells objects of the same name apart.
-        let object = match (name.group().contains('#'), asked) {
-            (true, Some(asked)) => asked.indexes.0.to_string(),
-            _ => name.group().to_string(),
-        };
-        let path = CounterPath::new(&object, instance.clone(), name.sensor()).to_string();
-        let has_path = instance.is_some() || name.instance().is_none();
+        let path = asked.and_then(|asked| asked.path(&reading.slot));
         let sensor = name.to_string();
         let fields = [
             Field::Text(&sensor),
@@ -83,7 +77,7 @@ impl Rows {
             Field::Text(&reading.slot.value_type.to_string()),
             Field::unsigned(reading.raw),
             Field::text(message.as_deref()),
-            Field::text(has_path.then_some(path.as_str())),
+            Field::text(path.as_deref()),
             Field::unsigned(asked.map(|asked| asked.indexes.0.0.into())),
             Field::unsigned(asked.map(|asked| asked.indexes.1.0.into())),
             Field::unsigned(instance.as_ref().and_then(InstancePattern::process_id)),
