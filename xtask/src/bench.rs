@@ -8,6 +8,7 @@
 
 mod peers;
 mod record;
+mod report;
 mod screens;
 mod statistics;
 
@@ -35,6 +36,7 @@ Names (default: all):
   publish   Counting in published counters against crates that count
   one       A program that measures itself alone, against procfs
   record    Recordings against those of below, atop and PCP's pmlogger
+  report    The whole process `perfhive report` of 100 MB of perfmon's log against `cksum`
   peers     The same against sysinfo, procfs, PCP, psutil, ps and pidstat
   java      What crosses to Java, and a snapshot of all processes from there
   wine      A query of Windows' registry against the bare call, under Wine
@@ -68,6 +70,8 @@ enum Kind {
     One,
     /// Recordings beside those of other programs; its program prints the tables.
     Record,
+    /// A report of a large log, which prints a table itself.
+    Report,
     /// A program with a workspace of its own, which prints tables itself.
     Program { manifest: &'static str },
     /// Programs that show processes on a terminal, which prints a table itself.
@@ -102,6 +106,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "peers", kind: Kind::Peers },
     Bench { name: "java", kind: Kind::Java },
     Bench { name: "record", kind: Kind::Record },
+    Bench { name: "report", kind: Kind::Report },
     Bench { name: "wine", kind: Kind::Wine },
     Bench { name: "view", kind: Kind::Screens },
     Bench {
@@ -157,6 +162,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             Kind::Peers => peers::run()?,
             Kind::One => peers::one()?,
             Kind::Record => record::run()?,
+            Kind::Report => report::run(options.rounds)?,
             Kind::Program { manifest } => program(manifest)?,
             Kind::Java => Java::build(true)?.bench()?,
             Kind::Wine => under_wine()?,

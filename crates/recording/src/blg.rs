@@ -194,6 +194,11 @@ impl<R: Read + Seek> BinaryLog<R> {
         self.entries = catalogue::read(&catalogue);
         let bias = bias.filter(|(_, rest)| *rest <= MOST_REST).map(|(zone, _)| zone);
         self.counters = Counters::new(&self.entries).with_bias(bias);
+        for (object, count) in self.counters.left_out() {
+            self.fault(format_args!(
+                "{object} has {count} counters more than are read of counters one by one"
+            ));
+        }
         Ok(())
     }
 

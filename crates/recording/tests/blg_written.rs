@@ -214,6 +214,45 @@ fn an_instance_without_a_value_does_not_lend_its_place_to_another_of_its_name() 
 }
 
 #[test]
+fn counters_beyond_those_that_are_read_of_an_object_are_told() {
+    const MANY: u32 = 150;
+    let counters: Vec<_> = (0..MANY)
+        .map(|number| {
+            CounterSpec::new(TitleIndex(10 + 2 * number), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
+        })
+        .collect();
+    let values: Vec<u64> = (0..u64::from(MANY)).collect();
+    let rows = [("a", None, &values[..]), ("b", None, &values[..])];
+    let bytes = perfhive_testkit::script::block("BOX", 1, &[(TitleIndex(2), &counters, &rows)]);
+    let (block, names) = (Scratch::new("many.bin"), Scratch::new("en.txt"));
+    std::fs::write(&block.0, bytes).unwrap();
+    let mut titles = String::from("2\nThing\n");
+    (0..MANY).for_each(|number| titles.push_str(&format!("{}\nC{number}\n", 10 + 2 * number)));
+    std::fs::write(&names.0, titles).unwrap();
+    let file = Scratch::new("many.blg");
+    let source = || {
+        open("file:log", std::slice::from_ref(&block.0), std::slice::from_ref(&names.0)).unwrap()
+    };
+    write(&file.0, source, zone());
+    let mut log = file.open();
+    let mut snapshot = perfhive_engine::Snapshot::new();
+    log.collect(&Ask::everything(), &mut snapshot).unwrap();
+    let told: Vec<String> = snapshot.faults().iter().map(ToString::to_string).collect();
+    assert!(told.len() == 1 && told[0].contains("Thing has 87 counters more than"), "{told:?}");
+    let read = values_of(file.open());
+    assert_eq!(read.len(), 2 * 63);
+    for number in 0..63 {
+        let path = format!(r"BOX \Thing(b)\C{number}");
+        assert_eq!(read[&path].map(f64::from_bits), Some(f64::from(number)), "{path}");
+    }
+}
+
+/// What the first sample of a source has.
+fn values_of(source: ReplaySource) -> BTreeMap<String, Option<u64>> {
+    values(source).swap_remove(0).1
+}
+
+#[test]
 fn a_log_can_be_read_while_it_is_written() {
     let Some(path) = real::root().map(|root| root.join("logs/pal_SampleLog.blg")) else { return };
     if !path.is_file() {

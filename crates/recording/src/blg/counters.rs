@@ -71,6 +71,8 @@ struct Object {
     name: String,
     has_instances: bool,
     counters: Vec<Entry>,
+    /// How many counters there was no room for.
+    left_out: usize,
     /// Instances of this sample, with a value of each counter; PDH does not number those of one
     /// name.
     rows: Vec<(String, Vec<Option<Raw>>)>,
@@ -87,7 +89,7 @@ impl Counters {
             counters.perf_freq = entry.frequency;
         }
         let mut objects: HashMap<Key<'_>, usize> = HashMap::new();
-        let mut known: HashMap<(Key<'_>, &str), (usize, usize)> = HashMap::new();
+        let mut known: HashMap<(Key<'_>, &str), Option<(usize, usize)>> = HashMap::new();
         for entry in entries {
             if entry.is_whole {
                 counters.places.push(None);
@@ -95,26 +97,27 @@ impl Counters {
             }
             let key = (entry.machine.as_str(), entry.object.as_str(), entry.instance.is_some());
             let place = *known.entry((key, &entry.counter)).or_insert_with(|| {
-                // An object with too many counters is continued by another of its name.
-                let last = objects.get(&key).copied();
-                let has_room = |place: &usize| {
-                    let object = counters.objects.get(*place);
-                    object.is_some_and(|object| {
-                        object.counters.iter().chain([entry]).map(definitions).sum::<usize>() < MOST
-                    })
-                };
-                let place = last.filter(has_room).unwrap_or_else(|| {
+                let place = *objects.entry(key).or_insert_with(|| {
                     counters.objects.push(Object::new(entry));
                     counters.objects.len() - 1
                 });
-                objects.insert(key, place);
-                let own = &mut counters.objects[place].counters;
-                own.push(entry.clone());
-                (place, own.len() - 1)
+                let object = counters.objects.get_mut(place)?;
+                if object.counters.iter().chain([entry]).map(definitions).sum::<usize>() >= MOST {
+                    object.left_out += 1;
+                    return None;
+                }
+                object.counters.push(entry.clone());
+                Some((place, object.counters.len() - 1))
             });
-            counters.places.push(Some(place));
+            counters.places.push(place);
         }
         counters
+    }
+
+    /// The objects with more counters than are read, and how many these are.
+    pub(super) fn left_out(&self) -> Vec<(String, usize)> {
+        let objects = self.objects.iter().filter(|object| object.left_out > 0);
+        objects.map(|object| (object.name.clone(), object.left_out)).collect()
     }
 
     /// The same counters, with what is added to local time to get UTC where no counter tells it.
@@ -249,6 +252,7 @@ impl Object {
             name: entry.object.clone(),
             has_instances: entry.instance.is_some(),
             counters: Vec::new(),
+            left_out: 0,
             rows: Vec::new(),
             by_name: HashMap::new(),
         }
