@@ -111,7 +111,10 @@ pub(crate) fn find_one(
     text: &str,
 ) -> Result<Vec<Asked>, Failure> {
     let (names, is_path) = match typed(text, own) {
-        Some(path) => (of_path(&path, own, global)?, true),
+        // `Memory/Available Bytes` is a path and the name of a sensor.
+        Some(path) => {
+            (of_path(&path, own, global)?, text.contains(['\\', '(']) || !text.contains('/'))
+        }
         None => (vec![parse(text, own)?], false),
     };
     let look_up = |name| Ok(Asked { is_path, ..look_up(sources, global, name)? });
