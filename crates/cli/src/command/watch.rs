@@ -52,6 +52,9 @@ struct Watching {
     interval: Duration,
     /// The time between samples; `None` for a recording that is read without a pause.
     pace: Option<Duration>,
+    /// The time between samples as the heading says it; `None` for a recording, whose samples have other
+    /// times.
+    said_pace: Option<Duration>,
     /// The schedule of a recording's samples; `None` without `--speed`.
     replay: Option<Replay>,
     /// The number of tables shown so far.
@@ -102,6 +105,7 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
         mentioned: HashSet::new(),
         interval: args.interval.unwrap_or(USUAL),
         pace: args.interval.or(live.then_some(USUAL)),
+        said_pace: live.then(|| args.interval.unwrap_or(USUAL)),
         replay,
         shown: 0,
     };
@@ -190,7 +194,7 @@ impl Watching {
             self.history.note(query, output.screen_width().min(LONGEST_CURVE));
             let lines = screen.lines(output);
             let view = View::new(&sample, Some((&self.history, lines)), first);
-            return screen.show(view, output, self.pace);
+            return screen.show(view, output, self.said_pace);
         }
         self.faults.report();
         notes.iter().for_each(|note| complain(note));
@@ -234,8 +238,8 @@ impl Watching {
         loop {
             match signals.wait_until(next) {
                 Event::Timeout => return Ok(()),
-                Event::Resized => screen.redraw_cleared(&self.output, self.pace)?,
-                Event::Continued => screen.redraw_below(&self.output, self.pace)?,
+                Event::Resized => screen.redraw_cleared(&self.output, self.said_pace)?,
+                Event::Continued => screen.redraw_below(&self.output, self.said_pace)?,
                 Event::End(signal) => end_by(signal),
             }
         }

@@ -46,6 +46,16 @@ fn watch_redraws_in_place() {
 }
 
 #[test]
+fn a_replay_is_not_said_to_be_sampled_every_second() {
+    let folder = crate::run::Folder::new();
+    let source = crate::golden::recording(&folder).join(" ");
+    let watch = format!("perfhive {source} watch -i 0.05 memory");
+    let Some((text, code)) = on_terminal(&watch) else { return };
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("Ctrl-C ends") && !text.contains("every"), "{text}");
+}
+
+#[test]
 fn watch_fits_a_narrow_screen() {
     let line = r"stty cols 30; perfhive watch -n 2 -i 0.1 '\Memory\*'";
     let Some((text, code)) = on_terminal(line) else {
