@@ -464,6 +464,7 @@ pub(super) const REPORT: &str = r"Examples:
   perfhive report log.blg --pal QuickSystemOverview.xml --answer PhysicalMemory=16
   perfhive report log.blg --begin -1h --json
   perfhive report log.blg -p '\Process(*)\Handle Count' --top 20
+  perfhive report records.jsonl                 what experiment run -o wrote
 
 Without --pal, a few thresholds of PAL's are built in. A threshold that cannot be
 evaluated is listed with the reason.";

@@ -108,7 +108,7 @@ pub(crate) struct Convert {
 
 #[derive(Debug, Args)]
 pub(crate) struct Report {
-    /// A recording or log; without it, that of --source
+    /// A recording, log or records of an experiment; without it, what --source names
     pub(crate) file: Option<PathBuf>,
 
     /// Write one HTML page with charts to this file

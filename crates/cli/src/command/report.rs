@@ -1,5 +1,6 @@
 //! `perfhive report`: what happened in a recording, at a glance.
 
+mod experiment;
 mod html;
 pub(super) mod json;
 mod rules;
@@ -17,6 +18,9 @@ use perfhive_view::report::{Analysis, Choice, Prepared, Report, ReportScope, Thr
 use std::path::Path;
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
+    if let Some(file) = args.file.as_deref().filter(|file| experiment::has_records(file)) {
+        return experiment::run(global, args, file);
+    }
     let rules = rules::read(args)?;
     let mut global = global.clone();
     if let Some(file) = &args.file {

@@ -1,7 +1,7 @@
 //! `perfhive experiment`.
 #![cfg(target_os = "linux")]
 
-use crate::run::{Folder, command, finish};
+use crate::run::{Folder, command, finish, perfhive};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -289,4 +289,125 @@ fn running_experiment_is_managed_from_another_process() {
     drop(running);
     assert_eq!(of(&["list"]).ok(), "No experiment of yours is under way.\n");
     is_tidy(&folder);
+}
+
+/// Records of an experiment with a known course: a section a second, with a point in it.
+fn known_records() -> String {
+    let sensor = "linux.procfs/Process/Working Set#7";
+    let mut lines = vec![
+        serde_json::json!({"kind": "experiment", "version": 1, "program": ["shop", "\u{1b}[31m"],
+            "pid": 7, "started": "2026-11-24T10:00:00Z", "call_seconds": 0.001}),
+        serde_json::json!({"kind": "source", "source": "calls",
+            "sensors": [{"name": sensor, "unit": "B", "raw_per_second": null}]}),
+    ];
+    for second in 0..10 {
+        for (event, kind, after) in
+            [("checkout", "start", 0.0), ("paid", "point", 0.1), ("checkout", "end", 0.2)]
+        {
+            let value = (second < 9).then_some(f64::from(second + 1) * 1_048_576.0);
+            lines.push(serde_json::json!({"kind": "record", "source": "calls", "event": event,
+                "type": kind, "time": f64::from(second) + after, "pid": 7, "tid": 7,
+                "delay": 2e-5, "sample": 1e-5, "values": {sensor: value}, "raw": {}}));
+        }
+        lines.push(serde_json::json!({"kind": "section", "event": "checkout",
+            "time": f64::from(second), "pid": 7, "tid": 7, "seconds": 0.202,
+            "thread_seconds": 0.102, "calls": 2, "growth": {sensor: 4096}}));
+    }
+    let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let end = serde_json::json!({"kind": "end", "seconds": 10.0, "call_seconds": 0.001,
+        "unmatched": 0, "sources": [{"source": "calls", "events": 30, "lost": 3, "missed": 0}]});
+    text.push_str(&format!("{end}\n"));
+    text
+}
+
+#[test]
+fn report_of_records_has_figures_by_event_and_a_timeline_with_readings() {
+    let folder = Folder::new();
+    let file = folder.file("records.jsonl", known_records());
+    let run = perfhive(["report", &file]);
+    assert_eq!(run.err, "");
+    let text = run.ok();
+    let rows: Vec<String> =
+        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for row in [
+        "shop \\x1b[31m 10.000 s, started 2026-11-24T10:00:00Z",
+        "paid delay 10 20.00 20.00 20.00 20.00 20.00 20.00 µs",
+        "checkout section time 10 200,000.00 200,000.00 200,000.00 200,000.00 200,000.00 200,000.00 µs",
+        "TIME MEAN 0 s 1 s 2 s 3 s 4 s 5 s 6 s 7 s 8 s 9 s",
+        "checkout end events 1.00/s 1 1 1 1 1 1 1 1 1 1",
+        "Process/Working Set#7 MiB 5.00 1.00 2.00 3.00 4.00 5.00 6.00 7.00 8.00 9.00 -",
+        "! calls: 3 records found no room",
+    ] {
+        assert!(rows.iter().any(|one| one == row), "{row}\n{text}");
+    }
+    let report: Value = serde_json::from_str(&perfhive(["report", &file, "--json"]).ok()).unwrap();
+    assert_eq!((&report["has_end"], &report["torn_line"]), (&true.into(), &false.into()));
+    let section = report["events"].as_array().unwrap().iter().find(|one| one["type"] == "section");
+    let time = section.unwrap()["thread_seconds"]["max"].as_f64().unwrap();
+    assert!((time - 0.1).abs() < 1e-9, "{time}");
+    assert_eq!(report["timeline"]["part_seconds"], 1.0);
+    assert_eq!(report["timeline"]["readings"][0]["means"][9], Value::Null);
+}
+
+#[test]
+fn report_of_damaged_records_tells_and_leaves_out_the_damaged_lines() {
+    let folder = Folder::new();
+    let whole = known_records();
+    let cut = whole.trim_end();
+    let mut lines: Vec<String> = cut[..cut.len() - 9].lines().map(str::to_string).collect();
+    lines[2] = "x".repeat(3 << 20);
+    lines[3] =
+        r#"{"kind":"record","source":"calls","event":"paid","type":"point","time":1e300}"#.into();
+    let file = folder.file("records.jsonl", lines.join("\n"));
+    let run = perfhive(["report", &file, "--json"]);
+    assert_eq!(run.err.lines().count(), 3, "{}", run.err);
+    for what in ["2 lines are damaged and left out, the first is line 3", "last line", "no end"] {
+        assert!(run.err.contains(what), "{what}: {}", run.err);
+    }
+    let report: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!((&report["damaged_lines"], &report["torn_line"]), (&2.into(), &true.into()));
+    let counts = report["events"].as_array().unwrap().iter();
+    let counts: u64 = counts.map(|one| one["count"].as_u64().unwrap()).sum();
+    assert_eq!(counts, 38);
+    let other = perfhive(["report", &file, "--all"]).fails(2);
+    assert!(other.contains("no other option"), "{other}");
+    let newer = whole.replacen(r#""version":1"#, r#""version":2"#, 1);
+    let newer = folder.file("newer.jsonl", newer);
+    assert!(perfhive(["report", &newer]).fails(3).contains("version 2"));
+}
+
+#[test]
+fn experiment_that_is_killed_leaves_whole_lines_that_report_reads() {
+    let folder = Folder::new();
+    let file = folder.path().join("records.jsonl");
+    // The program ends by itself once the reader of its pipe is gone.
+    let args = ["run", "--on", "interval 2ms", "-o", file.to_str().unwrap(), "--", "cat"];
+    let mut command = experiment(&folder, &args);
+    let pipe = std::process::Stdio::piped();
+    let mut child = command.stdin(pipe).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    loop {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        if text.matches(r#""kind":"record""#).count() > 100 {
+            break;
+        }
+        assert!(begun.elapsed().as_secs() < 60, "no records came");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // SIGKILL.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Only a write that was under way can be cut.
+    let text = std::fs::read_to_string(&file).unwrap();
+    let is_torn = !text.ends_with('\n');
+    let whole = text.lines().take(text.matches('\n').count());
+    let lines: Vec<Value> = whole.map(|line| serde_json::from_str(line).expect(line)).collect();
+    let records = of_kind(&lines, "record").len();
+    assert!(records > 100 && of_kind(&lines, "end").is_empty());
+    let run = perfhive(["report", file.to_str().unwrap(), "--json"]);
+    assert!(run.err.contains("has no end"), "{}", run.err);
+    let report: Value = serde_json::from_str(&run.out).unwrap();
+    let damaged = (&report["damaged_lines"], &report["torn_line"]);
+    assert_eq!(damaged, (&0.into(), &is_torn.into()));
+    assert_eq!(report["events"][0]["count"], records);
 }

@@ -75,7 +75,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let signals = Signals::listen_with(PATIENCE);
     let mut builder = Experiment::builder().capacity(args.capacity as usize).call_cost(call);
     if let Some(file) = output {
-        builder = builder.deliver(lines(file, args, held.process()).map_err(failed)?);
+        builder = builder.deliver(lines(file, args, held.process(), call).map_err(failed)?);
     }
     let experiment = builder.start().map_err(failed)?;
     let mut sensors = Sensors::find(global, &address, &args.sensor, held.process())?;
@@ -250,7 +250,12 @@ fn checked(global: &Global) -> Result<SourceAddress, Failure> {
 }
 
 /// The file of records, with a line about the experiment.
-fn lines(file: File, args: &Args, process: u32) -> std::io::Result<JsonLines<File>> {
+fn lines(
+    file: File,
+    args: &Args,
+    process: u32,
+    call: Duration,
+) -> std::io::Result<JsonLines<File>> {
     let mut lines = JsonLines::new(file);
     let words = args.program.iter().map(|word| word.display().to_string());
     lines.line(&json!({
@@ -259,6 +264,8 @@ fn lines(file: File, args: &Args, process: u32) -> std::io::Result<JsonLines<Fil
         "program": words.collect::<Vec<String>>(),
         "pid": process,
         "started": jiff::Timestamp::now().to_string(),
+        // Here too, since a file that was cut has no end.
+        "call_seconds": call.as_secs_f64(),
     }))?;
     Ok(lines)
 }

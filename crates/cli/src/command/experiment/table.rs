@@ -1,13 +1,13 @@
 //! The figures of an experiment for people.
 
+use super::figures::{self, SensorFigures, short, titled};
 use crate::args::Global;
 use crate::output::Output;
 use crate::text::escape::Escaped;
 use crate::text::style::{Palette, Style};
-use crate::text::table::{Align, Table};
-use perfhive::experiment::{EventKind, EventSummary, ExperimentEnd, SummaryFigures};
-use perfhive::measure::SensorName;
-use perfhive_view::number::{bytes_scaled, push_float, push_grouped};
+use crate::text::table::Table;
+use perfhive::experiment::{EventSummary, ExperimentEnd};
+use perfhive_view::number::push_float;
 use std::time::Duration;
 
 /// The result of an experiment, `elapsed` after the program began.
@@ -33,96 +33,25 @@ pub(super) fn page(
     text
 }
 
-/// The figures by event, each group of lines with the name of its event.
+/// The figures by event.
 fn figures(events: &[EventSummary]) -> Table {
-    let mut table = Table::new(&[
-        ("EVENT", Align::Left),
-        ("", Align::Left),
-        ("COUNT", Align::Right),
-        ("MEAN", Align::Point),
-        ("P50", Align::Point),
-        ("P95", Align::Point),
-        ("P99", Align::Point),
-        ("MIN", Align::Point),
-        ("MAX", Align::Point),
-        ("", Align::Left),
-    ]);
+    let mut table = figures::table();
     for event in events {
-        let (name, [time, part]) = match event.kind {
-            Some(EventKind::Point) => (event.name.to_string(), ["delay", "sample"]),
-            Some(kind) => (format!("{} {}", event.name, kind.code()), ["delay", "sample"]),
-            None => (format!("{} section", event.name), ["time", "thread time"]),
-        };
-        row(&mut table, &name, time, &event.time, Scale::TIME);
-        if event.part.count() > 0 {
-            row(&mut table, "", part, &event.part, Scale::TIME);
-        }
-        for (column, figures) in &event.sensors {
-            let mut sensor = short(&column.name);
-            let counts_time = column.raw_per_second.is_some_and(|unit| unit > 0);
-            let scale = match (event.kind, counts_time) {
-                (None, true) => Scale::TIME,
-                (None, false) => Scale::growth(&column.unit, figures),
-                (Some(_), _) => Scale::of(&column.unit, figures),
-            };
-            if event.kind.is_none() {
-                sensor.insert(0, '+');
-            }
-            row(&mut table, "", &sensor, figures, scale);
-        }
+        let sensors = event.sensors.iter().map(|(column, figures)| SensorFigures {
+            sensor: short(&column.name),
+            unit: &column.unit,
+            counts_time: column.raw_per_second.is_some_and(|unit| unit > 0),
+            figures,
+        });
+        figures::add(
+            &mut table,
+            &titled(&event.name, event.kind),
+            event.kind,
+            [&event.time, &event.part],
+            sensors,
+        );
     }
     table
-}
-
-/// A sensor's name without its source.
-fn short(name: &SensorName) -> String {
-    let instance = name.instance().map(|instance| format!("#{instance}")).unwrap_or_default();
-    format!("{}/{}{instance}", name.group(), name.sensor())
-}
-
-/// The unit of a line and what its numbers are divided by.
-struct Scale {
-    unit: String,
-    divisor: f64,
-}
-
-impl Scale {
-    const TIME: Self = Self { unit: String::new(), divisor: 1e-6 };
-
-    fn of(unit: &str, figures: &SummaryFigures) -> Self {
-        let bytes = unit.strip_prefix('B').filter(|rest| rest.is_empty() || *rest == "/s");
-        match (bytes, figures.max().filter(|max| *max > 0.0)) {
-            (Some(rest), Some(max)) => {
-                let (scaled, unit) = bytes_scaled(max);
-                Self { unit: format!("{unit}{rest}"), divisor: max / scaled }
-            }
-            _ => Self { unit: unit.to_string(), divisor: 1.0 },
-        }
-    }
-
-    /// The scale of the growth of raw values: what a rate counts, and bytes.
-    fn growth(unit: &str, figures: &SummaryFigures) -> Self {
-        match unit {
-            "B" | "B/s" => Self::of("B", figures),
-            _ => Self { unit: String::new(), divisor: 1.0 },
-        }
-    }
-}
-
-fn row(table: &mut Table, event: &str, what: &str, figures: &SummaryFigures, scale: Scale) {
-    table.text(Style::Name, event);
-    table.text(Style::Plain, what);
-    table.cell(Style::Plain, |out| push_grouped(out, figures.count()));
-    let shares = [0.5, 0.95, 0.99].map(|share| figures.quantile(share));
-    let numbers = [figures.mean()].into_iter().chain(shares);
-    for number in numbers.chain([figures.min(), figures.max()]) {
-        table.cell(Style::Plain, |out| match number {
-            Some(number) => push_float(out, number / scale.divisor, 2),
-            None => out.push('-'),
-        });
-    }
-    let unit = if scale.unit.is_empty() && scale.divisor < 1.0 { "µs" } else { &scale.unit };
-    table.text(Style::Faint, unit);
 }
 
 /// What measuring cost.

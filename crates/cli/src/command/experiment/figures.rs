@@ -1,0 +1,124 @@
+//! Tables of figures by event, of a running experiment and of its records.
+
+use crate::text::style::Style;
+use crate::text::table::{Align, Table};
+use perfhive::experiment::{EventKind, SummaryFigures};
+use perfhive::measure::SensorName;
+use perfhive_view::number::{bytes_scaled, push_float, push_grouped};
+
+/// The figures of a sensor at the events of one name.
+pub(in crate::command) struct SensorFigures<'a> {
+    /// Its name, as it is shown.
+    pub(in crate::command) sensor: String,
+    pub(in crate::command) unit: &'a str,
+    /// Whether its raw value counts time. The growth of one is in seconds.
+    pub(in crate::command) counts_time: bool,
+    pub(in crate::command) figures: &'a SummaryFigures,
+}
+
+/// The table, without rows.
+pub(in crate::command) fn table() -> Table {
+    Table::new(&[
+        ("EVENT", Align::Left),
+        ("", Align::Left),
+        ("COUNT", Align::Right),
+        ("MEAN", Align::Point),
+        ("P50", Align::Point),
+        ("P95", Align::Point),
+        ("P99", Align::Point),
+        ("MIN", Align::Point),
+        ("MAX", Align::Point),
+        ("", Align::Left),
+    ])
+}
+
+/// The title of the events of a name and kind, or of the sections of that name.
+pub(in crate::command) fn titled(name: &str, kind: Option<EventKind>) -> String {
+    match kind {
+        Some(EventKind::Point) => name.to_string(),
+        Some(kind) => format!("{name} {}", kind.code()),
+        None => format!("{name} section"),
+    }
+}
+
+/// Adds the rows of events, or of sections where there is no kind. `times` are delay and sample of
+/// events, time and thread time of sections.
+pub(in crate::command) fn add<'a>(
+    table: &mut Table,
+    title: &str,
+    kind: Option<EventKind>,
+    times: [&SummaryFigures; 2],
+    sensors: impl Iterator<Item = SensorFigures<'a>>,
+) {
+    let [time, part] = match kind {
+        Some(_) => ["delay", "sample"],
+        None => ["time", "thread time"],
+    };
+    row(table, title, time, times[0], Scale::TIME);
+    if times[1].count() > 0 {
+        row(table, "", part, times[1], Scale::TIME);
+    }
+    for SensorFigures { mut sensor, unit, counts_time, figures } in sensors {
+        let scale = match (kind, counts_time) {
+            (None, true) => Scale::TIME,
+            (None, false) => Scale::growth(unit, figures),
+            (Some(_), _) => Scale::of(unit, figures),
+        };
+        if kind.is_none() {
+            sensor.insert(0, '+');
+        }
+        row(table, "", &sensor, figures, scale);
+    }
+}
+
+/// A sensor's name without its source.
+pub(in crate::command) fn short(name: &SensorName) -> String {
+    let instance = name.instance().map(|instance| format!("#{instance}")).unwrap_or_default();
+    format!("{}/{}{instance}", name.group(), name.sensor())
+}
+
+/// The unit of a line and what its numbers are divided by.
+pub(in crate::command) struct Scale {
+    pub(in crate::command) unit: String,
+    pub(in crate::command) divisor: f64,
+}
+
+impl Scale {
+    const TIME: Self = Self { unit: String::new(), divisor: 1e-6 };
+
+    /// The scale for values up to the greatest of these.
+    pub(in crate::command) fn of(unit: &str, figures: &SummaryFigures) -> Self {
+        let bytes = unit.strip_prefix('B').filter(|rest| rest.is_empty() || *rest == "/s");
+        match (bytes, figures.max().filter(|max| *max > 0.0)) {
+            (Some(rest), Some(max)) => {
+                let (scaled, unit) = bytes_scaled(max);
+                Self { unit: format!("{unit}{rest}"), divisor: max / scaled }
+            }
+            _ => Self { unit: unit.to_string(), divisor: 1.0 },
+        }
+    }
+
+    /// The scale of the growth of raw values: what a rate counts, and bytes.
+    fn growth(unit: &str, figures: &SummaryFigures) -> Self {
+        match unit {
+            "B" | "B/s" => Self::of("B", figures),
+            _ => Self { unit: String::new(), divisor: 1.0 },
+        }
+    }
+}
+
+fn row(table: &mut Table, event: &str, what: &str, figures: &SummaryFigures, scale: Scale) {
+    table.text(Style::Name, event);
+    table.text(Style::Plain, what);
+    table.cell(Style::Plain, |out| push_grouped(out, figures.count()));
+    let shares = [0.5, 0.95, 0.99].map(|share| figures.quantile(share));
+    let numbers = [figures.mean()].into_iter().chain(shares);
+    for number in numbers.chain([figures.min(), figures.max()]) {
+        table.cell(Style::Plain, |out| match number {
+            Some(number) => push_float(out, number / scale.divisor, 2),
+            None => out.push('-'),
+        });
+    }
+    let unit = if scale.unit.is_empty() && scale.divisor < 1.0 { "µs" } else { &scale.unit };
+    table.text(Style::Faint, unit);
+}

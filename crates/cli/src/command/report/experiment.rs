@@ -1,0 +1,293 @@
+//! The report of an experiment's records.
+
+mod lines;
+mod show;
+
+use super::super::experiment::figures::titled;
+use crate::args::{Format, Global, Report as Args};
+use crate::failure::{Exit, Failure, Outcome, warn};
+use crate::output::Output;
+use lines::{Line, Lines};
+use perfhive::experiment::{EventKind, SummaryFigures};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+pub(super) use lines::has_records;
+
+/// The most figures, of times and sensors, that are kept. A sketch takes up to some 16 KiB.
+const MOST_FIGURES: usize = 4096;
+/// The most sensors of which the units are kept.
+const MOST_SENSORS: usize = 4096;
+/// The most parts of the timeline.
+const MOST_PARTS: usize = 12;
+
+pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
+    let takes_others = args.html.is_some()
+        || args.all
+        || !args.pal.is_empty()
+        || !args.answers.is_empty()
+        || !args.paths.is_empty()
+        || global.begin.or(global.end).is_some();
+    if takes_others || !matches!(global.format, Format::Table | Format::Json) {
+        let what = "holds the records of an experiment, of which report prints a table, or JSON with \
+                    --json; it takes no other option";
+        return Err(Failure::Usage(format!("{}: {what}", file.display())));
+    }
+    let failed = |error| Failure::Source(format!("{}: {error}", file.display()));
+    let mut records = Records::default();
+    let mut lines = Lines::open(file).map_err(failed)?;
+    while let Some(line) = lines.next().map_err(failed)? {
+        records.add(line, file)?;
+    }
+    // The width of the parts is known only now.
+    let mut timeline = Timeline::over(records.span);
+    let mut again = Lines::open(file).map_err(failed)?;
+    // Lines that were written meanwhile belong to the next report.
+    while again.number < lines.number
+        && let Some(line) = again.next().map_err(failed)?
+    {
+        timeline.add(&records, line);
+    }
+    if lines.damaged > 0 {
+        warn(&format!(
+            "{}: {} lines are damaged and left out, the first is line {}",
+            file.display(),
+            lines.damaged,
+            lines.first_damaged
+        ));
+    }
+    if lines.is_torn {
+        warn(&format!("{}: the last line is not complete and left out", file.display()));
+    }
+    if records.end.is_none() {
+        let what = "has no end: the experiment is under way, or perfhive was killed";
+        warn(&format!("{}: {what}", file.display()));
+    }
+    let output = Output::new(global);
+    let mut text = String::new();
+    if output.is_table() {
+        show::page(&mut text, &records, &timeline, &output);
+    } else {
+        show::push_json(&mut text, &records, &timeline, &lines);
+    }
+    output.write(&text)?;
+    Ok(Exit::Done)
+}
+
+/// An event source with a name and kind of its events, or without a kind its sections.
+type EventKey = (String, String, Option<EventKind>);
+
+/// The events of one name and kind, or its sections.
+#[derive(Default)]
+struct Events {
+    source: String,
+    name: String,
+    kind: Option<EventKind>,
+    count: u64,
+    /// Seconds: delay and sample of events, time and thread time of sections.
+    times: [SummaryFigures; 2],
+    sensors: BTreeMap<String, SummaryFigures>,
+}
+
+impl Events {
+    fn title(&self) -> String {
+        titled(&self.name, self.kind)
+    }
+}
+
+/// What is known of a sensor.
+#[derive(Default)]
+struct Sensor {
+    unit: String,
+    /// How many units of the raw value are a second.
+    per_second: Option<u64>,
+}
+
+/// What the records say.
+#[derive(Default)]
+struct Records {
+    program: Vec<String>,
+    started: Option<String>,
+    call_seconds: f64,
+    sensors: HashMap<String, Sensor>,
+    /// In the order in which they first occurred.
+    events: Vec<Events>,
+    places: HashMap<EventKey, usize>,
+    figures: usize,
+    /// Events and readings that found no room.
+    left_out: u64,
+    /// The first and the last time of an event.
+    span: Option<(f64, f64)>,
+    /// Seconds, starts and ends without the other, and the sources, from the last line.
+    end: Option<(f64, u64, Vec<Value>)>,
+}
+
+impl Records {
+    fn add(&mut self, line: Line, file: &Path) -> Result<(), Failure> {
+        match line {
+            Line::Experiment { version, program, started, call_seconds } => {
+                if version != 1 {
+                    let what = format!("version {version} of records is not known; version 1 is");
+                    return Err(Failure::Source(format!("{}: {what}", file.display())));
+                }
+                self.program = program;
+                self.started = started;
+                self.call_seconds = call_seconds;
+            }
+            Line::Source { sensors } => {
+                for sensor in sensors {
+                    if self.sensors.len() < MOST_SENSORS {
+                        let about = Sensor { unit: sensor.unit, per_second: sensor.raw_per_second };
+                        self.sensors.insert(sensor.name, about);
+                    }
+                }
+            }
+            Line::Record { source, event, kind, time, delay, sample, values } => {
+                self.note(time);
+                let Some(place) = self.place((source, event, Some(kind.into()))) else {
+                    return Ok(());
+                };
+                self.count(place, [Some(delay), Some(sample)], values);
+            }
+            Line::Section { event, time, seconds, thread_seconds, calls, growth } => {
+                self.note(time);
+                let without = self.call_seconds * calls as f64;
+                let times = [Some(seconds), thread_seconds];
+                let times = times.map(|time| Some((time? - without).max(0.0)));
+                let Some(place) = self.place((String::new(), event, None)) else { return Ok(()) };
+                let growth = growth.into_iter().map(|(name, growth)| {
+                    let per_second = self.sensors.get(&name).and_then(|one| one.per_second);
+                    let unit = per_second.filter(|unit| *unit > 0).unwrap_or(1);
+                    (name, Some(growth as f64 / unit as f64))
+                });
+                let growth = growth.collect();
+                self.count(place, times, growth);
+            }
+            Line::End { seconds, unmatched, sources } => {
+                self.end = Some((seconds, unmatched, sources));
+            }
+            Line::Other => {}
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, time: f64) {
+        let (first, last) = self.span.unwrap_or((time, time));
+        self.span = Some((first.min(time), last.max(time)));
+    }
+
+    /// Makes room for events; counts them as left out if there is none.
+    fn place(&mut self, key: EventKey) -> Option<usize> {
+        if let Some(place) = self.places.get(&key) {
+            return Some(*place);
+        }
+        if self.figures + 2 > MOST_FIGURES {
+            self.left_out += 1;
+            return None;
+        }
+        self.figures += 2;
+        let (source, name, kind) = key.clone();
+        self.events.push(Events { source, name, kind, ..Events::default() });
+        self.places.insert(key, self.events.len() - 1);
+        Some(self.events.len() - 1)
+    }
+
+    fn count(
+        &mut self,
+        place: usize,
+        times: [Option<f64>; 2],
+        values: BTreeMap<String, Option<f64>>,
+    ) {
+        let Some(events) = self.events.get_mut(place) else { return };
+        events.count += 1;
+        for (figures, time) in events.times.iter_mut().zip(times) {
+            time.into_iter().for_each(|time| figures.add(time));
+        }
+        for (name, value) in values {
+            if !events.sensors.contains_key(&name) {
+                if self.figures >= MOST_FIGURES {
+                    self.left_out += 1;
+                    continue;
+                }
+                self.figures += 1;
+            }
+            let figures = events.sensors.entry(name).or_default();
+            value.into_iter().for_each(|value| figures.add(value));
+        }
+    }
+
+    /// How long the experiment took, as far as it is known.
+    fn seconds(&self) -> f64 {
+        let last = self.span.map_or(0.0, |(_, last)| last.max(0.0));
+        self.end.as_ref().map_or(last, |(seconds, ..)| *seconds)
+    }
+
+    /// Events a second; `None` where no time passed.
+    fn rate(&self, events: &Events) -> Option<f64> {
+        let seconds = self.seconds();
+        (seconds > 0.0).then(|| events.count as f64 / seconds)
+    }
+}
+
+/// Counts of events, and means of readings, by parts of the time.
+struct Timeline {
+    /// Seconds from the beginning of the experiment to that of the first part.
+    begin: f64,
+    /// The width of a part in seconds.
+    width: f64,
+    parts: usize,
+    /// By place in [`Records::events`].
+    counts: BTreeMap<usize, Vec<u64>>,
+    /// By sensor: sum and count of the values.
+    readings: BTreeMap<String, Vec<(f64, u64)>>,
+}
+
+impl Timeline {
+    /// A timeline with parts of 1, 2 or 5 times a power of ten.
+    fn over(span: Option<(f64, f64)>) -> Self {
+        let (first, last) = span.unwrap_or_default();
+        let widths = (-6..=10).flat_map(|power| [1.0, 2.0, 5.0].map(|one| one * 10f64.powi(power)));
+        let parts = |width: f64| ((last / width).floor() - (first / width).floor()) as usize + 1;
+        let width = widths.into_iter().find(|width| parts(*width) <= MOST_PARTS).unwrap_or(1e10);
+        Self {
+            begin: (first / width).floor() * width,
+            width,
+            parts: parts(width).min(MOST_PARTS),
+            counts: BTreeMap::new(),
+            readings: BTreeMap::new(),
+        }
+    }
+
+    /// The part of a time; `None` for what was written since the first reading.
+    fn part(&self, time: f64) -> Option<usize> {
+        let part = ((time - self.begin) / self.width).floor();
+        (part >= 0.0 && part < self.parts as f64).then_some(part as usize)
+    }
+
+    fn add(&mut self, records: &Records, line: Line) {
+        let (key, time, values) = match line {
+            Line::Record { source, event, kind, time, values, .. } => {
+                ((source, event, Some(kind.into())), time, values)
+            }
+            Line::Section { event, time, .. } => {
+                ((String::new(), event, None), time, BTreeMap::new())
+            }
+            _ => return,
+        };
+        let (Some(place), Some(part)) = (records.places.get(&key), self.part(time)) else { return };
+        let counts = self.counts.entry(*place).or_insert_with(|| vec![0; self.parts]);
+        counts.get_mut(part).into_iter().for_each(|count| *count += 1);
+        let Some(events) = records.events.get(*place) else { return };
+        for (name, value) in values {
+            let Some(value) = value.filter(|_| events.sensors.contains_key(&name)) else {
+                continue;
+            };
+            let means = self.readings.entry(name).or_insert_with(|| vec![(0.0, 0); self.parts]);
+            if let Some((sum, count)) = means.get_mut(part) {
+                *sum += value;
+                *count += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The lines of a file of records, one at a time.
+
+use perfhive::experiment::EventKind;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::path::Path;
+
+/// The longest line that is read. A line has a number of some tens of bytes for each sensor.
+const LONGEST: u64 = 1 << 20;
+/// The greatest distance of a time from the beginning of the experiment, in seconds: 30 years.
+const FARTHEST: f64 = 1e9;
+
+/// A line; `docs/manual/experiments.md` describes them.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(super) enum Line {
+    Experiment {
+        version: u64,
+        #[serde(default)]
+        program: Vec<String>,
+        started: Option<String>,
+        #[serde(default)]
+        call_seconds: f64,
+    },
+    Source {
+        sensors: Vec<SensorLine>,
+    },
+    Record {
+        source: String,
+        event: String,
+        #[serde(rename = "type")]
+        kind: KindWord,
+        time: f64,
+        delay: f64,
+        sample: f64,
+        values: BTreeMap<String, Option<f64>>,
+    },
+    Section {
+        event: String,
+        time: f64,
+        seconds: f64,
+        thread_seconds: Option<f64>,
+        calls: u64,
+        growth: BTreeMap<String, u64>,
+    },
+    End {
+        seconds: f64,
+        unmatched: u64,
+        sources: Vec<Value>,
+    },
+    /// A line that the program with the experiment added.
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+pub(super) struct SensorLine {
+    pub(super) name: String,
+    pub(super) unit: String,
+    pub(super) raw_per_second: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum KindWord {
+    Point,
+    Start,
+    End,
+}
+
+impl From<KindWord> for EventKind {
+    fn from(word: KindWord) -> Self {
+        match word {
+            KindWord::Point => Self::Point,
+            KindWord::Start => Self::Start,
+            KindWord::End => Self::End,
+        }
+    }
+}
+
+/// Whether a file begins with a line of an experiment. Pipes are not tried: what is read of them is
+/// gone.
+pub(in crate::command::report) fn has_records(file: &Path) -> bool {
+    let is_file = std::fs::metadata(file).is_ok_and(|meta| meta.is_file());
+    let Some(file) = is_file.then(|| File::open(file).ok()).flatten() else { return false };
+    let mut reader = BufReader::new(file);
+    if !reader.fill_buf().is_ok_and(|bytes| bytes.first() == Some(&b'{')) {
+        return false;
+    }
+    let mut line = Vec::new();
+    let read = reader.take(LONGEST).read_until(b'\n', &mut line);
+    read.is_ok()
+        && serde_json::from_slice::<Line>(&line).is_ok_and(|line| !matches!(line, Line::Other))
+}
+
+/// Reads lines.
+pub(super) struct Lines {
+    reader: BufReader<File>,
+    line: Vec<u8>,
+    /// The number of lines so far.
+    pub(super) number: u64,
+    /// Lines that are no lines of records.
+    pub(super) damaged: u64,
+    pub(super) first_damaged: u64,
+    /// Whether the last line has no end.
+    pub(super) is_torn: bool,
+}
+
+impl Lines {
+    pub(super) fn open(file: &Path) -> io::Result<Self> {
+        let reader = BufReader::with_capacity(1 << 16, File::open(file)?);
+        let line = Vec::new();
+        Ok(Self { reader, line, number: 0, damaged: 0, first_damaged: 0, is_torn: false })
+    }
+
+    /// The next line that is sound.
+    pub(super) fn next(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            self.line.clear();
+            self.reader.by_ref().take(LONGEST).read_until(b'\n', &mut self.line)?;
+            if self.line.is_empty() {
+                return Ok(None);
+            }
+            self.number += 1;
+            let mut is_whole = self.line.ends_with(b"\n");
+            let is_long = !is_whole && self.line.len() as u64 >= LONGEST;
+            if is_long {
+                is_whole = self.reader.skip_until(b'\n')? > 0;
+            }
+            if !is_whole {
+                self.is_torn = true;
+                return Ok(None);
+            }
+            let line = serde_json::from_slice(&self.line).ok().filter(|_| !is_long);
+            match line.filter(is_plausible) {
+                Some(line) => return Ok(Some(line)),
+                None => {
+                    self.damaged += 1;
+                    if self.first_damaged == 0 {
+                        self.first_damaged = self.number;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether the times of a line can be those of an experiment.
+fn is_plausible(line: &Line) -> bool {
+    let lasts = |seconds: f64| (0.0..=FARTHEST).contains(&seconds);
+    match line {
+        Line::Experiment { call_seconds, .. } => lasts(*call_seconds),
+        Line::Record { time, delay, sample, .. } => {
+            lasts(time.abs()) && lasts(*delay) && lasts(*sample)
+        }
+        Line::Section { time, seconds, thread_seconds, .. } => {
+            lasts(time.abs()) && lasts(*seconds) && thread_seconds.is_none_or(lasts)
+        }
+        Line::End { seconds, .. } => lasts(*seconds),
+        Line::Source { .. } | Line::Other => true,
+    }
+}
