@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 /// message, if there is no `script`.
 fn on_terminal(command: &str) -> Option<(String, i32)> {
     let perfhive = env!("CARGO_BIN_EXE_perfhive");
-    let line = format!("stty cols 90 rows 24; {command}").replace("perfhive", perfhive);
+    let command = command.replace("perfhive ", &format!("{perfhive} "));
+    let line = format!("stty cols 90 rows 24; {command}");
     let output = Command::new("script")
         .args(["-qec", &line, "/dev/null"])
         .env("TERM", "xterm-256color")
@@ -48,7 +49,7 @@ fn watch_redraws_in_place() {
 #[test]
 fn a_replay_is_not_said_to_be_sampled_every_second() {
     let folder = crate::run::Folder::new();
-    let source = crate::golden::recording(&folder).join(" ");
+    let source = crate::blocks::recording(&folder).join(" ");
     let watch = format!("perfhive {source} watch -i 0.05 memory");
     let Some((text, code)) = on_terminal(&watch) else { return };
     assert_eq!(code, 0, "{text}");
