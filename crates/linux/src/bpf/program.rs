@@ -278,6 +278,11 @@ mod tests {
             (read(&[], &["no such process"]), vec![]),
             (read(&[own], &["no such process"]), vec![own]),
         ];
+        // The kernel names a program after its parent goes on.
+        let comm = format!("/proc/{pid}/comm");
+        while std::fs::read_to_string(&comm).is_ok_and(|name| name != "sleep\n") {
+            std::thread::yield_now();
+        }
         // Other tests may begin and end such programs meanwhile.
         let names = read(&[own], &["SLEE*"]);
         let kernel = read(&[], &["kthreadd"]);
