@@ -198,11 +198,10 @@ fn encode_slashes(text: String, own: &str) -> String {
     let (name, instance) = text.split_once('#').map_or((&*text, None), |(a, b)| (a, Some(b)));
     let mut parts = name.splitn(3, '/');
     match (parts.next(), parts.next(), parts.next()) {
-        (Some(source), Some(group), Some(counter))
-            if same_name(source, own) && counter.contains('/') =>
-        {
-            let instance = instance.map(|instance| format!("#{instance}")).unwrap_or_default();
-            format!("{source}/{group}/{}{instance}", counter.replace('/', "%2F"))
+        (Some(source), Some(group), Some(counter)) if same_name(source, own) => {
+            let encoded = |name: &str| name.replace('/', "%2F").replace('#', "%23");
+            let instance = instance.map(|one| format!("#{}", encoded(one))).unwrap_or_default();
+            format!("{source}/{group}/{}{instance}", encoded(counter))
         }
         _ => text,
     }

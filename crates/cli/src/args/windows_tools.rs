@@ -134,7 +134,7 @@ pub(crate) struct Relog {
     pub(crate) inputs: Vec<PathBuf>,
     #[arg(long = "a")]
     pub(crate) append: bool,
-    #[arg(long = "c", num_args = 1.., action = ArgAction::Append)]
+    #[arg(long = "c", num_args = 1.., action = ArgAction::Append, value_parser = value::path)]
     pub(crate) paths: Vec<String>,
     #[arg(long = "cf")]
     pub(crate) counters: Option<PathBuf>,

@@ -97,8 +97,8 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
             let mut table = list.table(detail);
             // The name is what people look for: in a narrow window other columns are left out.
             let mut left_out = Vec::new();
-            while args.columns.is_empty() && !table.fits(layout) {
-                let Some(title) = list.leave_one_out() else { break };
+            while !table.fits(layout) {
+                let Some(title) = list.leave_one_out(args.columns.is_empty()) else { break };
                 left_out.push(title);
                 table = list.table(detail);
             }
@@ -266,12 +266,14 @@ impl<'a> List<'a> {
         Ok(list)
     }
 
-    /// Removes the column that is missed least, and returns its title; `None` if all columns that are
-    /// left are needed.
-    fn leave_one_out(&mut self) -> Option<String> {
-        let place = LEFT_OUT
-            .iter()
-            .find_map(|key| self.columns.iter().position(|(column, ..)| column.key == *key))?;
+    /// Removes the column that is missed least, and returns its title: of chosen columns (`is_usual` is
+    /// `false`) the last one. `None` if all columns that are left are needed.
+    fn leave_one_out(&mut self, is_usual: bool) -> Option<String> {
+        let of_key = |key: &&str| self.columns.iter().position(|(column, ..)| column.key == *key);
+        let place = match is_usual {
+            true => LEFT_OUT.iter().find_map(of_key)?,
+            false => self.columns.len().checked_sub(1).filter(|last| *last > 0)?,
+        };
         Some(self.columns.remove(place).0.title.clone())
     }
 
@@ -328,9 +330,11 @@ impl<'a> List<'a> {
 
     fn table(&self, detail: Detail) -> Table {
         let mut table = Table::default();
-        for (column, plan, _) in &self.columns {
+        for (place, (column, plan, _)) in self.columns.iter().enumerate() {
+            let is_last = place + 1 == self.columns.len();
             let align = match column.form {
-                Form::Name | Form::Owner | Form::Command => Align::Left,
+                Form::Name | Form::Owner | Form::Command if is_last => Align::Left,
+                Form::Name | Form::Owner | Form::Command => Align::Label,
                 Form::Value => Align::Point,
                 Form::Id | Form::Elapsed => Align::Right,
             };

@@ -10,6 +10,7 @@ use super::convert::{Progress, push_written};
 use crate::args::{Global, Report as Args};
 use crate::failure::{Exit, Failure, Outcome, of_source};
 use crate::output::Output;
+use crate::paths::corrected_failure;
 use crate::session::Session;
 use perfhive::{
     Ask, CounterPath, LanguageId, Query, Snapshot, Source as _, SourceAddress, TitleSet,
@@ -121,6 +122,13 @@ pub(super) fn of_recording(global: &Global, wanted: &Wanted<'_>) -> Result<Repor
         query.add_path(path)?;
     }
     if scope.is_empty() {
+        if let Choice::Paths(paths) = &wanted.choice {
+            let wrong =
+                paths.iter().filter_map(|path| corrected_failure(global, &path.to_string()));
+            if let Some(exit) = wrong.map(Failure::report).max() {
+                return Err(Failure::Said(exit));
+            }
+        }
         let what = match wanted.choice {
             Choice::Paths(_) => "has none of these counters; perfhive list shows what there is",
             _ => "has no counters",

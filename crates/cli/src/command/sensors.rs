@@ -72,7 +72,17 @@ fn pattern_of(text: &str) -> String {
     path.map_or_else(
         || text.to_string(),
         |path| match &path.instance {
-            Some(instance) => format!("{}/{}#{instance}", path.object, path.counter),
+            // The instances of sensors of processes and threads are numbers.
+            Some(instance) => {
+                let number = instance.process_id().filter(|_| instance.parent.is_none());
+                let thread = instance.parent.as_ref().and(instance.process_id());
+                let instance = match (number, thread) {
+                    (Some(number), _) => number.to_string(),
+                    (_, Some(_)) => instance.name.to_string(),
+                    _ => instance.to_string(),
+                };
+                format!("{}/{}#{instance}", path.object, path.counter)
+            }
             None => format!("{}/{}", path.object, path.counter),
         },
     )
@@ -209,7 +219,15 @@ fn with_instances<'a>(
             continue;
         }
         if !of_groups.contains_key(name.group()) {
-            of_groups.insert(name.group(), opened.source.instances(sensor.id)?);
+            let instances = match opened.source.instances(sensor.id) {
+                // An object that is not there at the moment does not take the list of the others.
+                Err(error @ MeasureError::NotDelivered { .. }) if found.len() > 1 => {
+                    opened.faults.add(error.to_string());
+                    Vec::new()
+                }
+                instances => instances?,
+            };
+            of_groups.insert(name.group(), instances);
         }
         for instance in of_groups.get(name.group()).into_iter().flatten() {
             if wanted.is_none_or(|pattern| pattern.matches(instance)) {

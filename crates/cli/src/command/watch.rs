@@ -82,7 +82,7 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
     let mut text = String::new();
     let live = query.is_live();
     let face = if args.choice.wide {
-        Face::Wide(Wide::new(args.interval))
+        Face::Wide(Wide::new(args.interval.or(live.then_some(USUAL))))
     } else if !output.is_table() {
         Face::Rows(output.stream(output.row_keys(), &mut text))
     } else if Screen::is_possible(&output) {

@@ -122,12 +122,17 @@ impl Table {
         self.cells.len() / self.columns.len().max(1)
     }
 
-    /// Whether the lines fit into the layout, if the last column is cut to [`SHORTEST`].
+    /// Whether the lines fit into the layout, if labels and a last column of text are cut to
+    /// [`SHORTEST`].
     pub(crate) fn fits(&self, layout: Layout) -> bool {
         let measures = self.measure(layout.titles);
-        let Some((last, others)) = measures.split_last() else { return true };
-        let others: usize = others.iter().map(|(lead, tail)| lead + tail + GAP).sum();
-        layout.indent + others + (last.0 + last.1).min(SHORTEST) <= layout.width
+        let columns = self.columns.iter().zip(&measures).enumerate();
+        let needed = columns.map(|(place, (column, (lead, tail)))| match column.align {
+            Align::Label => GAP + (lead + tail).min(SHORTEST),
+            Align::Left if place + 1 == measures.len() => GAP + (lead + tail).min(SHORTEST),
+            _ => GAP + lead + tail,
+        });
+        layout.indent + needed.sum::<usize>() <= layout.width + GAP
     }
 
     /// Appends the lines of the table.

@@ -55,7 +55,7 @@ struct Column {
 }
 
 /// The least width of a column.
-const NARROWEST: usize = 8;
+const NARROWEST: usize = 6;
 /// The number of blanks before a column.
 const GAP: usize = 2;
 
@@ -176,7 +176,7 @@ impl Wide {
             table.column("", Align::Right);
         }
         let notes = [
-            (left_out, "more columns than the window has room for"),
+            (left_out, "more columns"),
             (if output.terminal { self.late } else { 0 }, "counters came later and have no column"),
         ];
         for (count, what) in notes.into_iter().filter(|(count, _)| *count > 0) {

@@ -299,6 +299,8 @@ fn transcripts() {
             "get -n 3 memory",
             "get --count 3 memory",
             "sensors 'Process(*)/Working Set'",
+            "sensors '\\Process(pid:100)\\Working Set'",
+            "report --path 'Memroy/Avail'",
             "watch -n 0",
             "watch -sc 3",
             "get memory -f CSV",

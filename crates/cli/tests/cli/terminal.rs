@@ -57,6 +57,14 @@ fn a_replay_is_not_said_to_be_sampled_every_second() {
 }
 
 #[test]
+fn chosen_columns_without_room_are_named() {
+    let ps = "perfhive ps -o pid,cpu,ws,vsz,private,command; sleep 60";
+    let Some(terminal) = Terminal::new(40, 24, ps) else { return };
+    let screen = terminal.wait_for(|screen| screen.contains("… without COMMAND, PRIVATE"));
+    assert!(!screen.contains("B…"), "no value is cut: {screen}");
+}
+
+#[test]
 fn watch_fits_a_narrow_screen() {
     let line = r"stty cols 30; perfhive watch -n 2 -i 0.1 '\Memory\*'";
     let Some((text, code)) = on_terminal(line) else {

@@ -91,7 +91,9 @@ pub(super) fn push(text: &mut String, report: &Report, source: &str) {
         .flat_map(|object| object.instances.iter().map(move |instance| (object, instance)))
         .flat_map(|(object, instance)| {
             instance.counters.iter().map(move |counter| {
+                let label = instance.label.as_deref();
                 json!({
+                    "path": path_of(&object.english, label, &counter.english),
                     "object": object.english,
                     "object_index": object.index.0,
                     "instance": instance.label,
