@@ -322,6 +322,7 @@ fn records(text: &mut String, global: &Global, output: &Output, names: &Names, t
         "instances",
         "cost",
         "machine",
+        "path",
     ];
     let local = output.local(LOCAL_KEYS);
     let mut records = output.records(keys.into_iter().chain(local), text);
@@ -331,6 +332,9 @@ fn records(text: &mut String, global: &Global, output: &Output, names: &Names, t
         let object_name = names.english(object.name);
         let counter_name = counter.map(|counter| names.english(counter.name));
         let local_object = names.name(object.name);
+        let path = counter_name
+            .as_ref()
+            .map(|counter| super::list::path_of(&object_name, object.has_instances, counter));
         let local_counter = counter.map(|counter| names.name(counter.name));
         let counter_type = counter.map(|counter| counter.counter_type);
         let type_name = counter_type.map(|counter_type| counter_type.to_string());
@@ -362,6 +366,7 @@ fn records(text: &mut String, global: &Global, output: &Output, names: &Names, t
             Field::Bool(object.has_instances),
             Field::Text(super::list::cost(object.cost)),
             Field::Text(&names.catalogue.machine),
+            Field::text(path.as_deref()),
         ];
         let local = [Field::Text(&local_object), Field::text(local_counter.as_deref())];
         records.row(text, fields.into_iter().chain(output.local(local)));

@@ -9,7 +9,8 @@ use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::engine::IdentityMap;
 use perfhive::{
-    Ask, CatalogueObject, Cost, Identity, NamePattern, ObjectQuery, Snapshot, Source as _,
+    Ask, CatalogueObject, Cost, CounterPath, Identity, InstancePattern, NamePattern, ObjectQuery,
+    Snapshot, Source as _,
 };
 use perfhive_view::label::labelled;
 use perfhive_view::number::push_grouped;
@@ -95,6 +96,12 @@ pub(super) const fn cost(cost: Cost) -> &'static str {
     }
 }
 
+/// The path of a counter, of all instances if the object has instances.
+pub(super) fn path_of(object: &str, has_instances: bool, counter: &str) -> String {
+    let instances = has_instances.then(InstancePattern::any);
+    CounterPath::new(object, instances, counter).to_string()
+}
+
 /// Prints all objects, each in a row.
 fn objects(names: &Names, output: &Output, text: &mut String) {
     let mut objects = names.catalogue.objects.clone();
@@ -171,6 +178,7 @@ fn details(
         "object_index",
         "machine",
         "pid",
+        "path",
     ];
     let mut records = output.records(keys.into_iter().chain(output.local(LOCAL_KEYS)), text);
     for object in objects {
@@ -196,7 +204,8 @@ fn details(
             ];
             let local_counter = names.name(counter.name);
             let local = [Field::Text(&local_object), Field::Text(&local_counter)];
-            let fields = fields.into_iter().chain(behind).chain([Field::None]);
+            let path = path_of(&object_name, object.has_instances, &names.english(counter.name));
+            let fields = fields.into_iter().chain(behind).chain([Field::None, Field::Text(&path)]);
             records.row(text, fields.chain(output.local(local)));
         }
         let Some(sampled) = snapshot.object(object.name) else { continue };
@@ -208,7 +217,7 @@ fn details(
             let local = output.local([Field::Text(&local_object), Field::None]);
             let fields = head.into_iter().chain([Field::None; 7]).chain(behind);
             let pid = Field::unsigned(pid.map(u64::from));
-            records.row(text, fields.chain([pid]).chain(local));
+            records.row(text, fields.chain([pid, Field::None]).chain(local));
         }
     }
     records.end(text);

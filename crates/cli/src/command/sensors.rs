@@ -11,8 +11,8 @@ use perfhive::measure::{
     DataSource as _, MeasureError, Sensor, SensorId, SensorName, SharedCounters,
 };
 use perfhive::{CounterPath, NamePattern, nearest};
-use perfhive_view::Field;
 use perfhive_view::did_you_mean;
+use perfhive_view::{Field, LOCAL_KEYS, Names};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub(super) fn run(global: &Global, args: &Sensors) -> Outcome {
     }
     let output = Output::new(global);
     let mut text = String::new();
-    print(&listed, &output, &mut text);
+    print(&listed, &output, opened.names.as_ref(), &mut text);
     output.write(&text)?;
     Ok(Exit::Done)
 }
@@ -238,7 +238,7 @@ fn with_instances<'a>(
     Ok(listed)
 }
 
-fn print(listed: &[Listed<'_>], output: &Output, text: &mut String) {
+fn print(listed: &[Listed<'_>], output: &Output, names: Option<&Names>, text: &mut String) {
     if output.is_table() {
         let mut table = Table::new(&[
             ("SENSOR", Align::Left),
@@ -272,27 +272,35 @@ fn print(listed: &[Listed<'_>], output: &Output, text: &mut String) {
         "help",
         "object_index",
         "counter_index",
+        "path",
     ];
+    let keys = keys.into_iter().chain(output.local(LOCAL_KEYS));
     let mut records = output.records(keys, text);
     for Listed { sensor, name } in listed {
         let indexes = SharedCounters::indexes_of(sensor.id);
-        records.row(
-            text,
-            [
-                Field::Text(&name.to_string()),
-                Field::Text(&sensor.kind.to_string()),
-                Field::Text(&sensor.value_type.to_string()),
-                Field::Text(&sensor.unit),
-                Field::Bool(sensor.has_instances),
-                Field::Bool(sensor.is_costly),
-                Field::Text(name.source()),
-                Field::Text(name.group()),
-                Field::text(name.instance()),
-                Field::Text(&sensor.help),
-                Field::Unsigned(indexes.0.0.into()),
-                Field::Unsigned(indexes.1.0.into()),
-            ],
-        );
+        let name_of = |index| names.map_or("".into(), |names| names.name(index));
+        let (object, counter) = (name_of(indexes.0), name_of(indexes.1));
+        // An index behind a # tells objects of one name apart.
+        let index = name.group().contains('#').then(|| indexes.0.to_string());
+        let of = index.as_deref().unwrap_or(name.group());
+        let path = super::list::path_of(of, sensor.has_instances, name.sensor());
+        let fields = [
+            Field::Text(&name.to_string()),
+            Field::Text(&sensor.kind.to_string()),
+            Field::Text(&sensor.value_type.to_string()),
+            Field::Text(&sensor.unit),
+            Field::Bool(sensor.has_instances),
+            Field::Bool(sensor.is_costly),
+            Field::Text(name.source()),
+            Field::Text(name.group()),
+            Field::text(name.instance()),
+            Field::Text(&sensor.help),
+            Field::Unsigned(indexes.0.0.into()),
+            Field::Unsigned(indexes.1.0.into()),
+            Field::Text(&path),
+        ];
+        let local = output.local([Field::Text(&object), Field::Text(&counter)]);
+        records.row(text, fields.into_iter().chain(local));
     }
     records.end(text);
 }
