@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// read at the moment.
 pub(crate) type Added = Result<PathId, Absent>;
 
-/// A path whose object cannot be read at the moment, because its provider fails or hangs.
+/// A path to an object that cannot be read at the moment, because its provider fails or hangs.
 pub(crate) struct Absent {
     pub(crate) path: String,
     object: String,
@@ -43,7 +43,7 @@ impl Absent {
     }
 }
 
-/// Adds the paths whose objects can be read now; returns the others.
+/// Adds the paths to objects that can be read now; returns the others.
 pub(crate) fn add_absent(query: &mut Query, absent: Vec<Absent>) -> Vec<Absent> {
     let again = |one: Absent| {
         let error = query.add(&one.path).err()?;
@@ -233,7 +233,7 @@ fn correction(query: &mut Query, error: &QueryError, path: &str) -> Option<Strin
     Some(meant)
 }
 
-/// The failure for a path whose object or counter is unknown, with the path that was probably meant, for commands
+/// The failure for a path with an unknown object or counter, with the path that was probably meant, for commands
 /// that show no readings; `None` for any other path.
 pub(crate) fn corrected_failure(global: &Global, path: &str) -> Option<Failure> {
     let session = Session::open(&Global { quiet: true, ..global.clone() }).ok()?;
@@ -542,7 +542,7 @@ fn missed_by(query: &mut Query, path: PathId) -> Vec<String> {
     all.into_iter().map(message).collect()
 }
 
-/// A message for each path whose instance does not exist, with the nearest names of instances.
+/// A message for each path to an instance that does not exist, with the nearest names of instances.
 pub(crate) fn missing_instances(query: &Query) -> Vec<String> {
     let missing = |reading: &&Reading| matches!(reading.value, Err(NoValue::NoSuchInstance));
     let mut notes: Vec<String> = Vec::new();

@@ -15,7 +15,7 @@ use perfhive::{
 };
 use perfhive_view::Names;
 
-/// A counter of Process whose index is the same on every Windows.
+/// A counter of Process with the same index on every Windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessCounter {
     /// The title index on Windows.

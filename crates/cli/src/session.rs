@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(wait("starts again in 3 s"), wait("starts again in 2 s"));
     }
 
-    /// A source whose first answer is Deadline, and whose later answers are Busy.
+    /// A source that answers first with Deadline and later with Busy.
     struct Hangs(bool);
 
     impl Hangs {

@@ -124,7 +124,7 @@ pub const NO_OBJECT: TitleIndex = TitleIndex(2_147_483_632);
 pub enum InstanceWish {
     /// The process with this ID; of an object of threads, the threads of that process.
     Process(u32),
-    /// The processes whose names match; of an object of threads, the threads of those processes.
+    /// The processes with matching names; of an object of threads, the threads of those processes.
     Named(Arc<NamePattern>),
 }
 

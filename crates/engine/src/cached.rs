@@ -115,7 +115,7 @@ pub struct Cached<S> {
 /// The slot of a key, and how far this consumer has had the data in it.
 struct Seen {
     slot: Option<Arc<Slot>>,
-    /// The number of the newest collection whose data the consumer had.
+    /// The number of the newest collection that the consumer had data of.
     number: u64,
 }
 

@@ -189,7 +189,7 @@ pub(crate) fn is_renamed(before: Option<&str>, now: Option<&str>) -> bool {
     matches!((before, now), (Some(before), Some(now)) if before != now)
 }
 
-/// The reason why a sample lacks an object whose title index belongs to another object now.
+/// The reason why a sample lacks an object: its title index belongs to another object now.
 pub const INDEX_TAKEN: &str =
     "no object has its name now, and its title index belongs to another object";
 

@@ -60,7 +60,7 @@ pub struct JsonLines<W> {
     text: Vec<u8>,
     /// The beginning of the experiment on the clock of events.
     begin: u64,
-    /// The event sources whose sensors were written.
+    /// The event sources of the sensors that were written.
     known: Vec<String>,
 }
 

@@ -77,7 +77,7 @@ pub struct BindingCounts {
     pub source: Arc<str>,
     /// Events with a sample.
     pub events: u64,
-    /// Events whose record found no room in memory, or in a delivery.
+    /// Events without room for their record, in memory or in a delivery.
     pub lost: u64,
     /// Events that the source knows it missed.
     pub missed: u64,

@@ -98,7 +98,7 @@ impl Sections {
                     self.count_call(key);
                     return None;
                 };
-                // Sections in it whose end never came, or was lost.
+                // Sections in it without an end, which never came or was lost.
                 self.unmatched += (open.len() - place - 1) as u64;
                 open.truncate(place + 1);
                 let section = open.pop()?;

@@ -492,7 +492,7 @@ mod tests {
     fn numbers_saturate_and_other_words_are_skipped() {
         let mut words = Words::new(b" 0 \t18446744073709551615 99999999999999999999 x7 0012\n 5");
         let all: Vec<_> = (0..7).map(|_| words.number()).collect();
-        // A line whose value is not a number is skipped; an incomplete line does not count.
+        // A line without a number as its value is skipped; an incomplete line does not count.
         let expected = [Some(0), Some(u64::MAX), Some(u64::MAX), None, Some(12), None, None];
         assert_eq!(all, expected);
         for text in ["", " ", "7", " \n\t"] {

@@ -13,7 +13,7 @@ use perfhive_testkit::script::{Row, block, titles};
 const MEMORY: TitleIndex = TitleIndex(4);
 const SYSTEM: TitleIndex = TitleIndex(2);
 
-/// A sample of two objects, whose values are the sample's number.
+/// A sample of two objects with the sample's number as their values.
 fn sample(number: u64) -> Vec<u8> {
     let bytes = [CounterSpec::new(TitleIndex(24), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
     let processes = [CounterSpec::new(TitleIndex(248), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];

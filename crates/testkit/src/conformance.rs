@@ -122,7 +122,7 @@ fn titles_are_to_be_had(source: &mut dyn Source) {
     }
 }
 
-/// Rule: an ask whose deadline has passed may get nothing, and changes nothing for later asks.
+/// Rule: an ask after its deadline may get nothing, and changes nothing for later asks.
 fn a_deadline_says_nothing(source: &mut dyn Source) {
     {
         let now = Instant::now();

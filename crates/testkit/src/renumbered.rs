@@ -17,7 +17,7 @@ pub struct Thing {
     pub object: (u32, &'static str),
     /// Title index and name of the counter.
     pub counter: (u32, &'static str),
-    /// Title index and name of a second counter, whose value is 1.
+    /// Title index and name of a second counter, which has the value 1.
     pub second: Option<(u32, &'static str)>,
     /// The instances, each with its name and the value of its counter.
     pub rows: Vec<(&'static str, u64)>,
@@ -66,13 +66,13 @@ struct World {
 }
 
 impl Renumbered {
-    /// A source of gauges, whose values are those of the things.
+    /// A source of gauges with the values of the things.
     #[must_use]
     pub fn gauges(things: &[Thing]) -> Self {
         Self::of(CounterType::PERF_COUNTER_LARGE_RAWCOUNT, things)
     }
 
-    /// A source of counters whose values grow by one with each collection; collections are a
+    /// A source of counters that grow by one with each collection; collections are a
     /// second apart.
     #[must_use]
     pub fn rates(things: &[Thing]) -> Self {

@@ -23,7 +23,7 @@ const MOST_REASONS: usize = 1024;
 /// The values of one counter of one instance over time.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// The path whose readings the line shows, as it was added.
+    /// The path of the readings that the line shows, as it was added.
     pub path: Arc<str>,
     /// The names of the object and the counter, and the unit.
     pub what: Arc<What>,

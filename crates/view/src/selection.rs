@@ -5,7 +5,7 @@ use perfhive_format::CookedValue;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// The paths of a query whose readings are shown. The default selects every reading.
+/// The paths of a query with readings that are shown. The default selects every reading.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// Paths whose readings are all shown.

@@ -10,7 +10,7 @@ use super::peers::found;
 use crate::{command, tools, workspace};
 
 const MANIFEST: &str = "benches/record/Cargo.toml";
-/// The version of below whose figures are in BENCHMARKS.md.
+/// The version of below that BENCHMARKS.md has figures of.
 const BELOW: &str = "0.9.0";
 /// The Debian packages of pmlogger, with the library that reads processes.
 const PCP: &[&str] = &["pcp", "pcp-conf", "libpcp3", "libpcp-pmda3", "libpcp-archive1"];

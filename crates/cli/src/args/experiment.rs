@@ -203,7 +203,7 @@ pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
     }
 }
 
-/// Reads a threshold: a sensor, whose name may have spaces, its limit, and the lower one.
+/// Reads a threshold: a sensor (its name may have spaces), its limit, and the lower limit.
 fn above(text: &str) -> Result<ExperimentEvent, String> {
     let expected =
         || "expected 'above SENSOR LIMIT' or 'above SENSOR LIMIT below LIMIT'".to_string();

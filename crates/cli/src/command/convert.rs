@@ -14,7 +14,7 @@ use perfhive::recording::{
     BinaryLogCounters, BinaryLogWriter, RecordingOptions, RecordingWriter, TextForm, TextLogWriter,
     TextZone,
 };
-use perfhive::{Ask, FileTime, LanguageId, Query, Snapshot, Source as _, TitleDatabase};
+use perfhive::{Ask, FileTime, LanguageId, Query, Reading, Snapshot, Source as _, TitleDatabase};
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
 use std::io::{IsTerminal as _, Write as _};
@@ -166,18 +166,30 @@ pub(super) struct Selected<'a> {
 /// The columns that a recording has.
 pub(super) fn columns(global: &Global, paths: &[String]) -> Result<Columns, Failure> {
     let mut columns = Columns::new(global);
-    let progress = Progress::of(global);
-    let mut samples = 0;
-    for_each_sample(global, paths, true, |query, _| {
-        query.readings().iter().for_each(|reading| columns.add(query, reading));
-        samples += 1;
-        progress.show("looked at", samples);
-        Ok(())
-    })?;
+    for_each_reading(&[(global, paths)], |query, reading| columns.add(query, reading))?;
     match columns.is_empty() {
         true => Err(no_counters(global)),
         false => Ok(columns),
     }
+}
+
+/// Reads recordings, one behind the other, and hands out each reading.
+fn for_each_reading(
+    recordings: &[(&Global, &[String])],
+    mut with: impl FnMut(&Query, &Reading),
+) -> Result<(), Failure> {
+    let Some((first, _)) = recordings.first() else { return Ok(()) };
+    let progress = Progress::of(first);
+    let mut samples = 0;
+    for (recording, paths) in recordings {
+        for_each_sample(recording, paths, true, |query, _| {
+            query.readings().iter().for_each(|reading| with(query, reading));
+            samples += 1;
+            progress.show("looked at", samples);
+            Ok(())
+        })?;
+    }
+    Ok(())
 }
 
 fn no_counters(global: &Global) -> Failure {
@@ -206,15 +218,7 @@ pub(super) fn to_binary(
     // The catalogue stands in front of all samples, so each recording is read twice.
     let mut counters = BinaryLogCounters::default();
     let progress = Progress::of(last);
-    let mut samples = 0;
-    for (recording, paths) in recordings {
-        for_each_sample(recording, paths, true, |query, _| {
-            query.readings().iter().for_each(|reading| counters.add(query, reading));
-            samples += 1;
-            progress.show("looked at", samples);
-            Ok(())
-        })?;
-    }
+    for_each_reading(recordings, |query, reading| counters.add(query, reading))?;
     if counters.is_empty() {
         return Err(no_counters(last));
     }

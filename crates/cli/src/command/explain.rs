@@ -147,7 +147,7 @@ fn find(
     Ok(topics)
 }
 
-/// The counters whose name matches, from all known objects.
+/// The counters with a matching name, from all known objects.
 fn counters_of_name(names: &Names, pattern: &NamePattern) -> Vec<Topic> {
     let mut topics = Vec::new();
     for object in &names.catalogue.objects {

@@ -151,7 +151,7 @@ fn chosen<'q>(query: &'q Query, paths: &[Added], arrangement: &Arrangement) -> V
     arrangement.of(query, readings, None).readings
 }
 
-/// The rows of the paths whose object cannot be read at the moment.
+/// The rows of the paths to objects that cannot be read at the moment.
 fn absent_rows(paths: &[Added]) -> impl Iterator<Item = Row> {
     let absent = paths.iter().filter_map(|path| path.as_ref().err());
     absent.map(|one| Row::absent(&one.path, &one.why))

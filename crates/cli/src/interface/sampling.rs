@@ -47,7 +47,7 @@ pub(super) struct Reader {
     language: LanguageId,
     faults: Faults,
     paths: Vec<String>,
-    /// The paths whose objects cannot be read at the moment; they are tried again with each sample.
+    /// The paths to objects that cannot be read at the moment; they are tried again with each sample.
     absent: Vec<String>,
     interval: Duration,
     /// Every how-many-th sample of a recording is read.

@@ -39,7 +39,7 @@ impl Steered {
         Self { shared: Arc::new(Mutex::new(shared)), name, is_recording, is_recorded: true }
     }
 
-    /// Another handle of the source, whose collections are not recorded.
+    /// Another handle of the source, without a record of its collections.
     pub(super) fn unrecorded(&self) -> Self {
         Self { is_recorded: false, ..self.clone() }
     }

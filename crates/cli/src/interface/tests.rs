@@ -60,7 +60,7 @@ fn letters(model: &Model, theme: Theme, width: u16, height: u16) -> String {
 /// 2026-11-24 12:00:00 UTC.
 const NOON: i64 = 134_399_952_000_000_000;
 
-/// A machine whose values this test determines.
+/// A machine with values that this test determines.
 struct Script {
     whats: Vec<(String, Arc<What>)>,
 }

@@ -61,7 +61,7 @@ impl Tree {
 pub(crate) struct Chooser {
     pub(crate) search: String,
     pub(crate) selected: usize,
-    /// The places of the objects whose counters are listed.
+    /// The places of the objects with listed counters.
     pub(crate) open: HashSet<usize>,
     /// The counter for which an instance is being chosen: the places of its object and itself, and the
     /// instances, once they are known.

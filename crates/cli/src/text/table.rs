@@ -83,7 +83,7 @@ impl Table {
         self.columns.push(Column { title, align });
     }
 
-    /// Adds the next cell, whose text `write` appends.
+    /// Adds the next cell; `write` appends its text.
     pub(crate) fn cell(&mut self, style: Style, write: impl FnOnce(&mut String)) {
         let start = self.text.len();
         write(&mut self.text);

@@ -10,7 +10,7 @@ use perfhive_format::TitleIndex;
 use perfhive_format::winperf::{PROCESS, THREAD};
 use std::sync::Arc;
 
-/// Objects of Windows whose instances belong to instances of Process.
+/// Objects of Windows with instances that belong to instances of Process.
 const IMAGE: u32 = 740;
 const FULL_IMAGE: u32 = 1408;
 const ADDRESS_SPACE: u32 = 786;

@@ -31,7 +31,7 @@ pub(super) enum FileFormat {
     Devices(&'static [Field]),
     /// The lines `some` and `full`, each with `total=number`.
     Pressure(&'static [Field]),
-    /// Lines, whose number is the value.
+    /// Lines; their number is the value.
     Count(u32),
 }
 
@@ -310,7 +310,7 @@ impl Source {
 
 /// A text that cannot be read in full; the values that could be read are set.
 struct Damage {
-    /// The word whose number is missing; empty if the text as a whole is damaged.
+    /// The word without its number; empty if the text as a whole is damaged.
     word: &'static [u8],
 }
 

@@ -152,14 +152,14 @@ const fn counters<const N: usize>(rows: &[ProtocolRow]) -> [Counter; N] {
     counters
 }
 
-/// A counter whose number is shown as it is.
+/// A counter shown as its number.
 const fn count(index: u32, help: u32, name: &'static str, unit: &'static str) -> Counter {
     Counter::new(index, help, name, T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit(unit)
 }
 
-/// A counter whose growth per second is shown.
+/// A counter shown as its growth per second.
 const fn rate(index: u32, help: u32, name: &'static str, unit: &'static str) -> Counter {
     Counter::new(index, help, name, T::PERF_COUNTER_COUNTER)
         .detail(DetailLevel::ADVANCED)

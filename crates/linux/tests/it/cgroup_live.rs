@@ -40,7 +40,7 @@ struct Version {
 }
 
 impl Version {
-    /// The versions whose groups can be read here.
+    /// The versions with groups that can be read here.
     fn all() -> Vec<Self> {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
         let find = |kind: &str, controller: &str| {

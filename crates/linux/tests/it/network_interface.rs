@@ -206,7 +206,7 @@ fn an_interface_that_takes_over_a_name_has_no_rate_at_first() {
     eth(3000);
     let second = look();
     assert!(rate(&first, &second, 264).unwrap() > 0.0);
-    // Another interface of the same name, whose count is higher than the first one's.
+    // Another interface of the same name, with a higher count than the first one.
     eth(9000);
     tree.sys("class/net/eth0/ifindex", "7\n");
     let third = look();

@@ -231,7 +231,7 @@ fn calls_of(test: &str, rounds: u32) -> Option<u64> {
     total.split_whitespace().nth(3)?.parse().ok()
 }
 
-/// The numbers of processes and threads whose files are read.
+/// The numbers of the processes and threads that are read.
 #[derive(Clone, Copy)]
 struct Census {
     processes: usize,

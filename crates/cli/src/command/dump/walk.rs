@@ -37,7 +37,7 @@ pub(super) struct Item<'a> {
     pub(super) kind: Kind,
     pub(super) offset: usize,
     pub(super) size: usize,
-    /// The bytes of the item; empty for a structure, whose fields follow.
+    /// The bytes of the item; empty for a structure, since its fields follow.
     pub(super) bytes: &'a [u8],
     pub(super) structure: &'static str,
     pub(super) field: Rc<str>,

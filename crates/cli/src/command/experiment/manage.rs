@@ -37,7 +37,7 @@ fn connect(process: u32) -> io::Result<ManagedExperiment> {
     ManagedExperiment::connect(&ExperimentFolder::manage_of(process)?, process, PATIENCE)
 }
 
-/// The experiment that a process runs, or whose program it is.
+/// The experiment that a process runs, or that runs the process as its program.
 fn find(pid: u32) -> Result<ManagedExperiment, Failure> {
     let running = ExperimentFolder::running().map_err(|error| failed(&error))?;
     if running.contains(&pid) {

@@ -156,7 +156,7 @@ impl Program {
     pub(super) fn wait(mut self) -> Result<i32, Failure> {
         let process = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX));
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
-        // It stays a zombie meanwhile, whose ID no other process gets.
+        // It stays a zombie meanwhile, and no other process gets its ID.
         while waitid(Id::Pid(process), flags) == Err(nix::errno::Errno::EINTR) {}
         let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         let status = self.child.wait();
