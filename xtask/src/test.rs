@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must pass before a change is good.
 //!
 //! The stages go from quick to slow, so that a spelling mistake is reported at once and not after a
-//! quarter of an hour. A developer and continuous integration run the
+//! quarter of an hour. Some stages run beside the others, in a process of their own. A developer and continuous integration run the
 //! same command; a tool that a stage needs and does not find is installed.
 
 mod api;
@@ -9,9 +9,12 @@ mod fuzz;
 mod stages;
 pub(crate) mod wine;
 
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use crate::workspace;
 use stages::{STAGES, Stage};
@@ -59,9 +62,20 @@ enum Outcome {
 }
 
 struct Report {
-    name: &'static str,
+    /// The name of the stage, or several names with commas between them.
+    name: String,
     outcome: Outcome,
     time: Duration,
+}
+
+impl Report {
+    fn not_run(stage: &Stage) -> Self {
+        Self { name: stage.name.to_owned(), outcome: Outcome::NotRun, time: Duration::ZERO }
+    }
+
+    fn failed(&self) -> bool {
+        matches!(self.outcome, Outcome::Failed(_))
+    }
 }
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
@@ -74,12 +88,28 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         return Ok(());
     }
     say!("{}", workspace::real_data_line());
-    let reports = run(&chosen, options.keep_going);
+    let reports = match chosen.iter().position(|stage| stage.beside) {
+        Some(first) if !chosen.iter().all(|stage| stage.beside) => {
+            let (before, rest) = chosen.split_at(first);
+            let mut reports = run(before, options.keep_going);
+            if reports.iter().any(Report::failed) && !options.keep_going {
+                reports.extend(rest.iter().map(|stage| Report::not_run(stage)));
+            } else {
+                let (beside, rest): (Vec<&Stage>, Vec<&Stage>) =
+                    rest.iter().partition(|stage| stage.beside);
+                let beside = Beside::start(&beside, options.keep_going)?;
+                reports.extend(run(&rest, options.keep_going));
+                reports.push(beside.end()?);
+            }
+            reports
+        }
+        _ => run(&chosen, options.keep_going),
+    };
     say!("\n{}", summary(&reports).trim_end());
     let failed: Vec<_> = reports
         .iter()
-        .filter(|report| matches!(report.outcome, Outcome::Failed(_)))
-        .map(|report| report.name)
+        .filter(|report| report.failed())
+        .map(|report| report.name.as_str())
         .collect();
     if !failed.is_empty() {
         bail!("failed: {0}; to repeat: cargo xtask test --only {0}", failed.join(","));
@@ -138,9 +168,7 @@ fn run(stages: &[&Stage], keep_going: bool) -> Vec<Report> {
     let mut stop = false;
     for stage in stages {
         if stop {
-            let report =
-                Report { name: stage.name, outcome: Outcome::NotRun, time: Duration::ZERO };
-            reports.push(report);
+            reports.push(Report::not_run(stage));
             continue;
         }
         say!("\n==> {}: {}", stage.name, stage.about);
@@ -153,9 +181,43 @@ fn run(stages: &[&Stage], keep_going: bool) -> Vec<Report> {
         let time = start.elapsed();
         say!("<== {}: {} in {}", stage.name, word(&outcome), seconds(time));
         stop = matches!(outcome, Outcome::Failed(_)) && !keep_going;
-        reports.push(Report { name: stage.name, outcome, time });
+        reports.push(Report { name: stage.name.to_owned(), outcome, time });
     }
     reports
+}
+
+/// The stages that run beside the others: another process of xtask, whose output is kept until it ends.
+struct Beside {
+    names: String,
+    child: Child,
+    output: PathBuf,
+    start: Instant,
+}
+
+impl Beside {
+    fn start(stages: &[&Stage], keep_going: bool) -> Result<Self> {
+        let names = stages.iter().map(|stage| stage.name).collect::<Vec<_>>().join(",");
+        let output = workspace::target_directory()?.join("test-beside.log");
+        let file = File::create(&output).with_context(|| output.display().to_string())?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["test", "--only", &names]).args(keep_going.then_some("--keep-going"));
+        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        say!("\n==> {names}: at the same time as what follows, with their output at the end");
+        let child = command.spawn().context("cannot start xtask")?;
+        Ok(Self { names, child, output, start: Instant::now() })
+    }
+
+    /// Waits for the stages and prints what they printed.
+    fn end(mut self) -> Result<Report> {
+        say!("\nwaiting for {}", self.names);
+        let status = self.child.wait()?;
+        std::io::copy(&mut File::open(&self.output)?, &mut std::io::stdout())?;
+        let outcome = match status.success() {
+            true => Outcome::Passed,
+            false => Outcome::Failed("see their summary above".to_owned()),
+        };
+        Ok(Report { name: self.names, outcome, time: self.start.elapsed() })
+    }
 }
 
 fn word(outcome: &Outcome) -> &'static str {
@@ -197,7 +259,7 @@ mod tests {
     }
 
     fn stage(name: &'static str, run: fn() -> stages::Result) -> Stage {
-        Stage { name, about: "about", quick: false, run }
+        Stage { name, about: "about", quick: false, beside: false, run }
     }
 
     #[test]
@@ -250,7 +312,11 @@ mod tests {
 
     #[test]
     fn the_summary_tells_what_was_left_out() {
-        let report = |name, outcome| Report { name, outcome, time: Duration::from_millis(1250) };
+        let report = |name: &str, outcome| Report {
+            name: name.to_owned(),
+            outcome,
+            time: Duration::from_millis(1250),
+        };
         let text = summary(&[
             report("fmt", Outcome::Passed),
             report("deny", Outcome::PassedBut("advisories NOT checked".to_owned())),

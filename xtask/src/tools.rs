@@ -210,6 +210,10 @@ pub(crate) fn nightly_components(components: &[&str]) -> Result<()> {
         bail!("this needs the nightly toolchain, hence rustup (https://rustup.rs)");
     }
     let nightly = nightly();
+    // Stages that run at the same time install one after the other.
+    let lock = workspace::target_directory()?.join("rustup.lock");
+    let lock = std::fs::File::create(&lock).with_context(|| lock.display().to_string())?;
+    lock.lock()?;
     let list = Command::new("rustup")
         .args(["component", "list", "--installed", "--toolchain", &nightly])
         .output()

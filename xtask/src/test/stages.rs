@@ -17,40 +17,49 @@ pub(super) struct Stage {
     pub(super) about: &'static str,
     /// Whether `--quick` runs the stage.
     pub(super) quick: bool,
+    /// Whether the stage runs at the same time as the stages that are not so marked. It builds in target
+    /// directories that no other stage uses.
+    pub(super) beside: bool,
     pub(super) run: fn() -> Result,
 }
 
 /// A stage that `--quick` runs.
 const fn quick(name: &'static str, about: &'static str, run: fn() -> Result) -> Stage {
-    Stage { name, about, quick: true, run }
+    Stage { name, about, quick: true, beside: false, run }
 }
 
 /// A stage that `--quick` leaves out.
 const fn whole(name: &'static str, about: &'static str, run: fn() -> Result) -> Stage {
-    Stage { name, about, quick: false, run }
+    Stage { name, about, quick: false, beside: false, run }
 }
 
-/// All stages, quick ones first.
+/// A stage that `--quick` leaves out and that runs beside the others: on two processors the whole takes two thirds of
+/// the time, since most stages keep one processor busy.
+const fn beside(name: &'static str, about: &'static str, run: fn() -> Result) -> Stage {
+    Stage { name, about, quick: false, beside: true, run }
+}
+
+/// All stages in their order. Those that run beside the others start where the first of them stands.
 pub(super) const STAGES: &[Stage] = &[
     quick("fmt", "the sources are formatted by rustfmt", fmt),
     quick("tidy", "the rules of the house", tidy),
     quick("clippy", "no lint warns", clippy),
     quick("docs", "the documentation builds without warnings", docs),
+    beside("loom", "models of threads, in every interleaving", loom),
+    beside("wine", "the Windows side, built for it and run under Wine", wine),
+    beside("package", "the crates can be published, and the library alone is small", package),
+    beside("fuzz", "each fuzz target for a short time", fuzz),
     quick("test", "unit, integration and property tests", test),
     whole("bpf", "those of Linux with the BPF reader of processes", bpf),
     whole("parquet", "the command writes Parquet that others read", parquet),
     quick("doctest", "the examples of the documentation run", doctest),
     whole("java", "the Java side against the native library, checked by the JVM", java),
-    whole("loom", "models of threads, in every interleaving", loom),
-    whole("wine", "the Windows side, built for it and run under Wine", wine),
     whole("release", "the command builds with optimisation", release),
-    whole("package", "the crates can be published, and the library alone is small", package),
     whole("api", "what is public is as listed for review", api),
     whole("no-std", "the format builds where there is no std", no_std),
     whole("deny", "licences, sources and advisories of dependencies", deny),
     whole("miri", "tests of the format, and of what threads share without locks, under Miri", miri),
     whole("big-endian", "values and golden blocks as a big-endian machine reads them", big_endian),
-    whole("fuzz", "each fuzz target for a short time", fuzz),
 ];
 
 /// A big-endian target that Miri can interpret without its linker or C library.
