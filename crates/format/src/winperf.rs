@@ -54,7 +54,7 @@ macro_rules! structure {
             /// Size of the structure in bytes.
             pub const SIZE: usize = $size;
 
-            /// The structure, described.
+            /// The layout of the structure, for headers in other languages.
             pub const LAYOUT: StructLayout = StructLayout {
                 name: stringify!($name),
                 size: $size,
@@ -67,16 +67,15 @@ macro_rules! structure {
                 }, )+],
             };
 
-            /// Reads the structure from the start of `bytes`; `None` if they
-            /// are too few.
+            /// Reads the structure from the start of `bytes`; `None` if there are too few bytes.
             #[must_use]
             pub fn read(bytes: &[u8]) -> Option<Self> {
                 let bytes = bytes.get(..Self::SIZE)?;
                 Some(Self { $( $field: structure!(@read $ty, bytes, $at), )+ })
             }
 
-            /// Writes the structure to the start of `bytes`; `None` if there
-            /// is no room. Padding is set to zero.
+            /// Writes the structure to the start of `bytes`, with zeros as padding; `None`, and
+            /// nothing written, if there are too few bytes.
             pub fn write(&self, bytes: &mut [u8]) -> Option<()> {
                 let bytes = bytes.get_mut(..Self::SIZE)?;
                 bytes.fill(0);
@@ -84,7 +83,8 @@ macro_rules! structure {
                 Some(())
             }
 
-            /// Name, offset and value of every field, for dumps.
+            /// Name, offset and value of every field, for dumps. A time is given by its year, a
+            /// signature by its first unit.
             pub fn fields(&self) -> impl Iterator<Item = (&'static str, usize, i128)> + use<> {
                 [ $( (stringify!($field), $at, structure!(@int $ty, self.$field)), )+ ].into_iter()
             }
@@ -261,12 +261,13 @@ structure! {
     }
 }
 
-/// `NumInstances` of an object that never has instances: one counter block.
+/// `NumInstances` of an object that never has instances and therefore has one counter block.
 pub const PERF_NO_INSTANCES: i32 = -1;
-/// `NumInstances` of an object of which only the definition is there and whose
-/// instances are several (Windows 10 20H1 and later).
+/// `NumInstances` of an object with instances of which the block holds only the definition (Windows
+/// 10 20H1 and later).
 pub const PERF_METADATA_MULTIPLE_INSTANCES: i32 = -2;
-/// As above, for an object without instances.
+/// `NumInstances` of an object without instances of which the block holds only the definition
+/// (Windows 10 20H1 and later).
 pub const PERF_METADATA_NO_INSTANCES: i32 = -3;
 /// `UniqueID` of an instance that is identified by its name.
 pub const PERF_NO_UNIQUE_ID: i32 = -1;
@@ -284,7 +285,7 @@ macro_rules! constants {
     ($( $(#[doc = $doc:literal])* $name:ident = $value:literal; )+) => {
         $( $(#[doc = $doc])* pub const $name: u32 = $value; )+
 
-        /// The facets of counter types, described.
+        /// The constants of the facets of counter types, with their descriptions.
         pub const FACETS: &[Constant] = &[$( (stringify!($name), $value, &[$($doc),*]), )+];
     };
 }
