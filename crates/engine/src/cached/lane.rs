@@ -20,7 +20,9 @@ use std::time::{Duration, Instant};
 pub(super) trait Wishes: Default {
     /// Adds what another set holds.
     fn merge(&mut self, other: &Self);
-    /// Whether a run for this set brings something of another set.
+    /// Whether a run for this set brings at least one item of `other`, as complete as `other` wants
+    /// it. A request for `other` may then join that run. `a.overlaps(b)` does not imply
+    /// `b.overlaps(a)`.
     fn overlaps(&self, other: &Self) -> bool;
     /// Forgets everything, keeping the allocations.
     fn clear(&mut self);
@@ -51,7 +53,7 @@ struct State<S, W, T> {
     /// The thread of the run in progress.
     leader_thread: Option<ThreadId>,
     running: Option<Running<W>>,
-    /// The union of all wishes for the next run.
+    /// The union of the wishes of all requests that wait for the next run.
     next: W,
     next_number: u64,
     next_waiting: usize,
@@ -76,9 +78,9 @@ struct State<S, W, T> {
 /// The request that may lead the next run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leader {
-    /// The first to arrive: no request waits, or the intended leader gave up.
+    /// Any request: none waits yet, or the intended leader gave up.
     Anyone,
-    /// A request with this deadline, the latest of all.
+    /// A request with this deadline, the latest of those that wait; `None` is later than any.
     Latest(Option<Instant>),
 }
 
@@ -101,7 +103,8 @@ impl Leader {
     }
 }
 
-/// Whether a deadline is before another one.
+/// Whether the deadline `one` is before the deadline `other`. `None`, no deadline, is later than
+/// any.
 pub(super) fn ends(one: Option<Instant>, other: Option<Instant>) -> bool {
     one.is_some_and(|one| other.is_none_or(|other| one < other))
 }
@@ -188,7 +191,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             }
             let turn = state.alone.is_empty() || state.turn == Turn::Run;
             if turn && state.leader.may_be(deadline) {
-                // The clock is read while the source is in its place: a panic loses nothing.
+                // The clock is read before the source is taken out, so that a panic loses nothing.
                 let begun = state.source.is_some().then(|| catch_unwind(AssertUnwindSafe(&now)));
                 let begun = match begun.transpose() {
                     Ok(begun) => begun.unwrap_or_default(),
@@ -215,7 +218,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
     /// Locks the state for a new request.
     ///
     /// # Errors
-    /// Where the source asks its own cache, on the thread that collects: it would wait for itself.
+    /// If the source asks its own cache on the thread that collects: it would wait for itself.
     fn lock_for_request(&self) -> Result<MutexGuard<'_, State<S, W, T>>, SourceError> {
         let state = self.lock();
         match state.leader_thread == Some(current_thread()) {
@@ -313,7 +316,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         Ok(Outcome { in_full: false, deadline, result })
     }
 
-    /// Gives the source to `use_it` alone, for anything but a collection.
+    /// Waits until the source is free, and gives it to `use_it` for anything but a collection.
     pub(super) fn with<V>(
         &self,
         deadline: Option<Instant>,
@@ -400,7 +403,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
     }
 }
 
-/// Capacity for results that were not picked up yet. More than a few pile up only where threads wake
+/// Capacity for results that were not picked up yet. More than a few pile up only if threads wake
 /// very late.
 const OUTCOMES: usize = 8;
 
