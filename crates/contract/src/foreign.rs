@@ -131,7 +131,7 @@ impl<R: Reach> ForeignMachines<R> {
     /// A set of machines that are reached through `reach`, empty at first.
     ///
     /// # Errors
-    /// Where the status object cannot be written.
+    /// If the status object cannot be written.
     pub fn new(reach: R, status: StatusObject) -> Result<Self, WriteError> {
         let description = status.description();
         Ok(Self {
@@ -186,7 +186,7 @@ impl<R: Reach> ForeignMachines<R> {
         };
         kept.asked = now;
         let mut why = None;
-        // A connection that broke since the last request is made anew at once.
+        // A connection that broke since the last request is made again at once.
         let mut fresh = false;
         for _ in 0..2 {
             if kept.link.is_none() {

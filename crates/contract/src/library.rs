@@ -410,7 +410,7 @@ impl Library {
         }
     }
 
-    /// Drops the sessions and the provider one by one: a second panic during the first would
+    /// Drops each session and the provider separately, since a second panic during the first would
     /// end the process.
     fn drop_contained(&self, running: Running) {
         let Running { name, provider, pool, .. } = running;

@@ -303,9 +303,9 @@ pub trait Registrar {
         functions: &Functions,
     ) -> Result<(Registration, Change), RegisterError>;
 
-    /// Tests whether [`register`](Self::register) would succeed, without changing anything.
-    /// Where no library is named or known, everything else is tested. Whether the caller may
-    /// write is not tested.
+    /// Tests whether [`register`](Self::register) would succeed, without changing anything. If no
+    /// library is named or known, everything else is tested. Whether the caller may write is not
+    /// tested.
     ///
     /// # Errors
     /// The error that `register` would return.
@@ -340,14 +340,14 @@ pub trait Registrar {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RegisterFault {
-    /// The place of the fault: a file, or a file and a line.
+    /// Where the fault is: a file, or a file and a line of it.
     pub place: String,
     /// What is wrong, and the way out.
     pub message: String,
 }
 
 impl RegisterFault {
-    /// A fault at a place.
+    /// A fault with this place and message.
     #[must_use]
     pub fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
         Self { place: place.into(), message: message.into() }

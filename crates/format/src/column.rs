@@ -13,7 +13,7 @@ use crate::winperf::PERF_COUNTER_BLOCK;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// Where one number lies in every counter block of an object.
+/// The position of one number, the same in every counter block of an object.
 ///
 /// A number of 4 bytes is read as the upper half of the 8 bytes that end with
 /// it. Those are always there: a counter block begins with its length, so at
@@ -57,8 +57,8 @@ impl Column {
     #[inline(always)]
     pub fn read(self, block: CounterBlock<'_>) -> Option<u64> {
         let start = self.start as usize;
-        // Where `usize` has 32 bits the end may wrap, and then lies before the
-        // start, which `get` refuses as well.
+        // If `usize` has 32 bits, the end may wrap. It then lies before the start, which `get`
+        // refuses too.
         let chunk = block.as_bytes().get(start..start.wrapping_add(8))?;
         Some(u64::from_le_bytes(*chunk.first_chunk::<8>()?) >> (self.shift & 63))
     }
@@ -105,7 +105,7 @@ pub struct CounterPlan {
     /// counter is instead: a base, text, a label or of an unknown type.
     pub formula: Result<Formula, CookError>,
     /// The column and the bit by which an instance says that it has no value of this counter;
-    /// `None` where instances do not say that.
+    /// `None` if the object has no such column, or it has no bit for this counter.
     absent: Option<(Column, u64)>,
 }
 

@@ -69,7 +69,7 @@ pub enum NumericSubtype {
     Base,
     /// A start time, subtracted from now.
     Elapsed,
-    /// Time-weighted length of a queue.
+    /// The length of a queue, weighted by time.
     QueueLength,
     /// A histogram.
     Histogram,

@@ -44,7 +44,7 @@
 //! |---|---|---|
 //! | whole | it fails, or an object in its answer is damaged | in parts |
 //! | in parts | 60 seconds passed; `Calls` is answering again; names were registered | whole |
-//! | in parts | the parts fail | whole, and at once in parts anew |
+//! | in parts | the parts fail | whole, and at once in parts again |
 //!
 //! # The owner of a published name ([`Owner`], for [`Beside`](crate::Beside))
 //!

@@ -2,11 +2,11 @@
 //!
 //! [`PerfRegistry`] is what the reader needs of a registry: values by name, read into a buffer; the
 //! names of keys; the registered providers; and numbers that change with each registration. It is
-//! implemented by Windows' own calls, and may be by a remote protocol. [`RegistrySource`] makes a
-//! [`Source`](perfhive_engine::Source) of it: growing buffers, retries, titles in several
-//! languages, a timeout for each call, and reading in parts what fails as a whole. [`Fallback`]
-//! adds a second source for objects that the registry lacks. Deadlines of callers are kept by a
-//! [`Worker`](perfhive_engine::Worker) around it.
+//! implemented over Windows' own calls, and a remote protocol can implement it too.
+//! [`RegistrySource`] makes a [`Source`](perfhive_engine::Source) of it: growing buffers, retries,
+//! titles in several languages, a timeout for each call, and reading in parts what fails as a
+//! whole. [`Fallback`] adds a second source for objects that the registry lacks. Deadlines of
+//! callers are kept by a [`Worker`](perfhive_engine::Worker) around it.
 //!
 //! ```
 //! use perfhive_engine::{Ask, Snapshot, Source, SourceError};

@@ -137,7 +137,7 @@ impl Slot {
     }
 }
 
-/// The key of a slot: what the slot holds the newest reply for.
+/// The key of a slot, which holds the newest reply for it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// An object, by the title index of its name.

@@ -88,11 +88,11 @@ impl MeasurementOptions {
 pub struct TimeReading {
     /// The clock's name.
     pub name: Arc<str>,
-    /// The clock's time before the sample, in ns since its beginning; `None` where it could not be
-    /// read.
+    /// The clock's time before the sample, in ns since the beginning of the clock; `None` if it
+    /// could not be read.
     pub before: Option<i64>,
-    /// The clock's time after the sample, in ns since its beginning; `None` where it could not be
-    /// read.
+    /// The clock's time after the sample, in ns since the beginning of the clock; `None` if it
+    /// could not be read.
     pub after: Option<i64>,
 }
 

@@ -221,8 +221,8 @@ impl SensorReading {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Anomaly {
-    /// A frame or a list of the snapshot was too small and was allocated anew while the sample was
-    /// taken, which took longer.
+    /// A frame or a list of the snapshot was too small and had to grow while the sample was taken,
+    /// which took longer.
     BufferGrown {
         /// The data source.
         source: Arc<str>,

@@ -54,7 +54,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
     /// yet, if the generation of the first source changed, or if it is time for a trial.
     ///
     /// # Errors
-    /// Where the second source cannot be read.
+    /// If the second source cannot be read.
     pub(super) fn decide(&mut self, wanted: &ObjectQuery) -> Result<(), SourceError> {
         self.learn_capable()?;
         let is_news = self.is_news(wanted);

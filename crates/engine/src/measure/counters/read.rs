@@ -163,7 +163,7 @@ impl ProbedCounter {
         let state = &probed.state;
         if !probed.all {
             let slot = slot_of(&mut self.slots, &Identity::Single, None);
-            // An object that has instances now has no value of its own.
+            // If the object has instances now, it has no value without an instance.
             let alone = sample.identities().place(&Identity::Single).ok_or(NoValue::Vanished);
             push(&slot, alone.and_then(|place| value(state, sample, counter, place, &mut None)));
             return;
