@@ -49,7 +49,7 @@ impl ObjectQuery {
     }
 }
 
-/// As Windows writes the value name.
+/// Writes the query as the name of a value of `HKEY_PERFORMANCE_DATA`.
 impl fmt::Display for ObjectQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

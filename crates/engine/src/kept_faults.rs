@@ -10,8 +10,8 @@ const MOST: usize = 256;
 /// forgotten: collections ask for different objects.
 const ROUNDS: u64 = 16;
 
-/// Faults of earlier collections. A fault that lasts is formatted once and shared after
-/// that, so that it allocates nothing with each sample.
+/// Faults of earlier collections. A fault that lasts is allocated once and then shared, so that it
+/// allocates nothing with each sample.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeptFaults {
     /// The kept faults, each with the number of the collection that it last occurred in.

@@ -44,8 +44,8 @@ pub trait Provider: Send + Sync {
         None
     }
 
-    /// The state and the reason of a provider that offers nothing from the start: it is
-    /// registered but disabled, or its objects could not be found out.
+    /// The state and the reason of a provider that offers nothing from the start, because it is
+    /// disabled, or because its objects could not be found out. `None` for any other provider.
     fn refusal(&self) -> Option<(ProviderState, String)> {
         None
     }

@@ -245,7 +245,8 @@ impl Catalogue {
         first.copied().unwrap_or(LanguageId::ENGLISH)
     }
 
-    /// A catalogue of the objects of a snapshot, all of them `Global`.
+    /// A catalogue of the objects of a snapshot, all of them `Global`, with generation 0 and
+    /// English as the only language.
     #[must_use]
     pub fn of_snapshot(snapshot: &Snapshot) -> Self {
         let mut catalogue = Self {

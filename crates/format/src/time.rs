@@ -127,7 +127,7 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + doe - 306
 }
 
-/// `2007-08-14T19:40:38.659Z`.
+/// Writes the time in the form `2007-08-14T19:40:38.659Z`.
 impl fmt::Display for CalendarTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -76,7 +76,7 @@ impl LanguageId {
     }
 }
 
-/// Three hexadecimal digits, as in `Counter 009`.
+/// Writes three hexadecimal digits, as in `Counter 009`.
 impl fmt::Display for LanguageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:03X}", self.0)

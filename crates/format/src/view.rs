@@ -171,7 +171,7 @@ impl<'a> DataBlock<'a> {
         Objects { bytes: self.bytes, at: len_at(self.bytes, 24), left: self.object_count() }
     }
 
-    /// The first object of this name index.
+    /// The first object with this title index as its name; `None` if there is none.
     #[must_use]
     pub fn object(self, name: TitleIndex) -> Option<PerfObject<'a>> {
         self.objects().find(|object| object.name_index() == name)

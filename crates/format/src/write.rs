@@ -339,7 +339,8 @@ impl ObjectWriting<'_, '_> {
     /// instances.
     ///
     /// # Errors
-    /// As [`instance`](Self::instance).
+    /// [`WriteError::MixedLayouts`] for an object without instances or a bare definition,
+    /// [`WriteError::Full`].
     pub fn instances_as_written(&mut self, bytes: &[u8], count: u32) -> Result<(), WriteError> {
         if !self.template.has_instances || !matches!(self.state, State::Open | State::Instances) {
             return Err(WriteError::MixedLayouts);
@@ -368,7 +369,9 @@ impl ObjectWriting<'_, '_> {
     /// the template.
     ///
     /// # Errors
-    /// As [`instance`](Self::instance).
+    /// [`WriteError::ValueCount`] for another number of values than counters,
+    /// [`WriteError::MixedLayouts`] for an object with instances or other content,
+    /// [`WriteError::Full`]. The object is then left out whole.
     pub fn values(mut self, values: &[u64]) -> Result<Self, WriteError> {
         self.template.check_count(values.len())?;
         self.become_single()?;
@@ -379,7 +382,7 @@ impl ObjectWriting<'_, '_> {
     /// As [`values`](Self::values), with values for the first `values.len()` counters only.
     ///
     /// # Errors
-    /// As [`instance`](Self::instance).
+    /// As [`values`](Self::values).
     pub fn values_prefix(mut self, values: &[u64]) -> Result<Self, WriteError> {
         self.become_single()?;
         self.put_block(values)?;
@@ -390,7 +393,7 @@ impl ObjectWriting<'_, '_> {
     /// length field.
     ///
     /// # Errors
-    /// As [`instance`](Self::instance).
+    /// As [`values`](Self::values), except for the number of values.
     pub fn values_bytes(mut self, data: &[u8]) -> Result<Self, WriteError> {
         self.become_single()?;
         self.put_raw_block(data)?;

@@ -22,7 +22,7 @@ pub const CHOSEN_INDEXES: u32 = 0x0100_0000;
 pub(super) struct Registered {
     pub(super) description: ProviderDescription,
     pub(super) titles: Vec<ProvidedTitles>,
-    /// Objects that are registered for the provider.
+    /// The provider's [registered objects](Provider::registered_objects).
     pub(super) objects: Vec<TitleIndex>,
     pub(super) first_counter: u32,
     pub(super) first_help: u32,

@@ -225,7 +225,7 @@ impl<S: Source> Hub<S> {
         self.main.with(deadline, |source| drop(self.check(source, deadline)))
     }
 
-    /// The titles of a language at a generation.
+    /// The titles of a language, read once for each generation of the catalogue.
     pub(super) fn titles_by(
         &self,
         language: LanguageId,

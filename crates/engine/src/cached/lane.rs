@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A set of what a run collects.
+/// A set of things that a run collects.
 pub(super) trait Wishes: Default {
     /// Adds what another set holds.
     fn merge(&mut self, other: &Self);
@@ -62,8 +62,8 @@ struct State<S, W, T> {
     /// Callers that want the source to themselves, in order of arrival.
     alone: VecDeque<u64>,
     next_alone: u64,
-    /// Whether a run or an exclusive caller is next where both wait: they alternate, so that
-    /// neither starves.
+    /// Whether a run or an exclusive caller is next if both wait. They alternate, so that neither
+    /// starves.
     turn: Turn,
     /// Number of the newest run that ended.
     ended: u64,

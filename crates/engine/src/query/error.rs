@@ -73,7 +73,7 @@ impl From<SourceError> for QueryError {
     }
 }
 
-/// `; did you mean A, B or C?`
+/// Writes `; did you mean A, B or C?`; nothing without names.
 fn did_you_mean(f: &mut fmt::Formatter<'_>, nearest: &[String]) -> fmt::Result {
     match nearest {
         [] => Ok(()),

@@ -16,7 +16,8 @@ pub(crate) struct ObjectState {
     layout: Option<Arc<SampleLayout>>,
     current: Option<ObjectSample>,
     previous: Option<ObjectSample>,
-    /// The reason why the newest sample lacks the object, if it does.
+    /// The reason why the newest sample lacks the object; `None` if it has it, and if the reason is
+    /// not known.
     pub(crate) missing: Option<Arc<str>>,
 }
 
