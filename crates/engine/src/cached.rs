@@ -208,8 +208,8 @@ impl<S: Source> Cached<S> {
         }
     }
 
-    /// Beyond [`MOST_SEEN`] keys, empties `seen` and raises `floor` to the newest number in it, so that
-    /// a consumer that asks for ever new objects and machines does not fill the memory.
+    /// Beyond [`MOST_SEEN`] keys, empties `seen` and raises `floor` to the newest number in it, so
+    /// that a consumer that asks for ever new objects and machines does not fill the memory.
     fn forget_old(&mut self) {
         if self.seen.len() > MOST_SEEN {
             let newest = self.seen.values().map(|seen| seen.number).max();

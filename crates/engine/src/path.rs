@@ -8,8 +8,8 @@
 //! written, it alone is meant. If no instance matches, `#n` is taken as the end of the name itself.
 //! If none matches that either, names are compared as PDH prints them: `[R]` for `(R)`.
 //!
-//! `\Process(pid:1234)\...` is the process with that ID, and `\Thread(pid:1234/*)\...` are its threads,
-//! whatever other processes are called. With a number, as in `pid:1234#0`, it is a name.
+//! `\Process(pid:1234)\...` is the process with that ID, and `\Thread(pid:1234/*)\...` are its
+//! threads, whatever other processes are called. With a number, as in `pid:1234#0`, it is a name.
 //!
 //! PDH cannot write every name. Here a caret takes the meaning from the
 //! character behind it: `^\`, `^(`, `^)`, `^/`, `^#`, `^*`, `^^`. It is seldom
@@ -95,7 +95,8 @@ impl InstancePattern {
         Self {
             parent: parent.map(NamePattern::literal),
             name: NamePattern::literal(name),
-            // An empty name can be written only with its number, and `pid:4` is a name only with it.
+            // An empty name can be written only with its number, and `pid:4` is a name only with
+            // it.
             order: match order {
                 0 if !name.is_empty() && id_in(parent.unwrap_or(name)).is_none() => {
                     OrderNumber::Default

@@ -47,7 +47,8 @@ pub struct Beside<A, B> {
     generation: u64,
 }
 
-/// With more names than this, those that are not published any more are dropped.
+/// With more names than this, names that are no longer published and that no object of the first
+/// source has are dropped.
 const NAMES: usize = 1024;
 
 /// A catalogue of both sources, and the two catalogues of which it was made.

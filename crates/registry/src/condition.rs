@@ -293,7 +293,8 @@ pub(crate) enum NameEvent {
     Listed,
     /// The registry lists no object of that name.
     Absent,
-    /// No object of that name can be read, because the registry is broken or a title list is damaged.
+    /// No object of that name can be read, because the registry is broken or a title list is
+    /// damaged.
     Unreadable,
     /// A provider or a title list is late.
     Late,

@@ -1,10 +1,10 @@
 //! Requests that overlap become one collection.
 //!
-//! A lane owns a source. A consumer that needs fresh data adds its wishes to the union of the *next*
-//! run and waits. As soon as the source is free, the waiting consumer with the latest deadline leads
-//! that run: its thread collects the whole union and hands the outcome to the others. A request
-//! therefore waits at most for the run in progress and the one behind it, and the cache needs no
-//! thread of its own.
+//! A lane owns a source. A consumer that needs fresh data adds its wishes to the union of the
+//! *next* run and waits. As soon as the source is free, the waiting consumer with the latest
+//! deadline leads that run: its thread collects the whole union and hands the outcome to the
+//! others. A request therefore waits at most for the run in progress and the one behind it, and the
+//! cache needs no thread of its own.
 //!
 //! The lock guards a few words and lists. It is never held during a collection, and a consumer that
 //! only takes kept data never touches it.
@@ -31,8 +31,8 @@ pub(super) trait Wishes: Default {
 /// How a request for fresh data ended.
 #[derive(Debug)]
 pub(super) struct Outcome<T> {
-    /// Whether the run was made for everything that was wanted. A run that was joined after its start
-    /// may bring only a part.
+    /// Whether the run was made for everything that was wanted. A run that was joined after its
+    /// start may bring only a part.
     pub(super) in_full: bool,
     /// The deadline of the request that led the run.
     pub(super) deadline: Option<Instant>,
@@ -355,8 +355,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<S, W, T>> {
-        // A poisoned state is consistent: the only foreign code under the lock, `joins` and `now`, runs
-        // before anything is changed.
+        // A poisoned state is consistent: the only foreign code under the lock, `joins` and `now`,
+        // runs before anything is changed.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -410,8 +410,8 @@ const OUTCOMES: usize = 8;
 /// Sets kept for reuse: those of the run in progress and of the next one.
 const SPARES: usize = 3;
 
-/// A run in progress. If the source panics, dropping this returns the source to the lane and gives the
-/// waiting requests an error.
+/// A run in progress. If the source panics, dropping this returns the source to the lane and gives
+/// the waiting requests an error.
 struct Leading<'a, S, W: Wishes, T: Clone + Default> {
     lane: &'a Lane<S, W, T>,
     source: Option<S>,

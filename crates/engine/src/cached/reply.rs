@@ -88,7 +88,8 @@ type Newest = std::sync::Mutex<Option<Arc<Reply>>>;
 #[cfg(not(loom))]
 type Newest = arc_swap::ArcSwapOption<Reply>;
 
-/// Makes this thread's list of protected loads, which arc-swap otherwise allocates with the first load.
+/// Makes this thread's list of protected loads, which arc-swap otherwise allocates with the first
+/// load.
 #[cfg(not(loom))]
 pub(super) fn ready() {
     static NOTHING: arc_swap::ArcSwapOption<()> = arc_swap::ArcSwapOption::const_empty();
@@ -98,8 +99,8 @@ pub(super) fn ready() {
 #[cfg(loom)]
 pub(super) fn ready() {}
 
-/// The newest reply for a key. Reading takes no lock and writes no shared counter, so that it costs the
-/// same with any number of threads.
+/// The newest reply for a key. Reading takes no lock and writes no shared counter, so that it costs
+/// the same with any number of threads.
 ///
 /// A slot has cache lines of its own, because consumers that come and go write its count of owners.
 #[derive(Debug, Default)]

@@ -58,7 +58,8 @@ pub enum MeasureError {
     },
     /// The source of the data failed.
     Source(SourceError),
-    /// A data source that is not a performance counter source failed; the text says how.
+    /// Any other failure, such as that of a data source of the program's own; the text says what
+    /// happened.
     Other(Arc<str>),
 }
 

@@ -151,7 +151,8 @@ impl SensorSlot {
 
 /// The value of a slot after decoding, and the raw values from which it was made.
 ///
-/// `value` is in the slot's [unit](SensorSlot::unit). The raw values are what the data source counts:
+/// `value` is in the slot's [unit](SensorSlot::unit). The raw values are what the data source
+/// counts:
 ///
 /// | unit of `value` | `raw` and `before` |
 /// |---|---|
