@@ -116,7 +116,8 @@ struct Machine<L> {
     objects: Vec<u8>,
     clocks: Clocks,
     system_time: CalendarTime,
-    /// When an attempt to connect failed last; `None` if the machine has delivered data since.
+    /// When an attempt to connect failed last; `None` if none has failed since the machine last
+    /// delivered data.
     tried: Option<Instant>,
     asked: Instant,
 }

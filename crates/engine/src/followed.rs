@@ -29,7 +29,7 @@ pub enum IndexChange {
     Taken,
 }
 
-/// How often a sample is taken, at most, because indexes changed meanwhile.
+/// The most attempts to take a sample while title indexes keep changing.
 pub(crate) const ATTEMPTS: usize = 3;
 
 /// Takes a sample with `collect`, and takes it again if `follow` then finds that indexes changed.

@@ -57,8 +57,8 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// The ID of the process that the instance is, or that its thread belongs to. `None` for every
-    /// other instance, Idle and `_Total` among them.
+    /// The ID of the process, or of the process to which the thread belongs. `None` for every other
+    /// instance, Idle and `_Total` among them.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         match self {

@@ -396,8 +396,9 @@ fn blame(service: &Service, why: &str, host: Option<&str>) -> String {
     )
 }
 
-/// The part of a message for a registry of which every query fails: which providers may be the
-/// cause, and how to test them. Empty without such providers.
+/// The end of an error message for the case that every query of a registry fails: it names the
+/// providers that may be the cause, and the command that tests one. Empty if there is no such
+/// provider.
 ///
 /// Windows asks a provider with an `Object List` only for the objects of the list. So only
 /// providers without a list are suspected. All providers are suspected on a system that asks

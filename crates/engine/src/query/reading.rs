@@ -47,8 +47,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The ID of the process that the instance is, or that the thread belongs to. `None` for every
-    /// other object, and for Idle and `_Total`.
+    /// The ID of the process, or of the process to which the thread belongs, if the instance is one
+    /// of these. `None` for every other object, and for Idle and `_Total`.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.identity.as_ref()?.process_id()
