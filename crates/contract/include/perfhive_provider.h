@@ -121,13 +121,13 @@ typedef struct _PERF_DATA_BLOCK {
     DWORD Version;
     /* Revision of the structures, 1. */
     DWORD Revision;
-    /* Length of the block in bytes. Samba leaves the header out. */
+    /* Length of the block in bytes; in a block of Samba, without the header. */
     DWORD TotalByteLength;
     /* Length of the header and of the system name behind it; the first object begins here. */
     DWORD HeaderLength;
     /* Number of objects. */
     DWORD NumObjectTypes;
-    /* Index of the object that a tool should show first, -1 if none. */
+    /* Title index of the object that a tool should show first; -1 if none. */
     LONG DefaultObject;
     /* When the block was made, UTC. */
     SYSTEMTIME SystemTime;
@@ -136,7 +136,7 @@ typedef struct _PERF_DATA_BLOCK {
     LARGE_INTEGER PerfTime;
     /* Ticks a second of PerfTime. */
     LARGE_INTEGER PerfFreq;
-    /* When the block was made, in 100 ns units. */
+    /* When the block was made, in units of 100 ns since the start of 1601, UTC. */
     LARGE_INTEGER PerfTime100nSec;
     /* Length in bytes of the system's name. */
     DWORD SystemNameLength;
@@ -179,9 +179,9 @@ typedef struct _PERF_OBJECT_TYPE {
     DWORD DetailLevel;
     /* Number of counter definitions. */
     DWORD NumCounters;
-    /* Place (from 0) of the counter that a tool should show first, -1 if none. */
+    /* Index (from 0) of the counter that a tool should show first; -1 if none. */
     LONG DefaultCounter;
-    /* Number of instances, or PERF_NO_INSTANCES and other negatives. */
+    /* Number of instances, PERF_NO_INSTANCES for an object that never has any, or -2 or -3 for a bare definition. */
     LONG NumInstances;
     /* Code page of the instance names, 0 is UTF-16. */
     DWORD CodePage;
@@ -247,7 +247,7 @@ typedef struct _PERF_INSTANCE_DEFINITION {
     DWORD ByteLength;
     /* Title index of the object in which the parent is, 0 if none. */
     DWORD ParentObjectTitleIndex;
-    /* Place (from 0) of the parent among that object's instances. */
+    /* Index (from 0) of the parent among the instances of that object. */
     DWORD ParentObjectInstance;
     /* A number that identifies the instance, or PERF_NO_UNIQUE_ID. */
     LONG UniqueID;
@@ -304,19 +304,19 @@ PERFHIVE_ASSERT(offsetof(PERF_COUNTER_BLOCK, ByteLength) == 0, PERF_COUNTER_BLOC
 #define PERF_NUMBER_DEC_1000 0x00020000u
 /* The counter's value itself. */
 #define PERF_COUNTER_VALUE 0x00000000u
-/* Divided by the time between samples. */
+/* The change between two samples, divided by the time between them. */
 #define PERF_COUNTER_RATE 0x00010000u
-/* Divided by a base. */
+/* The value, or its change between two samples, divided by a base. */
 #define PERF_COUNTER_FRACTION 0x00020000u
 /* The base of the counter before it. */
 #define PERF_COUNTER_BASE 0x00030000u
 /* A start time, subtracted from now. */
 #define PERF_COUNTER_ELAPSED 0x00040000u
-/* Time-weighted length of a queue. */
+/* The length of a queue, weighted by time. */
 #define PERF_COUNTER_QUEUELEN 0x00050000u
 /* A histogram; no formula is documented. */
 #define PERF_COUNTER_HISTOGRAM 0x00060000u
-/* Divided by a private clock, the base that follows. */
+/* The change between two samples, divided by the change of a private clock, the base that follows. */
 #define PERF_COUNTER_PRECISION 0x00070000u
 /* Text in UTF-16. */
 #define PERF_TEXT_UNICODE 0x00000000u
@@ -334,7 +334,7 @@ PERFHIVE_ASSERT(offsetof(PERF_COUNTER_BLOCK, ByteLength) == 0, PERF_COUNTER_BLOC
 #define PERF_DELTA_COUNTER 0x00400000u
 /* The bases of two samples are subtracted. */
 #define PERF_DELTA_BASE 0x00800000u
-/* The value is what is missing to the whole. */
+/* The value is the whole less what is counted. */
 #define PERF_INVERSE_COUNTER 0x01000000u
 /* The value is a sum over several items. */
 #define PERF_MULTI_COUNTER 0x02000000u

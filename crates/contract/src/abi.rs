@@ -19,9 +19,9 @@ pub const ERROR_INVALID_PARAMETER: u32 = 87;
 /// The buffer is too small; the pointer is unmoved and both counts are 0.
 pub const ERROR_MORE_DATA: u32 = 234;
 
-/// `DWORD Open(LPWSTR lpDeviceNames)`: prepares the provider. The string is the linkage
-/// string of the registration, or NULL. Each reader calls it once, so that it runs several
-/// times; each call that returns [`ERROR_SUCCESS`] is followed by one of Close.
+/// `DWORD Open(LPWSTR lpDeviceNames)`: prepares the provider. The string is the linkage string of
+/// the registration, or NULL. Each reader calls it once, so that it runs several times; each call
+/// that returns [`ERROR_SUCCESS`] is followed by one call of Close.
 pub type OpenFunction = unsafe extern "system" fn(linkage: *mut u16) -> u32;
 
 /// `DWORD Collect(LPWSTR lpwszValue, LPVOID *lppData, LPDWORD lpcbBytes,
@@ -84,11 +84,12 @@ pub fn wide_list(text: &str) -> Vec<u16> {
     text.encode_utf16().chain([0, 0]).collect()
 }
 
-/// The longest string that is read, in UTF-16 units: a list of a hundred thousand indexes.
+/// The longest string that is read, in UTF-16 units: enough for a list of a hundred thousand
+/// indexes.
 const LONGEST: usize = 1 << 20;
 
-/// A string up to its terminator; `None` for NULL or where the string is too long. Lone
-/// surrogates become U+FFFD.
+/// The string before the terminator. `None` for NULL, and if the first 1,048,576 units hold no
+/// terminator. Lone surrogates become U+FFFD.
 ///
 /// # Safety
 /// `text` is NULL or points to UTF-16 units that can be read up to a NUL.
@@ -98,7 +99,8 @@ pub unsafe fn read_wide(text: *const u16) -> Option<String> {
     unsafe { read_until(text, false) }
 }
 
-/// NUL-separated strings up to two NULs, read as by [`read_wide`].
+/// The NUL-separated strings before two NULs, as one text with the NULs between the strings.
+/// Otherwise as [`read_wide`].
 ///
 /// # Safety
 /// `list` is NULL or points to UTF-16 units that can be read up to two NULs.
@@ -108,10 +110,11 @@ pub unsafe fn read_wide_list(list: *const u16) -> Option<String> {
     unsafe { read_until(list, true) }
 }
 
-/// A string up to a NUL, or a list of strings up to two NULs; `None` for NULL or where no end is found.
+/// A string up to a NUL, or a list of strings up to two NULs. `None` for NULL, and if there is no
+/// end within `LONGEST` units.
 ///
 /// # Safety
-/// `text` is NULL or readable up to a NUL, of which `list` wants two.
+/// `text` is NULL, or points to units that can be read up to a NUL, and with `list` up to two NULs.
 unsafe fn read_until(text: *const u16, list: bool) -> Option<String> {
     if text.is_null() {
         return None;

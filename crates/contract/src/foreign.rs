@@ -1,5 +1,5 @@
-//! Help for providers that have counters of other machines: connections that are made
-//! inside Collect, kept, tested on every request, and lost.
+//! Help for providers of other machines' counters: connections that are made inside Collect, kept,
+//! tested on every request, and made again when they break.
 //!
 //! Source: Microsoft, "The Collect Function", on foreign computer interfaces.
 
@@ -16,8 +16,8 @@ pub trait Reach: Send {
     /// A connection to one machine.
     type Link: Link;
 
-    /// A connection to a machine; `None`, which is not a failure, for a name that no known
-    /// machine has. Called within Collect, so that it must return soon.
+    /// Connects to a machine. `None`, which is not a failure, if no known machine has this name. It
+    /// is called within Collect, so it must return soon.
     ///
     /// # Errors
     /// Why the machine cannot be reached at the moment.
@@ -29,7 +29,7 @@ pub trait Link: Send {
     /// Tests the connection and writes the machine's objects.
     ///
     /// # Errors
-    /// Where the connection is lost.
+    /// Why the machine gave no data. The connection is then dropped.
     fn collect(&mut self, out: &mut BlockWriter) -> Result<RemoteTimes, ProviderError>;
 }
 
@@ -44,8 +44,8 @@ pub struct RemoteTimes {
     pub system_time: Option<CalendarTime>,
 }
 
-/// The object that tells whether a machine can be reached: one counter, 1 where the
-/// machine's data is current, 0 where it is the last valid data.
+/// The object that tells whether a machine can be reached. Its only counter is 1 if the machine's
+/// data in the block is current, and 0 if it is the last valid data, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusObject {
     /// Title index of the object.
@@ -116,7 +116,8 @@ struct Machine<L> {
     objects: Vec<u8>,
     clocks: Clocks,
     system_time: CalendarTime,
-    /// When an attempt to connect failed last; `None` since a connection was made.
+    /// When an attempt to connect failed last; `None` if none has failed since the machine last
+    /// delivered data.
     tried: Option<Instant>,
     asked: Instant,
 }
@@ -131,7 +132,7 @@ impl<R: Reach> ForeignMachines<R> {
     /// A set of machines that are reached through `reach`, empty at first.
     ///
     /// # Errors
-    /// Where the status object cannot be written.
+    /// If the status object cannot be written.
     pub fn new(reach: R, status: StatusObject) -> Result<Self, WriteError> {
         let description = status.description();
         Ok(Self {
@@ -158,12 +159,12 @@ impl<R: Reach> ForeignMachines<R> {
         self
     }
 
-    /// Answers `Foreign MACHINE` with a block of that machine: its current or its last data,
-    /// and the status object that tells which. The name of an unknown machine is answered
-    /// with nothing.
+    /// Answers `Foreign MACHINE` with a block of that machine: its current or its last data, and
+    /// the status object that tells which. A machine that cannot be reached adds a fault that says
+    /// why. An unknown machine, or an empty name, gives no block.
     ///
     /// # Errors
-    /// Where its objects are invalid or too large.
+    /// [`ProviderError`] if the machine's objects are invalid or too large for a block.
     pub fn answer(
         &mut self,
         machine: &str,
@@ -186,7 +187,7 @@ impl<R: Reach> ForeignMachines<R> {
         };
         kept.asked = now;
         let mut why = None;
-        // A connection that broke since the last request is made anew at once.
+        // A connection that broke since the last request is made again at once.
         let mut fresh = false;
         for _ in 0..2 {
             if kept.link.is_none() {
@@ -244,7 +245,7 @@ impl<R: Reach> ForeignMachines<R> {
         fresh: bool,
     ) -> Result<Vec<u8>, ProviderError> {
         if kept.objects.is_empty() && !fresh {
-            // Without data the time is that of the status.
+            // Without data of the machine the block has only the status, at the local time.
             (kept.clocks, kept.system_time) = self.clock.read();
         }
         let mut block = BlockWriter::new();

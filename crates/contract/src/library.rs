@@ -35,7 +35,8 @@ pub type IndexLookup = fn(provider: &str) -> Option<AllottedIndexes>;
 /// certain end: on Windows in the registry.
 pub type LinkageLookup = fn(provider: &str) -> Option<String>;
 
-/// Runs a closure at lowered priority, on this thread or another one, before it returns.
+/// Runs a closure at lowered priority, on this thread or another, and returns when the closure has
+/// ended.
 pub type Lowered = fn(work: &mut dyn FnMut());
 
 /// Keeps the library that contains an address loaded until the process ends.
@@ -101,15 +102,16 @@ struct Work {
 enum CollectOutcome {
     /// Objects, or blocks of other machines.
     Data { bytes: Vec<u8>, start: usize, objects: u32 },
-    /// The request wants nothing that the provider has.
+    /// No data: the provider has nothing that the request wants, or it failed and the failure is
+    /// reported.
     Nothing,
-    /// The buffer is too small.
+    /// The caller's buffer is too small.
     Full,
 }
 
 impl Library {
-    /// A library of the provider that `make` makes. `lookup` finds the allotted indexes where
-    /// no [`Host`] passes them.
+    /// A library of the provider that `make` makes. Without a [`Host`] that passes them, `lookup`
+    /// finds the allotted indexes, and `report` takes the messages.
     #[must_use]
     pub const fn new(make: fn() -> Box<dyn Provider>, lookup: IndexLookup, report: Report) -> Self {
         Self {
@@ -142,15 +144,16 @@ impl Library {
     }
 
     /// The same library, which stays loaded from the first Open on: for loaders that unload it
-    /// after Close, or after each request. Threads of the provider would go on in unloaded
-    /// code; and each loading costs memory that unloading does not return.
+    /// after Close, or after each request. Otherwise threads of the provider would go on in
+    /// unloaded code, and each loading would cost memory that unloading does not return.
     #[must_use]
     pub const fn pin(mut self, pin: PinLibrary) -> Self {
         self.pin = pin;
         self
     }
 
-    /// Notes the host that loaded the library. Once a host is noted, later calls change nothing.
+    /// Notes the host that loaded the library. NULL and a structure that is shorter than [`Host`]
+    /// are ignored. Once a host is noted, later calls change nothing.
     ///
     /// # Safety
     /// `host` is NULL or points to a [`Host`] whose function can be called with
@@ -169,7 +172,9 @@ impl Library {
         }
     }
 
-    /// The function Open of the contract. Returns its error code.
+    /// Answers a loader's call of Open. The first call makes the provider and opens a session.
+    /// Returns a Windows error code: `ERROR_FILE_NOT_FOUND` if no indexes are allotted to the
+    /// provider, `ERROR_GEN_FAILURE` if it fails or panics. The reason is reported.
     ///
     /// # Safety
     /// `linkage` is NULL or a string: on Windows up to a NUL, elsewhere up to
@@ -223,7 +228,8 @@ impl Library {
         shift(&mut description, indexes.first_counter);
         let linkage = linkage.map(|first| {
             let whole = (self.linkage)(&name);
-            // Another registration of the same library has another first index.
+            // A list that begins with another string belongs to another registration of the same
+            // library.
             let is_this = |list: &String| list.split('\0').next() == Some(&first);
             whole.filter(is_this).unwrap_or(first)
         });
@@ -241,7 +247,11 @@ impl Library {
         Err(ERROR_GEN_FAILURE)
     }
 
-    /// The function Collect of the contract. Returns its error code.
+    /// Answers a loader's call of Collect: writes the requested objects of the provider into the
+    /// caller's buffer. Returns a Windows error code: `ERROR_MORE_DATA` if the buffer is too small,
+    /// `ERROR_INVALID_PARAMETER` if a pointer other than `value` is NULL. A provider that fails or
+    /// has nothing to give yields `ERROR_SUCCESS` with counts of 0; the failure is reported. On
+    /// success `*data` points behind the written data.
     ///
     /// # Safety
     /// `value` is NULL or a string up to a NUL; the other pointers are NULL or
@@ -275,7 +285,7 @@ impl Library {
         code
     }
 
-    /// Writes the requested objects into the buffer.
+    /// Writes the requested objects into the buffer. Returns the error code of Collect.
     ///
     /// # Safety
     /// The pointers may be read and written, and the first of them points to `room` bytes
@@ -351,7 +361,7 @@ impl Library {
         let objects = writer.object_count();
         let mut buffer = writer.into_buffer();
         let Some(outcome) = outcome else {
-            // After a panic its state is unknown: the session is dropped.
+            // The session is dropped, since its state after a panic is unknown.
             let _ = self.contained(name, || drop(work));
             return CollectOutcome::Nothing;
         };
@@ -378,7 +388,8 @@ impl Library {
         CollectOutcome::Data { bytes: buffer, start: 0, objects }
     }
 
-    /// The function Close of the contract. Returns its error code.
+    /// Answers a loader's call of Close. When Close was called as often as Open succeeded, the
+    /// provider is dropped. Returns `ERROR_SUCCESS` always.
     pub fn close(&self) -> u32 {
         let mut state = lock(&self.state);
         state.opens = state.opens.saturating_sub(1);
@@ -392,14 +403,14 @@ impl Library {
         ERROR_SUCCESS
     }
 
-    /// Drops the provider, unless a thread still collects: then the last such thread does.
+    /// Drops the provider. If other threads still collect, the last of them drops it instead.
     fn leave(&self, running: Arc<Running>) {
         if let Some(running) = Arc::into_inner(running) {
             self.drop_contained(running);
         }
     }
 
-    /// Drops the sessions and the provider one by one: a second panic during the first would
+    /// Drops each session and the provider separately, since a second panic during the first would
     /// end the process.
     fn drop_contained(&self, running: Running) {
         let Running { name, provider, pool, .. } = running;
@@ -409,7 +420,7 @@ impl Library {
         let _ = self.contained(&name, || drop(provider));
     }
 
-    /// Runs code that may panic, and reports the panic.
+    /// Runs code that may panic. `None` after a panic, which is reported.
     fn contained<T>(&self, name: &str, body: impl FnOnce() -> T) -> Option<T> {
         match catch_unwind(AssertUnwindSafe(body)) {
             Ok(value) => Some(value),
@@ -428,7 +439,8 @@ impl Library {
         }
     }
 
-    /// Reports to the loader, or to the system's log.
+    /// Passes a message to the loader or, if the loader takes none, at a limited rate to the report
+    /// function of the library.
     fn tell(&self, provider: &str, message: &str) {
         if let Some(HostCopy(host)) = self.host.get()
             && let Some(report) = host.report
@@ -456,7 +468,8 @@ impl Running {
         Ok(Work { session: self.provider.open(&context)?, buffer: Vec::new() })
     }
 
-    /// Gives a buffer to the last session of the pool if the session's own is smaller; otherwise drops it.
+    /// Gives a buffer to the last session of the pool if that session has a smaller one; otherwise
+    /// drops the buffer.
     fn keep_buffer(&self, buffer: Vec<u8>) {
         if let Some(work) = lock(&self.pool).last_mut()
             && work.buffer.capacity() < buffer.capacity()
@@ -493,7 +506,7 @@ fn is_costly(description: &ProviderDescription, wanted: &[TitleIndex]) -> bool {
     objects.filter(|o| o.cost == Cost::Costly).any(|object| wanted.contains(&object.spec.name))
 }
 
-/// Turns offsets of names into indexes.
+/// Turns the offsets of the objects' names into indexes.
 fn shift(description: &mut ProviderDescription, first_counter: u32) {
     let shift = |index: &mut TitleIndex| index.0 = index.0.saturating_add(first_counter);
     for object in &mut description.objects {

@@ -52,8 +52,8 @@ mod syslog {
     }
 }
 
-/// A rate limit for log messages: a few messages of each kind pass, then one a minute with
-/// the number of suppressed ones.
+/// A rate limit for log messages: a few messages of each kind pass, then one in each period (a
+/// minute by default), with the number of those that were held back.
 #[derive(Debug)]
 pub struct Limiter {
     kinds: HashMap<u64, Kind>,
@@ -74,7 +74,7 @@ impl Default for Limiter {
 }
 
 impl Limiter {
-    /// How many messages of a kind pass at first.
+    /// How many messages of a kind pass in the first period.
     pub const BURST: u32 = 3;
     /// How many kinds are counted apart; further kinds share one count.
     const KINDS: usize = 64;

@@ -19,10 +19,10 @@ pub struct ProviderDefinition {
     pub name: String,
     /// Offsets of the objects; empty if the file does not name them.
     pub objects: Vec<u32>,
-    /// Names and help texts under their offsets, one entry a language. The help
-    /// text of the name at an offset has the same offset.
+    /// Names and help texts under their offsets, one entry per language. The help text of the name
+    /// at an offset has the same offset.
     pub titles: Vec<Texts>,
-    /// The objects' counters with their types, where the file has them.
+    /// The objects' counters with their types; empty if the file does not declare them.
     pub declared: Vec<DeclaredObject>,
 }
 
@@ -125,14 +125,14 @@ impl ProviderDefinition {
         }
     }
 
-    /// The highest offset in use, 0 if there is none.
+    /// The highest offset of a name, a help text or an object; 0 if there is none.
     #[must_use]
     pub fn last_offset(&self) -> u32 {
         let titles = self.titles.iter().flat_map(|texts| texts.names.iter().chain(&texts.help));
         titles.map(|(offset, _)| *offset).chain(self.objects.iter().copied()).max().unwrap_or(0)
     }
 
-    /// The declared objects and counters, under their indexes.
+    /// The declared objects and counters, under the indexes that follow from `first_counter`.
     #[must_use]
     pub fn declared_at(&self, first_counter: u32) -> Vec<RegisteredObject> {
         let index = |offset: u32| TitleIndex(first_counter.saturating_add(offset));
@@ -150,7 +150,8 @@ impl ProviderDefinition {
         self.declared.iter().map(object).collect()
     }
 
-    /// Names and help texts under their indexes.
+    /// Names and help texts under the indexes that follow from `first_counter` and `first_help`,
+    /// one item per language.
     pub fn titles_at(
         &self,
         first_counter: u32,
@@ -215,7 +216,8 @@ impl Functions {
     /// The registration that results, based on an earlier one.
     ///
     /// # Errors
-    /// [`RegisterError`] where no library is named or known.
+    /// [`RegisterErrorKind::Invalid`] if no library is named or known, or a path of `reads` is not
+    /// absolute.
     pub fn registration(
         &self,
         name: &str,
@@ -284,14 +286,14 @@ pub enum Change {
     Unchanged,
 }
 
-/// A place that keeps registrations.
+/// A store of registrations: the registry of Windows, or a file.
 pub trait Registrar {
-    /// The name of the place, for messages.
+    /// The name of the store, for messages.
     fn place(&self) -> String;
 
-    /// Registers a provider: allots indexes, and writes names, help texts and the library.
-    /// An earlier registration of the name is replaced; its indexes stay where the new names
-    /// fit.
+    /// Registers a provider: allots indexes, and writes names, help texts and the library. An
+    /// earlier registration of the name is replaced; its indexes are kept if the new names fit into
+    /// them.
     ///
     /// # Errors
     /// [`RegisterError`]; nothing has changed then.
@@ -301,9 +303,9 @@ pub trait Registrar {
         functions: &Functions,
     ) -> Result<(Registration, Change), RegisterError>;
 
-    /// Tests whether [`register`](Self::register) would succeed, without changing anything.
-    /// Where no library is named or known, everything else is tested. Whether the caller may
-    /// write is not tested.
+    /// Tests whether [`register`](Self::register) would succeed, without changing anything. If no
+    /// library is named or known, everything else is tested. Whether the caller may write is not
+    /// tested.
     ///
     /// # Errors
     /// The error that `register` would return.
@@ -326,10 +328,10 @@ pub trait Registrar {
     /// [`RegisterError`]; nothing has changed then.
     fn enable(&mut self, name: &str) -> Result<bool, RegisterError>;
 
-    /// All registrations of this place, and the faults of those that cannot be used.
+    /// All registrations of this store, and the faults of those that cannot be used.
     ///
     /// # Errors
-    /// [`RegisterError`] where nothing can be read at all.
+    /// [`RegisterError`] if nothing can be read at all.
     fn registrations(&self) -> Result<(Registrations, Vec<RegisterFault>), RegisterError>;
 }
 
@@ -338,14 +340,14 @@ pub trait Registrar {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RegisterFault {
-    /// The place of the fault: a file, or a file and a line.
+    /// Where the fault is: a file, or a file and a line of it.
     pub place: String,
     /// What is wrong, and the way out.
     pub message: String,
 }
 
 impl RegisterFault {
-    /// A fault at a place.
+    /// A fault with this place and message.
     #[must_use]
     pub fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
         Self { place: place.into(), message: message.into() }

@@ -73,7 +73,7 @@ pub enum InstanceKind {
     /// `single`: the object has no instances.
     #[default]
     Single,
-    /// `multiple`.
+    /// `multiple`: the object has instances.
     Multiple,
     /// `globalAggregate`: values of several programs become one.
     GlobalAggregate,
@@ -127,7 +127,8 @@ impl Registration {
     /// The timeout of Open and of Collect unless another is registered: Windows' ten seconds.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// A registration of the functions of a library, with nothing else set.
+    /// A registration with the library and its Collect function; everything else is unset or the
+    /// default.
     #[must_use]
     pub fn new(name: &str, library: impl Into<PathBuf>, collect: &str) -> Self {
         Self {
@@ -154,8 +155,8 @@ impl Registration {
 }
 
 impl Registration {
-    /// Whether the provider may give an object: one of its `Object List` or of the indexes of
-    /// its names. A provider that registered neither may give any.
+    /// Whether the provider may give an object: its `Object List` or the indexes of its names
+    /// contain it. A provider that registered neither may give any object.
     #[must_use]
     pub fn may_give(&self, object: TitleIndex) -> bool {
         self.claims(object) || (self.objects.is_empty() && !self.has_names())
@@ -182,9 +183,9 @@ impl Registration {
 pub struct Registrations {
     /// The providers, in the order of their names.
     pub providers: Vec<Registration>,
-    /// Names and help texts under their final indexes, one entry a language.
+    /// Names and help texts under their final indexes, one entry per language.
     pub titles: Vec<ProvidedTitles>,
-    /// `ExtCounterTestLevel`.
+    /// `ExtCounterTestLevel`: how much of the providers' data is tested.
     pub test_level: TestLevel,
 }
 

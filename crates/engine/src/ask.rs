@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// `HKEY_PERFORMANCE_DATA`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectQuery {
-    /// `Global`: every object that is not costly.
+    /// `Global`: every object of this machine that is not costly.
     Global,
     /// `Costly`: every object whose collection is expensive.
     Costly,
@@ -30,7 +30,7 @@ impl ObjectQuery {
         Self::Indexes(vec![object])
     }
 
-    /// Adds an object to a query by indexes; any other query becomes one of this object.
+    /// Adds an object to a query by indexes. Any other query becomes a query for this object alone.
     pub fn insert(&mut self, object: TitleIndex) {
         match self {
             Self::Indexes(list) if list.contains(&object) => {}
@@ -49,7 +49,7 @@ impl ObjectQuery {
     }
 }
 
-/// As Windows writes the value name.
+/// Writes the query as the name of a value of `HKEY_PERFORMANCE_DATA`.
 impl fmt::Display for ObjectQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -84,9 +84,9 @@ impl fmt::Display for BadObjectQuery {
 
 impl std::error::Error for BadObjectQuery {}
 
-/// Parses one of the three words, in any case, or indexes separated by blanks. An empty
-/// text is `Global`, as on Windows. A number that is too large for an index is left out:
-/// no object can have it, and the other indexes stay valid.
+/// Parses one of the three words, in any case, or indexes separated by blanks. An empty text is
+/// `Global`, as on Windows. A number that is too large for an index is left out, since no object
+/// can have it. A text without any valid index is an error.
 impl FromStr for ObjectQuery {
     type Err = BadObjectQuery;
 
@@ -114,17 +114,19 @@ impl FromStr for ObjectQuery {
     }
 }
 
-/// A title index that no object has. A catalogue request for it fails where the source cannot tell
-/// which objects it has.
+/// A title index that no object has. A catalogue request for it tests whether the source can tell
+/// which objects it has: if not, the request fails.
 pub const NO_OBJECT: TitleIndex = TitleIndex(2_147_483_632);
 
 /// Instances of an object that a caller wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InstanceWish {
-    /// The process with this ID; of an object of threads, the threads of that process.
+    /// The process with this ID. In an object whose instances are threads: the threads of that
+    /// process.
     Process(u32),
-    /// The processes with matching names; of an object of threads, the threads of those processes.
+    /// The instances with matching names. In an object whose instances are threads: the threads of
+    /// the processes with matching names.
     Named(Arc<NamePattern>),
 }
 
@@ -132,20 +134,21 @@ pub enum InstanceWish {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ask {
-    /// The objects.
+    /// The wanted objects.
     pub objects: ObjectQuery,
     /// Counters, as (object, counter), that a source fills only on request because they cost
     /// extra. Counter 0 stands for all counters of an object. A source without such counters
     /// ignores this.
     pub extra_counters: Vec<(TitleIndex, TitleIndex)>,
-    /// The instances that are wanted of objects; an object that is not named here is wanted with
-    /// all of its instances. A source may answer with more. Where it answers with fewer than there
-    /// are, the snapshot says so ([`Snapshot::is_partial`](crate::Snapshot::is_partial)): an
-    /// instance that is absent there and was not wanted need not have ended.
+    /// The wanted instances, by object; an object that is not named here is wanted with all of its
+    /// instances. A source may answer with more instances than wanted. If it leaves instances out,
+    /// the object is partial in the snapshot
+    /// ([`Snapshot::is_partial`](crate::Snapshot::is_partial)): an instance that is absent there
+    /// and was not wanted need not have ended.
     pub instances: Vec<(TitleIndex, InstanceWish)>,
-    /// How old cached data may be, counted from when its collection began. Zero wants a
-    /// collection that begins after the call; `None` means the cache's own limit. Only
-    /// caches look at this.
+    /// How old cached data may be, counted from when its collection began. Zero wants a collection
+    /// that begins after the call; `None` means the cache's own limit. Sources that keep no data
+    /// ignore it.
     pub max_age: Option<Duration>,
     /// The deadline: after it, an answer is of no use to the caller.
     pub until: Option<Instant>,
@@ -170,8 +173,8 @@ impl Ask {
         Self::new(ObjectQuery::Global)
     }
 
-    /// An ask for no object. In answer to it, a catalogue lists what is known without asking
-    /// providers.
+    /// An ask for no object. A catalogue request with it returns what the source knows already,
+    /// without asking providers.
     #[must_use]
     pub fn nothing() -> Self {
         Self::new(ObjectQuery::Indexes(Vec::new()))
@@ -203,7 +206,7 @@ impl Ask {
         self
     }
 
-    /// The wanted instances of an object; none where all are wanted.
+    /// The wishes for instances of an object. No wish means that all instances are wanted.
     pub fn instances_of(&self, object: TitleIndex) -> impl Iterator<Item = &InstanceWish> {
         self.instances.iter().filter(move |(of, _)| *of == object).map(|(_, wish)| wish)
     }
@@ -236,13 +239,13 @@ impl Ask {
         matches!(&self.objects, ObjectQuery::Indexes(list) if list.is_empty())
     }
 
-    /// Whether the deadline has passed.
+    /// Whether the deadline has passed; `false` without a deadline.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.until.is_some_and(|until| until <= Instant::now())
     }
 
-    /// The earlier of the ask's deadline and `other`; `None` where both are missing.
+    /// The earlier of the ask's deadline and `other`; `None` if both are missing.
     #[must_use]
     pub fn until_at_most(&self, other: Option<Instant>) -> Option<Instant> {
         match (self.until, other) {
@@ -251,7 +254,7 @@ impl Ask {
         }
     }
 
-    /// Makes this ask a copy of another one, in the allocations of this ask. `kept` holds the
+    /// Makes this ask a copy of another ask and reuses its own allocations. `kept` holds the unused
     /// index list while the ask is not for indexes.
     pub(crate) fn refill(&mut self, other: &Self, kept: &mut Vec<TitleIndex>) {
         match &other.objects {
@@ -274,7 +277,8 @@ impl Ask {
         self.copy_conditions(other);
     }
 
-    /// Whether the ask wants a counter that is filled only on request.
+    /// Whether the ask names a counter that is filled only on request, alone or with all counters
+    /// of its object.
     #[must_use]
     pub fn wants_extra(&self, object: TitleIndex, counter: TitleIndex) -> bool {
         self.extra_counters

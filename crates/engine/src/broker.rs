@@ -1,9 +1,8 @@
 //! The source made of providers: the embedded performance library.
 //!
-//! It knows what each provider offers, has the providers collect that an ask concerns,
-//! assembles one block, and tests what each provider delivers. A provider that fails costs
-//! its own objects and nothing else; a provider that fails repeatedly is put into
-//! quarantine.
+//! It knows what each provider offers. For an ask it has those providers collect that offer a
+//! wanted object, assembles one block, and tests what each provider delivers. If a provider fails,
+//! only its own objects are missing. A provider that fails repeatedly is put into quarantine.
 
 mod clock;
 mod entry;
@@ -30,8 +29,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The most rounds of steps of providers that collect side by side; after these, each
-/// provider is waited for.
+/// The most further steps that a provider takes side by side with others in one collection. After
+/// them, the providers are waited for one after the other.
 const MOST_STEPS: usize = 8;
 
 /// Builds a [`Broker`].
@@ -106,7 +105,7 @@ impl BrokerBuilder {
         self
     }
 
-    /// Sets the word that says what fills the blocks
+    /// Sets the label of the frames, a word that says what fills the blocks
     /// ([`Frame::label`](crate::Frame::label)).
     #[must_use]
     pub fn label(mut self, label: &str) -> Self {
@@ -162,7 +161,7 @@ pub struct Broker {
     partial: Vec<TitleIndex>,
     /// The faults of the current collection; empty between collections.
     faults: Vec<Fault>,
-    /// Faults of earlier collections, which are shared where they last.
+    /// Faults of earlier collections. A fault that lasts is shared, not made again.
     kept: KeptFaults,
 }
 
@@ -198,9 +197,9 @@ impl Broker {
         self.catalogue_changed();
     }
 
-    /// Sets the names that belong to objects of another source, and the `doubtful` names,
-    /// of which it is not known whether the other source has them. An object whose index a
-    /// roster chose is not served under any of these names.
+    /// Sets the names that objects of another source have, and the `doubtful` names, which objects
+    /// of the other source may have. An object whose index a roster chose is not served under any
+    /// of these names.
     pub fn reserve_names(&mut self, names: &HashSet<String>, doubtful: &HashSet<String>) {
         if self.members.reserve(names, doubtful) {
             self.catalogue_changed();
@@ -219,7 +218,7 @@ impl Broker {
         self.catalogue_generation += 1;
     }
 
-    /// Releases a provider from quarantine; `false` if no provider of this name is in it.
+    /// Releases a provider from quarantine; `false` if no provider of this name is in quarantine.
     pub fn release(&mut self, name: &str) -> bool {
         let mut found = false;
         for entry in &mut self.members.entries {
@@ -302,7 +301,8 @@ impl Source for Broker {
                     }
                 }
             }
-            // A provider that was late comes last, so that it costs only its own objects.
+            // Providers that were late come last, so that a late provider does not take the time of
+            // others.
             for late in [false, true] {
                 for entry in entries.iter_mut() {
                     let is_turn = entry.is_late == late && entry.turn != generation;
@@ -417,9 +417,9 @@ impl Source for Broker {
     }
 }
 
-/// The deadline of one provider: half of the time that is left as long as others wait
-/// behind it, so that a provider that hangs does not use up the time of the others. The
-/// outer `None` says that no time is left, the inner one that there is no limit.
+/// The deadline of one provider. As long as others wait behind it, it gets half of the time that is
+/// left, so that a provider that hangs does not use up the time of the others. `None` means that no
+/// time is left, `Some(None)` that there is no deadline.
 fn share(deadline: Option<Instant>, now: Instant, others: bool) -> Option<Option<Instant>> {
     let Some(deadline) = deadline else { return Some(None) };
     let left = deadline.checked_duration_since(now).filter(|left| !left.is_zero())?;

@@ -1,9 +1,10 @@
-//! One source for many readers: what one of them collects, the others get.
+//! One source for many readers: what is collected for one reader, the others get too.
 //!
-//! [`Cached`] is a source around a source. It keeps every object of an answer, wanted or not, each with
-//! the clocks of its block. A clone of a `Cached` is another *consumer* of the same data. A consumer
-//! gets kept data that is young enough and that it has not had yet, since two readings of one sample
-//! make no rate. For the rest the source is asked, and requests that arrive meanwhile become one.
+//! [`Cached`] is a source around a source. It keeps every object of an answer, wanted or not, each
+//! with the clocks of its block. A clone of a `Cached` is another *consumer* of the same data. A
+//! consumer gets kept data that is young enough and that it has not had yet, since two readings of
+//! one sample make no rate. For other data the source is asked; requests that arrive during a
+//! collection are joined into one.
 //!
 //! ```
 //! use perfhive_engine::{Cached, ObjectQuery, Ask, Snapshot, Source};
@@ -46,17 +47,18 @@
 //!
 //! # What it promises
 //!
-//! - Kept data is never older than [`Ask::max_age`], or else the cache's
-//!   limit of 500 ms, counted from when its collection *began*. A limit of zero
-//!   takes nothing that was begun before the request.
+//! - Kept data is never older than [`Ask::max_age`], or else the cache's limit of 500 ms, counted
+//!   from when its collection *began*. With a limit of zero, only data is taken whose collection
+//!   began after the request.
 //! - Taking kept data takes no lock, and never waits for the source or another reader.
 //! - A request for fresh data waits at most for the collection in progress and the next one. The
 //!   cache has no thread: one of the waiting requests collects for all. The deadlines of the others
 //!   hold; the collecting one depends on the source, so wrap a source that may hang in a
 //!   [`Worker`](crate::Worker) first.
-//! - Questions for the catalogue or titles alternate with collections: neither starves.
-//! - A source that asks its own cache on the collecting thread gets an error. On another thread it
-//!   waits for itself until its deadline.
+//! - Requests for the catalogue or titles alternate with collections, so that neither has to wait
+//!   for many of the other.
+//! - A source that asks its own cache during a collection gets an error if it does so on the
+//!   collecting thread. On another thread, that request waits until its deadline.
 //! - The requests that waited for a failed collection get its error. The next request tries again.
 //! - Data that a consumer holds never changes.
 
@@ -91,8 +93,8 @@ use wants::Wants;
 /// The most keys for which a consumer remembers what it had; many times the keys of any source.
 const MOST_SEEN: usize = 4096;
 
-/// A consumer of a shared source, and a source itself; a clone is another consumer, on any thread. The
-/// [module](self) lists what it promises.
+/// A consumer of a shared source, and a source itself. A clone is another consumer, which may be on
+/// any thread. The [module](self) lists what a cache promises.
 pub struct Cached<S> {
     hub: Arc<Hub<S>>,
     /// This handle's limit to the age of kept data; `None` for the cache's own limit.
@@ -103,8 +105,9 @@ pub struct Cached<S> {
     floor: u64,
     /// The generation of the catalogue for which the hub knows the costly objects.
     costs_of: u64,
-    /// State of a request while it lasts: its keys, sorted; the reply found for each key; what is
-    /// missing, by lane; and the replies of the collections that the request waited for.
+    /// This field and the next four are the state of a request while it lasts: its keys, sorted;
+    /// the reply found for each key; what is missing, by lane; and the replies of the collections
+    /// that the request waited for.
     keys: Vec<Key>,
     sorted: Vec<TitleIndex>,
     found: Vec<Option<Arc<Reply>>>,
@@ -112,10 +115,10 @@ pub struct Cached<S> {
     own: Vec<Arc<Reply>>,
 }
 
-/// The slot of a key, and how far this consumer has had the data in it.
+/// The slot of a key, and the newest data of that key that this consumer has had.
 struct Seen {
     slot: Option<Arc<Slot>>,
-    /// The number of the newest collection that the consumer had data of.
+    /// The number of the newest collection of which the consumer had data.
     number: u64,
 }
 
@@ -123,9 +126,9 @@ struct Seen {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStatistics {
-    /// Collections of the source.
+    /// The number of collections of the source, failed ones included.
     pub collections: u64,
-    /// Objects and whole answers that a consumer got without waiting for a collection.
+    /// The number of objects and whole answers that consumers got without waiting for a collection.
     pub taken: u64,
 }
 
@@ -150,7 +153,7 @@ impl<S: Source> Cached<S> {
     }
 
     /// The same consumer with a limit of its own to the age of kept data, for asks that set no
-    /// limit ([`Ask::max_age`]). Zero takes no data from before the ask.
+    /// limit ([`Ask::max_age`]). Zero means that no data from before the ask is taken.
     #[must_use]
     pub fn max_age(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);
@@ -176,8 +179,8 @@ impl<S: Source> Cached<S> {
     ) -> Result<(), SourceError> {
         let asked_at = (self.hub.clock)();
         self.forget_old();
-        // The list of costly objects is good until the catalogue changes. Where it cannot be read, the
-        // last one is used.
+        // The list of costly objects is valid until the catalogue changes. If the new list cannot
+        // be read, the last one is used.
         if self.hub.costly.is_some()
             && (self.costs_of == UNKNOWN
                 || self.costs_of != self.hub.generation.load(Ordering::Acquire))
@@ -205,8 +208,8 @@ impl<S: Source> Cached<S> {
         }
     }
 
-    /// Beyond [`MOST_SEEN`] keys, empties `seen` and raises `floor` to the newest number in it, so that
-    /// a consumer that asks for ever new objects and machines does not fill the memory.
+    /// Beyond [`MOST_SEEN`] keys, empties `seen` and raises `floor` to the newest number in it, so
+    /// that a consumer that asks for ever new objects and machines does not fill the memory.
     fn forget_old(&mut self) {
         if self.seen.len() > MOST_SEEN {
             let newest = self.seen.values().map(|seen| seen.number).max();
@@ -231,7 +234,8 @@ impl<S: Source> Cached<S> {
         }
     }
 
-    /// Finds a reply for each key, collecting where there is none. Returns the error, if one occurred.
+    /// Finds a reply for each key, and collects for the keys that have none. Returns the last error
+    /// that occurred.
     fn gather(
         &mut self,
         request: &Ask,
@@ -284,8 +288,8 @@ impl<S: Source> Cached<S> {
                     |source, wants| hub.run(source, wants, number, deadline),
                 );
                 *joined = true;
-                // Only the fast source tells of changes; a consumer of costly objects alone would miss
-                // them.
+                // Only the main source's catalogue tells of changes; without this check a consumer
+                // that asks only for costly objects would miss them.
                 let looked = if number == 0 { Ok(()) } else { hub.look(deadline) };
                 let generation = hub.generation.load(Ordering::Acquire);
                 let is_now = |reply: &Reply| reply.generation.is_none_or(|of| of == generation);
@@ -309,8 +313,8 @@ impl<S: Source> Cached<S> {
                                     *done = false;
                                     attempts += 1;
                                 }
-                                // The leading request's deadline was earlier; there is time to try
-                                // again.
+                                // The request that led the run had an earlier deadline; for this
+                                // one there is time to try again.
                                 Err(error) if is_late(&error) && ends(by, deadline) => {
                                     *done = false;
                                 }
@@ -323,7 +327,7 @@ impl<S: Source> Cached<S> {
                     {
                         attempts += 1;
                     }
-                    // As above, without any collection.
+                    // The same for a run that failed as a whole.
                     Ok(Outcome { deadline: by, result: Err(error), .. })
                         if is_late(&error) && ends(by, deadline) => {}
                     Ok(Outcome { result: Err(error), .. }) | Err(error) => {
@@ -343,8 +347,8 @@ impl<S: Source> Cached<S> {
         failure
     }
 
-    /// A reply with data that this consumer has not had: of a collection that it waited for, or kept and
-    /// young enough.
+    /// A reply to a key with data that this consumer has not had: from a collection that this
+    /// request waited for, or kept and young enough. `None` if there is no such reply.
     fn find(
         &mut self,
         key: &Key,
@@ -374,8 +378,8 @@ impl<S: Source> Cached<S> {
         Some(Arc::clone(reply))
     }
 
-    /// Moves the replies found into the answer and remembers them as had. Returns the number of keys
-    /// served.
+    /// Moves the replies found into the answer and notes that this consumer had them. Returns the
+    /// number of keys served.
     fn hand_out(&mut self, keys: &[Key], asked_at: Duration, out: &mut Snapshot) -> usize {
         let mut served = 0;
         let mut last = 0;
@@ -459,7 +463,8 @@ impl<S: Source> Source for Cached<S> {
         self.answer(request, request.until, out)
     }
 
-    /// The source's catalogue; for [`Ask::nothing`] that of the newest collection.
+    /// The source's catalogue; for [`Ask::nothing`] the one that was current at the newest
+    /// collection.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let hub = &self.hub;
         let kept = match &ask.objects {
@@ -468,7 +473,7 @@ impl<S: Source> Source for Cached<S> {
                 reply::ready();
                 hub.known_catalogue()
             }
-            // An object that no list has is found by asking for it.
+            // An object that is in no list is found by asking the source for it.
             ObjectQuery::Indexes(list) => hub
                 .kept_catalogue()
                 .filter(|kept| list.iter().all(|name| kept.object(*name).is_some())),

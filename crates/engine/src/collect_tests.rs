@@ -1,9 +1,9 @@
 //! The tests that a provider's data passes before it is used.
 //!
-//! They are those of Windows' performance library (the documentation of the
-//! Collect function) at its three levels, and perfhive's own full validation.
-//! The first test to fail names what, where and by how much; the data is
-//! discarded and the rest of the collection goes on.
+//! They are those of Windows' performance library (the documentation of the Collect function) at
+//! its three levels, and perfhive's own full validation. The first test that fails is reported with
+//! what is wrong, where, and by how much. The data is then discarded, and the collection of other
+//! providers goes on.
 
 use perfhive_format::winperf::PERF_DATA_BLOCK;
 use perfhive_format::{DataBlock, ObjectLayout, ParseError, PerfObject, TitleIndex};
@@ -12,16 +12,16 @@ use std::fmt;
 /// How much is tested (`ExtCounterTestLevel`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TestLevel {
-    /// 1: everything. The default.
+    /// 1: everything is tested. The default.
     #[default]
     All,
-    /// 2: pointer, buffer and guards only.
+    /// 2: only the pointer, the buffer and the guard regions are tested.
     Basic,
-    /// 3: nothing. Data past the buffer is discarded even so.
+    /// 3: nothing is tested. Data whose end lies outside the buffer is discarded even so.
     None,
 }
 
-/// What code behind the C contract claims to have written.
+/// What a collect function of the C contract claims to have written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawClaim {
     /// How far the code moved the data pointer, in bytes.
@@ -32,11 +32,11 @@ pub struct RawClaim {
     pub objects: u32,
 }
 
-/// A disagreement between claim and data, for which the data is not discarded.
+/// Something wrong with the data or the claim for which the data is not discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CollectWarning {
-    /// The byte count disagrees with the pointer; the pointer was believed.
+    /// The byte count disagrees with the pointer; the pointer counts.
     ByteCount {
         /// The byte count returned.
         claimed: u32,
@@ -74,10 +74,10 @@ impl fmt::Display for CollectWarning {
 pub enum CollectFault {
     /// The data ends past the buffer, inside the guard region behind it.
     BufferOverrun {
-        /// Bytes past the end.
+        /// The number of bytes past the end.
         by: usize,
     },
-    /// The data ends past the guard region, or before the buffer.
+    /// The data pointer was moved past the guard region behind the buffer, or backwards.
     HeapFault {
         /// How far the pointer moved, in bytes.
         moved: isize,
@@ -88,7 +88,7 @@ pub enum CollectFault {
         /// negative in the region before it.
         at: isize,
     },
-    /// The length is not a multiple of 4.
+    /// The length of the data, or of an object, is not a multiple of 4.
     OddLength {
         /// The length.
         length: usize,
@@ -100,7 +100,7 @@ pub enum CollectFault {
         /// The bytes returned.
         bytes: usize,
     },
-    /// The number of objects is not the one returned.
+    /// The number of objects in the data is not the number that was returned.
     ObjectCount {
         /// Objects found.
         found: u32,
@@ -158,18 +158,19 @@ impl fmt::Display for CollectFault {
 pub struct GuardedBuffer {
     bytes: Vec<u8>,
     size: usize,
-    /// Bytes of the body, from its start, that may have been written.
+    /// The number of bytes, from the start of the buffer, that may have been written.
     used: usize,
 }
 
 impl GuardedBuffer {
-    /// Bytes of each guard region.
+    /// The length of each guard region, in bytes.
     pub const GUARD: usize = 1024;
-    /// Bytes of a buffer that are cleared in any case: that takes a few µs.
+    /// The number of bytes that are cleared for every collection, whatever was claimed; that takes
+    /// a few µs.
     const SHORT: usize = 64 << 10;
     const PATTERN: [u8; 4] = [0xA5, 0x5A, 0xC3, 0x3C];
 
-    /// A buffer of `size` bytes.
+    /// A cleared buffer of `size` bytes.
     #[must_use]
     pub fn new(size: usize) -> Self {
         let mut buffer = Self { bytes: Vec::new(), size, used: 0 };
@@ -177,7 +178,7 @@ impl GuardedBuffer {
         buffer
     }
 
-    /// Bytes that may be written.
+    /// The number of bytes that may be written.
     #[must_use]
     pub fn len(&self) -> usize {
         self.size
@@ -202,7 +203,9 @@ impl GuardedBuffer {
         &mut self.bytes
     }
 
-    /// Resets the buffer to `size` cleared bytes, keeping its memory if it has that size.
+    /// Makes the buffer ready for another collection with `size` bytes. If it has that size
+    /// already, its memory is kept, and only the bytes that may have been written are cleared
+    /// ([`note_used`](Self::note_used)).
     pub fn reset(&mut self, size: usize) {
         if self.bytes.len() == Self::GUARD + size + Self::GUARD {
             let used = self.used.min(size);
@@ -216,23 +219,24 @@ impl GuardedBuffer {
         Self::paint(rest.get_mut(size..).unwrap_or_default());
     }
 
-    /// Notes how many bytes the foreign code claims to have written, so that a long buffer
-    /// need not be cleared whole for the next collection. Bytes that it wrote beyond its
-    /// claim stay.
+    /// Notes how many bytes the foreign code claims to have written, so that the next
+    /// [`reset`](Self::reset) need not clear a long buffer whole. Bytes that the code wrote beyond
+    /// its claim may stay.
     pub fn note_used(&mut self, moved: isize) {
         let claimed = usize::try_from(moved).unwrap_or(self.size);
         self.used = claimed.max(Self::SHORT).min(self.size);
     }
 
-    /// Writes the pattern of a guard region. The whole region is tested, so `guard` should
-    /// be [`GUARD`](Self::GUARD) bytes long.
+    /// Fills `guard` with the pattern of a guard region. A region is tested as a whole, so `guard`
+    /// should be [`GUARD`](Self::GUARD) bytes long.
     pub fn paint(guard: &mut [u8]) {
         for (byte, pattern) in guard.iter_mut().zip(Self::PATTERN.iter().cycle()) {
             *byte = *pattern;
         }
     }
 
-    /// Tests the claim against the buffer. Returns the objects' bytes.
+    /// Tests the claim and the data in the buffer. Returns the bytes of the objects, and the
+    /// warnings.
     ///
     /// # Errors
     /// The first test that failed.
@@ -252,8 +256,8 @@ impl GuardedBuffer {
         Ok((data, warnings))
     }
 
-    /// Tests the claim against the buffer, for blocks of other machines, which have a
-    /// header each. Returns the blocks.
+    /// As [`check`](Self::check), for blocks of other machines, which have a header each. Returns
+    /// the blocks, and the warnings.
     ///
     /// # Errors
     /// The first test that failed.
@@ -266,7 +270,7 @@ impl GuardedBuffer {
         let mut blocks = Vec::new();
         let mut found = 0u32;
         while !rest.is_empty() {
-            // Headers are tested at every level: only they tell where a block ends.
+            // Headers are tested at every level, since only a header tells where its block ends.
             DataBlock::scan(rest).map_err(CollectFault::Malformed)?;
             let raw = PERF_DATA_BLOCK::read(rest).unwrap_or_default();
             let length = raw.TotalByteLength as usize;
@@ -361,7 +365,8 @@ pub(crate) fn check_objects(data: &[u8]) -> Result<u32, CollectFault> {
     Ok(found)
 }
 
-/// The first object with a length that is not a multiple of 8, among sound objects.
+/// The warning about the first object whose length is not a multiple of 8; `None` if there is none.
+/// The objects must have been validated.
 fn check_alignment(data: &[u8]) -> Option<CollectWarning> {
     let mut rest = data;
     while let Ok(object) = PerfObject::parse(rest) {

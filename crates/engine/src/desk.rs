@@ -3,9 +3,9 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A place where one thread leaves jobs for another and finds the answers. It holds one job
-/// and one answer: the asking thread puts the next job after the answer to the last one. A
-/// channel would allocate when a thread waits for the first time.
+/// A desk on which one thread leaves jobs for another thread and finds the answers. It holds one
+/// job and one answer: the asking thread leaves the next job after it took the answer to the last
+/// one. A channel would allocate when a thread waits for the first time.
 ///
 /// ```
 /// use perfhive_engine::Desk;
@@ -35,9 +35,9 @@ pub struct Desk<J, A> {
 struct Papers<J, A> {
     job: Option<J>,
     answer: Option<A>,
-    /// No further job comes.
+    /// Whether the asking side is closed: no further job comes.
     closed: bool,
-    /// No further answer comes.
+    /// Whether the answering side has ended: no further answer comes.
     ended: bool,
 }
 
@@ -46,7 +46,7 @@ struct Papers<J, A> {
 pub enum NoAnswer {
     /// The deadline passed.
     Late,
-    /// The answering thread ended.
+    /// The answering side ended.
     Ended,
 }
 
@@ -68,23 +68,24 @@ impl<J, A> Desk<J, A> {
         self.changed.notify_all();
     }
 
-    /// Leaves a job.
+    /// Leaves a job. It replaces a job that was left before and not yet taken.
     pub fn ask(&self, job: J) {
         self.change(|papers| papers.job = Some(job));
     }
 
-    /// Closes the asking side, so that no further job comes: [`job`](Self::job) then
-    /// returns `None`.
+    /// Closes the asking side: [`job`](Self::job) returns `None` from now on. A job that was left
+    /// and not yet taken is lost.
     pub fn close(&self) {
         self.change(|papers| papers.closed = true);
     }
 
-    /// Leaves an answer.
+    /// Leaves an answer. It replaces an answer that was left before and not yet taken.
     pub fn reply(&self, answer: A) {
         self.change(|papers| papers.answer = Some(answer));
     }
 
-    /// Ends the answering side: [`answer`](Self::answer) returns an error.
+    /// Ends the answering side. [`answer`](Self::answer) still returns an answer that was left
+    /// before, and then the error [`NoAnswer::Ended`].
     pub fn end(&self) {
         self.change(|papers| papers.ended = true);
     }
@@ -103,10 +104,10 @@ impl<J, A> Desk<J, A> {
         }
     }
 
-    /// Waits for the next answer, until the deadline or, for `None`, without a limit.
+    /// Waits for the next answer until the deadline, or without a limit for `None`.
     ///
     /// # Errors
-    /// [`NoAnswer`]: the deadline passed, or the answering side ended.
+    /// [`NoAnswer::Late`] if the deadline passed, [`NoAnswer::Ended`] if the answering side ended.
     pub fn answer(&self, deadline: Option<Instant>) -> Result<A, NoAnswer> {
         let mut papers = self.papers();
         loop {

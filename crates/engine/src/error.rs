@@ -4,7 +4,7 @@ use perfhive_format::{ParseError, TitleIndex, WriteError};
 use std::fmt;
 use std::sync::Arc;
 
-/// A source could not answer.
+/// The error of a source that could not answer.
 #[derive(Clone, Debug)]
 pub struct SourceError {
     kind: SourceErrorKind,
@@ -25,9 +25,9 @@ enum Words {
 pub enum SourceErrorKind {
     /// The source cannot be reached or opened: no such file, host, service.
     Unavailable,
-    /// The source refused: permissions.
+    /// The source refused, for example because permissions are missing.
     Denied,
-    /// The answer was late. The next one may be in time.
+    /// The answer was late. The next answer may be in time.
     Deadline,
     /// The source is still busy with an earlier request.
     Busy,
@@ -37,7 +37,8 @@ pub enum SourceErrorKind {
     EndOfData,
     /// The source's answer is not performance data.
     Malformed,
-    /// The samples do not belong together.
+    /// The files or samples of a recording do not belong together, for example because they are of
+    /// different machines.
     Mismatch,
     /// The source does not have what was asked for, such as a language.
     NotFound,
@@ -119,7 +120,7 @@ impl Eq for SourceError {}
 
 impl std::error::Error for SourceError {}
 
-/// A provider could not deliver.
+/// The error of a provider that could not deliver.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ProviderError {
@@ -128,15 +129,16 @@ pub enum ProviderError {
     Full,
     /// The provider wrote something that is not an object.
     BadWrite(WriteError),
-    /// Reading what the counters are made from failed.
+    /// What the counters are made from could not be read.
     Io {
         /// What was read.
         what: String,
         /// The system's answer.
         error: std::io::Error,
     },
-    /// The provider cannot deliver at the moment; the text says why: it is still at work on an
-    /// earlier request, or waits to be started again. Not counted as a failure of its own.
+    /// The provider cannot deliver at the moment, and the text says why: for example, it is still
+    /// at work on an earlier request, or waits to be started again. This is not counted as a
+    /// further failure.
     NotYet(String),
     /// Any other failure; the text says what happened.
     Failed(String),
@@ -177,11 +179,12 @@ impl std::error::Error for ProviderError {}
 pub struct Fault {
     /// What went wrong.
     pub kind: FaultKind,
-    /// The provider or source concerned.
+    /// The name of the provider or source concerned.
     pub provider: Arc<str>,
-    /// The object concerned; `None` if the fault is not of one object.
+    /// The object concerned; `None` if the fault does not concern one object in particular.
     pub object: Option<TitleIndex>,
-    /// The instance concerned; `None` if the fault is not of one instance.
+    /// The name of the instance concerned; `None` if the fault does not concern one instance in
+    /// particular.
     pub instance: Option<Arc<str>>,
     /// What happened, in words.
     pub message: Arc<str>,
@@ -195,30 +198,31 @@ pub enum FaultKind {
     OpenFailed,
     /// A provider failed to collect.
     CollectFailed,
-    /// A provider does not deliver at the moment; see
-    /// [`ProviderError::NotYet`].
+    /// A provider does not deliver at the moment ([`ProviderError::NotYet`]), or was not asked
+    /// because the deadline had passed.
     NotYet,
     /// A provider panicked.
     Panicked,
     /// What a provider delivered failed a test and was discarded.
     TestFailed,
-    /// A count that a provider stated disagreed with its data; the data was kept.
+    /// Something odd about data that was kept, such as a count that disagrees with the data; or an
+    /// object that was left out on purpose, for example because another provider owns it.
     Warning,
-    /// A provider is in quarantine after repeated faults; the program that reads it can release
-    /// it.
+    /// A provider is in quarantine after repeated faults; a reader can release it
+    /// ([`Broker::release`](crate::Broker::release)).
     Quarantined,
     /// Windows or an administrator disabled a provider; the message names the
     /// command that enables it.
     Disabled,
-    /// An object of a block is damaged; the others were kept.
+    /// An object of a block is damaged and was left out; the other objects were kept.
     DamagedObject(ParseError),
     /// The name of an instance lies outside its definition, so the instance is known by its
     /// number only. An object has at most one such fault, for its first damaged name.
     DamagedName(ParseError),
     /// A part of an object could not be read: an instance, or some counters.
     Partial,
-    /// The values of an object or an instance changed too fast to be read together, however often
-    /// that was tried. The next collection tries again.
+    /// The values of an object or an instance changed during every attempt to read them together.
+    /// The next collection tries again.
     Busy,
     /// A source could not answer at all.
     SourceFailed,
@@ -250,7 +254,7 @@ impl Fault {
         self
     }
 
-    /// Whether data was lost; a [`FaultKind::Warning`] lost none.
+    /// Whether data was lost: `true` for every kind but [`FaultKind::Warning`].
     #[must_use]
     pub fn lost_data(&self) -> bool {
         self.kind != FaultKind::Warning

@@ -1,14 +1,14 @@
 //! Title indexes that change while a reader runs.
 //!
-//! A reader asks a source for title indexes, but knows its objects and counters by name.
-//! A provider that is registered anew has other indexes, and one of before may belong to
-//! another object. So every reader compares the generation of the catalogue before a
-//! sample and after it, looks its names up again where the generation changed, and takes
-//! the sample again where an index got another owner: [`sample_followed`].
+//! A reader asks a source for title indexes, but knows its objects and counters by name. A provider
+//! that is registered again may get other indexes, and an index that it had before may belong to
+//! another object now. So every reader compares the generation of the catalogue before a sample and
+//! after it. If the generation changed, it looks its names up again; if an index got another owner,
+//! it takes the sample again ([`sample_followed`]).
 //!
-//! A counter path means every object of its name, so a query resolves its paths anew. A
-//! category, a counter of one, and a sensor mean one certain object of several of one
-//! name: [`Followed`] remembers which.
+//! Several objects of a source may have the same name. A counter path means all of them, so a query
+//! resolves its paths again. A category, a counter of a category, and a sensor mean one of them:
+//! [`Followed`] remembers which.
 
 use crate::error::{SourceError, SourceErrorKind};
 use crate::query::lookup::Directory;
@@ -21,20 +21,20 @@ use perfhive_format::TitleIndex;
 pub enum IndexChange {
     /// The indexes mean what they meant.
     None,
-    /// The reader has more objects or counters now, or fewer. Its sample is right, and
-    /// incomplete.
+    /// The reader has more objects or counters now, or fewer. Its sample is right, but may lack new
+    /// objects.
     Others,
     /// An index belongs to another object or counter now: what was sampled with it must
     /// not be used.
     Taken,
 }
 
-/// How often a sample is taken again because an index got another owner meanwhile.
+/// The most attempts to take a sample while title indexes keep changing.
 pub(crate) const ATTEMPTS: usize = 3;
 
-/// Takes a sample with `collect`, again where `follow` finds that indexes changed meanwhile.
-/// Returns whether an index got another owner since the sample before; `None` where the indexes
-/// changed with every attempt.
+/// Takes a sample with `collect`, and takes it again if `follow` then finds that indexes changed.
+/// Returns the sample, and whether an index got another owner since the sample before. `None` if
+/// the indexes changed with every attempt.
 ///
 /// # Errors
 /// Those of `follow` and `collect`.
@@ -89,15 +89,15 @@ pub struct Followed {
 }
 
 impl Followed {
-    /// Follows the object that now has title index `index`. `asked` is what it is asked for by:
-    /// its name in any language, or its index as text.
+    /// Follows the object that now has the title index `index`. `asked` is the text by which a user
+    /// asked for the object: its name in any language, or its index.
     #[must_use]
     pub fn object(directory: &Directory, asked: &str, index: TitleIndex) -> Self {
         Self::new(&directory.titles, asked, index, |other| directory.has(other))
     }
 
-    /// Follows the counter that now has title index `index`, of an object in the directory.
-    /// `asked` is what it is asked for by: its name in any language, or its index as text.
+    /// Follows the counter of `object` that now has the title index `index`. `asked` is the text by
+    /// which a user asked for the counter: its name in any language, or its index.
     #[must_use]
     pub fn counter(
         directory: &Directory,
@@ -120,13 +120,13 @@ impl Followed {
         Self { asked: asked.to_string(), title, index, is_there: true, namesakes }
     }
 
-    /// The name, or the index as text, by which the object or counter is asked for.
+    /// The text by which a user asked for the object or counter: its name, or its index.
     #[must_use]
     pub fn asked(&self) -> &str {
         &self.asked
     }
 
-    /// The title index that the object or counter had last.
+    /// The title index that the object or counter had last, even if it belongs to another one now.
     #[must_use]
     pub fn last_index(&self) -> TitleIndex {
         self.index
@@ -138,14 +138,14 @@ impl Followed {
         self.is_there.then_some(self.index)
     }
 
-    /// Finds the object in a new directory. Returns whether older samples are of another
-    /// object.
+    /// Finds the object in a new directory. Returns `true` if samples taken before must not be
+    /// compared with new ones, since they may be of another object.
     pub fn follow_object(&mut self, now: &Directory) -> bool {
         self.follow(&now.titles, |index| now.has(index))
     }
 
-    /// Finds the counter among those of `object` in a new directory. Returns whether older
-    /// samples are of another counter.
+    /// Finds the counter among those of `object` in a new directory. Returns `true` if samples
+    /// taken before must not be compared with new ones, since they may be of another counter.
     pub fn follow_counter(&mut self, now: &Directory, object: &CatalogueObject) -> bool {
         self.follow(&now.titles, |index| object.counter(index).is_some())
     }
@@ -157,19 +157,19 @@ impl Followed {
         let mut new = named.iter().filter(|index| !self.namesakes.contains(index));
         let found = match (named.contains(&self.index), new.next(), new.next()) {
             (true, ..) => Some(self.index),
-            // If a namesake is missing as well, the new one may be the namesake.
+            // If a namesake is missing as well, the new index may be that of the namesake.
             (false, Some(one), None) if self.namesakes.iter().all(|n| named.contains(n)) => {
                 Some(*one)
             }
             _ => None,
         };
-        // An index that is listed nowhere may still be delivered, unless it has another name.
+        // An index that is in no list may still be delivered, unless it has another name now.
         let is_anothers = !is_meant && (is_listed(self.index) || titles.name(self.index).is_some());
         let (index, is_there) = match found {
             Some(index) => (index, true),
             None => (self.index, !is_anothers),
         };
-        // Asked for by its index, it is there under any name.
+        // An object or counter that is asked for by its index is there under any name.
         let mut is_taken =
             self.is_there && is_renamed(self.title.as_deref(), titles.name(self.index));
         is_taken |= (index, is_there) != (self.index, self.is_there);
@@ -183,8 +183,8 @@ impl Followed {
     }
 }
 
-/// Whether an index had another name before than it has now. A name that is unknown, then or
-/// now, proves nothing: `false`.
+/// Whether the name of an index changed. `false` if the name before or the name now is unknown,
+/// which proves nothing.
 pub(crate) fn is_renamed(before: Option<&str>, now: Option<&str>) -> bool {
     matches!((before, now), (Some(before), Some(now)) if before != now)
 }

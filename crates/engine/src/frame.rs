@@ -15,8 +15,8 @@ use perfhive_format::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One owned, immutable data block, validated once. Each object is judged by itself, so
-/// that a damaged object does not cost the others.
+/// One owned, immutable data block, validated once. Each object is validated on its own, so that a
+/// damaged object does not hide the others.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     bytes: Vec<u8>,
@@ -26,7 +26,7 @@ pub struct Frame {
     machine: String,
     generation: u64,
     origin: u64,
-    /// The word for what filled the frame: `registry`, `native`, `published`.
+    /// The word for what filled the frame, such as `registry`, `native` or `published`.
     label: Option<Arc<str>>,
     grown: bool,
 }
@@ -42,7 +42,7 @@ impl Frame {
     /// Validates a block.
     ///
     /// # Errors
-    /// Where the header is damaged. Damaged objects are left out and listed by
+    /// What is wrong with the header. Damaged objects are no error: they are left out and listed by
     /// [`damaged`](Self::damaged).
     pub fn new(bytes: Vec<u8>, generation: u64) -> Result<Self, ParseError> {
         let mut frame = Self { bytes, generation, ..Self::default() };
@@ -124,23 +124,24 @@ impl Frame {
         self.generation
     }
 
-    /// The source that filled the frame, as a number of this process: that of its
-    /// [`FramePool`], or 0 for a recording without this fact. Sources count from different
-    /// beginnings and by different clocks, so samples of two origins make no value.
+    /// A number that tells which source of this process filled the frame: that of the source's
+    /// [`FramePool`]. 0 for a frame without a pool, such as one of a recording that does not state
+    /// its origin. Sources count from different beginnings and by different clocks, so samples of
+    /// two origins make no value.
     #[must_use]
     pub fn origin(&self) -> u64 {
         self.origin
     }
 
-    /// The word for what filled the frame, from its pool's [label](FramePool::labelled):
-    /// `registry`, `native`, `published`; empty without one.
+    /// The word for what filled the frame, such as `registry`, `native` or `published`, from the
+    /// [label](FramePool::labelled) of its pool; empty without a label.
     #[must_use]
     pub fn label(&self) -> &str {
         self.label.as_deref().unwrap_or_default()
     }
 
-    /// The frame of a recording, with the origin and label that its block had when it was
-    /// filled: samples of two origins make no value there either.
+    /// The same frame with the origin and label that its block had when it was recorded: samples of
+    /// two origins make no value in a recording either.
     #[must_use]
     pub fn recorded_by(mut self, origin: u64, label: Option<Arc<str>>) -> Self {
         (self.origin, self.label) = (origin, label);
@@ -157,7 +158,7 @@ impl Frame {
         self.recorded_by(other.origin, other.label.clone())
     }
 
-    /// The block's clocks.
+    /// The block's clocks; 0 if the header is damaged.
     #[must_use]
     pub fn clocks(&self) -> Clocks {
         DataBlock::scan(&self.bytes).map(|(header, _)| header.clocks()).unwrap_or_default()
@@ -176,19 +177,21 @@ impl Frame {
         DataBlock::scan(&self.bytes).map(|(header, _)| header.system_time()).unwrap_or_default()
     }
 
-    /// Whether the block was larger than its buffer, which had to grow.
+    /// Whether a buffer of the frame had to grow when the frame was filled. `false` for a frame
+    /// that was not filled by a [`FramePool`].
     #[must_use]
     pub fn has_grown(&self) -> bool {
         self.grown
     }
 
-    /// Number of sound objects.
+    /// The number of objects that are not damaged.
     #[must_use]
     pub fn object_count(&self) -> usize {
         self.objects.len()
     }
 
-    /// The sound object at a place among the sound objects; `None` behind the last one.
+    /// The object with the given index, from 0, among those that are not damaged; `None` behind the
+    /// last object.
     #[must_use]
     pub fn object(&self, place: usize) -> Option<PerfObject<'_>> {
         let object = self.objects.get(place)?;
@@ -201,7 +204,7 @@ impl Frame {
         self.object(self.objects.iter().position(|object| object.name == name)?)
     }
 
-    /// The damaged objects: the name index, if it can be read, and the error.
+    /// The damaged objects: the title index of the name, if it can be read, and the error.
     #[must_use]
     pub fn damaged(&self) -> &[(Option<TitleIndex>, ParseError)] {
         &self.damaged
@@ -214,8 +217,8 @@ impl Frame {
 pub struct Snapshot {
     frames: Vec<Arc<Frame>>,
     objects: Vec<(u32, u32)>,
-    /// The name of each object and its place in `objects`, sorted by name: a block may hold many
-    /// objects.
+    /// The name of each object and its index in `objects`, sorted by name, since a block may hold
+    /// many objects.
     by_name: Vec<(TitleIndex, u32)>,
     faults: Vec<Fault>,
     /// Objects of which some instances are missing.
@@ -223,7 +226,8 @@ pub struct Snapshot {
     /// Whether filling the snapshot allocated: a list or a frame had to grow.
     grown: bool,
     age: Duration,
-    /// Faults of earlier collections, which are shared where they last; `None` in most snapshots.
+    /// Faults of earlier collections. A fault that lasts is shared, not made again. `None` in most
+    /// snapshots.
     kept: Option<Box<KeptFaults>>,
 }
 
@@ -246,21 +250,21 @@ impl Snapshot {
         self.kept.iter_mut().for_each(|kept| kept.begin());
     }
 
-    /// Whether filling the snapshot allocated: a block was larger than its buffer, or one of
-    /// the lists was too short. Frames that a cache kept count as not allocated.
+    /// Whether filling the snapshot allocated: a block was larger than its buffer, or one of the
+    /// lists was too short. Taking frames that a cache kept does not count.
     #[must_use]
     pub fn has_grown(&self) -> bool {
         self.grown
     }
 
-    /// How long before the ask the oldest collection in the snapshot began, where a cache kept it; zero
-    /// where all of it was collected for the ask.
+    /// How long before the ask the collection of the oldest data began that a cache kept; zero if
+    /// everything was collected for the ask.
     #[must_use]
     pub fn age(&self) -> Duration {
         self.age
     }
 
-    /// Notes the age of a part.
+    /// Notes the age of a part; the greatest age counts.
     pub(crate) fn note_age(&mut self, age: Duration) {
         self.age = self.age.max(age);
     }
@@ -300,8 +304,7 @@ impl Snapshot {
         self.kept.get_or_insert_default()
     }
 
-    /// Adds a frame with all its objects; damaged ones become faults of
-    /// `provider`.
+    /// Adds a frame with all its objects. Damaged objects and names become faults of `provider`.
     pub fn push_frame(&mut self, frame: Arc<Frame>, provider: &str) {
         self.add(|this| {
             let place = this.frames.len() as u32;
@@ -351,7 +354,7 @@ impl Snapshot {
         });
     }
 
-    /// Adds the faults of another snapshot that concern no single object.
+    /// Adds the faults of another snapshot that concern no object in particular.
     pub(crate) fn push_general_faults_of(&mut self, other: &Self) {
         let general = other.faults.iter().filter(|fault| fault.object.is_none());
         self.add(|this| this.faults.extend(general.cloned()));
@@ -371,7 +374,7 @@ impl Snapshot {
         });
     }
 
-    /// Adds a fault that concerns no single object. It is formatted only if the last
+    /// Adds a fault that concerns no object in particular. It is allocated only if the last
     /// collections did not have it.
     pub(crate) fn push_words(
         &mut self,
@@ -385,8 +388,9 @@ impl Snapshot {
         });
     }
 
-    /// Adds the fault of a source that failed, for each object that it was asked for. It is formatted
-    /// only if the last collections did not have it.
+    /// Adds the fault of a source that failed: one for each object that was asked for by index, or
+    /// else one that concerns no object in particular. It is allocated only if the last collections
+    /// did not have it.
     pub fn push_source_failed(&mut self, asked: &ObjectQuery, error: &SourceError) {
         self.add(|this| {
             let mut push = |object| {
@@ -412,7 +416,7 @@ impl Snapshot {
         &self.frames
     }
 
-    /// The parts that could not be collected.
+    /// The faults of the collection: parts that could not be collected, and warnings.
     #[must_use]
     pub fn faults(&self) -> &[Fault] {
         &self.faults
@@ -429,8 +433,8 @@ impl Snapshot {
         Some(SnapshotObject { frame, view, place: object as usize })
     }
 
-    /// The first object of a name index. A reply may hold more objects than wanted, so this
-    /// selects.
+    /// The first object with this title index as its name; `None` if there is none. A snapshot may
+    /// hold more objects than were wanted.
     #[must_use]
     pub fn object(&self, name: TitleIndex) -> Option<SnapshotObject<'_>> {
         let at = self.by_name.partition_point(|(listed, _)| *listed < name);
@@ -439,13 +443,13 @@ impl Snapshot {
         self.at(*frame, *object)
     }
 
-    /// The machine of the first block.
+    /// The machine of the first block; `None` without a block.
     #[must_use]
     pub fn machine(&self) -> Option<String> {
         self.frames.first().map(|frame| frame.machine().to_string())
     }
 
-    /// Calendar time of the first block, UTC.
+    /// Calendar time of the first block, UTC; `None` without a block.
     #[must_use]
     pub fn system_time(&self) -> Option<CalendarTime> {
         self.frames.first().map(|frame| frame.system_time())
@@ -473,7 +477,7 @@ impl<'a> SnapshotObject<'a> {
         self.frame
     }
 
-    /// The object's place among the sound objects of its frame.
+    /// The object's index, from 0, among the objects of its frame that are not damaged.
     #[must_use]
     pub fn place(self) -> usize {
         self.place
@@ -491,7 +495,7 @@ impl<'a> SnapshotObject<'a> {
         self.frame.generation()
     }
 
-    /// Finds the parents of this object's instances in the same block.
+    /// A finder of the parents of this object's instances, which are in the same block.
     #[must_use]
     pub fn parents(self) -> Parents<'a> {
         Parents::new(self.frame)

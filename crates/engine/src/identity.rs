@@ -1,15 +1,16 @@
 //! Identities of instances, from one sample to the next.
 //!
-//! A name is not an identity: fifty processes are called `svchost`, and the `#3` behind one depends
-//! on which others are alive. So
+//! A name is not an identity: fifty processes are called `svchost`, and the `#3` behind such a name
+//! depends on which other processes are alive. An instance is therefore identified by the first of
+//! these rules that fits:
 //!
-//! * an instance of Process (230) or Process V2 is its process ID and start time (`ID
-//!   Process` and the raw value of `Elapsed Time`);
-//! * an instance of Thread (232) or Thread V2 is process ID, thread ID and start time;
-//! * `_Total` and `Idle` are identified by their names: both have ID 0, and `_Total` has no
-//!   start time of its own;
-//! * an instance with a `UniqueID` is that number;
-//! * every other is its parent, its name, and its order among instances of this name.
+//! * an instance with a `UniqueID`, by that number;
+//! * an instance of Process (230) or Process V2, by its process ID and start time (`ID Process` and
+//!   the raw value of `Elapsed Time`), and an instance of Thread (232) or Thread V2, by process ID,
+//!   thread ID and start time. `_Total` and `Idle` are excepted: both have ID 0, and `_Total` has
+//!   no start time of its own. So is an instance whose numbers an earlier instance has;
+//! * any other instance, by its parent, its name, and its order among the instances with this
+//!   parent and name.
 
 use perfhive_format::winperf::{ELAPSED_TIME, ID_PROCESS, ID_THREAD, PROCESS, THREAD};
 use perfhive_format::{CounterBlock, CounterPlan, Instance, PerfObject, Schema, TitleIndex};
@@ -23,13 +24,13 @@ use crate::standard::{PROCESS_V2, THREAD_V2};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Identity {
-    /// The single counter block of an object without instances.
+    /// The counter block of an object without instances.
     Single,
     /// A process.
     Process {
         /// Process ID.
         id: u64,
-        /// Start time, raw; 0 where the object has none.
+        /// The raw start time; 0 if the object does not tell it.
         start: u64,
     },
     /// A thread.
@@ -38,26 +39,26 @@ pub enum Identity {
         process: u64,
         /// Thread ID.
         id: u64,
-        /// Start time, raw; 0 where the object has none.
+        /// The raw start time; 0 if the object does not tell it.
         start: u64,
     },
-    /// An instance with a number of its own.
+    /// An instance with a number of its own (`UniqueID`).
     Unique(i32),
-    /// Any other: names as the bytes in the block, and the order among instances of these
-    /// names.
+    /// Any other instance: the names, as the bytes in the block, and the order among the instances
+    /// with these names.
     Named {
         /// The parent's name; empty if there is none.
         parent: SharedText<[u8]>,
         /// The instance's name.
         name: SharedText<[u8]>,
-        /// Place (from 0) among instances of the same parent and name.
+        /// Index (from 0) among the instances with the same parent and name.
         order: u32,
     },
 }
 
 impl Identity {
-    /// The number of the process that the instance is, or of the thread's process; `None` for every
-    /// other instance, Idle and `_Total` among them.
+    /// The ID of the process, or of the process to which the thread belongs. `None` for every other
+    /// instance, Idle and `_Total` among them.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         match self {
@@ -66,7 +67,8 @@ impl Identity {
         }
     }
 
-    /// Whether this identity in two samples proves the same instance. A name alone does not.
+    /// Whether two samples with this identity are certainly of the same instance: a number proves
+    /// that, a name does not.
     pub(crate) fn is_certain(&self) -> bool {
         match self {
             Self::Single | Self::Unique(_) => true,
@@ -76,7 +78,7 @@ impl Identity {
     }
 }
 
-/// How the instances of one object are identified; resolved once for a schema.
+/// How the instances of an object with a certain schema are identified.
 #[derive(Clone, Debug)]
 pub(crate) struct Identifier {
     schema: Schema,
@@ -106,8 +108,8 @@ impl Identifier {
         self.schema.matches(object)
     }
 
-    /// The identity that an instance has by numbers (process ID, thread ID, `UniqueID`); `None`
-    /// where it has none.
+    /// The identity of an instance by numbers (process ID, thread ID, `UniqueID`); `None` if it has
+    /// no such numbers.
     pub(crate) fn numbers(&self, instance: &Instance<'_>) -> Option<Identity> {
         if let Some(id) = instance.unique_id() {
             return Some(Identity::Unique(id));
@@ -129,7 +131,7 @@ impl Identifier {
     }
 }
 
-/// The number of instances up to which an identity is searched without its hash.
+/// Up to this number of instances, an identity is searched without its hash.
 const FEW: usize = 4;
 
 /// Parent and name of an instance, as the bytes in the block.
@@ -143,8 +145,8 @@ pub struct IdentityMap {
 }
 
 impl IdentityMap {
-    /// Identifies every instance of an object. A [`Query`](crate::Query) does it once for each
-    /// sample.
+    /// Identifies every instance of an object. A [`Query`](crate::Query) does so only for samples
+    /// whose instances changed.
     #[must_use]
     pub fn of(object: SnapshotObject<'_>) -> Self {
         Self::new(&Identifier::new(object.view()), object)
@@ -160,7 +162,7 @@ impl IdentityMap {
         let mut map = Self::default();
         let mut parents = object.parents();
         let mut orders: HashMap<FullName, u32> = HashMap::new();
-        // A parent's name is held once, however many children it has.
+        // A parent's name is allocated once, however many children it has.
         let mut parent_names: HashMap<_, SharedText<[u8]>> = HashMap::new();
         for (place, instance) in view.instances().enumerate() {
             let numbered = identifier.numbers(&instance);
@@ -187,16 +189,16 @@ impl IdentityMap {
         map
     }
 
-    /// The identity of the instance at a place.
+    /// The identity of the instance with this index, from 0; `None` behind the last instance.
     #[must_use]
     pub fn identity(&self, place: usize) -> Option<&Identity> {
         self.identities.get(place)
     }
 
-    /// The place of an identity.
+    /// The index, from 0, of the instance with this identity; `None` if there is none.
     #[must_use]
     pub fn place(&self, identity: &Identity) -> Option<usize> {
-        // Of few, comparing all costs less than one hash.
+        // With few instances, comparing all costs less than one hash.
         if self.identities.len() <= FEW {
             return self.identities.iter().position(|known| known == identity);
         }

@@ -4,21 +4,21 @@ use crate::error::{Fault, FaultKind};
 use perfhive_format::TitleIndex;
 use std::fmt::{self, Write as _};
 
-/// Most faults that are kept.
+/// The most faults that are kept.
 const MOST: usize = 256;
 /// The number of collections in a row that a fault may be missing from before it is
 /// forgotten: collections ask for different objects.
 const ROUNDS: u64 = 16;
 
-/// Faults of earlier collections. A fault that lasts is formatted once and shared after
-/// that, so that it allocates nothing with each sample.
+/// Faults of earlier collections. A fault that lasts is allocated once and then shared, so that it
+/// allocates nothing with each sample.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeptFaults {
     /// The kept faults, each with the number of the collection that it last occurred in.
     kept: Vec<(Fault, u64)>,
     round: u64,
-    /// The place in `kept` where the next fault is looked for first: faults tend to come in
-    /// the same order.
+    /// The index in `kept` from which the next fault is searched: faults tend to come in the same
+    /// order.
     next: usize,
     text: String,
 }
@@ -32,7 +32,7 @@ impl KeptFaults {
         self.kept.retain(|(_, round)| *round >= oldest);
     }
 
-    /// The fault with this message; made anew only if no such fault is kept.
+    /// A fault with these properties. It is allocated only if no such fault is kept.
     pub(crate) fn make(
         &mut self,
         kind: FaultKind,

@@ -10,28 +10,29 @@ use std::fmt;
 /// their [`Identity`](crate::Identity).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceLabel {
-    /// The parent's name.
+    /// The parent's name; `None` if there is no parent, or if the parent has no name.
     pub parent: Option<SharedText<str>>,
     /// The name.
     pub name: SharedText<str>,
-    /// Place (from 0) among instances of the same parent and name: `#n`.
+    /// Index (from 0) among the instances with the same parent and name: the `n` of `#n`.
     pub order: u32,
 }
 
-/// What an instance stands for.
+/// What the values of an instance stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum InstanceRole {
     /// Itself.
     Single,
-    /// The sum or mean of others: `_Total`, and `0,_Total` of a group of processors.
+    /// The sum or mean of other instances: `_Total`, and names such as `0,_Total` of a group of
+    /// processors.
     Total,
-    /// Time in which nothing was done: Idle of Process, Idle's threads.
+    /// Time in which nothing was done: the process Idle and its threads.
     Idle,
 }
 
 impl InstanceLabel {
-    /// What the instance stands for, as its name says.
+    /// What the instance stands for, as far as its name tells.
     #[must_use]
     pub fn role(&self) -> InstanceRole {
         let of = self.parent.as_deref().unwrap_or(&self.name);
@@ -42,8 +43,8 @@ impl InstanceLabel {
         }
     }
 
-    /// The label for people: `parent/name#n` without the escapes of a path, and so not always
-    /// unique.
+    /// The label for people: `parent/name#n` without the escapes of a path. Two instances may have
+    /// the same text.
     #[must_use]
     pub fn plain(&self) -> String {
         let parent = self.parent.iter().flat_map(|parent| [&**parent, "/"]);
@@ -54,7 +55,7 @@ impl InstanceLabel {
         text
     }
 
-    /// The pattern that matches this instance, and no other of its sample.
+    /// The pattern that matches this instance and no other of the same sample.
     #[must_use]
     pub fn pattern(&self) -> InstancePattern {
         InstancePattern::literal(self.parent.as_deref(), &self.name, self.order)
@@ -74,7 +75,7 @@ impl SnapshotObject<'_> {
     #[must_use]
     pub fn labels(self) -> Vec<InstanceLabel> {
         let mut parents = self.parents();
-        // A parent's name is held once, however many children it has.
+        // A parent's name is allocated once, however many children it has.
         let mut parent_names: HashMap<_, Option<SharedText<str>>> = HashMap::new();
         let mut orders: HashMap<(Option<SharedText<str>>, SharedText<str>), u32> = HashMap::new();
         let label = |instance: perfhive_format::Instance<'_>| {

@@ -1,10 +1,9 @@
 //! Sources, providers, names and queries over Windows performance data.
 //!
-//! One idea carries this crate: **everything that has counters is a
-//! [`Source`] of data blocks.** A source answers a [`Ask`] with a
-//! [`Snapshot`]; whatever wraps a source is a source again. The [`Broker`] is
-//! the source made of [`Provider`]s, the counterpart of Windows' performance
-//! library; [`Query`] turns counter paths into values over any source.
+//! One idea carries this crate: **everything that has counters is a [`Source`] of data blocks.** A
+//! source answers an [`Ask`] with a [`Snapshot`]; whatever wraps a source is a source again. The
+//! [`Broker`] is the source made of [`Provider`]s, the counterpart of Windows' performance library;
+//! [`Query`] turns counter paths into values over any source.
 //!
 //! Partial failure is data: a provider that fails, an instance that vanished
 //! and a counter without a value are facts attached to the result, never the

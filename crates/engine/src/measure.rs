@@ -10,7 +10,7 @@
 //!   add others.
 //! - A [`MeasurementContext`] measures sensors of several data sources at once,
 //!   with the readings of [`TimeSource`]s around them.
-//! - Peculiarities of a sample are reported with it, each as an [`Anomaly`].
+//! - Anything odd about a sample is reported with it, as an [`Anomaly`].
 //!
 //! ```
 //! # use perfhive_engine::measure::*;

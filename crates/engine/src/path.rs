@@ -1,16 +1,15 @@
 //! Counter paths: `\\machine\object(parent/instance#n)\counter`.
 //!
-//! The syntax is PDH's. Every part may hold `*`, which stands for any text.
-//! `#n` picks the n-th (from 0) of several instances of one name, in the order
-//! of one sample; `#*` all of them; without it the first is meant. `#n` alone is
-//! an instance without a name.
+//! The syntax is PDH's. Every part may hold `*`, which stands for any text. `#n` picks the n-th
+//! (from 0) of several instances of one name, in the order of the sample, and `#*` picks all of
+//! them. Without either, the first is meant. `#n` without a name is an instance without a name.
 //!
-//! Names are compared without regard to case, but where an instance has exactly the name that is
-//! written, it alone is meant. Where no instance matches, `#n` is taken as the end of the name
-//! itself. Where none matches that either, names are compared as PDH prints them: `[R]` for `(R)`.
+//! Names are compared without regard to case, but if an instance has exactly the name that is
+//! written, it alone is meant. If no instance matches, `#n` is taken as the end of the name itself.
+//! If none matches that either, names are compared as PDH prints them: `[R]` for `(R)`.
 //!
-//! `\Process(pid:1234)\...` is the process with that ID, and `\Thread(pid:1234/*)\...` are its threads,
-//! whatever other processes are called. With a number, as in `pid:1234#0`, it is a name.
+//! `\Process(pid:1234)\...` is the process with that ID, and `\Thread(pid:1234/*)\...` are its
+//! threads, whatever other processes are called. With a number, as in `pid:1234#0`, it is a name.
 //!
 //! PDH cannot write every name. Here a caret takes the meaning from the
 //! character behind it: `^\`, `^(`, `^)`, `^/`, `^#`, `^*`, `^^`. It is seldom
@@ -29,7 +28,7 @@ use std::str::FromStr;
 /// A parsed counter path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CounterPath {
-    /// The machine; `None` is the one that the source is about.
+    /// The machine; `None` stands for the default source of a query.
     pub machine: Option<NamePattern>,
     /// The object.
     pub object: NamePattern,
@@ -39,22 +38,22 @@ pub struct CounterPath {
     pub counter: NamePattern,
 }
 
-/// The part in parentheses.
+/// The instance part of a path, in parentheses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InstancePattern {
-    /// The parent instance.
+    /// The name of the parent instance; `None` if the path names no parent.
     pub parent: Option<NamePattern>,
     /// The instance's name.
     pub name: NamePattern,
-    /// Which of several instances of the name.
+    /// Which of several instances of the name is meant.
     pub order: OrderNumber,
 }
 
 /// Which of several instances of one name a path means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OrderNumber {
-    /// No number is written: the first instance of a name; with a wildcard, all instances that
-    /// match.
+    /// No number is written: the first instance of the name is meant; with a wildcard, all
+    /// instances that match.
     Default,
     /// `#n`: the n-th instance of the name, from 0.
     Nth(u32),
@@ -73,8 +72,8 @@ pub enum Spelling {
     WithNumber,
     /// As PDH prints names that its paths cannot hold: `(R)` is `[R]`.
     Pdh,
-    /// `pid:1234` is the process with this ID. Where instances are processes or threads, it is never
-    /// a name.
+    /// By process ID: `pid:1234` is the process with this ID. In an object whose instances are
+    /// processes or threads, such a text is never a name.
     ProcessId,
 }
 
@@ -84,19 +83,20 @@ impl Spelling {
 }
 
 impl InstancePattern {
-    /// `*`, without a parent.
+    /// The pattern `*`, without a parent.
     #[must_use]
     pub fn any() -> Self {
         Self { parent: None, name: NamePattern::any(), order: OrderNumber::Default }
     }
 
-    /// The instance of exactly this parent, name and order.
+    /// The pattern of exactly this parent, name and order.
     #[must_use]
     pub fn literal(parent: Option<&str>, name: &str, order: u32) -> Self {
         Self {
             parent: parent.map(NamePattern::literal),
             name: NamePattern::literal(name),
-            // An empty name can be written only with its number, and `pid:4` is a name only with it.
+            // An empty name can be written only with its number, and `pid:4` is a name only with
+            // it.
             order: match order {
                 0 if !name.is_empty() && id_in(parent.unwrap_or(name)).is_none() => {
                     OrderNumber::Default
@@ -106,8 +106,8 @@ impl InstancePattern {
         }
     }
 
-    /// The process ID in `pid:1234` and `pid:1234/thread`; `None` with an order number, which makes it
-    /// a name.
+    /// The process ID in `pid:1234` and `pid:1234/thread`. `None` for any other pattern, and with
+    /// an order number, which makes such a text a name.
     #[must_use]
     pub fn process_id(&self) -> Option<u64> {
         let text = self.parent.as_ref().unwrap_or(&self.name).as_literal()?;
@@ -150,7 +150,7 @@ impl CounterPath {
     }
 }
 
-/// Why a text is not a counter path, with the place.
+/// Why a text is not a counter path, and where in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
     path: String,
@@ -159,7 +159,7 @@ pub struct PathError {
 }
 
 impl PathError {
-    /// Offset in bytes of the place.
+    /// The offset in the text, in bytes, at which it is wrong.
     #[must_use]
     pub fn at(&self) -> usize {
         self.at
@@ -268,7 +268,7 @@ fn instance_part(tokens: &[Token], at: usize) -> Result<InstancePattern, Fault> 
     if tokens.is_empty() {
         return Err(empty);
     }
-    // `#n` or `#*` at the end. If it is all there is, the name is empty.
+    // `#n` or `#*` at the end. If nothing stands before it, the name is empty.
     let mut name_tokens = tokens;
     let mut order = OrderNumber::Default;
     if let Some(hash) = tokens.iter().rposition(|token| token.is_bare('#')) {
@@ -286,7 +286,7 @@ fn instance_part(tokens: &[Token], at: usize) -> Result<InstancePattern, Fault> 
             name_tokens = &tokens[..hash];
         }
     }
-    // The last slash with something on both sides parts parent and instance.
+    // The last slash with text on both sides separates the parent from the instance.
     let numbered = order != OrderNumber::Default;
     let slash = name_tokens.iter().rposition(|token| token.is_bare('/'));
     let (parent, own) = match slash {

@@ -1,4 +1,4 @@
-//! The traits of what produces objects: providers and their sessions.
+//! The traits for producers of objects: providers and their sessions.
 
 use crate::ask::{Ask, InstanceWish, ObjectQuery};
 use crate::collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
@@ -26,15 +26,15 @@ pub trait Provider: Send + Sync {
     /// among them.
     fn titles(&self) -> Vec<ProvidedTitles>;
 
-    /// Whether the provider reaches other machines: it then collects for
-    /// [`ObjectQuery::Foreign`] even if it describes no objects of theirs.
+    /// Whether the provider reaches other machines: it is then asked to collect for
+    /// [`ObjectQuery::Foreign`] even if it describes no objects of other machines.
     fn answers_foreign(&self) -> bool {
         false
     }
 
-    /// Objects that are registered for the provider, by names among its
-    /// [`titles`](Self::titles), whether or not its library has listed them yet. No object
-    /// with an index that a roster chose is served under these names.
+    /// The objects that are registered for the provider, by the title indexes of their names,
+    /// whether or not its library has listed them yet. An object whose index a roster chose is not
+    /// served under any of these names.
     fn registered_objects(&self) -> Vec<TitleIndex> {
         Vec::new()
     }
@@ -44,21 +44,22 @@ pub trait Provider: Send + Sync {
         None
     }
 
-    /// The state and the reason of a provider that offers nothing from the start: it is
-    /// registered but disabled, or its objects could not be found out.
+    /// The state and the reason of a provider that offers nothing from the start, because it is
+    /// disabled, or because its objects could not be found out. `None` for any other provider.
     fn refusal(&self) -> Option<(ProviderState, String)> {
         None
     }
 
-    /// The account that the provider begins with, if it keeps one beyond a broker: its
-    /// collections in other programs, or before its objects changed.
+    /// The account with which the provider begins; `None` for an empty one. A provider that keeps
+    /// an account beyond a broker returns its collections in other programs, or those before its
+    /// objects changed.
     fn account(&self) -> Option<ProviderStatus> {
         None
     }
 
-    /// Called by the broker after each collection, with the updated account and the fault
-    /// of a failed one, for a provider that keeps an account or a log. The reader waits for
-    /// it.
+    /// Called by the broker after each collection, with the updated account and, if the collection
+    /// failed, the fault. It is for a provider that keeps an account or a log. The reader waits
+    /// until it returns.
     fn collected(&self, status: &ProviderStatus, fault: Option<&Fault>) {
         let _ = (status, fault);
     }
@@ -66,34 +67,33 @@ pub trait Provider: Send + Sync {
     /// Called by the broker when the provider is released from quarantine.
     fn released(&self) {}
 
-    /// Opens a session. Several may be open and collect at once.
+    /// Opens a session. Several sessions may be open and collect at once.
     ///
     /// # Errors
-    /// Where the provider cannot work here. Its objects are then missing, and the reason is
-    /// a fault of each collection.
+    /// Why the provider cannot work here. Its objects are then missing, and the reason is a fault
+    /// of each collection.
     fn open(&self, context: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError>;
 }
 
 /// An open provider. Dropping the session closes it.
 pub trait Session: Send {
-    /// Starts a collection without waiting, for example by sending a message to another
-    /// process. All providers of a [roster](crate::Roster) are started before any is waited
-    /// for, so that several that hang cost one deadline. [`collect`](Self::collect) follows
-    /// with the same collection, or nothing.
+    /// Starts a collection without waiting, for example by sending a message to another process.
+    /// All providers of a [roster](crate::Roster) are started before any is waited for, so that
+    /// several providers that hang cost the reader one deadline, not several. Then
+    /// [`collect`](Self::collect) is called with the same collection, or nothing.
     fn begin(&mut self, collection: &Collection<'_>) {
         let _ = collection;
     }
 
-    /// The duration of the last collection, where it began before
-    /// [`collect`](Self::collect) was called.
+    /// The duration of the last collection, if it began before [`collect`](Self::collect) was
+    /// called; `None` otherwise.
     fn took(&self) -> Option<Duration> {
         None
     }
 
-    /// Takes the next step of a collection, once all sessions have begun theirs: it may
-    /// wait, by the collection's deadline, for the answer to the step before. Returns
-    /// whether another step follows, for a session with several questions one after the
-    /// other.
+    /// Takes the next step of a collection, after all sessions have begun. It may wait until the
+    /// collection's deadline for the answer to the step before. Returns whether another step
+    /// follows, for a session that has several questions one after the other.
     fn go_on(&mut self, collection: &Collection<'_>) -> bool {
         let _ = collection;
         false
@@ -103,8 +103,8 @@ pub trait Session: Send {
     /// Once warm it should not allocate.
     ///
     /// # Errors
-    /// Where nothing could be collected. Parts that are missing from a collected object are
-    /// reported with [`ObjectWriter::fault`].
+    /// Why nothing could be collected. Parts that are missing from a collected object are no error;
+    /// they are reported with [`ObjectWriter::fault`].
     fn collect(
         &mut self,
         collection: &Collection<'_>,
@@ -116,18 +116,19 @@ pub trait Session: Send {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OpenContext<'a> {
-    /// The linkage string of the provider's registration (`Linkage\Export`).
+    /// The linkage string of the provider's registration (`Linkage\Export`); `None` if it has none.
     pub linkage: Option<&'a str>,
     /// Title index of the first name allotted (`First Counter`); 0 for a
     /// provider with Windows' own indexes.
     pub first_counter: u32,
-    /// Title index of the first help text allotted (`First Help`).
+    /// Title index of the first help text allotted (`First Help`); 0 for a provider with Windows'
+    /// own indexes.
     pub first_help: u32,
 }
 
 impl<'a> OpenContext<'a> {
-    /// The registration of a provider whose indexes were allotted. [`OpenContext::default`] is
-    /// that of one with Windows' own indexes.
+    /// The registration of a provider whose indexes were allotted. [`OpenContext::default`] is for
+    /// a provider with Windows' own indexes.
     #[must_use]
     pub fn new(linkage: Option<&'a str>, first_counter: u32, first_help: u32) -> Self {
         Self { linkage, first_counter, first_help }
@@ -174,8 +175,8 @@ pub struct ObjectDescription {
     pub on_request: Vec<TitleIndex>,
     /// How expensive the object is to collect.
     pub cost: Cost,
-    /// Objects of the same provider that come along with this one, as Process
-    /// does with Thread: the instances of this object point to theirs.
+    /// Objects of the same provider that come along with this object, as Process comes along with
+    /// Thread, because the instances of this object have parents there.
     pub brings: Vec<TitleIndex>,
 }
 
@@ -235,8 +236,7 @@ impl ProvidedTitles {
 #[derive(Clone, Copy, Debug)]
 pub struct Collection<'a> {
     ask: &'a Ask,
-    /// The objects of this provider that are wanted, those that come along
-    /// included.
+    /// The wanted objects of this provider, including those that come along with others.
     wanted: &'a [TitleIndex],
     until: Option<Instant>,
 }
@@ -253,7 +253,7 @@ impl<'a> Collection<'a> {
         Self { until, ..self }
     }
 
-    /// The objects of this provider that are wanted.
+    /// The wanted objects of this provider, including those that come along with others.
     #[must_use]
     pub fn wanted(&self) -> &'a [TitleIndex] {
         self.wanted
@@ -271,15 +271,16 @@ impl<'a> Collection<'a> {
         self.ask.wants_extra(object, counter)
     }
 
-    /// The instances that are wanted of an object; none where all are wanted, as of an object
-    /// that comes along with another one.
+    /// The wishes for instances of an object. No wish means that all instances are wanted, as in an
+    /// object that comes along with another one.
     pub fn instances_of(&self, object: TitleIndex) -> impl Iterator<Item = &'a InstanceWish> {
         self.ask.instances_of(object)
     }
 
-    /// Whether an instance of this name is wanted of an object, for a provider that knows names
-    /// before values. One without a name always is: it is called by its number. A provider that
-    /// leaves instances out says so ([`ObjectWriter::partial`]).
+    /// Whether an instance with this name is wanted, for a provider that knows names before values.
+    /// An instance without a name is always wanted, since readers call it by its number; if
+    /// processes are wanted by ID, every name is. A provider that leaves instances out must say so
+    /// ([`ObjectWriter::partial`]).
     #[must_use]
     pub fn wants_instance(&self, object: TitleIndex, name: &str) -> bool {
         let mut wishes = self.instances_of(object).peekable();
@@ -296,7 +297,8 @@ impl<'a> Collection<'a> {
         self.instances_of(object).next().is_none()
     }
 
-    /// Whether an object was asked for by its index: others come along with it.
+    /// Whether an object was asked for by its index. Other wanted objects come along with it, or
+    /// are part of `Global` or `Costly`.
     #[must_use]
     pub fn is_asked(&self, object: TitleIndex) -> bool {
         matches!(&self.ask.objects, ObjectQuery::Indexes(asked) if asked.contains(&object))
@@ -308,16 +310,16 @@ impl<'a> Collection<'a> {
         &self.ask.objects
     }
 
-    /// The deadline: after it, the data is of no use, or other providers must have their
-    /// turn.
+    /// The deadline. After it, the data is of no use, or other providers must have their turn.
+    /// `None` if there is none.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.until
     }
 }
 
-/// The names and lengths of a sequence of objects, which are not validated here: the walk
-/// follows the lengths as far as they lead.
+/// The title indexes and lengths of a sequence of objects. The objects are not validated here: the
+/// walk follows their lengths as far as these lead.
 pub(crate) fn object_heads(mut bytes: &[u8]) -> impl Iterator<Item = (TitleIndex, usize)> {
     std::iter::from_fn(move || {
         let field = |at: usize| {
@@ -332,7 +334,7 @@ pub(crate) fn object_heads(mut bytes: &[u8]) -> impl Iterator<Item = (TitleIndex
     })
 }
 
-/// Where a provider writes its objects.
+/// The writer through which a provider writes its objects and reports faults.
 pub struct ObjectWriter<'a> {
     block: &'a mut BlockWriter,
     provider: &'a str,
@@ -341,15 +343,15 @@ pub struct ObjectWriter<'a> {
     /// Blocks of foreign machines, beside the local block.
     foreign: &'a mut Vec<Vec<u8>>,
     failed: Option<CollectFault>,
-    /// Faults of earlier collections.
+    /// Faults of earlier collections, which are shared if they occur again.
     kept: Option<&'a mut KeptFaults>,
     /// Objects of which some instances are missing.
     partial: Option<&'a mut Vec<TitleIndex>>,
 }
 
 impl<'a> ObjectWriter<'a> {
-    /// A writer into `block` on behalf of `provider`. Brokers make these; a
-    /// test of a provider may too.
+    /// A writer into `block` on behalf of `provider`. A broker makes one for each collection; so
+    /// may a test of a provider.
     pub fn new(
         block: &'a mut BlockWriter,
         provider: &'a str,
@@ -370,8 +372,8 @@ impl<'a> ObjectWriter<'a> {
         Self { partial: Some(partial), ..self }
     }
 
-    /// Says that an object has only the wanted of its instances
-    /// ([`Collection::instances_of`]).
+    /// Says that only the wanted instances of an object are written ([`Collection::instances_of`]),
+    /// although there may be others.
     pub fn partial(&mut self, object: TitleIndex) {
         self.partial.iter_mut().for_each(|partial| partial.push(object));
     }
@@ -379,7 +381,7 @@ impl<'a> ObjectWriter<'a> {
     /// Begins an object; see [`BlockWriter::object`].
     ///
     /// # Errors
-    /// [`ProviderError::Full`].
+    /// [`ProviderError::Full`] if the block would exceed its limit.
     pub fn object<'w, 't>(
         &'w mut self,
         template: &'t ObjectTemplate,
@@ -399,22 +401,24 @@ impl<'a> ObjectWriter<'a> {
         self.block.since(mark)
     }
 
-    /// Adds whole objects as bytes. They are validated like everything else.
+    /// Validates bytes as whole objects and adds them.
     ///
     /// # Errors
-    /// Where the bytes are not objects, or the block is full.
+    /// [`ProviderError::BadWrite`] if the bytes are not objects, [`ProviderError::Full`] if the
+    /// block would exceed its limit.
     pub fn raw_objects(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
         self.block.raw_objects(bytes)?;
         Ok(())
     }
 
-    /// Hands a guarded buffer of `size` bytes to code that cannot be trusted,
-    /// the C contract of a collect function: `fill` gets the bytes and answers
-    /// what the foreign code claims. What it claims is tested at the broker's
-    /// level; data that fails is discarded.
+    /// Hands a guarded buffer of `size` bytes to foreign code that cannot be trusted, such as a
+    /// collect function in C. `fill` passes the buffer on and returns what the foreign code claims
+    /// to have written. The claim and the data are tested at the broker's level; data that fails is
+    /// discarded.
     ///
     /// # Errors
-    /// The fault, as [`ProviderError::Failed`], when a test failed.
+    /// The fault, as [`ProviderError::Failed`], if a test failed; [`ProviderError::BadWrite`] for
+    /// bytes that are not objects; [`ProviderError::Full`].
     pub fn guarded(
         &mut self,
         size: usize,
@@ -426,11 +430,12 @@ impl<'a> ObjectWriter<'a> {
     }
 
     /// Takes what foreign code wrote into a buffer that the caller keeps, with the tests of
-    /// [`guarded`](Self::guarded). Returns the objects' bytes and the warnings, which are
-    /// also among the collection's faults.
+    /// [`guarded`](Self::guarded). Returns the bytes of the objects, and the warnings, which are
+    /// also added to the faults of the collection.
     ///
     /// # Errors
-    /// The fault, as [`ProviderError::Failed`], when a test failed.
+    /// The fault, as [`ProviderError::Failed`], if a test failed; [`ProviderError::BadWrite`] for
+    /// bytes that are not objects; [`ProviderError::Full`].
     pub fn take<'b>(
         &mut self,
         buffer: &'b GuardedBuffer,
@@ -471,8 +476,8 @@ impl<'a> ObjectWriter<'a> {
         self.report(FaultKind::Warning, (object, None), message);
     }
 
-    /// Takes blocks of other machines that foreign code wrote, one behind the
-    /// other, with the same tests.
+    /// Takes blocks of other machines that foreign code wrote, one behind the other, with the tests
+    /// of [`guarded`](Self::guarded).
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -499,8 +504,8 @@ impl<'a> ObjectWriter<'a> {
         self.foreign.push(bytes);
     }
 
-    /// Reports a part that could not be read: an object, or one instance of it. A fault
-    /// that lasts allocates only the first time.
+    /// Reports a part that could not be read: an object, or one instance of an object. A fault that
+    /// lasts allocates only the first time.
     pub fn fault(
         &mut self,
         object: TitleIndex,

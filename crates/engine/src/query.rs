@@ -1,7 +1,7 @@
 //! Counter paths in, values out, over any source.
 //!
-//! A query is opened on a [`Source`](crate::Source), or on a [`SourceSet`] in which the machine
-//! of a path chooses the source.
+//! A query is opened on a [`Source`](crate::Source), or on a [`SourceSet`], whose sources are
+//! chosen by the machine in a path.
 
 mod browse;
 mod english;
@@ -47,17 +47,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// One path and what it was resolved to.
+/// A path of a query, and the counters that it means.
 struct AddedPath {
     id: PathId,
     path: CounterPath,
     targets: Vec<Target>,
-    /// The label of the first instance that the path meant, for a path without wildcards.
+    /// The label of the first instance that the path meant; `None` for a path with wildcards, and
+    /// before an instance was found.
     last: Option<InstanceLabel>,
 }
 
 impl AddedPath {
-    /// The target that a reading is of.
+    /// The target to which a reading belongs.
     fn target(&self, reading: &Reading) -> Option<&Target> {
         let indexes = [reading.object, reading.counter];
         let is_it = |target: &&Target| target.slot == reading.source && target.indexes() == indexes;
@@ -75,9 +76,9 @@ struct Target {
     slot: usize,
     object: TitleIndex,
     counter: CatalogueCounter,
-    /// The names that the object and the counter had when they were resolved.
+    /// The names of the object and the counter when the path was resolved.
     names: [Option<Arc<str>>; 2],
-    /// Whether the indexes belong to another object or counter than the path means.
+    /// Whether the indexes now belong to another object or counter than the path means.
     lost: bool,
 }
 
@@ -88,7 +89,8 @@ impl Target {
 }
 
 impl QuerySource {
-    /// The targets of resolved counters, under the names that they have now.
+    /// Targets for these counters of the source with the index `number`, with the names that they
+    /// have now.
     fn targets(&self, number: usize, found: ResolvedCounters) -> Vec<Target> {
         let name = |index| self.directory().titles.name(index).map(Arc::from);
         let target = |(object, counter): (_, CatalogueCounter)| Target {
@@ -104,10 +106,10 @@ impl QuerySource {
 
 /// Counter paths in, values out, over one source or several machines.
 ///
-/// Paths are added, samples collected, and values read; each value has a status of its own. A
-/// path selects instances by name at each sample, so it continues when a process of that name
-/// comes back. The previous value is looked up by [`Identity`](crate::Identity), so it never
-/// crosses from one process to another.
+/// Paths are added, samples collected, and values read; each value has a status of its own. A path
+/// selects instances by name at each sample, so it continues when a process of that name comes
+/// back. The value before is looked up by [`Identity`](crate::Identity), so that no value is made
+/// of samples of two processes.
 ///
 /// ```
 /// use perfhive_engine::Query;
@@ -153,16 +155,15 @@ impl Query {
     /// recognised in every language that the source has, whichever is shown.
     ///
     /// # Errors
-    /// Where the source does not tell its catalogue or titles.
+    /// The source's error if it does not tell its catalogue or titles.
     pub fn new(source: impl crate::Source + 'static) -> Result<Self, QueryError> {
         Self::of(SourceSet::new(source), None)
     }
 
-    /// A query over several sources, with names shown in `language` where a
-    /// source has it.
+    /// A query over several sources. Names are shown in `language` if a source has it.
     ///
     /// # Errors
-    /// Where the default source does not tell its catalogue or titles.
+    /// The default source's error if it does not tell its catalogue or titles.
     pub fn over(sources: SourceSet, language: LanguageId) -> Result<Self, QueryError> {
         Self::of(sources, Some(language))
     }
@@ -183,7 +184,7 @@ impl Query {
     }
 
     /// The same query with a limit to the age of the data that a cache gives it
-    /// ([`Ask::max_age`](crate::Ask::max_age)); without a limit the cache's own applies.
+    /// ([`Ask::max_age`](crate::Ask::max_age)); without it, the cache's own limit applies.
     #[must_use]
     pub fn max_age(mut self, limit: Duration) -> Self {
         self.max_age = Some(limit);
@@ -193,8 +194,10 @@ impl Query {
     /// Adds a path given as text.
     ///
     /// # Errors
-    /// A text that is not a path; a machine, object or counter that does not exist, with the
-    /// nearest names. A missing instance is not an error: it may come later.
+    /// [`QueryError::Path`] for a text that is not a path; an error with the nearest names for a
+    /// machine, object or counter that does not exist; [`QueryError::NeedsInstance`] and
+    /// [`QueryError::HasNoInstances`]; the failure of a source. An instance that does not exist is
+    /// no error, since it may come later.
     pub fn add(&mut self, path: &str) -> Result<PathId, QueryError> {
         self.add_path(path.parse()?)
     }
@@ -228,8 +231,8 @@ impl Query {
         Ok(id)
     }
 
-    /// Removes a path; `false` if it is not there. Its objects are no longer
-    /// collected unless another path needs them.
+    /// Removes a path and its readings. The path's objects are no longer collected, unless another
+    /// path needs them. `false` if the query has no such path.
     pub fn remove(&mut self, id: PathId) -> bool {
         let before = self.items.len();
         self.items.retain(|item| item.id != id);
@@ -249,25 +252,25 @@ impl Query {
         self.items.len() < before
     }
 
-    /// The path as it was added.
+    /// The path as it was added; `None` if the query has no such path.
     #[must_use]
     pub fn path(&self, id: PathId) -> Option<&CounterPath> {
         self.items.iter().find(|item| item.id == id).map(|item| &item.path)
     }
 
-    /// Takes a sample of every source that a path needs, and makes the readings. Where a source
-    /// fails, only its own readings have no value.
+    /// Takes a sample of every source that a path needs, and makes the readings. If a source fails,
+    /// only the readings of that source have no value.
     ///
     /// # Errors
-    /// Where every source that a path needs fails. [`QueryError::is_end_of_data`] recognises
-    /// the end of a recording.
+    /// The first failure if every source that a path needs fails. [`QueryError::is_end_of_data`]
+    /// recognises the end of a recording.
     pub fn collect(&mut self) -> Result<(), QueryError> {
         self.collect_until(None)
     }
 
-    /// As [`collect`](Self::collect), with a deadline for the sources. The deadline also covers
-    /// the other questions of a collection, such as what a path means in a catalogue that
-    /// changed. What was late is asked for again by the next collection.
+    /// As [`collect`](Self::collect), with a deadline for the sources. The deadline also covers the
+    /// other requests of a collection, such as those for a catalogue that changed. The next
+    /// collection repeats what was late.
     ///
     /// # Errors
     /// As [`collect`](Self::collect).
@@ -333,8 +336,8 @@ impl Query {
         Ok(())
     }
 
-    /// Keeps the label of the instance that each path without wildcards means: the path is written
-    /// in the same way when the instance is gone.
+    /// Keeps the label of the instance that each path without wildcards means, so that readings
+    /// have the same path after the instance is gone.
     fn keep_labels(&mut self) {
         for reading in &self.readings {
             let Some(label) = &reading.instance else { continue };
@@ -356,15 +359,15 @@ impl Query {
         self.readings.iter().filter(move |reading| reading.path == id)
     }
 
-    /// The faults of the last collection of a source: what could not be read, and warnings.
-    /// Source 0 is the default one.
+    /// The faults of a source in the last collection: what could not be read, and warnings. Source
+    /// 0 is the default source.
     #[must_use]
     pub fn faults(&self, source: usize) -> &[Fault] {
         faults_of(&self.faults, source)
     }
 
     /// At most `count` readings of a path: those with the largest values, the largest first.
-    /// Readings without a number are left out, and so are sums and idle time.
+    /// Readings without a number are left out, and so are those of sums and of idle time.
     #[must_use]
     pub fn top(&self, id: PathId, count: usize) -> Vec<&Reading> {
         let number =
@@ -377,15 +380,17 @@ impl Query {
         top
     }
 
-    /// Calendar time of the sample that a reading comes from, UTC.
+    /// Calendar time of the sample that a reading comes from, UTC; `None` if the newest sample
+    /// lacks the object.
     #[must_use]
     pub fn time_of(&self, reading: &Reading) -> Option<perfhive_format::CalendarTime> {
         let state = self.objects.get(&(reading.source, reading.object))?;
         state.current().map(sample::ObjectSample::system_time)
     }
 
-    /// The path of one reading, in the shown language, without wildcards. Without an instance,
-    /// the instance part is that of the added path.
+    /// The path of one reading, in the shown language, without wildcards. A reading without an
+    /// instance has the instance part of the added path, or of the instance that the path meant
+    /// last. If the title indexes belong to other objects now, it is the added path.
     #[must_use]
     pub fn path_of(&self, reading: &Reading) -> CounterPath {
         let named = self.items.iter().find(|item| item.id == reading.path);
@@ -398,7 +403,7 @@ impl Query {
             Some(label) => {
                 let asked = named.and_then(|item| item.path.instance.as_ref()?.process_id());
                 Some(match asked {
-                    // If only one process was asked for, its number among the processes of its
+                    // If only one process was asked for, its order among the processes of the same
                     // name is not known.
                     Some(_) => InstancePattern::of_process(reading.identity.as_ref(), label),
                     None => label.pattern(),
@@ -415,9 +420,9 @@ impl Query {
         CounterPath { machine, ..CounterPath::new(&object, instance, &counter) }
     }
 
-    /// The names of a reading's object and counter in the shown language. A name that is
-    /// gone, or belongs to another index now, is the last one known; without any, the
-    /// index is the name.
+    /// The names of a reading's object and counter in the shown language. For a name that is gone,
+    /// or belongs to another index now, it is the last name known; without any name, the index as
+    /// text.
     #[must_use]
     pub fn names_of(&self, reading: &Reading) -> (String, String) {
         let mut items = self.items.iter().filter(|item| item.id == reading.path);
@@ -432,29 +437,31 @@ impl Query {
         (name(0, reading.object), name(1, reading.counter))
     }
 
-    /// The instances of a reading's object, for "did you mean".
+    /// The labels of the instances of a reading's object, for "did you mean".
     #[must_use]
     pub fn instance_names(&self, reading: &Reading) -> Vec<String> {
         let state = self.objects.get(&(reading.source, reading.object));
         state.map(ObjectState::labels).unwrap_or_default()
     }
 
-    /// The catalogue of a source, as far as it is known; source 0 is the default one.
+    /// The catalogue of a source, as far as it is known. Source 0 is the default source; `None` if
+    /// there is no such source.
     #[must_use]
     pub fn catalogue(&self, source: usize) -> Option<&Catalogue> {
         self.sources.slot(source).ok().map(|slot| &*slot.directory().catalogue)
     }
 
-    /// The titles of a source; source 0 is the default one.
+    /// The titles of a source. Source 0 is the default source; `None` if there is no such source.
     #[must_use]
     pub fn titles(&self, source: usize) -> Option<&TitleSet> {
         self.sources.slot(source).ok().map(|slot| &*slot.directory().titles)
     }
 
-    /// The state of the providers of a source; source 0 is the default one.
+    /// The state of the providers of a source. Source 0 is the default source.
     ///
     /// # Errors
-    /// Where the source does not tell it ([`Source::providers`](crate::Source::providers)).
+    /// If there is no such source, or if it does not tell the state of its providers
+    /// ([`Source::providers`](crate::Source::providers)).
     pub fn providers(&mut self, source: usize) -> Result<Vec<ProviderStatus>, QueryError> {
         Ok(self.sources.slot_mut(source)?.lookup.source.providers(&Ask::nothing())?)
     }
@@ -467,8 +474,8 @@ impl Query {
         self.items.is_empty() || slots.any(|s| !s.wanted.is_empty() && s.is_live)
     }
 
-    /// The number of samples before every path can have a value: 2 if any path leads to a
-    /// counter of a two-sample type, else 1.
+    /// The number of samples that it takes until every path can have a value: 2 if any path means a
+    /// counter whose type takes two samples, else 1.
     #[must_use]
     pub fn samples_needed(&self) -> u8 {
         let targets = self.items.iter().flat_map(|item| &item.targets);
@@ -482,7 +489,7 @@ fn faults_of(faults: &[(usize, Vec<Fault>)], source: usize) -> &[Fault] {
     of_source.map_or(&[], |(_, faults)| faults)
 }
 
-/// Counters with the objects that they belong to.
+/// Counters, each with the title index of its object.
 type ResolvedCounters = Vec<(TitleIndex, CatalogueCounter)>;
 
 impl QuerySource {
@@ -496,15 +503,14 @@ impl QuerySource {
         self.lookup.find(&path.object, until, look)
     }
 
-    /// The counters that a path means in its source; the error for an unknown object has the
-    /// nearest names.
+    /// As [`resolve`](Self::resolve), but the error for an unknown object has the nearest names.
     fn resolve_or_suggest(&mut self, path: &CounterPath) -> Result<ResolvedCounters, QueryError> {
         let look = |directory: &Directory| resolve(directory, path);
         self.lookup.find_or_suggest(&path.object, look)
     }
 }
 
-/// The counters that a path means, among the known ones.
+/// The counters that a path means, among those that a directory knows.
 fn resolve(directory: &Directory, path: &CounterPath) -> Result<ResolvedCounters, QueryError> {
     let titles = &directory.titles;
     let objects = objects_named(directory, &path.object)?;
@@ -541,7 +547,7 @@ fn resolve(directory: &Directory, path: &CounterPath) -> Result<ResolvedCounters
     }
 }
 
-/// The objects that a pattern means; an error where it means none.
+/// The objects that a pattern means; an error if there are none.
 fn objects_named<'a>(
     directory: &'a Directory,
     pattern: &NamePattern,
@@ -554,7 +560,7 @@ fn objects_named<'a>(
         return Err(unknown_object(catalogue, titles, &pattern.to_string()));
     }
     if pattern.as_literal().is_some() {
-        // The order in which a source lists objects of one name does not count.
+        // The order in which a source lists objects with the same name does not matter.
         found.sort_by_key(|object| object.name);
     }
     Ok(found)

@@ -1,4 +1,4 @@
-//! Texts with many owners.
+//! Texts that many owners share.
 
 use std::collections::hash_map::RandomState;
 use std::fmt;
@@ -6,15 +6,15 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-/// A text, or bytes, held once and shared by all instances with that name: cloning and
-/// hashing take the same short time whatever its length. A name in a hostile
-/// block may be as long as the block and be the parent of every instance.
+/// A text, or bytes, allocated once and shared by its clones. Cloning and hashing take the same
+/// short time for any length. A name in a hostile block may be as long as the block, and be that of
+/// the parent of every instance.
 pub struct SharedText<T: ?Sized> {
     inner: Arc<T>,
     hash: u64,
 }
 
-/// One key for the whole process, so that equal texts have equal hashes.
+/// The hash key: one for the whole process, so that equal texts have equal hashes.
 fn key() -> &'static RandomState {
     static KEY: OnceLock<RandomState> = OnceLock::new();
     KEY.get_or_init(RandomState::new)

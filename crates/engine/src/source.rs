@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 /// Everything that has counters: it answers asks with data blocks.
 ///
-/// The Windows registry, the embedded Linux providers, another machine, a
-/// recording and a cache are all sources, and whatever wraps a source is one.
-/// A source is used by one thread at a time (`&mut self`). Every question carries its
-/// deadline ([`Ask::until`]); a source that wraps others passes it on.
+/// The Windows registry, the embedded Linux providers, another machine, a recording and a cache are
+/// all sources, and whatever wraps a source is a source too. A source is used by one thread at a
+/// time (`&mut self`). Every request carries its deadline ([`Ask::until`]); a source that wraps
+/// others passes the deadline on.
 pub trait Source: Send {
-    /// The source's name in messages: `local:`, `file:a.bin`.
+    /// The source's name in messages, such as `local:` or `file:a.bin`.
     fn name(&self) -> &str;
 
     /// Collects the wanted objects into `out`, which is cleared first. The answer may
@@ -24,12 +24,11 @@ pub trait Source: Send {
     /// in [`Snapshot::faults`].
     ///
     /// # Errors
-    /// Only where nothing at all could be collected.
+    /// Only if nothing at all could be collected.
     fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError>;
 
-    /// The objects of the source with their counters and cost, its machine and its
-    /// languages. Objects that are not wanted may be missing where finding them out takes
-    /// time:
+    /// The objects of the source with their counters and cost, its machine and its languages.
+    /// Objects that are not wanted may be missing if finding them out takes time:
     ///
     /// | the ask is for | listed |
     /// |---|---|
@@ -38,19 +37,19 @@ pub trait Source: Send {
     /// | `Global`, `Foreign` | everything except objects that are costly even to list |
     /// | `Costly` | everything |
     ///
-    /// The catalogue carries a generation. It changes whenever the catalogue or the titles
-    /// do; on Windows Last Counter does so when a provider is registered. Readers ask for
-    /// [nothing](Ask::nothing) before and after each sample and compare generations: where
-    /// nothing changed that is cheap and allocates nothing, since an [`Arc`] is cloned. An
-    /// ask for nothing whose deadline has passed may be answered with the catalogue given
-    /// last, so that a collection that came back just in time is of use.
+    /// The catalogue carries a generation, which changes whenever the catalogue or the titles
+    /// change, for example when a provider is registered. Readers ask for [nothing](Ask::nothing)
+    /// before and after each sample and compare generations. If nothing changed, that must be cheap
+    /// and must not allocate: an [`Arc`] is cloned. An ask for nothing whose deadline has passed
+    /// may be answered with the catalogue given last, so that a sample that came just in time can
+    /// still be used.
     ///
     /// # Errors
-    /// Where the objects cannot be found out; a later call tries again. An object that does
-    /// not exist is not an error.
+    /// If the objects cannot be found out; a later call tries again. An object that does not exist
+    /// is no error.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError>;
 
-    /// The names and help texts of one language. The ask carries the deadline.
+    /// The names and help texts of one language. Of the ask, only the deadline counts.
     ///
     /// # Errors
     /// [`SourceErrorKind::NotFound`](crate::SourceErrorKind::NotFound) for a language that
@@ -61,12 +60,12 @@ pub trait Source: Send {
         ask: &Ask,
     ) -> Result<Arc<TitleDatabase>, SourceError>;
 
-    /// The state and statistics of the source's providers; an empty list for a source that is
-    /// not made of providers. The ask carries the deadline.
+    /// The state and statistics of the source's providers; an empty list for a source that is not
+    /// made of providers. Of the ask, only the deadline counts.
     ///
     /// # Errors
-    /// Where the state of any provider cannot be told now: a partial list would be taken
-    /// for a complete one. [Transient](SourceError::is_transient) where the answer is late.
+    /// If the state of any provider cannot be told now, since a partial list would be taken for a
+    /// complete one. The error is [transient](SourceError::is_transient) if the answer is late.
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let _ = ask;
         Ok(Vec::new())
@@ -79,23 +78,23 @@ pub trait Source: Send {
     }
 }
 
-/// Recorded samples: what only a recording can do.
+/// What only a source of recorded samples can do.
 pub trait Recording {
-    /// Moves the recording: the next collection answers with the first sample of that time or
-    /// later, or with the very first sample where no time is given.
+    /// Moves the recording: the next collection answers with the first sample of the time `to` or
+    /// later, or, for `None`, with the very first sample.
     ///
     /// # Errors
-    /// Where the sample cannot be read.
+    /// If the recording cannot be read.
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError>;
 
-    /// The time that the recording covers. Its position stays.
+    /// The time that the recording covers. The position of the recording does not change.
     ///
     /// # Errors
-    /// Where the recording cannot be read.
+    /// If the recording cannot be read.
     fn span(&mut self) -> Result<Span, SourceError>;
 }
 
-/// The span of a source that is a recording.
+/// The span of a source that is a recording; an error if it is none.
 pub(crate) fn span_of(source: &mut dyn Source) -> Result<Span, SourceError> {
     let name = source.name().to_string();
     let message = "a source that was a recording is one no more";
@@ -111,12 +110,12 @@ pub struct Span {
     pub begin: FileTime,
     /// The time of the last sample.
     pub end: FileTime,
-    /// How many samples there are.
+    /// The number of samples.
     pub samples: u64,
 }
 
 impl Span {
-    /// The span from `begin` to `end`, with so many samples.
+    /// The span from `begin` to `end`, with this number of samples.
     #[must_use]
     pub fn new(begin: FileTime, end: FileTime, samples: u64) -> Self {
         Self { begin, end, samples }
@@ -152,7 +151,7 @@ impl<S: Source + ?Sized> Source for Box<S> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Catalogue {
-    /// Changes whenever anything below does.
+    /// A number that changes whenever a field below or a title changes.
     pub generation: u64,
     /// The machine that the objects belong to.
     pub machine: String,
@@ -171,8 +170,9 @@ pub enum Cost {
     Costly,
     /// Belongs to another machine; only on `Foreign`.
     Foreign,
-    /// Not known so far: the object was looked up by its name, and its cost is known once
-    /// everything was listed. As a provider's own statement: only on request.
+    /// Not known so far: the object was found on request, and its cost is known only after
+    /// everything was listed. In a provider's description it means that the object is collected
+    /// only on request.
     Unknown,
 }
 
@@ -184,13 +184,14 @@ pub struct CatalogueObject {
     pub name: TitleIndex,
     /// Title index of the help text.
     pub help: TitleIndex,
-    /// The audience that the object is meant for.
+    /// The level of detail.
     pub detail: DetailLevel,
     /// How expensive the object is to collect.
     pub cost: Cost,
     /// Whether the object has instances.
     pub has_instances: bool,
-    /// Position of the counter that a tool should show first; `None` if the object names none.
+    /// Index, from 0, of the counter that a tool should show first, among all definitions of the
+    /// object, bases included; `None` if the object names none.
     pub default_counter: Option<u32>,
     /// The counters, without bases.
     pub counters: Vec<CatalogueCounter>,
@@ -228,15 +229,15 @@ impl Catalogue {
         self
     }
 
-    /// The object of a name index.
+    /// The object with this title index as its name; `None` if there is none.
     #[must_use]
     pub fn object(&self, name: TitleIndex) -> Option<&CatalogueObject> {
         self.objects.iter().find(|object| object.name == name)
     }
 
-    /// The language to show names in by default. For a live source it is the first one (on
-    /// Windows the user's own); for a recording, which may have been made in any country,
-    /// English, or the first one where English is missing.
+    /// The language in which to show names by default. For a live source it is the first language
+    /// (on Windows the user's own). For a recording, which may have been made in any country, it is
+    /// English, or the first language if English is missing.
     #[must_use]
     pub fn preferred_language(&self, is_live: bool) -> LanguageId {
         let has_english = self.languages.contains(&LanguageId::ENGLISH);
@@ -244,7 +245,8 @@ impl Catalogue {
         first.copied().unwrap_or(LanguageId::ENGLISH)
     }
 
-    /// A catalogue of the objects of a snapshot, all of them `Global`.
+    /// A catalogue of the objects of a snapshot, all of them `Global`, with generation 0 and
+    /// English as the only language.
     #[must_use]
     pub fn of_snapshot(snapshot: &Snapshot) -> Self {
         let mut catalogue = Self {
@@ -263,8 +265,8 @@ impl Catalogue {
 }
 
 impl CatalogueCounter {
-    /// A counter without a help text, for all audiences, that is always filled. Anything else is
-    /// set through its fields.
+    /// A counter for everyone, without a help text, that is always filled. Anything else is set
+    /// through its fields.
     #[must_use]
     pub fn new(name: TitleIndex, counter_type: CounterType) -> Self {
         let (help, detail) = (TitleIndex(0), DetailLevel::NOVICE);
@@ -273,8 +275,8 @@ impl CatalogueCounter {
 }
 
 impl CatalogueObject {
-    /// An object without instances and help text, for all audiences, that is part of `Global`.
-    /// Anything else is set through its fields.
+    /// An object for everyone, without instances and help text, that is part of `Global`. Anything
+    /// else is set through its fields.
     #[must_use]
     pub fn new(name: TitleIndex, counters: Vec<CatalogueCounter>) -> Self {
         Self {
@@ -288,7 +290,8 @@ impl CatalogueObject {
         }
     }
 
-    /// The catalogue entry of an object.
+    /// The catalogue entry of an object of a block, as part of `Global` and without counters on
+    /// request.
     #[must_use]
     pub fn of(object: PerfObject<'_>) -> Self {
         let counters = object
@@ -314,7 +317,7 @@ impl CatalogueObject {
         }
     }
 
-    /// The counter of a name index.
+    /// The counter with this title index as its name; `None` if there is none.
     #[must_use]
     pub fn counter(&self, name: TitleIndex) -> Option<&CatalogueCounter> {
         self.counters.iter().find(|counter| counter.name == name)

@@ -1,12 +1,11 @@
 //! Windows' own objects as tables, for providers that fill them without Windows'
 //! performance library.
 //!
-//! Several providers fill the same objects from different systems. Each
-//! describes them by tables of [`Object`] and [`Counter`]: what the counter is
-//! on Windows, and where its value comes from here, or why there is none.
-//! Descriptions, templates ([`Layouts`]), titles and the manual are made from
-//! them. Windows' definitions of the counters that several providers fill are in
-//! [`windows`].
+//! Several providers fill the same objects from different systems. Each provider describes the
+//! objects by tables of [`Object`] and [`Counter`]: what a counter is on Windows, and from what it
+//! is filled on this system, or why it is not. Descriptions, templates ([`Layouts`]), titles and
+//! the manual are made from these tables. Windows' definitions of the counters that several
+//! providers fill are in [`windows`].
 
 mod layout;
 mod titles;
@@ -19,18 +18,18 @@ use crate::provider::ObjectDescription;
 use crate::source::Cost;
 use perfhive_format::{CounterSpec, CounterType, DetailLevel, ObjectSpec, TitleIndex};
 
-/// Titles from here to twice this are perfhive's own: of objects and counters
-/// that Windows does not have, or numbers differently from machine to machine.
-/// No Windows machine has that many. Names are even, help texts odd.
+/// The first of perfhive's own title indexes, which end before twice this number. They are for
+/// objects and counters that Windows does not have, or to which it gives other indexes on each
+/// machine. No Windows machine has that many titles. Names have even indexes, help texts odd ones.
 pub const OWN: u32 = 100_000;
 
-/// Process V2: processes under names that end in their numbers. Windows gives the object
-/// another index on each machine.
+/// Title index of Process V2, whose instances are processes under names that end in their IDs.
+/// Windows gives the object another index on each machine.
 pub const PROCESS_V2: u32 = 105_200;
-/// Thread V2: threads of those processes, under their numbers.
+/// Title index of Thread V2, whose instances are the threads of those processes, under their IDs.
 pub const THREAD_V2: u32 = 105_202;
 
-/// An object: Windows' numbers and our sources.
+/// An object: its definition on Windows, and from what it is filled on this system.
 #[derive(Debug)]
 pub struct Object {
     /// Title index of the name.
@@ -41,26 +40,26 @@ pub struct Object {
     pub name: &'static str,
     /// The English help text.
     pub meaning: &'static str,
-    /// What the instances are, and whatever else is worth knowing, for the
-    /// manual.
+    /// Text for the manual: what the instances are, and anything else that a reader should know.
     pub note: &'static str,
-    /// What a collection takes: files read, and calls made for each instance.
+    /// Text for the manual: which files a collection reads, and which calls it makes for each
+    /// instance.
     pub reads: &'static str,
-    /// Whether `Global` has the object, or only `Costly`.
+    /// How expensive the object is: whether it is part of `Global` or only of `Costly`.
     pub cost: Cost,
     /// Whether the object has instances.
     pub has_instances: bool,
-    /// Objects that come along with this one, because its instances point to theirs.
+    /// Objects that come along with this object, because its instances have parents there.
     pub brings: &'static [u32],
-    /// The counters, bases included, in the order of the counter block. The
-    /// first is the default.
+    /// The counters, bases included, in the order of the counter block. The first is the default
+    /// counter.
     pub counters: &'static [Counter],
-    /// Counters that Windows has and that are not filled here.
+    /// Counters that Windows has and that are not filled on this system.
     pub absent: &'static [Absent],
 }
 
 impl Object {
-    /// What the object's header says.
+    /// The header of the object.
     #[must_use]
     pub fn spec(&self) -> ObjectSpec {
         let mut spec = ObjectSpec::new(TitleIndex(self.index));
@@ -73,7 +72,7 @@ impl Object {
         spec
     }
 
-    /// What a provider offers with this object.
+    /// The object as a provider describes it.
     #[must_use]
     pub fn description(&self) -> ObjectDescription {
         let on_request = self.counters.iter().filter(|counter| counter.on_request);
@@ -86,26 +85,29 @@ impl Object {
         }
     }
 
-    /// The place of a counter in the table; `None` if the table lacks it. For a counter with a base
-    /// it is the place of the counter itself.
+    /// The index of a counter in the table, found by the title index of its name; `None` if the
+    /// table lacks it. For a counter with a base it is the index of the counter, not of the base.
     #[must_use]
     pub fn place(&self, counter: u32) -> Option<usize> {
         self.counters.iter().position(|known| known.index == counter)
     }
 
-    /// The places of the counters that are filled whether asked for or not, as set bits.
+    /// The counters that are filled whether asked for or not: bit N is set for the counter with the
+    /// index N in the table.
     #[must_use]
     pub fn standard(&self) -> u64 {
         self.mask(|counter| !counter.on_request)
     }
 
-    /// The places of the counters that Windows has, as set bits.
+    /// The counters that Windows has under the same title index: bit N is set for the counter with
+    /// the index N in the table.
     #[must_use]
     pub fn windows(&self) -> u64 {
         self.mask(|counter| counter.index < OWN)
     }
 
-    /// The places of one counter and of its base, as set bits.
+    /// A counter and its base: bit N is set for the counter with the index N in the table. 0 if the
+    /// table lacks the counter.
     #[must_use]
     pub fn bits(&self, counter: u32) -> u64 {
         self.mask(|known| known.index == counter)
@@ -117,7 +119,7 @@ impl Object {
     }
 }
 
-/// A counter that is filled here.
+/// A counter that is filled on this system.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
     /// Title index of the name.
@@ -132,24 +134,24 @@ pub struct Counter {
     pub scale: i32,
     /// The level of detail.
     pub detail: DetailLevel,
-    /// Whether it is filled only on request, because it costs extra.
+    /// Whether the counter is filled only on request, because it costs extra.
     pub on_request: bool,
     /// Whether the data is 8 bytes long although the type says 4.
     pub wide: bool,
-    /// The unit of the cooked value.
+    /// The unit of the cooked value, for the manual; empty if there is none.
     pub unit: &'static str,
-    /// File and field, or call and field, that the value is made from.
+    /// The file and field, or call and field, from which the value is made.
     pub source: &'static str,
-    /// The first system that has the counter; empty where every system has it.
+    /// The first version of the system that has the counter; empty if every version has it.
     pub since: &'static str,
     /// The English help text: what the counter means.
     pub meaning: &'static str,
-    /// What is different here; empty where nothing is.
+    /// How the counter differs from Windows' counter; empty if it does not.
     pub difference: &'static str,
 }
 
 impl Counter {
-    /// A counter with Windows' numbers.
+    /// A counter with the given title indexes of name and help text.
     #[must_use]
     pub const fn new(index: u32, help: u32, name: &'static str, kind: CounterType) -> Self {
         Self {
@@ -169,13 +171,13 @@ impl Counter {
         }
     }
 
-    /// The base of the counter before it.
+    /// A base for the counter `of`, of type `PERF_RAW_BASE`. Its row follows that of the counter.
     #[must_use]
     pub const fn base(of: &Self) -> Self {
         Self::base_as(of, CounterType::PERF_RAW_BASE)
     }
 
-    /// The base of the counter `of`, with the type `kind`, where it is not the usual one.
+    /// A base for the counter `of`, of another type.
     #[must_use]
     pub const fn base_as(of: &Self, kind: CounterType) -> Self {
         let mut base = Self::new(of.index, of.help, of.name, kind).means(of.meaning);
@@ -183,13 +185,15 @@ impl Counter {
         base
     }
 
-    /// The same counter in an object where it is not filled, with the reason.
+    /// The entry for this counter in an object or on a system where it is not filled, with the
+    /// reason.
     #[must_use]
     pub const fn absent(&self, reason: &'static str) -> Absent {
         absent(self.index, self.name, self.kind, reason)
     }
 
-    /// The counter with 8 bytes of data whatever the type says, as Windows' own average timers have.
+    /// The same counter with 8 bytes of data although its type says 4, as Windows' own average
+    /// timers have.
     #[must_use]
     pub const fn wide(mut self) -> Self {
         self.wide = true;
@@ -203,7 +207,7 @@ impl Counter {
         self
     }
 
-    /// The same counter with another level of detail than that for everyone.
+    /// The same counter with a level of detail.
     #[must_use]
     pub const fn detail(mut self, detail: DetailLevel) -> Self {
         self.detail = detail;
@@ -231,7 +235,7 @@ impl Counter {
         self
     }
 
-    /// The same counter with the first system that has it, where not every system has it.
+    /// The same counter with the first version of the system that has it.
     #[must_use]
     pub const fn since(mut self, kernel: &'static str) -> Self {
         self.since = kernel;
@@ -245,14 +249,14 @@ impl Counter {
         self
     }
 
-    /// The same counter with a text on what is different here.
+    /// The same counter with a text that says how it differs from Windows' counter.
     #[must_use]
     pub const fn differs(mut self, difference: &'static str) -> Self {
         self.difference = difference;
         self
     }
 
-    /// What the counter's definition says.
+    /// The definition of the counter.
     #[must_use]
     pub fn spec(&self) -> CounterSpec {
         let spec = CounterSpec::new(TitleIndex(self.index), self.kind)
@@ -262,17 +266,19 @@ impl Counter {
         if self.is_wide() { spec.size(8) } else { spec }
     }
 
-    /// Whether the counter's data has 8 bytes although its type says 4; so has every double.
+    /// Whether the counter's data has 8 bytes although its type says 4. This is also true of every
+    /// double.
     fn is_wide(&self) -> bool {
         self.wide || self.kind == CounterType::PERF_DOUBLE_RAW
     }
 
-    /// The value as it is stored in the counter's width: a number that is too large becomes the
-    /// largest one, and a count of which only differences matter wraps.
+    /// The value to be stored. For a counter of 4 bytes, a number that is too large becomes the
+    /// largest possible one; but a count of which only differences matter is returned unchanged, so
+    /// that it wraps when it is stored.
     #[must_use]
     pub fn fit(&self, value: u64) -> u64 {
-        // The base of an average is a count of operations, whose type does not
-        // say that only differences matter.
+        // Only differences matter of the base of an average, a count of operations, although its
+        // type does not say so.
         let counts = self.kind.is_delta() || self.kind == CounterType::PERF_AVERAGE_BASE;
         match self.kind.size_in_bytes() {
             Some(4) if !counts && !self.is_wide() => value.min(u64::from(u32::MAX)),
@@ -281,7 +287,7 @@ impl Counter {
     }
 }
 
-/// A counter that Windows has and that is not filled here.
+/// A counter that Windows has and that is not filled on this system.
 #[derive(Clone, Copy, Debug)]
 pub struct Absent {
     /// Title index of the name.
@@ -290,11 +296,11 @@ pub struct Absent {
     pub name: &'static str,
     /// The counter type.
     pub kind: CounterType,
-    /// The reason why it is not filled here.
+    /// The reason why the counter is not filled.
     pub reason: &'static str,
 }
 
-/// A counter that is not filled here, and the reason.
+/// The entry for a counter that is not filled on this system, with the reason.
 #[must_use]
 pub const fn absent(
     index: u32,
@@ -305,7 +311,7 @@ pub const fn absent(
     Absent { index, name, kind, reason }
 }
 
-/// The documentation of an object as it is filled here.
+/// The documentation of an object as it is filled on this system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectDoc {
@@ -313,18 +319,17 @@ pub struct ObjectDoc {
     pub index: TitleIndex,
     /// English name.
     pub name: &'static str,
-    /// What its instances are, and how it differs from Windows' object, in
-    /// Markdown.
+    /// What the object's instances are, and how it differs from Windows' object, in Markdown.
     pub note: &'static str,
     /// What a collection of the object reads and calls, in Markdown.
     pub reads: &'static str,
-    /// Whether `Global` has the object, or only `Costly`.
+    /// How expensive the object is: whether it is part of `Global` or only of `Costly`.
     pub cost: Cost,
-    /// Its counters, present or absent, without bases.
+    /// The object's counters, filled or not, without bases.
     pub counters: Vec<CounterDoc>,
 }
 
-/// The documentation of one counter as it is filled here.
+/// The documentation of one counter as it is filled on this system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CounterDoc {
@@ -338,29 +343,29 @@ pub struct CounterDoc {
     pub name: &'static str,
     /// The counter type.
     pub counter_type: CounterType,
-    /// Whether the counter is filled here, and how.
+    /// Whether the counter is filled, and from what, or why not.
     pub availability: Availability,
 }
 
-/// Whether a counter is filled here.
+/// Whether a counter is filled on this system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Availability {
     /// The counter is filled.
     Present {
-        /// The unit of the cooked value.
+        /// The unit of the cooked value, for the manual; empty if there is none.
         unit: &'static str,
-        /// File and field that it is made from.
+        /// The file and field, or call and field, from which the value is made.
         source: &'static str,
-        /// Whether it is filled only on request, because it costs extra.
+        /// Whether the counter is filled only on request, because it costs extra.
         on_request: bool,
-        /// The first system that tells it; empty where all do.
+        /// The first version of the system that has the counter; empty if every version has it.
         since: &'static str,
         /// The English help text.
         meaning: &'static str,
-        /// What is different here; empty where nothing is.
+        /// How the counter differs from Windows' counter; empty if it does not.
         difference: &'static str,
     },
-    /// No value here has the counter's meaning.
+    /// The counter is not filled: nothing on this system has its meaning.
     Absent {
         /// The reason why the counter is not filled.
         reason: &'static str,
@@ -368,8 +373,8 @@ pub enum Availability {
 }
 
 impl CounterDoc {
-    /// Whether Windows has no such counter, or none under the same number on
-    /// every machine.
+    /// Whether the counter is perfhive's own: Windows has no such counter, or gives it another
+    /// index on each machine.
     #[must_use]
     pub fn is_own(&self) -> bool {
         self.counter.0 >= OWN
@@ -386,7 +391,7 @@ impl ObjectDoc {
     }
 }
 
-/// The documentation of the counters of an object, present or absent, without bases.
+/// The documentation of the counters of an object, filled or not, without bases.
 #[must_use]
 pub fn counters_of(object: &Object) -> Vec<CounterDoc> {
     let doc = |index, name, kind, availability| CounterDoc {

@@ -5,8 +5,8 @@ use perfhive_format::TitleIndex;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The state and statistics of a provider: in this broker, or in all of a user's programs
-/// for a provider that keeps an [account](crate::Provider::account).
+/// The state and statistics of a provider. They are those of this broker or, for a provider that
+/// keeps an [account](crate::Provider::account), those of all programs of the user.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProviderStatus {
@@ -14,31 +14,32 @@ pub struct ProviderStatus {
     pub name: String,
     /// The provider's state.
     pub state: ProviderState,
-    /// Whether the provider's collections are counted and timed. Where the system calls the
-    /// providers, as Windows does, they are not: the numbers below are 0 and mean nothing.
+    /// Whether the provider's collections are counted and timed. If the system itself calls the
+    /// providers, as Windows does, they are not: the numbers below are then 0 and mean nothing.
     pub is_counted: bool,
-    /// Collections that the provider took part in, except those in which it was [not
-    /// ready](crate::FaultKind::NotYet).
+    /// The number of collections in which the provider took part, without those in which it was
+    /// [not ready](crate::FaultKind::NotYet).
     pub collections: u64,
-    /// Collections in which the provider failed.
+    /// The number of collections in which the provider failed.
     pub faults: u64,
-    /// Failures in a row, up to now.
+    /// The number of failures since the last success.
     pub in_a_row: u32,
-    /// The fault of the provider's last failure.
+    /// The fault of the provider's last failure, even if it succeeded since, or a warning about
+    /// objects that it does not serve; `None` if there was none.
     pub last_fault: Option<Fault>,
-    /// How long the last collection took.
+    /// The duration of the last collection.
     pub last: Duration,
-    /// How long all collections took together.
+    /// The duration of all collections together.
     pub total: Duration,
-    /// How long the slowest collection took.
+    /// The duration of the slowest collection, or of the longest wait for a provider that was not
+    /// ready.
     pub worst: Duration,
-    /// Bytes that the last collection delivered.
+    /// The number of bytes that the last collection delivered; 0 after a failure.
     pub bytes: usize,
-    /// Title indexes of the provider's names, from the first to the last; `None` for a
-    /// provider without any.
+    /// The first and the last title index of the provider's names; `None` if it has no names.
     pub names: Option<RangeInclusive<u32>>,
-    /// Title indexes of its objects, from the provider or its registration; empty where
-    /// neither says which names belong to objects.
+    /// The title indexes of the provider's objects, as the provider or its registration states
+    /// them; empty if neither says which names belong to objects.
     pub objects: Vec<TitleIndex>,
 }
 
@@ -54,7 +55,7 @@ pub enum ProviderState {
     Failed,
     /// The provider is in quarantine after repeated faults, until it is released.
     Quarantined,
-    /// The provider's registration disables it.
+    /// The provider is disabled by its registration.
     Disabled,
     /// The provider's registration is not used: another user could have written it, or it
     /// cannot be read.
@@ -103,7 +104,7 @@ impl ProviderStatus {
         Self { state: ProviderState::Refused, last_fault, ..Self::new(&fault.provider) }
     }
 
-    /// How long a collection took on average.
+    /// The mean duration of a collection; zero before the first one.
     #[must_use]
     pub fn mean(&self) -> Duration {
         let nanos = self.total.as_nanos().checked_div(self.collections.into()).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Names without regard to case, and "did you mean": the names nearest to a mistyped one.
 
-/// Longest text, in characters, that is taken for a mistyped name: a comparison takes
-/// the product of both lengths, for each name.
+/// The longest text, in characters, for which near names are searched. The time of a comparison
+/// with one name grows with the product of both lengths.
 const LONGEST: usize = 256;
 
 /// A name in the form in which names are compared: in lower case.
@@ -17,9 +17,9 @@ pub fn same_name(a: &str, b: &str) -> bool {
     a == b || fold(a).eq(fold(b))
 }
 
-/// At most `most` names that are near to `wanted`, the nearest first: names that begin with
-/// it or contain it, and names a few typing errors away. A text of more than 256 characters
-/// is near to none.
+/// At most `most` names that are near to `wanted`, the nearest first: names that are a few typing
+/// errors away, then names that contain `wanted`, then names that contain some of its words. For a
+/// text of more than 256 characters the list is empty.
 pub fn nearest<'a>(
     wanted: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -44,26 +44,26 @@ fn rank(text: &str, wanted: &[char], name: &str) -> Option<usize> {
     let folded = fold(name);
     let name: Vec<char> = folded.chars().collect();
     let most = (wanted.len() / 3).max(1);
-    // The lengths' difference is the least number of errors.
+    // There are at least as many errors as the lengths differ.
     if wanted.len().abs_diff(name.len()) <= most {
         let distance = distance(wanted, &name);
         if distance <= most {
             return Some(distance);
         }
     }
-    // Part of a name is the usual thing to type when one does not know it.
+    // A person who does not know the whole name usually types a part of it.
     if wanted.len() >= 2 && folded.contains(text) {
         return Some(100 + name.len());
     }
     // The right words in another order, or some of them.
     let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
     let hits = words.iter().filter(|word| word.len() >= 3 && folded.contains(**word)).count();
-    // A text may have many words, and the same one more than once.
+    // At most 9 words count, since a text may have many words, or one word many times.
     (hits > 0).then(|| 10_000 - hits.min(9) * 1_000 + name.len())
 }
 
-/// Typing errors between two texts: letters added, left out, changed, or
-/// swapped with their neighbour (optimal string alignment).
+/// The number of typing errors between two texts: letters added, left out, changed, or swapped with
+/// their neighbour (optimal string alignment).
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=b.len()).collect();

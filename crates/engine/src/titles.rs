@@ -13,28 +13,29 @@ pub struct TitleDatabase {
     language: LanguageId,
     names: HashMap<TitleIndex, Box<str>>,
     help: HashMap<TitleIndex, Box<str>>,
-    /// Folded name to indexes in ascending order; made when first asked for,
-    /// since most readers go from index to name only.
+    /// The indexes, in ascending order, by folded name. It is made at the first use, since most
+    /// readers only look up names by index.
     by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
-    /// The error of a list of names that could not be read.
+    /// The error of a list of names that could not be read; `None` if there is no such list.
     lacks: Option<SourceError>,
-    /// Whether the names are those that Windows usually has, because the source did not tell
-    /// them.
+    /// Whether the names are those that Windows usually has, because the source has none in this
+    /// language.
     assumed: bool,
 }
 
-/// Most names that count as near to an unknown one. Names of counters are among them.
+/// The most names that count as near to an unknown one. Names of counters are among them.
 const NEAR: usize = 32;
 
 impl TitleDatabase {
-    /// A database from lists as [`TitleList`] reads them. Of several texts for one index the
+    /// A database from a list of names and a list of help texts. If an index has several texts, the
     /// first counts.
     #[must_use]
     pub fn new(language: LanguageId, names: &TitleList, help: &TitleList) -> Self {
         Self::from_lists(language, [names], [help])
     }
 
-    /// A database from the lists of several providers.
+    /// A database from the lists of several providers. If an index has several texts, the first
+    /// counts.
     pub fn from_lists<'a>(
         language: LanguageId,
         names: impl IntoIterator<Item = &'a TitleList>,
@@ -53,8 +54,8 @@ impl TitleDatabase {
         Self { language, names, help, by_name: OnceLock::new(), lacks: None, assumed: false }
     }
 
-    /// The English names that every Windows has for the indexes of its common objects, as far as
-    /// another list names the index too.
+    /// A database of the English names that every Windows has for the indexes of its common
+    /// objects. Indexes without a name in `known` are left out.
     fn assumed_english(known: &Self) -> Self {
         let lines = include_str!("standard/english.txt").lines();
         let titles = lines.filter_map(|line| {
@@ -68,14 +69,14 @@ impl TitleDatabase {
         database
     }
 
-    /// Whether the names are assumed: the source has names, but not in English, and these are
-    /// the English ones that its indexes have on every Windows.
+    /// Whether the names, or some of them, are assumed: the source has names, but not in English,
+    /// and these are the English names that its indexes have on every Windows.
     #[must_use]
     pub fn is_assumed(&self) -> bool {
         self.assumed
     }
 
-    /// The same titles, and those of another database for indexes without a title here.
+    /// The same titles, completed by those of `other` for indexes without a title here.
     #[must_use]
     pub fn completed_by(&self, other: &Self) -> Self {
         let fill = |mine: &HashMap<TitleIndex, Box<str>>, theirs: &HashMap<_, Box<str>>| {
@@ -106,8 +107,8 @@ impl TitleDatabase {
         Self { language, names, help, by_name, lacks: Some(why), assumed: self.assumed }
     }
 
-    /// The error of a list of names that could not be read; `None` where all names are
-    /// there. With an error, a name that is not found may still exist.
+    /// The error of a list of names that could not be read; `None` if all names are there. With an
+    /// error, a name that is not found may still exist.
     #[must_use]
     pub fn lacks(&self) -> Option<&SourceError> {
         self.lacks.as_ref()
@@ -119,7 +120,7 @@ impl TitleDatabase {
         self.language
     }
 
-    /// Number of names.
+    /// The number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.names.len()
@@ -131,21 +132,21 @@ impl TitleDatabase {
         self.names.is_empty()
     }
 
-    /// The name of an index; an empty one counts as none.
+    /// The name of an index; `None` if it has none or an empty one.
     #[must_use]
     pub fn name(&self, index: TitleIndex) -> Option<&str> {
         self.names.get(&index).map(|name| &**name).filter(|name| !name.is_empty())
     }
 
-    /// The help text of an index, which is the counter's or object's help
-    /// index, not its name's.
+    /// The help text with this help index, which is not the index of the name; `None` if there is
+    /// none or an empty one.
     #[must_use]
     pub fn help(&self, index: TitleIndex) -> Option<&str> {
         self.help.get(&index).map(|text| &**text).filter(|text| !text.is_empty())
     }
 
-    /// The indexes of a name without regard to case, in ascending order. One
-    /// name may have many: which one is meant depends on the object.
+    /// The indexes that have this name, without regard to case, in ascending order. A name may have
+    /// many indexes; the object decides which of them is meant.
     #[must_use]
     pub fn indexes(&self, name: &str) -> &[TitleIndex] {
         let map = self.by_name.get_or_init(|| {
@@ -175,35 +176,37 @@ impl TitleDatabase {
         all
     }
 
-    /// The highest index (`Last Counter`), 0 if there is none.
+    /// The highest index of a name (`Last Counter`); 0 if there is none.
     #[must_use]
     pub fn last_counter(&self) -> TitleIndex {
         self.names.keys().copied().max().unwrap_or(TitleIndex(0))
     }
 }
 
-/// Title databases of several languages: the shown one, and all in which names are
-/// recognised.
+/// The title databases of several languages: that of the shown language, and all others in which
+/// names are recognised.
 #[derive(Clone, Debug, Default)]
 pub struct TitleSet {
     databases: Vec<Arc<TitleDatabase>>,
-    /// The error of a language that could not be read.
+    /// The error of the first language that could not be read.
     lacks: Option<SourceError>,
 }
 
 impl TitleSet {
-    /// The first database is shown; names are recognised in all of them.
+    /// A set of these databases. Names are shown in the language of the first, and recognised in
+    /// all of them.
     #[must_use]
     pub fn new(databases: Vec<Arc<TitleDatabase>>) -> Self {
         Self { databases, lacks: None }
     }
 
-    /// Loads several languages, the shown one first. A language that the source does not
-    /// have is left out, and so is one with an unreadable list; [`lacks`](Self::lacks) returns
-    /// its error. Missing English is [assumed](TitleDatabase::is_assumed).
+    /// Loads several languages, the shown one first. A language that the source does not have is
+    /// left out. So is a language whose list cannot be read; [`lacks`](Self::lacks) returns the
+    /// error. If English is missing, its names are [assumed](TitleDatabase::is_assumed).
     ///
     /// # Errors
-    /// Where no language is left, and where one is late.
+    /// The error of a language that is late; the error of a language that cannot be read, if no
+    /// other language is left.
     pub fn load(
         languages: impl IntoIterator<Item = LanguageId>,
         titles: impl FnMut(LanguageId) -> Result<Arc<TitleDatabase>, SourceError>,
@@ -219,7 +222,7 @@ impl TitleSet {
     /// Loads more languages, as [`load`](Self::load) does. Returns whether any was added.
     ///
     /// # Errors
-    /// Where a language is late; the others are added.
+    /// The error of a language that is late. The other languages are added.
     pub fn add(
         &mut self,
         languages: impl IntoIterator<Item = LanguageId>,
@@ -254,15 +257,15 @@ impl TitleSet {
         late.map_or(Ok(self.databases.len() > before), Err)
     }
 
-    /// The error of a list of names that could not be read.
+    /// The error of a list of names that could not be read; `None` if there is no such list.
     #[must_use]
     pub fn lacks(&self) -> Option<&SourceError> {
         let of_one = self.databases.iter().find_map(|database| database.lacks());
         self.lacks.as_ref().or(of_one)
     }
 
-    /// The error of a name that is not found while names are missing: neither proves that
-    /// the name does not exist.
+    /// The error for a name that is not found while some names could not be read, so that it may
+    /// exist. `None` if all names are there.
     #[must_use]
     pub fn cannot_tell(&self, name: &str) -> Option<SourceError> {
         let why = self.lacks()?;
@@ -279,37 +282,38 @@ impl TitleSet {
         &self.databases
     }
 
-    /// The language that names are shown in.
+    /// The language in which names are shown; `None` for an empty set.
     #[must_use]
     pub fn language(&self) -> Option<LanguageId> {
         self.databases.first().map(|database| database.language())
     }
 
-    /// The name of an index: in the shown language, else in any other.
+    /// The name of an index in the shown language, or else in any other; `None` without a name.
     #[must_use]
     pub fn name(&self, index: TitleIndex) -> Option<&str> {
         self.databases.iter().find_map(|database| database.name(index))
     }
 
-    /// The English name of an index.
+    /// The English name of an index; `None` if there is none.
     #[must_use]
     pub fn english_name(&self, index: TitleIndex) -> Option<&str> {
         self.databases.iter().find(|one| one.language() == LanguageId::ENGLISH)?.name(index)
     }
 
-    /// The name of an index, or the index itself where it has none.
+    /// The name of an index or, without a name, the index as text.
     #[must_use]
     pub fn name_or_index(&self, index: TitleIndex) -> String {
         self.name(index).map_or_else(|| index.to_string(), str::to_string)
     }
 
-    /// The help text of a help index: in the shown language, else in any other.
+    /// The help text with this help index in the shown language, or else in any other; `None`
+    /// without a help text.
     #[must_use]
     pub fn help(&self, index: TitleIndex) -> Option<&str> {
         self.databases.iter().find_map(|database| database.help(index))
     }
 
-    /// The indexes of a name in any of the languages, without doubles.
+    /// The indexes that have this name in any of the languages, each once.
     #[must_use]
     pub fn indexes(&self, name: &str) -> Vec<TitleIndex> {
         let mut found = Vec::new();
@@ -321,16 +325,16 @@ impl TitleSet {
         found
     }
 
-    /// The indexes of an object that a text may mean: those of the name, and the text
-    /// itself if it is a number.
+    /// The title indexes that a text may mean: those that have it as a name and, if it is a number,
+    /// the number itself.
     #[must_use]
     pub fn meant_by(&self, text: &str) -> Vec<TitleIndex> {
         let number = text.parse().ok().map(TitleIndex);
         self.indexes(text).into_iter().chain(number).collect()
     }
 
-    /// The indexes of the names nearest to an unknown name, the nearest first. Only the
-    /// source can tell which of them are objects to suggest.
+    /// The indexes of the names nearest to an unknown name, the nearest first. They may be those of
+    /// counters, or of objects that do not exist; only the source can tell.
     #[must_use]
     pub fn near(&self, name: &str) -> Vec<TitleIndex> {
         let all: Vec<_> = self.databases.iter().flat_map(|database| database.all()).collect();
@@ -340,8 +344,8 @@ impl TitleSet {
         indexes.filter(|index| seen.insert(*index)).take(2 * NEAR).collect()
     }
 
-    /// The names of these indexes nearest to an unknown name in any language, as they are called
-    /// in the shown language.
+    /// Of these indexes, those with the names nearest to an unknown name in any language, by their
+    /// names in the shown language. At most three.
     #[must_use]
     pub fn suggestions(
         &self,
@@ -359,7 +363,7 @@ impl TitleSet {
         found
     }
 
-    /// Every name of an index, the shown language's first.
+    /// The names of an index in all languages, that in the shown language first.
     pub fn names(&self, index: TitleIndex) -> impl Iterator<Item = &str> {
         self.databases.iter().filter_map(move |database| database.name(index))
     }

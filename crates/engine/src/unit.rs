@@ -1,13 +1,14 @@
-//! Units of values: what the counter type says, and what the counter's English name adds.
+//! Units of values, found from the counter type and the English names of object and counter.
 
 use perfhive_format::CounterType;
 
-/// The unit of a counter's cooked value: `%`, `1/s`, `s`, `B`, `KiB`, `MiB`, each amount of memory
-/// or data also per second (`B/s`); empty for counts and for what is not known.
+/// The unit of a counter's cooked value: `%`, `1/s`, `s`, `B`, `KiB`, `MiB`, `B/s`, `KiB/s` or
+/// `MiB/s`; empty for counts, and if the unit is not known.
 ///
-/// A counter type has no bytes. The English name has them: as the word Bytes, KBytes or Megabytes,
-/// or because the counter or its object is an amount of memory by its name, such as Working Set or
-/// the counters of Image. A name that begins with a percent sign is a percentage, whatever the type.
+/// A counter type does not say that a value is a number of bytes. The English name does: by a word
+/// such as Bytes, KBytes or Megabytes, or because the counter, such as Working Set, or its object,
+/// such as Image, is known for amounts of memory. A name that begins with a percent sign is a
+/// percentage, unless the type says that the value is in seconds.
 ///
 /// ```
 /// use perfhive_engine::unit_of;
@@ -47,18 +48,19 @@ pub fn unit_of(counter_type: CounterType, object: &str, counter: &str) -> &'stat
     }
 }
 
-/// The beginnings of names of counters that count bytes without the word Bytes in their names.
+/// The beginnings of the names of counters that count bytes although their names lack a word such
+/// as Bytes.
 const AMOUNTS: [&str; 4] = ["Working Set", "Commit Limit", "Huge Page Size", "MTU"];
 
-/// Objects whose counters count bytes, except identifiers and numbers of mappings: Windows' maps of
-/// memory.
+/// Windows' objects about maps of memory. Their counters count bytes, except for identifiers and
+/// numbers of mappings.
 const OF_MEMORY: [&str; 3] = ["Image", "Full Image", "Process Address Space"];
 
 /// Names of counters that are percentages without a percent sign.
 const SHARES: [&str; 1] = ["CPU Limit"];
 
-/// Whether the values of a counter are identifiers, such as process IDs, by its English name. They
-/// are written without separators between digits.
+/// Whether the values of a counter are identifiers, such as process IDs: its English name has the
+/// word ID. Such values are written without separators between digits.
 #[must_use]
 pub fn is_identifier(english: &str) -> bool {
     english.split(|c: char| !c.is_alphanumeric()).any(|word| word == "ID")

@@ -1,4 +1,4 @@
-//! A source on a thread of its own, which answers by deadlines.
+//! A source on a thread of its own, whose callers wait no longer than their deadlines.
 
 use crate::ask::Ask;
 use crate::desk::{Desk, NoAnswer};
@@ -15,33 +15,36 @@ use std::time::{Duration, Instant};
 /// A source on a thread of its own: a caller waits no longer than its deadline, even if
 /// the source hangs.
 ///
-/// While the source is still at work on an earlier question, the worker answers
-/// [`SourceErrorKind::Busy`] at once. An idle worker answers a check of the catalogue's
-/// generation (an ask for [nothing](Ask::nothing)) whose deadline has passed with the
-/// catalogue known last: a collection that came back just in time is of use, and the next
-/// question is not to find the source at work on this one.
+/// While the source is still at work on an earlier request, the worker answers
+/// [`SourceErrorKind::Busy`] at once. If the deadline of a catalogue request for
+/// [nothing](Ask::nothing) has passed, an idle worker answers with the catalogue that it knows. So
+/// a sample that came just in time can still be used, and the next request does not find the source
+/// at work on this one.
 ///
-/// Once warm, a collection that was made before allocates nothing, on either thread.
+/// A collection that is repeated allocates nothing on either thread once its buffers are large
+/// enough.
 ///
-/// The thread ends when the worker is dropped and the source answers. A source that never
-/// answers keeps its thread; nothing waits for it.
+/// After the worker is dropped, the thread ends as soon as the source has answered. If the source
+/// never answers, the thread stays; nothing waits for it.
 pub struct Worker {
     name: Arc<str>,
     is_recording: bool,
     desk: Arc<WorkDesk>,
-    /// The last collection's ask as it came back from the thread, to be sent again.
+    /// The ask of the last collection, which came back from the thread; its allocations are used
+    /// again.
     spare: Option<Ask>,
-    /// The allocation of an index list while `spare` is for something else.
+    /// The unused index list of `spare`, while `spare` is not for indexes.
     list: Vec<TitleIndex>,
-    /// A snapshot that came back after its deadline, for its allocations.
+    /// A snapshot that came back after its deadline; its allocations are used again.
     room: Option<Snapshot>,
-    /// Number of the newest question, and of the newest one answered.
+    /// The number of the newest request; `answered` is the number of the newest request that was
+    /// answered.
     asked: u64,
     answered: u64,
-    /// When the newest question was put.
+    /// When the newest request was made; `None` before the first.
     asked_at: Option<Instant>,
     patience: Option<Duration>,
-    /// The catalogue as the source gave it last.
+    /// The catalogue that the source gave last; `None` before the first.
     catalogue: Option<Arc<Catalogue>>,
 }
 
@@ -66,7 +69,7 @@ enum WorkerReply {
 
 type WorkDesk = Desk<(u64, Job), (u64, WorkerReply)>;
 
-/// Tells the desk that the thread ended, also by a panic.
+/// Ends the answering side of the desk when it is dropped, also by a panic.
 struct Ending(Arc<WorkDesk>);
 
 impl Drop for Ending {
@@ -82,11 +85,11 @@ impl Drop for Worker {
 }
 
 impl Worker {
-    /// Starts the thread. `patience` limits a question without a deadline of its own;
-    /// `None` waits for ever.
+    /// Starts the thread. `patience` is the longest wait for a request without a deadline; `None`
+    /// means no limit.
     ///
     /// # Errors
-    /// Where no thread can be started.
+    /// If no thread can be started.
     pub fn new(
         mut source: impl Source + 'static,
         patience: Option<Duration>,
@@ -120,38 +123,36 @@ impl Worker {
         })
     }
 
-    /// The limit of a question without a deadline of its own.
+    /// The longest wait for a request without a deadline; `None` means no limit.
     #[must_use]
     pub fn patience(&self) -> Option<Duration> {
         self.patience
     }
 
-    /// Sets the limit of a question without a deadline of its own.
+    /// Sets the longest wait for a request without a deadline; `None` means no limit.
     pub fn set_patience(&mut self, patience: Option<Duration>) {
         self.patience = patience;
     }
 
-    /// Whether the source is still at work on the last question, whose caller stopped
-    /// waiting.
+    /// Whether the last request was not answered in time and its answer has not been taken yet.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         self.answered != self.asked
     }
 
-    /// The number of the last question; it grows by one with each question.
+    /// The number of the last request. It grows by one with each request; 0 before the first.
     #[must_use]
     pub fn last_asked(&self) -> u64 {
         self.asked
     }
 
-    /// When the last question was put; `None` before the first one. The source may have
-    /// begun on it later, after it answered the one before.
+    /// When the last request was made; `None` before the first.
     #[must_use]
     pub fn last_asked_at(&self) -> Option<Instant> {
         self.asked_at
     }
 
-    /// The generation of the catalogue that the source gave last, 0 before the first one.
+    /// The generation of the catalogue that the source gave last; 0 before the first.
     #[must_use]
     pub fn last_generation(&self) -> u64 {
         self.catalogue.as_ref().map_or(0, |catalogue| catalogue.generation)
@@ -169,19 +170,19 @@ impl Worker {
         self.error(SourceErrorKind::Internal, "the source's thread answered another question")
     }
 
-    /// The deadline; without a deadline, the end of the worker's patience; `None` where
-    /// neither limits the question.
+    /// The deadline or, without a deadline, the end of the worker's patience; `None` if neither
+    /// limits the request.
     fn limit(&self, deadline: Option<Instant>) -> Option<Instant> {
         deadline.or_else(|| Instant::now().checked_add(self.patience?))
     }
 
-    /// Takes the reply to an earlier question whose caller stopped waiting.
+    /// Takes the reply to an earlier request that was not answered in time, if there is one. An
+    /// error if it has not come yet.
     fn catch_up(&mut self) -> Result<(), SourceError> {
         self.catch_up_by(Some(Instant::now()))
     }
 
-    /// Takes the reply to an earlier question whose caller stopped waiting, and waits for
-    /// it by a deadline.
+    /// As [`catch_up`](Self::catch_up), but waits for the reply until a deadline.
     fn catch_up_by(&mut self, deadline: Option<Instant>) -> Result<(), SourceError> {
         if self.answered == self.asked {
             return Ok(());
@@ -207,7 +208,7 @@ impl Worker {
         }
     }
 
-    /// Sends a job to the thread and waits for its reply by a deadline.
+    /// Sends a job to the thread and waits for its reply until a deadline.
     fn send(&mut self, job: Job, deadline: Option<Instant>) -> Result<WorkerReply, SourceError> {
         let deadline = self.limit(deadline);
         self.catch_up()?;
@@ -299,8 +300,9 @@ impl Source for Worker {
         }
     }
 
-    /// Waits for an earlier question too, as long as a question may take: the caller wants
-    /// to know which providers are late.
+    /// Also waits for an earlier request, up to the deadline and the worker's patience, since the
+    /// caller wants to know which providers are late. Without a patience, an earlier request is not
+    /// waited for.
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let now = Instant::now();
         let until = self.patience.map(|patience| now.checked_add(patience));

@@ -1,9 +1,9 @@
 //! Little-endian reads and writes at fixed offsets. Past the end, reads return zero and
 //! writes do nothing.
 //!
-//! A view's bytes are checked once when it is made; these helpers then read without a
-//! `Result`. Should a check ever be wrong, they return zero instead of panicking, which the
-//! fuzz targets would show as a wrong value.
+//! A view's bytes are checked once when it is made; these helpers then read without a `Result`. If
+//! a check were wrong, they would return zero instead of panicking, and the fuzz targets would show
+//! a wrong value.
 
 #[inline(always)]
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
@@ -46,7 +46,7 @@ pub(crate) fn len_at(bytes: &[u8], at: usize) -> usize {
     usize::try_from(u32_at(bytes, at)).unwrap_or(usize::MAX)
 }
 
-/// Puts the bytes of a number at an offset.
+/// Writes the bytes of a number at an offset; nothing if they do not all fit.
 #[inline(always)]
 pub(crate) fn put<const N: usize>(bytes: &mut [u8], at: usize, number: [u8; N]) {
     let place = bytes.get_mut(at..at.wrapping_add(N));

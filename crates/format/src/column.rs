@@ -13,7 +13,7 @@ use crate::winperf::PERF_COUNTER_BLOCK;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// Where one number lies in every counter block of an object.
+/// The position of one number, the same in every counter block of an object.
 ///
 /// A number of 4 bytes is read as the upper half of the 8 bytes that end with
 /// it. Those are always there: a counter block begins with its length, so at
@@ -52,14 +52,13 @@ impl Column {
         if self.shift == 0 { 8 } else { 4 }
     }
 
-    /// The number in one counter block; `None` where the block is too short
-    /// for it.
+    /// The number in one counter block. `None` if the block ends before the number does.
     #[must_use]
     #[inline(always)]
     pub fn read(self, block: CounterBlock<'_>) -> Option<u64> {
         let start = self.start as usize;
-        // Where `usize` has 32 bits the end may wrap, and then lies before the
-        // start, which `get` refuses as well.
+        // If `usize` has 32 bits, the end may wrap. It then lies before the start, which `get`
+        // refuses too.
         let chunk = block.as_bytes().get(start..start.wrapping_add(8))?;
         Some(u64::from_le_bytes(*chunk.first_chunk::<8>()?) >> (self.shift & 63))
     }
@@ -75,11 +74,11 @@ impl Column {
 /// Where the base of a counter comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BaseColumn {
-    /// The type needs no base.
+    /// The type needs no base, or is itself a base.
     NotNeeded,
-    /// The type needs a base, and neither the next definition nor the counter's own data has it.
+    /// The type needs a base, but the next definition is none, and the counter's own data has none.
     Missing,
-    /// The column of the definition behind the counter, or of the 32-bit item count behind a
+    /// The base is here: the data of the next definition, or the 32-bit item count that follows a
     /// multi timer's value.
     At(Column),
 }
@@ -87,13 +86,14 @@ pub enum BaseColumn {
 /// One counter of an object, resolved: data, base, formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterPlan {
-    /// Place (from 0) of the definition in its object.
+    /// Index (from 0) of the definition among those of the object.
     pub place: u32,
     /// Title index of the name.
     pub name: TitleIndex,
     /// The counter type.
     pub counter_type: CounterType,
-    /// Where the data is; `None` where it is not a number of 4 or 8 bytes.
+    /// Where the data is. `None` if it is not a number of 4 or 8 bytes, or begins in the length
+    /// field of the counter block.
     pub value: Option<Column>,
     /// `CounterSize` as the definition states it.
     pub size: u32,
@@ -101,16 +101,17 @@ pub struct CounterPlan {
     pub offset: u32,
     /// Where the base is.
     pub base: BaseColumn,
-    /// How the value is calculated; an error for a counter that has no formula, which says what
-    /// it is instead of a number.
+    /// How the value is calculated. For a counter without a formula, an error that says what the
+    /// counter is instead: a base, text, a label or of an unknown type.
     pub formula: Result<Formula, CookError>,
     /// The column and the bit by which an instance says that it has no value of this counter;
-    /// `None` where instances do not say that.
+    /// `None` if the object has no such column, or it has no bit for this counter.
     absent: Option<(Column, u64)>,
 }
 
 impl CounterPlan {
-    /// Resolves the counter at `place` of an object.
+    /// Resolves the counter with the index `place` (from 0) of an object. `None` if the object has
+    /// no such counter.
     #[must_use]
     pub fn new(object: PerfObject<'_>, place: u32) -> Option<Self> {
         let mut counters = object.counters();
@@ -191,7 +192,9 @@ impl CounterPlan {
     /// The raw number in one counter block.
     ///
     /// # Errors
-    /// Where the block does not hold it, the instance has no value of it, or it is not a number.
+    /// [`ValueError::Absent`] if the instance says that it has no value of this counter,
+    /// [`ValueError::OutsideBlock`] if the block ends before the counter does,
+    /// [`ValueError::NotANumber`] if the data is neither 4 nor 8 bytes wide.
     #[inline]
     pub fn value(&self, block: CounterBlock<'_>) -> Result<u64, ValueError> {
         if self.is_absent(block) {
@@ -206,12 +209,13 @@ impl CounterPlan {
         }
     }
 
-    /// The sample of this counter in one counter block of `object`, ready to
-    /// be cooked. A base that is missing is left out of it: the formula then
-    /// says so.
+    /// The sample of this counter in one counter block of `object`, ready to be cooked. If the
+    /// definitions have no base for the counter, the sample has none, and cooking it gives
+    /// [`CookError::NoBase`].
     ///
     /// # Errors
-    /// Where the block does not hold the value or its base.
+    /// As [`value`](Self::value), and [`ValueError::OutsideBlock`] if the block ends before the
+    /// base does.
     pub fn sample(
         &self,
         object: PerfObject<'_>,
@@ -227,8 +231,8 @@ impl CounterPlan {
     }
 }
 
-/// The column by which the instances of an object say which counters have no value; `None` where
-/// they do not say that.
+/// The data of the counter of type [`CounterType::ABSENT_VALUES`], by which the instances of an
+/// object say which counters have no value. `None` if the object has no such counter.
 fn absent_values(object: PerfObject<'_>) -> Option<Column> {
     let mut counters = object.counters();
     let absent = counters.find(|one| one.counter_type() == CounterType::ABSENT_VALUES)?;

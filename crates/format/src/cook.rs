@@ -16,21 +16,19 @@
 //!   direct ones, as the platform SDK says: the inverse is then 100 minus the
 //!   direct value. Another page multiplies by 100 without dividing by B, which
 //!   gives several hundred percent of one whole.
-//! * **`PERF_ELAPSED_TIME`** takes one sample, `(D1 - N1) / F` with the
-//!   object's clock. (The .NET description takes the start from the older of
-//!   two samples; the start does not change, so the value is the same while
-//!   the instance lives, and one sample suffices.) A start of 0 was never set
-//!   and gives no value.
+//! * **`PERF_ELAPSED_TIME`** takes one sample, `(D1 - N1) / F` with the object's clock. (The .NET
+//!   description takes the start from the older of two samples. The start does not change while the
+//!   instance lives, so one sample gives the same value.) A start of 0 means that it was never set:
+//!   no value.
 //! * **`PERF_AVERAGE_TIMER`** is time per operation; the .NET description has
 //!   it upside down (operations per time).
 //! * **`PERF_SAMPLE_COUNTER`** divides by the system's performance time.
 //! * **A base that does not change** between samples (no operation took place)
 //!   gives no value rather than 0 or infinity, and so does a base of 0.
-//! * **A step backwards** gives no value, unless
-//!   [`CookOptions::same_instance`] says that both samples are of the same
-//!   instance: then a 32- or 64-bit wrap is undone, provided that the step
-//!   forward it implies is less than half the counter's range. A larger one is
-//!   taken for a reset.
+//! * **A step backwards** gives no value, unless [`CookOptions::same_instance`] says that both
+//!   samples are of the same instance: then a 32- or 64-bit wrap is undone, provided that the step
+//!   forward it implies is less than half the counter's range. A larger step is taken for a reset
+//!   and gives no value.
 
 mod formula;
 
@@ -60,7 +58,8 @@ pub struct RawSample {
     /// The counter's raw data. For [`CounterType::PERF_DOUBLE_RAW`] the bits
     /// of a double.
     pub value: u64,
-    /// Width of the value in bytes (`CounterSize`), 4 or 8: where it wraps.
+    /// Width of the value in bytes (`CounterSize`), 4 or 8. It says at which number the value
+    /// wraps.
     pub value_size: u8,
     /// The raw data of the counter's base, if it has one.
     pub base: Option<u64>,
@@ -132,7 +131,7 @@ impl fmt::Display for CookedValue {
     }
 }
 
-/// Why there is no value. Each is an answer, not a failure.
+/// Why a formula gives no value. These are normal results of cooking, not failures of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CookError {
@@ -149,7 +148,7 @@ pub enum CookError {
     NoFrequency,
     /// The base is missing.
     NoBase,
-    /// The base is zero, or did not change: there was nothing to average over.
+    /// The base is zero, or did not change between the samples: there is nothing to divide by.
     ZeroBase,
     /// The start time is not set, or lies in the future.
     NoStartTime,
@@ -191,7 +190,8 @@ impl core::error::Error for CookError {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CookOptions {
-    /// Whether percentages are limited to 0 to 100, as PDH does by default. Off by default.
+    /// Whether percentages below 0 become 0 and those above 100 become 100, as PDH does by default.
+    /// Off by default.
     pub cap_percent: bool,
     /// Whether both samples are known to be of the same instance, so that a counter that
     /// wrapped may be unwrapped. Off by default.
@@ -212,8 +212,8 @@ impl CookOptions {
     }
 }
 
-/// The value of a counter from one or two samples, with the default options:
-/// uncapped, and no value for a counter that went backwards.
+/// The value of a counter of type `kind`, with the default options: uncapped, and no value for a
+/// counter that went backwards. Types whose formula takes one sample ignore `previous`.
 ///
 /// ```
 /// use perfhive_format::{Clocks, CookedValue, CounterType, RawSample, cook};
@@ -234,7 +234,7 @@ pub fn cook(
     cook_with(kind, CookOptions::default(), previous, current)
 }
 
-/// As [`cook()`], with options.
+/// As [`cook()`], with the given options.
 ///
 /// # Errors
 /// Why there is no value.

@@ -30,7 +30,7 @@ pub enum SizeFacet {
     VariableLength,
 }
 
-/// The kind of the field, with the subtype of that kind.
+/// The kind facet of a type: what the data is, with the subtype of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CounterKind {
     /// A number shown as it is.
@@ -59,21 +59,22 @@ pub enum NumberBase {
 /// What is calculated from the raw values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NumericSubtype {
-    /// The value itself, or its change between two samples.
+    /// The raw value itself, or its change between two samples.
     Value,
     /// The change divided by the time between two samples.
     Rate,
-    /// Divided by a base.
+    /// The raw value, or its change between two samples, divided by a base.
     Fraction,
     /// The base of the counter before it.
     Base,
     /// A start time, subtracted from now.
     Elapsed,
-    /// Time-weighted length of a queue.
+    /// The length of a queue, weighted by time.
     QueueLength,
     /// A histogram.
     Histogram,
-    /// Divided by a private clock, the base that follows.
+    /// The change between two samples, divided by the change of a private clock, which is the base
+    /// that follows the counter.
     Precision,
 }
 
@@ -130,14 +131,14 @@ impl CounterType {
         }
     }
 
-    /// perfhive's own type of a counter that tells which others have no value for an instance: a
-    /// number of 8 bytes with a bit for each counter of the object, in the order of their
-    /// definitions. It is a base, so that every reader leaves it out of what it shows; where the
-    /// counter block ends before it, all counters have values. Windows has no such type: there a
-    /// value that does not exist is 0.
+    /// perfhive's own type of a counter that tells which counters have no value for an instance: a
+    /// number of 8 bytes whose bit N is set if the counter with the index N (from 0) has no value.
+    /// Counters from index 64 on have no bit. The type is a base, so that readers do not show it.
+    /// If the counter block ends before this number, no counter is marked. Windows has no such
+    /// type: there a value that does not exist is 0.
     pub const ABSENT_VALUES: Self = Self(0x4003_057F);
 
-    /// Bytes of data by the size facet; `None` for variable length.
+    /// The number of bytes of data that the size facet states; `None` for variable length.
     /// [`PERF_DOUBLE_RAW`](Self::PERF_DOUBLE_RAW) has the facet for 4, although its data is a
     /// double of 8 bytes.
     #[must_use]
@@ -204,13 +205,13 @@ impl CounterType {
         self.0 & w::PERF_DELTA_BASE != 0
     }
 
-    /// Whether the value is the rest to the whole, such as 100 % less the counted share.
+    /// Whether the value is the whole less what is counted, such as 100 % less the counted share.
     #[must_use]
     pub const fn is_inverse(self) -> bool {
         self.0 & w::PERF_INVERSE_COUNTER != 0
     }
 
-    /// Whether the value is a sum over several items.
+    /// Whether the value is a sum over several items, whose number is the base.
     #[must_use]
     pub const fn is_multi(self) -> bool {
         self.0 & w::PERF_MULTI_COUNTER != 0
@@ -236,7 +237,8 @@ impl CounterType {
         matches!(self.kind(), CounterKind::Counter(NumericSubtype::Base))
     }
 
-    /// Whether a calculation needs the base that follows the counter.
+    /// Whether the formula needs a base. It is usually the next definition; a multi timer may have
+    /// it in its own data ([`CounterPlan::base`](crate::CounterPlan::base)).
     #[must_use]
     pub const fn needs_base(self) -> bool {
         matches!(
@@ -263,7 +265,7 @@ impl CounterType {
         })
     }
 
-    /// The suffix that Windows' tools print behind the value.
+    /// The suffix that Windows' tools print behind the value; empty for a type without one.
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self.display() {
@@ -274,7 +276,7 @@ impl CounterType {
         }
     }
 
-    /// The unit of the cooked value: `%`, `1/s`, `s`, or nothing for counts.
+    /// The unit of the cooked value: `%`, `1/s` or `s`; empty for all other types.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self.display() {
@@ -285,25 +287,25 @@ impl CounterType {
         }
     }
 
-    /// The row of the table of named types, if the type has a name.
+    /// What the table of named types says of this type; `None` if `winperf.h` has no name for it.
     #[must_use]
     pub fn info(self) -> Option<&'static TypeInfo> {
         table::TYPES.iter().find(|info| info.counter_type == self)
     }
 
-    /// Every named type of `winperf.h`, in the order of their numbers.
+    /// The named types of `winperf.h`, in ascending order of their numbers.
     #[must_use]
     pub fn named() -> &'static [TypeInfo] {
         table::TYPES
     }
 
-    /// The type's name in `winperf.h`.
+    /// The type's name in `winperf.h`; `None` if it has none.
     #[must_use]
     pub fn winperf_name(self) -> Option<&'static str> {
         self.info().map(|info| info.winperf)
     }
 
-    /// The type's name in .NET's `PerformanceCounterType`.
+    /// The type's name in .NET's `PerformanceCounterType`; `None` if it has none.
     #[must_use]
     pub fn dotnet_name(self) -> Option<&'static str> {
         self.info().and_then(|info| info.dotnet)

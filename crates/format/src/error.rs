@@ -14,7 +14,8 @@ pub struct ParseError {
     /// The `winperf.h` structure and field concerned, e.g.
     /// `PERF_OBJECT_TYPE.TotalByteLength`.
     pub field: &'static str,
-    /// The value found there.
+    /// The value of the field. If the data ends too early for a structure, or for the counter
+    /// definitions that an object states, it is the number of bytes that were left.
     pub value: i64,
 }
 
@@ -28,16 +29,16 @@ pub enum ParseErrorKind {
     BadSignature,
     /// `LittleEndian` is 0: the block was made on a big-endian machine.
     BigEndian,
-    /// `Version` or `Revision` is not 1.
+    /// `Version` or `Revision` is not 1, or `LittleEndian` is neither 0 nor 1.
     UnsupportedVersion,
     /// A length is smaller than the structure it measures.
     TooShort,
-    /// A length or offset points past what holds it.
+    /// A length is greater than what remains of the structure around it.
     TooLong,
     /// `NumInstances` is a negative number without a meaning.
     BadInstanceCount,
-    /// Counters times instances outnumber the object's bytes, which only
-    /// overlapping or missing data can do; decoding it would take time out of
+    /// The number of counters times the number of instances exceeds the number of the object's
+    /// bytes. Only overlapping or missing data can do that, and decoding it would take time out of
     /// proportion.
     TooManyValues,
 }
@@ -52,7 +53,7 @@ impl ParseError {
         Self { kind, offset, field, value }
     }
 
-    /// The same error with its offset counted from `base` bytes earlier.
+    /// The same error, with an offset that is counted from `base` bytes earlier.
     #[must_use]
     pub(crate) const fn at(mut self, base: usize) -> Self {
         self.offset = self.offset.saturating_add(base);
@@ -87,8 +88,8 @@ impl core::error::Error for ParseError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ValueError {
-    /// The counter lies outside this instance's counter block: the provider
-    /// has no value of it for this instance, or its definition is wrong.
+    /// The counter's data does not lie within this counter block: the provider has no value of the
+    /// counter for this instance, or the counter's definition is wrong.
     OutsideBlock {
         /// Where the counter's data ends, from the start of the counter block.
         end: u64,
@@ -101,7 +102,7 @@ pub enum ValueError {
         /// The size in bytes that the definition states.
         size: u32,
     },
-    /// The counter needs a base, and the next definition is not a base.
+    /// The counter needs a base and has none.
     NoBase,
     /// The provider says that this instance has no value of the counter; see
     /// [`CounterType::ABSENT_VALUES`](crate::CounterType::ABSENT_VALUES).
@@ -133,32 +134,35 @@ pub enum WriteError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The number of values differs from the number of counters.
+    /// The number of values differs from the number of counters. For a prefix of the counters:
+    /// there are too many values, or a counter without a value lies before one that has a value.
     ValueCount {
-        /// Values that the template takes.
+        /// The number of values that the template takes.
         expected: usize,
-        /// Values given.
+        /// The number of values given.
         got: usize,
     },
-    /// A counter's size and offset lie outside what `PERF_COUNTER_BLOCK` can
-    /// hold, or offsets of its own overlap the block's length field.
+    /// A counter's data begins in the length field of the counter block, or ends at an offset that
+    /// does not fit in 32 bits.
     BadLayout {
-        /// The counter's place among the template's counters.
+        /// The index (from 0) of the counter among those of the template.
         counter: usize,
     },
-    /// Instances and a single counter block were mixed in one object.
+    /// Instances were added to an object without instances, values of its own were given to an
+    /// object with instances, or the object already has other content.
     MixedLayouts,
     /// An object without instances was finished without its values.
     NoValues,
-    /// The name cannot be written in the object's code page, or has a NUL in
-    /// it, where every reader would take it to end.
+    /// The name cannot be written in the object's code page, or contains a NUL, which readers take
+    /// for its end.
     BadName,
     /// A length does not fit the 32-bit fields of the format.
     TooLong,
-    /// Counters times instances outnumber the object's bytes, which a reader
-    /// refuses: nearly all values were left out.
+    /// The number of counters times the number of instances exceeds the number of the object's
+    /// bytes, since nearly all values were left out. A reader refuses such an object.
     TooManyValues,
-    /// The bytes given as whole objects are not objects; the parser's error says why.
+    /// The bytes given as whole objects are not a sequence of objects; the error of the parser says
+    /// why.
     NotObjects(ParseError),
 }
 

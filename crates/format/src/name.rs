@@ -7,9 +7,9 @@ use core::fmt;
 
 /// The name of an instance as the block holds it.
 ///
-/// Names are compared by their bytes, so that two names which only look the
-/// same (lone surrogates, unknown code pages) stay two names. Reading one as
-/// text replaces what cannot be read by U+FFFD.
+/// Names are compared by their bytes, so that two names which only look the same (lone surrogates,
+/// unknown code pages) stay two names. The text of a name has U+FFFD in place of what cannot be
+/// read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InstanceName<'a> {
     bytes: &'a [u8],
@@ -58,15 +58,15 @@ impl<'a> InstanceName<'a> {
         text
     }
 
-    /// Appends the name as text; allocates only where `out` is too small (and
-    /// for code pages other than UTF-16).
+    /// Appends the name as text. Allocates only if `out` is too small, or if the name is not
+    /// UTF-16.
     pub fn push_to(self, out: &mut String) {
         if self.code_page != 0 {
             out.push_str(&decode_code_page(self.bytes, self.code_page));
             return;
         }
-        // Nearly all names begin with ASCII and most end so: 16 units at a
-        // time, as long as it lasts.
+        // Most names are ASCII. ASCII units are copied 16 at a time; the rest, from the first group
+        // with another unit, is decoded.
         let (mut units, _) = self.bytes.as_chunks::<2>();
         let mut ascii = [0; 16];
         while let Some((head, tail)) = units.split_at_checked(units.len().min(ascii.len())) {
@@ -135,8 +135,8 @@ pub fn encode_utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Text in a Windows code page. Of a code page that is not known, and of all without the feature
-/// `code-pages`, ASCII is read and every other byte becomes U+FFFD.
+/// Reads text in a Windows code page. If the code page is unknown, or the feature `code-pages` is
+/// off, every byte that is not ASCII becomes U+FFFD.
 #[must_use]
 pub fn decode_code_page(bytes: &[u8], code_page: u32) -> Cow<'_, str> {
     #[cfg(feature = "code-pages")]

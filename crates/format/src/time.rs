@@ -13,19 +13,20 @@ impl FileTime {
     /// The number of units of 100 ns in a second.
     pub const PER_SECOND: i64 = 10_000_000;
 
-    /// The point in time that is `nanos` nanoseconds after the start of 1970, UTC.
+    /// The point in time that is `nanos` nanoseconds after the start of 1970, UTC, rounded down to
+    /// 100 ns. A time outside the range of the type becomes its least or greatest value.
     #[must_use]
     pub const fn from_unix_nanos(nanos: i128) -> Self {
         Self(Self::UNIX_EPOCH.0.saturating_add(saturate(nanos.div_euclid(100))))
     }
 
-    /// Nanoseconds since 1970, UTC.
+    /// Nanoseconds since the start of 1970, UTC; negative before it.
     #[must_use]
     pub const fn to_unix_nanos(self) -> i128 {
         (self.0 as i128 - Self::UNIX_EPOCH.0 as i128) * 100
     }
 
-    /// The calendar form, UTC, with milliseconds (the rest is cut off).
+    /// The calendar form, UTC, cut to whole milliseconds. A year before 0 becomes 0.
     #[must_use]
     pub fn to_system_time(self) -> CalendarTime {
         const DAY: i64 = 86_400 * FileTime::PER_SECOND;
@@ -95,8 +96,8 @@ pub struct CalendarTime {
 }
 
 impl CalendarTime {
-    /// The same point in time as [`FileTime`]; `None` where a field is out of its range. The day of
-    /// the week is not looked at.
+    /// The same point in time as [`FileTime`]. `None` if a field is out of its range or the month
+    /// does not have the day. The day of the week is ignored.
     #[must_use]
     pub fn to_file_time(self) -> Option<FileTime> {
         let is_time = self.hour < 24 && self.minute < 60 && self.second < 60;
@@ -126,7 +127,7 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + doe - 306
 }
 
-/// `2007-08-14T19:40:38.659Z`.
+/// Writes the time in the form `2007-08-14T19:40:38.659Z`.
 impl fmt::Display for CalendarTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -31,7 +31,7 @@ impl LanguageId {
     /// German, `007`.
     pub const GERMAN: Self = Self(0x007);
 
-    /// ISO 639 code and name of the languages that Windows has title lists in.
+    /// Number, ISO 639 code and English name of the languages that Windows has title lists in.
     const NAMES: &'static [(u16, &'static str, &'static str)] = &[
         (0x001, "ar", "Arabic"),
         (0x002, "bg", "Bulgarian"),
@@ -76,7 +76,7 @@ impl LanguageId {
     }
 }
 
-/// Three hexadecimal digits, as in `Counter 009`.
+/// Writes three hexadecimal digits, as in `Counter 009`.
 impl fmt::Display for LanguageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:03X}", self.0)
@@ -131,7 +131,8 @@ pub struct Title {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TitleFault {
-    /// Place among the list's strings, from 0.
+    /// The index, from 0, of the string that is wrong. For a fault at the end of the list, the
+    /// number of its strings.
     pub string: usize,
     /// What is wrong there.
     pub kind: TitleFaultKind,
@@ -141,13 +142,15 @@ pub struct TitleFault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TitleFaultKind {
-    /// A string where an index should be is not a number; it was skipped.
+    /// A string that should be an index is not a number; it was skipped. At most 64 characters of
+    /// it are kept, and then an ellipsis.
     NotAnIndex(String),
-    /// The list ends behind an index.
+    /// The list ends behind this index, which therefore has no text.
     MissingText(TitleIndex),
     /// The bytes end in half a UTF-16 unit.
     OddLength,
-    /// The list does not end in a terminator.
+    /// The last UTF-16 unit of the list is not a NUL. A single NUL at the end is accepted, and so
+    /// is an empty list. The pairs are kept.
     MissingTerminator,
     /// The number of further strings that are not indexes. Their faults are counted and not kept.
     More(usize),
@@ -180,14 +183,14 @@ impl fmt::Display for TitleFault {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TitleList {
-    /// The pairs, doubles and all, in the order of the list.
+    /// The pairs in the order of the list. An index may occur more than once.
     pub titles: Vec<Title>,
     /// The parts of the list that were not pairs.
     pub faults: Vec<TitleFault>,
 }
 
-/// How many strings that are not an index are kept as faults; `STRAY_LENGTH` is how much of each
-/// is kept. A list without end may be made of nothing else.
+/// At most this many strings that are not an index are kept as faults, and at most `STRAY_LENGTH`
+/// characters of each, since a hostile list may consist of nothing else.
 const STRAYS: usize = 64;
 const STRAY_LENGTH: usize = 64;
 
@@ -199,7 +202,7 @@ impl From<Vec<Title>> for TitleList {
 }
 
 impl TitleList {
-    /// The number of faults, with those that were counted and not kept.
+    /// The number of faults, including those that were only counted ([`TitleFaultKind::More`]).
     #[must_use]
     pub fn fault_count(&self) -> usize {
         let count = |fault: &TitleFault| match fault.kind {
@@ -209,8 +212,8 @@ impl TitleList {
         self.faults.iter().map(count).sum()
     }
 
-    /// Reads `REG_MULTI_SZ` bytes, UTF-16 little endian. Never fails; lone
-    /// surrogates become U+FFFD.
+    /// Reads `REG_MULTI_SZ` bytes, UTF-16 little endian. Never fails: what is wrong is in the
+    /// list's faults. Lone surrogates become U+FFFD.
     #[must_use]
     pub fn from_multi_sz(bytes: &[u8]) -> Self {
         let units: Vec<u16> =
@@ -233,8 +236,8 @@ impl TitleList {
         list
     }
 
-    /// Reads a text with one string a line: index and name by turns, as title
-    /// lists are kept in files. A byte order mark and `\r` are ignored.
+    /// Reads a text with one string a line: index and name by turns, as title lists are kept in
+    /// files. A byte order mark at the start and a `\r` at the end of a line are ignored.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         let mut list = Self::default();
@@ -252,7 +255,7 @@ impl TitleList {
             count = at + 1;
             match pending.take() {
                 Some(index) => self.titles.push(Title { index, text: string }),
-                // An empty string where an index should be: a gap or the end.
+                // An empty string in place of an index is a gap or the end.
                 None if string.is_empty() => {}
                 None => match parse_index(&string) {
                     Some(index) => pending = Some(index),
@@ -279,7 +282,7 @@ impl TitleList {
         count
     }
 
-    /// Writes the pairs as `REG_MULTI_SZ` bytes.
+    /// Writes the pairs as `REG_MULTI_SZ` bytes. A NUL within a text is left out.
     #[must_use]
     pub fn to_multi_sz(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -295,7 +298,7 @@ impl TitleList {
         bytes
     }
 
-    /// Writes the pairs as text, one string a line.
+    /// Writes the pairs as text, one string a line. A line break within a text becomes a blank.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut out = String::new();
@@ -310,7 +313,7 @@ impl TitleList {
     }
 }
 
-/// The beginning of a string, long enough to recognise it.
+/// At most `STRAY_LENGTH` characters of a string, with an ellipsis if it was longer.
 fn shortened(text: String) -> String {
     match text.char_indices().nth(STRAY_LENGTH) {
         Some(_) => text.chars().take(STRAY_LENGTH).chain(['…']).collect(),

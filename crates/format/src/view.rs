@@ -1,9 +1,8 @@
 //! Borrowed views over a data block.
 //!
-//! [`DataBlock::parse`] walks the whole block once and checks every length and
-//! offset; the views that it leads to are `Copy`, hold only a slice and read
-//! their fields when asked. What can still be wrong after that (a counter
-//! outside its block, a name outside its instance) is local: it costs that one
+//! [`DataBlock::parse`] walks the whole block once and checks every length and offset; the views
+//! that it leads to are `Copy`, hold only a slice and read their fields when asked. What can still
+//! be wrong after that (a counter outside its block, a name outside its instance) affects only that
 //! value or name.
 
 mod object;
@@ -35,8 +34,8 @@ impl<'a> DataBlock<'a> {
     /// writes.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its offset. To get at what is still
-    /// good in a damaged block use [`scan`](Self::scan).
+    /// The first thing that is wrong, with its offset. [`scan`](Self::scan) reads the good objects
+    /// of a damaged block.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let block = Self::parse_header(bytes)?;
         for object in block.walk() {
@@ -45,9 +44,9 @@ impl<'a> DataBlock<'a> {
         Ok(block)
     }
 
-    /// Validates the header and gives an iterator over the objects, each with a verdict of
-    /// its own, so that one damaged object does not cost the others. The walk ends at the
-    /// first object whose length cannot be trusted.
+    /// Validates the header and returns an iterator over the objects that validates each on its
+    /// own, so that one damaged object does not hide the others. The walk ends at the first object
+    /// whose length cannot be trusted.
     ///
     /// # Errors
     /// Only what is wrong with the header.
@@ -70,8 +69,8 @@ impl<'a> DataBlock<'a> {
             1 => {}
             0 => return error(Kind::BigEndian, 8, "PERF_DATA_BLOCK.LittleEndian", 0),
             other => {
-                // A big-endian writer's 0 is 0 in any order; anything else is
-                // no truth value that a writer of blocks would leave.
+                // 0 means big endian and reads as 0 in either byte order. A writer of blocks leaves
+                // only 0 or 1 here.
                 let field = "PERF_DATA_BLOCK.LittleEndian";
                 return error(Kind::UnsupportedVersion, 8, field, i64::from(other));
             }
@@ -117,7 +116,7 @@ impl<'a> DataBlock<'a> {
         u32_at(self.bytes, 28)
     }
 
-    /// The object that a tool should show first (`DefaultObject`).
+    /// The object that a tool should show first (`DefaultObject`); `None` if the block names none.
     #[must_use]
     pub fn default_object(self) -> Option<TitleIndex> {
         u32::try_from(i32_at(self.bytes, 32)).ok().map(TitleIndex)
@@ -172,15 +171,15 @@ impl<'a> DataBlock<'a> {
         Objects { bytes: self.bytes, at: len_at(self.bytes, 24), left: self.object_count() }
     }
 
-    /// The first object of this name index.
+    /// The first object with this title index as its name; `None` if there is none.
     #[must_use]
     pub fn object(self, name: TitleIndex) -> Option<PerfObject<'a>> {
         self.objects().find(|object| object.name_index() == name)
     }
 
-    /// The object and instance to which `instance` points as its parent, if it
-    /// names one and the block holds it. This walks to it from the block's
-    /// start: for many instances, list the parents' object once instead.
+    /// The parent of `instance`, with the parent's object. `None` if the instance has no parent, or
+    /// the block does not hold it. Each call walks the block from its start: for many instances,
+    /// list the instances of the parents' object once instead.
     #[must_use]
     pub fn parent(self, instance: &Instance<'_>) -> Option<(PerfObject<'a>, Instance<'a>)> {
         let (object, place) = instance.parent()?;
@@ -190,7 +189,7 @@ impl<'a> DataBlock<'a> {
     }
 }
 
-/// The validated header of a block whose objects are judged one by one.
+/// The validated header of a block whose objects are validated one by one.
 #[derive(Clone, Copy)]
 pub struct BlockHeader<'a> {
     block: DataBlock<'a>,
@@ -249,7 +248,7 @@ impl<'a> Iterator for Objects<'a> {
     }
 }
 
-/// The objects of a block with a verdict each; see [`DataBlock::scan`].
+/// The objects of a block, each validated when it is reached; see [`DataBlock::scan`].
 #[derive(Clone)]
 pub struct ScanObjects<'a> {
     bytes: &'a [u8],
@@ -258,7 +257,7 @@ pub struct ScanObjects<'a> {
 }
 
 impl<'a> ScanObjects<'a> {
-    /// Offset of the object that [`next`](Iterator::next) will judge.
+    /// Offset in the block, in bytes, of the object that [`next`](Iterator::next) will return.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.at

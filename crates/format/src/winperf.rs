@@ -54,7 +54,7 @@ macro_rules! structure {
             /// Size of the structure in bytes.
             pub const SIZE: usize = $size;
 
-            /// The structure, described.
+            /// The layout of the structure, for headers in other languages.
             pub const LAYOUT: StructLayout = StructLayout {
                 name: stringify!($name),
                 size: $size,
@@ -67,16 +67,15 @@ macro_rules! structure {
                 }, )+],
             };
 
-            /// Reads the structure from the start of `bytes`; `None` if they
-            /// are too few.
+            /// Reads the structure from the start of `bytes`; `None` if there are too few bytes.
             #[must_use]
             pub fn read(bytes: &[u8]) -> Option<Self> {
                 let bytes = bytes.get(..Self::SIZE)?;
                 Some(Self { $( $field: structure!(@read $ty, bytes, $at), )+ })
             }
 
-            /// Writes the structure to the start of `bytes`; `None` if there
-            /// is no room. Padding is set to zero.
+            /// Writes the structure to the start of `bytes`, with zeros as padding; `None`, and
+            /// nothing written, if there are too few bytes.
             pub fn write(&self, bytes: &mut [u8]) -> Option<()> {
                 let bytes = bytes.get_mut(..Self::SIZE)?;
                 bytes.fill(0);
@@ -84,7 +83,8 @@ macro_rules! structure {
                 Some(())
             }
 
-            /// Name, offset and value of every field, for dumps.
+            /// Name, offset and value of every field, for dumps. A time is given by its year, a
+            /// signature by its first unit.
             pub fn fields(&self) -> impl Iterator<Item = (&'static str, usize, i128)> + use<> {
                 [ $( (stringify!($field), $at, structure!(@int $ty, self.$field)), )+ ].into_iter()
             }
@@ -150,14 +150,14 @@ structure! {
         Version: u32 @ 12,
         /// Revision of the structures, 1.
         Revision: u32 @ 16,
-        /// Length of the block in bytes. Samba leaves the header out.
+        /// Length of the block in bytes; in a block of Samba, without the header.
         TotalByteLength: u32 @ 20,
         /// Length of the header and of the system name behind it; the first
         /// object begins here.
         HeaderLength: u32 @ 24,
         /// Number of objects.
         NumObjectTypes: u32 @ 28,
-        /// Index of the object that a tool should show first, -1 if none.
+        /// Title index of the object that a tool should show first; -1 if none.
         DefaultObject: i32 @ 32,
         /// When the block was made, UTC.
         SystemTime: SYSTEMTIME @ 36,
@@ -165,7 +165,7 @@ structure! {
         PerfTime: i64 @ 56,
         /// Ticks a second of `PerfTime`.
         PerfFreq: i64 @ 64,
-        /// When the block was made, in 100 ns units.
+        /// When the block was made, in units of 100 ns since the start of 1601, UTC.
         PerfTime100nSec: i64 @ 72,
         /// Length in bytes of the system's name.
         SystemNameLength: u32 @ 80,
@@ -196,9 +196,10 @@ structure! {
         DetailLevel: u32 @ 28,
         /// Number of counter definitions.
         NumCounters: u32 @ 32,
-        /// Place (from 0) of the counter that a tool should show first, -1 if none.
+        /// Index (from 0) of the counter that a tool should show first; -1 if none.
         DefaultCounter: i32 @ 36,
-        /// Number of instances, or [`PERF_NO_INSTANCES`] and other negatives.
+        /// Number of instances, [`PERF_NO_INSTANCES`] for an object that never has any, or
+        /// -2 or -3 for a bare definition.
         NumInstances: i32 @ 40,
         /// Code page of the instance names, 0 is UTF-16.
         CodePage: u32 @ 44,
@@ -242,7 +243,7 @@ structure! {
         ByteLength: u32 @ 0,
         /// Title index of the object in which the parent is, 0 if none.
         ParentObjectTitleIndex: u32 @ 4,
-        /// Place (from 0) of the parent among that object's instances.
+        /// Index (from 0) of the parent among the instances of that object.
         ParentObjectInstance: u32 @ 8,
         /// A number that identifies the instance, or [`PERF_NO_UNIQUE_ID`].
         UniqueID: i32 @ 12,
@@ -261,12 +262,13 @@ structure! {
     }
 }
 
-/// `NumInstances` of an object that never has instances: one counter block.
+/// `NumInstances` of an object that never has instances and therefore has one counter block.
 pub const PERF_NO_INSTANCES: i32 = -1;
-/// `NumInstances` of an object of which only the definition is there and whose
-/// instances are several (Windows 10 20H1 and later).
+/// `NumInstances` of an object with instances of which the block holds only the definition (Windows
+/// 10 20H1 and later).
 pub const PERF_METADATA_MULTIPLE_INSTANCES: i32 = -2;
-/// As above, for an object without instances.
+/// `NumInstances` of an object without instances of which the block holds only the definition
+/// (Windows 10 20H1 and later).
 pub const PERF_METADATA_NO_INSTANCES: i32 = -3;
 /// `UniqueID` of an instance that is identified by its name.
 pub const PERF_NO_UNIQUE_ID: i32 = -1;
@@ -284,7 +286,7 @@ macro_rules! constants {
     ($( $(#[doc = $doc:literal])* $name:ident = $value:literal; )+) => {
         $( $(#[doc = $doc])* pub const $name: u32 = $value; )+
 
-        /// The facets of counter types, described.
+        /// The constants of the facets of counter types, with their descriptions.
         pub const FACETS: &[Constant] = &[$( (stringify!($name), $value, &[$($doc),*]), )+];
     };
 }
@@ -320,19 +322,20 @@ constants! {
     PERF_NUMBER_DEC_1000 = 0x0002_0000;
     /// The counter's value itself.
     PERF_COUNTER_VALUE = 0x0000_0000;
-    /// Divided by the time between samples.
+    /// The change between two samples, divided by the time between them.
     PERF_COUNTER_RATE = 0x0001_0000;
-    /// Divided by a base.
+    /// The value, or its change between two samples, divided by a base.
     PERF_COUNTER_FRACTION = 0x0002_0000;
     /// The base of the counter before it.
     PERF_COUNTER_BASE = 0x0003_0000;
     /// A start time, subtracted from now.
     PERF_COUNTER_ELAPSED = 0x0004_0000;
-    /// Time-weighted length of a queue.
+    /// The length of a queue, weighted by time.
     PERF_COUNTER_QUEUELEN = 0x0005_0000;
     /// A histogram; no formula is documented.
     PERF_COUNTER_HISTOGRAM = 0x0006_0000;
-    /// Divided by a private clock, the base that follows.
+    /// The change between two samples, divided by the change of a private clock, the base that
+    /// follows.
     PERF_COUNTER_PRECISION = 0x0007_0000;
     /// Text in UTF-16.
     PERF_TEXT_UNICODE = 0x0000_0000;
@@ -350,7 +353,7 @@ constants! {
     PERF_DELTA_COUNTER = 0x0040_0000;
     /// The bases of two samples are subtracted.
     PERF_DELTA_BASE = 0x0080_0000;
-    /// The value is what is missing to the whole.
+    /// The value is the whole less what is counted.
     PERF_INVERSE_COUNTER = 0x0100_0000;
     /// The value is a sum over several items.
     PERF_MULTI_COUNTER = 0x0200_0000;

@@ -31,11 +31,11 @@ use name::{put_name, put_text};
 pub struct BlockHead<'a> {
     /// Name of the machine.
     pub system_name: &'a str,
-    /// The object that a tool should show first.
+    /// The object that a tool should show first; `None` if there is no such object.
     pub default_object: Option<TitleIndex>,
     /// Calendar time, UTC.
     pub system_time: CalendarTime,
-    /// The block's clocks; those of the objects are set object by object.
+    /// The block's clocks. The object's clock in them is ignored; see [`ObjectWriting::clock`].
     pub clocks: Clocks,
 }
 
@@ -57,10 +57,10 @@ pub enum NameRef<'a> {
 pub struct InstanceHead<'a> {
     /// The name.
     pub name: NameRef<'a>,
-    /// A number that identifies the instance.
+    /// A number that identifies the instance; `None` if its name does.
     pub unique_id: Option<i32>,
-    /// Title index of the parent's object, and the parent's place (from 0)
-    /// among that object's instances.
+    /// Title index of the parent's object, and the index (from 0) of the parent among the instances
+    /// of that object; `None` for an instance without a parent.
     pub parent: Option<(TitleIndex, u32)>,
 }
 
@@ -96,7 +96,7 @@ impl fmt::Debug for BlockWriter {
 }
 
 impl BlockWriter {
-    /// The size that no block exceeds unless told otherwise: 64 MiB.
+    /// The limit of a new writer, in bytes: 64 MiB; see [`set_limit`](Self::set_limit).
     pub const DEFAULT_LIMIT: usize = 64 << 20;
 
     /// A writer with an empty buffer.
@@ -105,8 +105,8 @@ impl BlockWriter {
         Self::with_buffer(Vec::new())
     }
 
-    /// A writer that fills `buffer`, whose contents are dropped by
-    /// [`start`](Self::start).
+    /// A writer that fills `buffer`. [`start`](Self::start) drops its contents and keeps its
+    /// capacity.
     #[must_use]
     pub const fn with_buffer(buffer: Vec<u8>) -> Self {
         Self { buffer, limit: Self::DEFAULT_LIMIT, objects: 0 }
@@ -117,7 +117,7 @@ impl BlockWriter {
         self.limit = limit;
     }
 
-    /// Begins a block.
+    /// Begins a block, and drops the block before it.
     pub fn start(&mut self, head: &BlockHead<'_>) {
         self.buffer.clear();
         self.objects = 0;
@@ -158,12 +158,11 @@ impl BlockWriter {
         header.write(&mut self.buffer);
     }
 
-    /// Begins an object. What is written of it counts once
-    /// [`ObjectWriting::finish`] is called; until then it can be dropped
-    /// without a trace.
+    /// Begins an object. It becomes part of the block when [`ObjectWriting::finish`] is called; if
+    /// the returned value is dropped before that, nothing of the object remains.
     ///
     /// # Errors
-    /// [`WriteError::Full`].
+    /// [`WriteError::Full`] if the block would exceed its limit.
     pub fn object<'w, 't>(
         &'w mut self,
         template: &'t ObjectTemplate,
@@ -175,11 +174,12 @@ impl BlockWriter {
         Ok(ObjectWriting { writer: self, template, start, instances: 0, state })
     }
 
-    /// Appends whole objects as they stand, after validating them. Returns how
-    /// many there were.
+    /// Validates `bytes` as a sequence of whole objects and appends them unchanged. Returns the
+    /// number of objects. After an error nothing is appended.
     ///
     /// # Errors
-    /// [`WriteError::Full`], or [`WriteError::NotObjects`] with what is wrong.
+    /// [`WriteError::NotObjects`] with what is wrong with the bytes, [`WriteError::Full`] if the
+    /// block would exceed its limit.
     pub fn raw_objects(&mut self, bytes: &[u8]) -> Result<u32, WriteError> {
         let mut rest = bytes;
         let mut count: u32 = 0;
@@ -202,7 +202,7 @@ impl BlockWriter {
         self.buffer.len()
     }
 
-    /// Whether no block was begun.
+    /// Whether the buffer is empty, as in a new writer before [`start`](Self::start).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
@@ -214,13 +214,14 @@ impl BlockWriter {
         self.objects
     }
 
-    /// A mark to which [`rewind`](Self::rewind) goes back.
+    /// A mark for [`rewind`](Self::rewind) and [`since`](Self::since): the length and the number of
+    /// objects so far.
     #[must_use]
     pub fn mark(&self) -> (usize, u32) {
         (self.buffer.len(), self.objects)
     }
 
-    /// Drops every object finished since `mark` was taken from this block.
+    /// Drops the objects that were finished in this block since `mark` was taken.
     pub fn rewind(&mut self, mark: (usize, u32)) {
         let header = len_at(&self.buffer, 24);
         self.buffer.truncate(mark.0.max(header));
@@ -258,15 +259,15 @@ impl BlockWriter {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing is written behind the definitions yet.
+    /// Only the definitions are written so far.
     Open,
-    /// One counter block is written, for an object without instances.
+    /// The counter block of an object without instances is written.
     Single,
     /// At least one instance is written.
     Instances,
     /// The object is a bare definition.
     Metadata,
-    /// The object is counted in the block, and is not taken back.
+    /// The object is part of the block: dropping the writing no longer removes it.
     Finished,
 }
 
@@ -292,16 +293,16 @@ impl ObjectWriting<'_, '_> {
     /// Adds an instance with one value for each counter of the template.
     ///
     /// # Errors
-    /// Where the name or the number of values does not fit, or the block would
-    /// exceed its limit. The instance is then left out whole.
+    /// [`WriteError::ValueCount`] for another number of values than counters,
+    /// [`WriteError::MixedLayouts`] for an object without instances or a bare definition,
+    /// [`WriteError::BadName`], [`WriteError::Full`]. The instance is then left out whole.
     pub fn instance(&mut self, head: &InstanceHead<'_>, values: &[u64]) -> Result<(), WriteError> {
         self.template.check_count(values.len())?;
         self.instance_prefix(head, values)
     }
 
-    /// Adds an instance that has values only of the template's first
-    /// `values.len()` counters: its counter block ends behind them, so that a
-    /// reader finds no value for the others.
+    /// Adds an instance with values for the template's first `values.len()` counters only. The
+    /// counter block ends behind them, so that a reader finds no value for the others.
     ///
     /// # Errors
     /// As [`instance`](Self::instance).
@@ -315,9 +316,9 @@ impl ObjectWriting<'_, '_> {
         self.end_instance(mark, done)
     }
 
-    /// Adds an instance whose counter block is given as bytes (without the
-    /// length field), for text and other data that is not a number. Counters that
-    /// end behind the bytes have no value.
+    /// Adds an instance whose counter block is given as bytes without the length field, for text
+    /// and other data that is not a number. A counter whose data the bytes do not wholly hold has
+    /// no value.
     ///
     /// # Errors
     /// As [`instance`](Self::instance).
@@ -331,15 +332,15 @@ impl ObjectWriting<'_, '_> {
         self.end_instance(mark, done)
     }
 
-    /// Adds instances that were written to an object of the same template
-    /// before: `bytes` is what [`since`](Self::since) gave there, of `count`
-    /// instances. Names are padded for what follows to be aligned: the bytes are
-    /// as they would be written now if the [`position`](Self::position) leaves
-    /// the same remainder by 8. They are not examined; a reader refuses an
-    /// object in which they are not instances.
+    /// Adds `count` instances that were written before to an object of the same template; `bytes`
+    /// is what [`since`](Self::since) returned for them. Names are padded to a multiple of 8 in the
+    /// block, so the [`position`](Self::position) must leave the same remainder by 8 as it did
+    /// then. The bytes are not examined; a reader refuses an object in which they are not
+    /// instances.
     ///
     /// # Errors
-    /// As [`instance`](Self::instance).
+    /// [`WriteError::MixedLayouts`] for an object without instances or a bare definition,
+    /// [`WriteError::Full`].
     pub fn instances_as_written(&mut self, bytes: &[u8], count: u32) -> Result<(), WriteError> {
         if !self.template.has_instances || !matches!(self.state, State::Open | State::Instances) {
             return Err(WriteError::MixedLayouts);
@@ -351,22 +352,26 @@ impl ObjectWriting<'_, '_> {
         Ok(())
     }
 
-    /// Where in the block the next instance will stand, in bytes.
+    /// Offset in the block, in bytes, at which the next instance will begin.
     #[must_use]
     pub fn position(&self) -> usize {
         self.writer.buffer.len()
     }
 
-    /// The bytes written since [`position`](Self::position) returned `position`.
+    /// The bytes of this object that were written since [`position`](Self::position) returned
+    /// `position`.
     #[must_use]
     pub fn since(&self, position: usize) -> &[u8] {
         self.writer.buffer.get(position.max(self.start)..).unwrap_or_default()
     }
 
-    /// Gives the one counter block of an object without instances.
+    /// Writes the counter block of an object without instances, with one value for each counter of
+    /// the template.
     ///
     /// # Errors
-    /// As [`instance`](Self::instance).
+    /// [`WriteError::ValueCount`] for another number of values than counters,
+    /// [`WriteError::MixedLayouts`] for an object with instances or other content,
+    /// [`WriteError::Full`]. The object is then left out whole.
     pub fn values(mut self, values: &[u64]) -> Result<Self, WriteError> {
         self.template.check_count(values.len())?;
         self.become_single()?;
@@ -374,10 +379,10 @@ impl ObjectWriting<'_, '_> {
         Ok(self)
     }
 
-    /// As [`values`](Self::values), with values of the first counters only.
+    /// As [`values`](Self::values), with values for the first `values.len()` counters only.
     ///
     /// # Errors
-    /// As [`instance`](Self::instance).
+    /// As [`values`](Self::values).
     pub fn values_prefix(mut self, values: &[u64]) -> Result<Self, WriteError> {
         self.become_single()?;
         self.put_block(values)?;
@@ -388,7 +393,7 @@ impl ObjectWriting<'_, '_> {
     /// length field.
     ///
     /// # Errors
-    /// As [`instance`](Self::instance).
+    /// As [`values`](Self::values), except for the number of values.
     pub fn values_bytes(mut self, data: &[u8]) -> Result<Self, WriteError> {
         self.become_single()?;
         self.put_raw_block(data)?;
@@ -398,7 +403,8 @@ impl ObjectWriting<'_, '_> {
     /// Makes the object a bare definition, without instances or values.
     ///
     /// # Errors
-    /// [`WriteError::MixedLayouts`] if it has some already.
+    /// [`WriteError::MixedLayouts`] if the object already has instances or values, or is a bare
+    /// definition.
     pub fn metadata(mut self) -> Result<Self, WriteError> {
         if self.state != State::Open {
             return Err(WriteError::MixedLayouts);
@@ -413,13 +419,14 @@ impl ObjectWriting<'_, '_> {
         self.instances
     }
 
-    /// Completes the object. An object with instances and none written is
-    /// complete too: it has none at this moment.
+    /// Completes the object, which thereby becomes part of the block. An object with instances may
+    /// have none at this moment.
     ///
     /// # Errors
-    /// [`WriteError::NoValues`] for an object without instances whose values
-    /// were not given, [`WriteError::TooManyValues`] for one that a reader
-    /// would refuse. The object is then left out whole.
+    /// [`WriteError::NoValues`] for an object without instances whose values were not given,
+    /// [`WriteError::TooManyValues`] for an object that a reader would refuse,
+    /// [`WriteError::TooLong`] if the length or the number of instances does not fit its field. The
+    /// object is then left out whole.
     pub fn finish(mut self) -> Result<(), WriteError> {
         let count = match (self.state, self.template.has_instances) {
             (State::Open, false) => return Err(WriteError::NoValues),
@@ -454,7 +461,7 @@ impl ObjectWriting<'_, '_> {
             return Err(WriteError::MixedLayouts);
         }
         let mark = self.writer.buffer.len();
-        // A name takes at most two bytes for each byte of text, three in GB 18030.
+        // An upper bound: no encoding takes more than four bytes for each byte of UTF-8.
         let name_bound = match head.name {
             NameRef::None => 0,
             NameRef::Text(text) => text.len().saturating_mul(4),

@@ -12,45 +12,46 @@ use std::sync::Arc;
 /// The objects of two sources: on Windows those of the registry (the first source) and those that
 /// programs publish in shared memory (the second source), which the registry does not know.
 ///
-/// Published objects have indexes from [`CHOSEN_INDEXES`] on, where no registry allots any: the
-/// index tells the source of an object. If one source fails, the objects of the other are returned,
+/// Published objects have indexes from [`CHOSEN_INDEXES`] on, which no registry allots. So the
+/// index of an object tells its source. If one source fails, the objects of the other are returned,
 /// with a fault.
 ///
-/// A deadline does not change which source answers: this source is used inside a
-/// [`Worker`](perfhive_engine::Worker), and the calls of the first source have timeouts of their
-/// own.
+/// A deadline does not change which source answers an ask. The calls of the first source have
+/// timeouts of their own, and callers with deadlines ask through a
+/// [`Worker`](perfhive_engine::Worker).
 ///
 /// # Names
 ///
 /// A published name is refused while the first source has an object of that name, or cannot tell
-/// yet; a path keeps its meaning.
+/// yet whether it has one. So a path keeps its meaning.
 ///
 /// The first source is asked for the objects of published names only. The tables of `condition.rs`
 /// show what follows from its answers, in the section about published names. The names are asked
-/// for again when the generation of the first source changes, and, after an incomplete answer, with
-/// each look at the catalogue. Samples do not ask: a provider that hangs would cost each of them
-/// its deadline.
+/// for again when the generation of the first source changes and, after an incomplete answer, with
+/// each request for the catalogue. Samples do not ask, since a provider that hangs would cost each
+/// of them its deadline.
 pub struct Beside<A, B> {
     first: A,
     second: B,
-    /// The parts of the last ask for each source, and the answer of the second one; kept for their
-    /// allocations.
+    /// The parts of the last ask for each source. They and `answer`, the answer of the second
+    /// source, are kept for their allocations.
     asked: [Ask; 2],
     answer: Snapshot,
     catalogue: Option<MergedCatalogue>,
-    /// The generations of both sources at the last look.
+    /// The generations of both sources when they were last compared; `None` before that.
     generations: Option<[u64; 2]>,
     /// The published names, each with its owner in the first source.
     names: HashMap<String, Owner>,
-    /// Whether the first source answered for all names.
+    /// Whether the first source has told for every name whether it has an object of that name.
     is_settled: bool,
     generation: u64,
 }
 
-/// How many names are remembered beyond those that are in use.
+/// With more names than this, names that are no longer published and that no object of the first
+/// source has are dropped.
 const NAMES: usize = 1024;
 
-/// A catalogue of both sources, and the two catalogues that it was made of.
+/// A catalogue of both sources, and the two catalogues of which it was made.
 struct MergedCatalogue {
     of: [Arc<Catalogue>; 2],
     merged: Arc<Catalogue>,
@@ -58,8 +59,8 @@ struct MergedCatalogue {
 
 /// A source that can refuse names.
 pub trait Yielding: Source {
-    /// Sets the names that are refused: names that belong to another source, and names whose owner
-    /// is unknown.
+    /// Sets the names that are refused: `taken` names, which belong to objects of another source,
+    /// and `unknown` names, which may belong to such objects. They replace those set before.
     fn reserve(&mut self, taken: &HashSet<String>, unknown: &HashSet<String>);
 }
 
@@ -70,7 +71,7 @@ impl Yielding for Broker {
 }
 
 impl<A: Source, B: Yielding> Beside<A, B> {
-    /// Two sources as one.
+    /// One source with the objects of both.
     pub fn new(first: A, second: B) -> Self {
         let nothing = || Ask::new(ObjectQuery::Indexes(Vec::new()));
         Self {
@@ -86,8 +87,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         }
     }
 
-    /// Divides a list of objects by source, into `asked`; returns for each source whether there is
-    /// anything to ask it. Allocates nothing once the lists are large enough.
+    /// Divides a list of objects by source into `asked`. Returns for each source whether any of the
+    /// objects are its own. Allocates nothing once the lists are large enough.
     fn divide(&mut self, ask: &Ask, wanted: &[TitleIndex]) -> [bool; 2] {
         let is_second = |name: &TitleIndex| name.0 >= CHOSEN_INDEXES;
         let mut any = [false; 2];
@@ -102,8 +103,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         any
     }
 
-    /// The generations of both sources. A source that does not answer counts with its generation at
-    /// the last look.
+    /// The generations of both sources. For a source that does not answer it is the generation that
+    /// was noted last.
     fn generations(&mut self) -> [u64; 2] {
         let ask = Ask::nothing();
         let [mine, theirs] = self.generations.unwrap_or_default();
@@ -113,8 +114,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         [now(self.first.catalogue(&ask), mine), now(self.second.catalogue(&ask), theirs)]
     }
 
-    /// Judges the published names if a generation changed, or, for a look at the catalogue, if some
-    /// names have no answer yet. Returns the generation.
+    /// Finds out the owners of the published names if a generation changed or, for a request for
+    /// the catalogue, if some owners are not known yet. Returns the generation of this source.
     fn look(&mut self, is_for_catalogue: bool) -> u64 {
         let now = self.generations();
         let is_other = self.generations != Some(now);
@@ -132,7 +133,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             };
             let (taken, unknown) = (having(Owner::Registry), having(Owner::Unknown));
             self.second.reserve(&taken, &unknown);
-            // Looking for objects and refusing names may have changed either.
+            // Looking for objects may have changed the first generation, and refusing names the
+            // second.
             let now = self.generations();
             self.generation += u64::from(is_other || self.generations != Some(now));
             self.generations = Some(now);
@@ -140,7 +142,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         self.generation
     }
 
-    /// Adds the names that are published, in all their languages.
+    /// Adds the names of the published objects, in all languages of the second source.
     fn learn_names(&mut self) {
         let ask = Ask::everything();
         let Ok(theirs) = self.second.catalogue(&ask) else { return };
@@ -151,7 +153,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             published.extend(names.map(str::to_string));
         }
         if self.names.len() > NAMES {
-            // A refused name is in no list, and may still be published.
+            // An object whose name is refused is in no list, although it may still be published.
             self.names.retain(|name, owner| *owner != Owner::Nothing || published.contains(name));
         }
         for name in published {
@@ -162,8 +164,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         }
     }
 
-    /// Asks the first source for the objects of all published names. `None` if it could not answer
-    /// for all of them.
+    /// Asks the first source for the objects of all published names, and updates their owners.
+    /// `None` if it could not answer for all names.
     fn judge_names(&mut self) -> Option<()> {
         if self.names.is_empty() {
             return Some(());
@@ -183,7 +185,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             // After a late list, the others are not waited for.
             titles.add([*language], |language| self.first.titles(language, &nothing)).ok()?;
         }
-        // Names may be missing for now. Those of a damaged list will not come.
+        // The names of a late list are missing only for now. Those of a damaged list will not come.
         let is_late =
             |titles: &Arc<TitleDatabase>| titles.lacks().is_some_and(|e| e.is_transient());
         let is_late = !is_broken && titles.databases().iter().any(is_late);
@@ -263,7 +265,7 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
 
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let mut mine = self.first.catalogue(ask);
-        // The question may have found more objects in the first source: more names are taken.
+        // The request may have found more objects in the first source, which take more names.
         let generation = self.look(!ask.is_nothing());
         let theirs = self.second.catalogue(ask);
         if let (Err(_), Ok(theirs), ObjectQuery::Indexes(_)) = (&mine, &theirs, &ask.objects)
@@ -276,8 +278,8 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
         let (mine, theirs) = match (mine, theirs) {
             (Ok(mine), Ok(theirs)) => (mine, theirs),
             (Err(error), Err(_)) => return Err(error),
-            // An ask for objects gets the reason why they are not known, and half of a catalogue is
-            // no answer while the other half is late.
+            // An ask for objects gets the reason why they are not known. While one catalogue is
+            // late, the other alone is no answer.
             (Err(error), Ok(theirs))
                 if error.is_transient()
                     || is_for_none(ask, &theirs)
@@ -285,7 +287,7 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
             {
                 return Err(error);
             }
-            // Half of a catalogue, which is not kept.
+            // The catalogue of one source alone is returned, but not kept.
             (Ok(one), Err(_)) | (Err(_), Ok(one)) => {
                 return Ok(Arc::new(Catalogue::clone(&one).with_generation(generation)));
             }
@@ -322,7 +324,7 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
                 let theirs = theirs.or_else(|_| self.second.titles(LanguageId::ENGLISH, ask));
                 Ok(theirs.map_or(mine.clone(), |theirs| Arc::new(mine.completed_by(&theirs))))
             }
-            // Its names may come later.
+            // The names of the first source may come later.
             Err(error) if error.is_transient() => Err(error),
             Err(error) if error.kind() == SourceErrorKind::NotFound => theirs.map_err(|_| error),
             // No name of the first source is known.

@@ -13,11 +13,11 @@ pub const BAD_LENGTH: u32 = 24;
 /// `ERROR_MORE_DATA`: the buffer is too small.
 pub const MORE_DATA: u32 = 234;
 
-/// `ERROR_TIMEOUT`: a call that this crate or Windows gave up.
+/// `ERROR_TIMEOUT`: a call that did not return in time and that this crate or Windows gave up.
 pub const TIMEOUT: u32 = 1460;
 
-/// Another machine was not reached within the timeout of a connection. Not Windows' own: no
-/// code of Windows has bit 29 set, which is reserved for applications.
+/// Another machine was not reached within the timeout of a connection. It is perfhive's own code:
+/// Windows' codes never have bit 29 set, which is reserved for applications.
 pub const NOT_REACHED: u32 = 1 << 29 | 1;
 
 pub(crate) const INVALID_HANDLE: u32 = 6;
@@ -42,7 +42,7 @@ pub fn is_busy(code: u32) -> bool {
     matches!(code, NOT_READY | LOCK_FAILED | BUSY | WAIT_TIMEOUT | RPC_SERVER_TOO_BUSY)
 }
 
-/// Whether a connection to another machine is lost, so that it must be made anew.
+/// Whether a connection to another machine is lost or was not made, so that it must be made again.
 pub fn is_lost(code: u32) -> bool {
     matches!(
         code,

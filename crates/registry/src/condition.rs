@@ -1,9 +1,9 @@
 //! The state machine of a registry: which parts of it answer, and when the other parts are asked
 //! for again.
 //!
-//! Four things have a state. The code here asks no registry and reads no clock: it is given each
-//! event with its time, and returns what is to be done. Every call of a registry returns or times
-//! out, so a deadline of a caller is not an event here.
+//! Four things have a state. The code here asks no registry and reads no clock: it gets each event
+//! with its time, and returns what is to be done. Every call of a registry returns or times out, so
+//! the deadline of a caller is not an event here.
 //!
 //! # The whole, for a registry that has a second source ([`Whole`])
 //!
@@ -22,7 +22,7 @@
 //! | good, broken | a trial that delivers none, or has no answer | the same, after twice the pause | |
 //! | good, broken | the catalogue was read | good | |
 //!
-//! A check and a trial are one ask for the wanted objects that the second source has too.
+//! A check, like a trial, is one ask for those wanted objects that the second source has too.
 //!
 //! # Calls that time out ([`Calls`])
 //!
@@ -34,8 +34,9 @@
 //! | resting | a call timed out | hanging | |
 //! | any | a registration changed | answering, no pause | ask for everything again |
 //!
-//! There is no pause after the first hang. It doubles with each further one from 5 seconds to five
-//! minutes; a long time without a hang begins anew.
+//! There is no pause after the first hang. After the next it is 5 seconds, and it doubles with each
+//! further hang up to five minutes. After ten minutes without a hang, the next hang counts as the
+//! first.
 //!
 //! # A query (`KnownQuery` in `source.rs`)
 //!
@@ -43,7 +44,7 @@
 //! |---|---|---|
 //! | whole | it fails, or an object in its answer is damaged | in parts |
 //! | in parts | 60 seconds passed; `Calls` is answering again; names were registered | whole |
-//! | in parts | the parts fail | whole, and at once in parts anew |
+//! | in parts | the parts fail | whole, and at once in parts again |
 //!
 //! # The owner of a published name ([`Owner`], for [`Beside`](crate::Beside))
 //!
@@ -59,14 +60,15 @@
 
 use std::time::{Duration, Instant};
 
-/// Failures in a row before a check, and deliveries in a row before the objects are used again.
+/// The number of failures in a row that lead to a check, and of deliveries in a row after which the
+/// first source is used again for objects.
 const IN_A_ROW: u32 = 2;
-/// The pause before what failed is asked for again: the first pause, and the longest one after
-/// doubling.
+/// The first pause before something that failed is asked for again. It doubles up to
+/// `LONGEST_PAUSE`.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// A pause that doubles each time that it is taken.
+/// The length of the next pause, which doubles each time that a pause is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pause(Duration);
 
@@ -80,7 +82,7 @@ impl Pause {
     }
 }
 
-/// The state of a registry's calls: whether some time out.
+/// The state of a registry's calls: whether calls time out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Calls {
     state: CallState,
@@ -93,7 +95,7 @@ pub(crate) struct Calls {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallState {
     Answering,
-    /// A call has not returned. Holds the length of the pause after its return.
+    /// A call has not returned. Holds the length of the pause that follows its return.
     Hanging(Duration),
     /// All calls have returned. Holds the end of the pause.
     Resting(Instant),
@@ -118,8 +120,8 @@ impl Calls {
         (self.state, self.last) = (CallState::Hanging(pause), Some(now));
     }
 
-    /// Whether the pause is over, so that everything is asked for again; `hanging` is the number of
-    /// calls that have not returned.
+    /// Whether the pause after a hang has just ended, so that everything is asked for again.
+    /// `hanging` is the number of calls that have not returned.
     pub(crate) fn are_over(&mut self, hanging: usize, now: Instant) -> bool {
         if let CallState::Hanging(pause) = self.state
             && hanging == 0
@@ -134,7 +136,7 @@ impl Calls {
     }
 }
 
-/// What is known of a registry as a whole.
+/// The states of a registry as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// No answer so far.
@@ -207,7 +209,7 @@ pub(crate) struct Whole {
     failures: u32,
     /// The number of trials in a row that delivered a missing object.
     deliveries: u32,
-    /// The time of the next trial; `pause` is the pause after it if it fails.
+    /// The time of the next trial; `None` while undecided. If that trial fails, `pause` follows it.
     again: Option<Instant>,
     pause: Pause,
 }
@@ -273,10 +275,10 @@ impl Whole {
     }
 }
 
-/// The owner in the registry of a name that a program publishes.
+/// What is known about the owner, in the registry, of a name that a program publishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// The registry never told whether it has an object of the name.
+    /// The registry has not told yet whether it has an object with this name.
     Unknown,
     /// An object of the registry has the name.
     Registry,
@@ -291,14 +293,15 @@ pub(crate) enum NameEvent {
     Listed,
     /// The registry lists no object of that name.
     Absent,
-    /// No object of that name can be read, because the registry is broken or a title list is damaged.
+    /// No object of that name can be read, because the registry is broken or a title list is
+    /// damaged.
     Unreadable,
     /// A provider or a title list is late.
     Late,
 }
 
 impl Owner {
-    /// Changes the owner by an event.
+    /// Changes what is known about the owner after an event.
     pub(crate) fn on(&mut self, event: NameEvent) {
         *self = match (*self, event) {
             (_, NameEvent::Listed) | (Self::Registry, NameEvent::Unreadable) => Self::Registry,

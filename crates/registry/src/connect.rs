@@ -1,9 +1,9 @@
 //! The connection to another machine: made once, and made again after it broke.
 //!
-//! `RegConnectRegistryW` returns when the network gives up, which takes up to a minute: where a
-//! firewall drops packets, no answer ever comes. So a connection is made on a thread of its own
-//! with a timeout of its own, apart from the time that a provider may take. A machine that is not
-//! reached is not a provider that hangs.
+//! `RegConnectRegistryW` returns when the network gives up, which takes up to a minute if, for
+//! example, a firewall drops packets. So a connection is made on a thread of its own, with a
+//! timeout that is separate from those of providers: a machine that is not reached is not a
+//! provider that hangs.
 
 use crate::codes::{NOT_FOUND, NOT_REACHED, SUCCESS, is_lost};
 use crate::registry::{LastTitles, PerfRegistry, RegistryKey, RegistryPart, ValueName};
@@ -18,11 +18,11 @@ const INTERNAL: u32 = 1359;
 /// `ERROR_NOT_ENOUGH_MEMORY`: no thread can be started.
 const NO_THREAD: u32 = 8;
 
-/// Connects to the machine of a name; the error is Windows' code.
+/// A function that connects to the machine with a name; the error is Windows' code.
 pub type Connect<R> = Arc<dyn Fn(&str) -> Result<R, u32> + Send + Sync>;
 
-/// Makes connections, one attempt at a time. Where an attempt does not come back, the next caller
-/// waits for its thread instead of starting a second one.
+/// Makes connections, one attempt at a time. If an attempt does not end within its timeout, later
+/// callers get the result of its thread instead of starting another.
 pub struct Dialer<R> {
     host: String,
     /// The timeout of an attempt.
@@ -33,7 +33,8 @@ pub struct Dialer<R> {
 
 struct Attempt<R> {
     answer: Receiver<Result<R, u32>>,
-    /// The deadline; after it, the attempt is only polled.
+    /// The end of the attempt's timeout. After it, callers no longer wait, and only test whether
+    /// the attempt has ended.
     until: Instant,
 }
 
@@ -46,9 +47,10 @@ impl<R: Send + 'static> Dialer<R> {
     /// A connection, possibly from an earlier attempt that ended too late.
     ///
     /// # Errors
-    /// The code of the failure; [`NOT_REACHED`] where no answer came in time.
+    /// The error code of `connect`; [`NOT_REACHED`] if the attempt did not end in time; other codes
+    /// if its thread could not be started or ended without a result.
     pub fn dial(&self) -> Result<R, u32> {
-        // Held while waiting: all callers want the same connection.
+        // The lock is held while waiting, since all callers want the same connection.
         let mut kept = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         let attempt = match kept.take() {
             Some(attempt) => attempt,
@@ -69,7 +71,7 @@ impl<R: Send + 'static> Dialer<R> {
         let (connect, host) = (Arc::clone(&self.connect), self.host.clone());
         let (done, answer) = sync_channel(1);
         let body = move || {
-            // Where the source is gone, sending fails and the connection is closed.
+            // If the dialer is gone, sending fails and the connection is closed.
             let _ = done.send(connect(&host));
         };
         thread::Builder::new().name("perfhive connect".to_string()).spawn(body).ok()?;
@@ -82,9 +84,9 @@ impl<R: Send + 'static> Dialer<R> {
 pub struct Remote<R> {
     dialer: Arc<Dialer<R>>,
     connection: Option<R>,
-    /// The language of the user of this machine.
+    /// The Windows language identifier of this machine's user.
     user: u16,
-    /// Parts of the registry that may not be read and were reported already, over all
+    /// The parts of the registry that may not be read and were reported already, over all
     /// connections.
     told: Vec<RegistryPart>,
 }
@@ -125,7 +127,8 @@ impl<R: PerfRegistry + 'static> PerfRegistry for Remote<R> {
     }
 
     fn last_titles(&mut self) -> LastTitles {
-        // Asked before each sample, which connects itself: no second attempt is made here.
+        // This is called before each sample, which makes a connection itself. So no attempt is made
+        // here.
         self.connection.as_mut().map(R::last_titles).unwrap_or_default()
     }
 

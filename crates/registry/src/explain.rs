@@ -7,7 +7,7 @@ use perfhive_engine::SourceErrorKind;
 
 impl ReadError {
     /// What the error means for a reader of counters: its kind, and a text with the way out. `host`
-    /// is the other machine, if the error is about another machine.
+    /// is the other machine, or `None` for this machine.
     #[must_use]
     pub fn explain(self, host: Option<&str>) -> (SourceErrorKind, String) {
         use SourceErrorKind as Kind;
@@ -44,7 +44,7 @@ impl ReadError {
 }
 
 /// What an error code means for a reader of counters: its kind, and a text with the way out. `host`
-/// is the other machine, `None` for this machine.
+/// is the other machine, or `None` for this machine.
 ///
 /// Codes: Windows SDK, `winerror.h`; the calls that return them: the documentation of
 /// `RegQueryValueExW` and `RegConnectRegistryW`, and reports of remote readers.
@@ -54,7 +54,7 @@ pub(crate) fn explain(code: u32, host: Option<&str>) -> (SourceErrorKind, String
         None => local(code),
     };
     match code {
-        // No code of Windows.
+        // This code is not Windows' own.
         NOT_REACHED => (kind, text),
         _ => (kind, format!("{text} (Windows error {code})")),
     }

@@ -1,12 +1,13 @@
 //! [`Fallback`]: the registry's counters, and native functions for the objects that it lacks.
 //!
-//! Windows' own objects are often missing from the registry's counters: an administrator or a tool has
-//! disabled a provider (`Disable Performance Counters`), the list of titles is damaged, access is
-//! denied, or a provider hangs and all others with it. Native functions still have the kernel's own
-//! numbers.
+//! Windows' own objects are often missing from the registry's counters: an administrator or a tool
+//! has disabled a provider (`Disable Performance Counters`), the list of titles is damaged, access
+//! is denied, or a provider hangs and holds up all others. Native functions can then still read the
+//! kernel's own numbers.
 //!
-//! The states of the first source are those of [`Whole`]: undecided (no ask so far), good (the second
-//! source has the objects that the first one lacks), and broken (the second source has all that it can).
+//! The states of the first source are those of [`Whole`]: undecided (nothing was asked so far),
+//! good (the second source is used for the objects that the first one lacks), and broken (the
+//! second source is used for all objects that it has).
 
 mod decide;
 #[cfg(test)]
@@ -28,29 +29,31 @@ pub trait TimedSource: Source {
     fn set_timeout(&mut self, timeout: Duration) -> Duration;
 }
 
-/// A source with the objects of a first source, and of a second one those that the first one lacks.
+/// A source with the objects of a first source, and with those objects of a second source that the
+/// first one lacks.
 ///
-/// The states of the first source are those of the state machine in `condition.rs`. Only objects that
-/// are wanted are looked for in it, each before the first answer.
+/// The states of the first source are those of the state machine in `condition.rs`. An object is
+/// looked for in the first source only when it is wanted, before the first answer with it.
 ///
-/// A [deadline](Ask::until) never switches the source of an object, however short it is: the first
+/// However short a [deadline](Ask::until) is, it never changes the source of an object: the first
 /// source has its own timeout. Callers with deadlines ask through a
 /// [`Worker`](perfhive_engine::Worker).
 ///
-/// Each change of source is a warning among the faults of the next answer. Samples of an object from
-/// both sources make no value together ([`Frame::origin`](perfhive_engine::Frame::origin)).
+/// Each change of source is reported as a warning among the faults of the next answer. Two samples
+/// of an object from different sources make no value
+/// ([`Frame::origin`](perfhive_engine::Frame::origin)).
 pub struct Fallback<A, B> {
     first: A,
     second: B,
     clock: Box<dyn Fn() -> Instant + Send>,
     whole: Whole,
-    /// The decision; `None` while undecided.
+    /// The last decision; `None` while undecided.
     decision: Option<Decision>,
-    /// The number of decisions, which counts in the catalogue's generation.
+    /// The number of decisions so far, which is the generation of the catalogue.
     decisions: u64,
     /// The objects that the second source can fill.
     capable: Vec<TitleIndex>,
-    /// The objects of `capable` that were wanted, and so were looked for in the first source.
+    /// The objects of `capable` that were wanted, and are therefore looked for in the first source.
     looked_at: Vec<TitleIndex>,
     /// The part of an ask that goes to the second source.
     asked: Ask,
@@ -58,22 +61,23 @@ pub struct Fallback<A, B> {
     rest: Ask,
     /// The answer of the second source.
     answer: Snapshot,
-    /// The ask of a trial, and its answer.
+    /// The ask of a check or trial; `tried` is the answer to it.
     trial: Ask,
     tried: Snapshot,
     catalogue: Option<MergedCatalogue>,
-    /// Whether the reason of the decision was reported.
+    /// Whether the reason of the decision was reported, or there is none.
     told: bool,
 }
 
-/// A catalogue of both sources, and the catalogue of the first source that it was made of.
+/// A catalogue of both sources, and the catalogue of the first source of which it was made; `None`
+/// if the first source is broken.
 struct MergedCatalogue {
     of: Option<Arc<Catalogue>>,
     merged: Arc<Catalogue>,
 }
 
 impl<A: TimedSource, B: Source> Fallback<A, B> {
-    /// Returns a source with the objects of `first`, and of `second` those that `first` lacks.
+    /// A source with the objects of `first`, and with those objects of `second` that `first` lacks.
     #[must_use]
     pub fn new(first: A, second: B) -> Self {
         Self {
@@ -95,11 +99,12 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         }
     }
 
-    /// The objects of the second source that are used and the reason, as text; `None` if none are
-    /// used.
+    /// A text that names the objects of the second source that are used, and the reason. After the
+    /// first source has recovered, it names the objects that are read from it again. `None` if the
+    /// second source was not needed.
     ///
     /// # Errors
-    /// Where the second source cannot be read.
+    /// If the second source cannot be read.
     pub fn reason(&mut self) -> Result<Option<&str>, SourceError> {
         self.learn_capable()?;
         self.decide(&ObjectQuery::Indexes(self.capable.clone()))?;
@@ -114,9 +119,9 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         Ok(())
     }
 
-    /// Divides an ask into the parts for the second source (`asked`) and the first one (`rest`).
-    /// Returns whether to ask the first source, and whether to ask the second. Allocates nothing
-    /// once the lists are large enough.
+    /// Divides an ask into a part for the second source (`asked`) and a part for the first one
+    /// (`rest`). Returns whether to ask the first source, and whether to ask the second. Allocates
+    /// nothing once the lists are large enough.
     fn divide(&mut self, request: &Ask) -> (bool, bool) {
         let usable = self.broken().is_none();
         let Some(Decision { objects, .. }) = &self.decision else {
@@ -154,8 +159,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         (first, second)
     }
 
-    /// Asks the first source; returns whether that changed the decision, so that the ask must be divided
-    /// anew.
+    /// Asks the first source, for `rest` if the ask was `divided`. Returns whether that changed the
+    /// decision, so that the ask must be divided again.
     fn collect_first(
         &mut self,
         request: &Ask,
@@ -189,7 +194,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
                 if !divided {
                     return Err(error);
                 }
-                // The objects of the second source follow.
+                // The objects of the second source are added by the caller.
                 out.clear();
                 out.push_source_failed(&self.rest.objects, &error);
                 Ok(false)
@@ -205,7 +210,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
             match self.first.catalogue(ask) {
                 Ok(catalogue) => {
                     mine = Some(catalogue);
-                    // The question may have found more objects: the catalogue has changed.
+                    // The request may have found more objects, which changes the catalogue.
                     self.decide(&nothing())?;
                 }
                 Err(error) => {
@@ -254,14 +259,15 @@ impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
             wanted @ (ObjectQuery::Global | ObjectQuery::Indexes(_)) => wanted,
             ObjectQuery::Costly | ObjectQuery::Foreign(_) => &nothing(),
         };
-        // Readers ask for the generation before each sample, which decides; once is enough.
+        // Readers ask for the generation before each sample, and that request decides. To decide
+        // once is enough.
         if self.decision.is_none() || self.is_due() || self.is_news(wanted) {
             self.decide(wanted)?;
         }
         let (mut first, mut second) = self.divide(request);
         let mut divided = second && matches!(request.objects, ObjectQuery::Indexes(_));
         if first && self.collect_first(request, divided, out)? {
-            // Once more, by the new decision.
+            // The ask is repeated by the new decision.
             out.clear();
             (first, second) = self.divide(request);
             divided = second && matches!(request.objects, ObjectQuery::Indexes(_));
@@ -270,7 +276,7 @@ impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
             }
         }
         if second {
-            // Objects that the first source has after all are its own.
+            // Objects that the first source did deliver are not read from the second.
             if let ObjectQuery::Indexes(list) = &mut self.asked.objects {
                 list.retain(|name| out.object(*name).is_none());
             }
@@ -287,7 +293,7 @@ impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
         }
         if let (Some(why), false) = (self.broken(), is_empty(&request.objects)) {
             if !second {
-                // None of the objects can be read: the reason is the first source's.
+                // None of the objects can be read, because the first source is broken.
                 return Err(why.clone());
             }
             out.push_source_failed(&self.rest.objects, why);
@@ -296,8 +302,8 @@ impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
     }
 
     /// The catalogue of both sources. If the first source is broken, an ask for objects that the
-    /// second source lacks gets the error of the first source, and so does an ask for costly
-    /// objects: the first source may have them.
+    /// second source lacks gets the error of the first source, which may have them. So does an ask
+    /// for costly objects.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let catalogue = self.merged_catalogue(ask)?;
         match (&ask.objects, self.broken()) {
@@ -357,7 +363,8 @@ impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
         }
     }
 
-    /// The registered providers, even if the registry is broken: nothing is collected for the list.
+    /// The providers of both sources. Nothing is collected for the list, so it works even if the
+    /// first source is broken.
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let mut providers = self.first.providers(ask)?;
         providers.extend(self.second.providers(ask)?);

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 /// The default timeout of a provider that is asked alone.
 const PROBE: Duration = Duration::from_secs(2);
-/// How many queries that hung are remembered; each of them cost a timeout.
+/// The most queries that are remembered because they hung. Each of them cost a timeout.
 const QUERIES: usize = 64;
 
-/// The queries and objects whose calls timed out. They are not asked for again before all calls have
-/// returned: the next call would hang, too.
+/// The queries and objects whose calls timed out. They are not asked for again before all calls
+/// have returned and a pause is over, since the next call would hang too.
 #[derive(Debug)]
 pub(crate) struct Hangs {
     queries: Vec<ObjectQuery>,
@@ -32,7 +32,7 @@ impl Default for Hangs {
 }
 
 impl Hangs {
-    /// A state without any hang; a provider that is asked alone has the timeout `probe`.
+    /// A state without any hang. `probe` is the timeout of a provider that is asked alone.
     pub(crate) fn with_probe(probe: Duration) -> Self {
         let (queries, objects) = (Vec::new(), Vec::new());
         Self { queries, objects, everything: false, probe, calls: Calls::NEW }
@@ -48,12 +48,13 @@ impl Hangs {
         &self.objects
     }
 
-    /// Whether every query hangs, even a query for no object.
+    /// Whether even a query for no object hung, so that every query would.
     pub(crate) fn are_everywhere(&self) -> bool {
         self.everything
     }
 
-    /// Whether a query is known to hang.
+    /// Whether a query is known to hang, because it did or because it may include an object that
+    /// hangs.
     pub(crate) fn knows(&self, query: &ObjectQuery) -> bool {
         let is_hanging = |name: &TitleIndex| self.objects.contains(name);
         let has = match query {
@@ -65,7 +66,7 @@ impl Hangs {
         self.everything || has || self.queries.contains(query)
     }
 
-    /// Notes a query that failed, if it hung.
+    /// Notes how a query failed. Only a hang counts.
     pub(crate) fn note(&mut self, failed: Failed, query: &ObjectQuery) {
         if failed == Failed::Read(ReadError::Hangs) && !self.knows(query) {
             if self.queries.len() >= QUERIES {
@@ -76,7 +77,7 @@ impl Hangs {
         }
     }
 
-    /// Notes how a query for no object failed.
+    /// Notes how a query for no object failed. Only a hang counts.
     pub(crate) fn note_no_object(&mut self, failed: Failed) {
         if failed == Failed::Read(ReadError::Hangs) {
             self.everything = true;
@@ -84,19 +85,19 @@ impl Hangs {
         }
     }
 
-    /// Notes the objects that a search for the cause of a hanging query found.
+    /// Notes the hanging objects that a search found. They replace those known before.
     pub(crate) fn found(&mut self, objects: &[TitleIndex], query: &ObjectQuery) {
         self.objects.clear();
         self.objects.extend_from_slice(objects);
         self.objects.sort_unstable();
         self.objects.dedup();
-        // A list is recognised by its objects.
+        // A list of indexes need not be remembered, since it is recognised by its objects.
         if let (false, ObjectQuery::Indexes(_)) = (objects.is_empty(), query) {
             self.queries.retain(|known| known != query);
         }
     }
 
-    /// Whether all calls have returned, and the pause after that is over.
+    /// Whether all calls have returned after a hang, and the pause after that has just ended.
     pub(crate) fn are_over(&mut self, registry: &mut dyn PerfRegistry) -> bool {
         let is_any = self.everything || !self.queries.is_empty() || !self.objects.is_empty();
         is_any && self.calls.are_over(registry.hanging(), Instant::now())
@@ -120,16 +121,16 @@ impl Hangs {
     }
 }
 
-/// How often the registrations of failing providers are looked at.
+/// The shortest time between two examinations of the registrations of failing providers.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A watch over the registrations of failing providers: once one of them is disabled, mended or
+/// A watch over the registrations of failing providers. When one of them is disabled, mended or
 /// unregistered, whole queries are tried again at once.
 #[derive(Debug)]
 pub(crate) struct Watch {
     services: Vec<(String, Option<u64>)>,
     looked: Instant,
-    /// The time between two looks.
+    /// The shortest time between two examinations.
     pub(crate) every: Duration,
 }
 
@@ -154,8 +155,8 @@ impl Watch {
         }
     }
 
-    /// Whether the registration of any watched provider has changed or is gone since the provider
-    /// failed.
+    /// Whether the registration of any watched provider has changed or is gone since the watch over
+    /// it began. `false` if the last examination was less than `every` ago.
     pub(crate) fn is_other(&mut self, registry: &mut dyn PerfRegistry) -> bool {
         if self.services.is_empty() || self.looked.elapsed() < self.every {
             return false;

@@ -1,11 +1,12 @@
 //! The portable reader of `HKEY_PERFORMANCE_DATA`, over a trait.
 //!
-//! [`PerfRegistry`] is what the reader needs of a registry: values by name into a buffer, the names of
-//! keys, the registered providers, and numbers that change with each registration. Windows' own calls implement it,
-//! and so may a remote protocol. [`RegistrySource`] makes a [`Source`](perfhive_engine::Source) of
-//! it: growing buffers, retries, titles in several languages, a timeout for each call, and reading in parts
-//! what fails as a whole. [`Fallback`] adds a second source for what the registry lacks. Deadlines of
-//! callers are those of the [`Worker`](perfhive_engine::Worker) around it.
+//! [`PerfRegistry`] is what the reader needs of a registry: values by name, read into a buffer; the
+//! names of keys; the registered providers; and numbers that change with each registration. It is
+//! implemented over Windows' own calls, and a remote protocol can implement it too.
+//! [`RegistrySource`] makes a [`Source`](perfhive_engine::Source) of it: growing buffers, retries,
+//! titles in several languages, a timeout for each call, and reading in parts what fails as a
+//! whole. [`Fallback`] adds a second source for objects that the registry lacks. Deadlines of
+//! callers are kept by a [`Worker`](perfhive_engine::Worker) around it.
 //!
 //! ```
 //! use perfhive_engine::{Ask, Snapshot, Source, SourceError};

@@ -1,9 +1,9 @@
 //! Reading a query in parts after it failed as a whole.
 //!
-//! One failing provider fails every query that it is part of, and `Global` is a query for all
-//! providers. The registrations are in the registry beside the data. So each provider is asked alone
-//! once; from then on the objects that were read are asked for together, and each failing provider is
-//! left out, with a fault that names it. The whole is tried again from time to time.
+//! A failing provider makes every query fail that includes it, and `Global` includes all providers.
+//! The registrations tell which indexes belong to which provider. So each provider is asked alone
+//! once. After that the objects that were read are asked for together, and each failing provider is
+//! left out, with a fault that names it. The whole query is tried again from time to time.
 
 use crate::codes::is_lost;
 use crate::explain::explain;
@@ -17,23 +17,23 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long a request is answered in parts before the whole is tried again.
+/// How long a query is answered in parts before the whole query is tried again.
 pub(crate) const AGAIN: Duration = Duration::from_secs(60);
-/// [`perfhive_engine::NO_OBJECT`] as the name of a value: its answer holds no objects.
+/// [`perfhive_engine::NO_OBJECT`] as the name of a value. The answer to it holds no objects.
 pub(crate) const NO_OBJECT_NAME: &str = "2147483632";
-/// How many indexes without a registered owner are asked for at once.
+/// The most indexes without a registered owner that are asked for at once.
 const AT_ONCE: usize = 128;
-/// How many queries for indexes without an owner may fail in a search. Each failure may cost a buffer
-/// of the largest size.
+/// The most queries for indexes without an owner that may fail in a search. Each failure may cost a
+/// buffer of the largest size.
 const FAILURES: usize = 64;
-/// The costly objects of Windows itself: Image, Process Address Space, Thread Details, Full Image, Job
-/// Object Details and Heap. A query by index would collect them with the others.
+/// The costly objects of Windows itself: Image, Process Address Space, Thread Details, Full Image,
+/// Job Object Details and Heap. They are left out when `Global` is read by indexes.
 pub(crate) const COSTLY: [u32; 6] = [740, 786, 816, 1408, 1548, 1760];
 
 impl Service {
-    /// The fault of a provider that gave no objects: no objects at all (`all`), or none of those
-    /// that were asked for. Windows tells no reason. `host` is the other machine, `None` for this
-    /// machine.
+    /// The fault of a provider that gave no objects: none at all if `all` is set, or else none of
+    /// those that were asked for. Windows tells no reason. `host` is the other machine, or `None`
+    /// for this machine.
     pub(crate) fn gives_nothing(&self, all: bool, host: Option<&str>) -> Fault {
         let Self { name, library, .. } = self;
         let check = format!("`perfhive check {}`{}", argument(name), run_there(host));
@@ -80,7 +80,7 @@ impl Service {
     }
 }
 
-/// Indexes that are asked for together, and the place of their owner among the services; `None` for
+/// Indexes that are asked for together, and the index of their owner among the services; `None` for
 /// indexes without an owner.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Group {
@@ -88,9 +88,11 @@ pub(crate) struct Group {
     pub(crate) indexes: Vec<TitleIndex>,
 }
 
-/// Divides a query: a group for each registered provider, then groups of indexes without an owner.
+/// Divides a query into groups: one for each enabled provider that has wanted indexes, then groups
+/// of indexes without an owner.
 ///
-/// `named` are all indexes that have a name, `global` the known objects of `Global`.
+/// `named` are all indexes that have a name; they are used for a query without indexes. `global`
+/// are the known objects of `Global`, which a query for `Costly` leaves out.
 pub(crate) fn divide(
     query: &ObjectQuery,
     services: &[Service],
@@ -141,7 +143,7 @@ pub(crate) enum Failed {
 }
 
 impl Failed {
-    /// Whether one provider may be the cause, rather than the system.
+    /// Whether the cause may be one provider, rather than the system or the connection.
     pub(crate) fn may_be_a_providers(self) -> bool {
         use SourceErrorKind as Kind;
         match self {
@@ -162,7 +164,7 @@ impl Failed {
         matches!(self, Self::Read(ReadError::Code(code)) if is_lost(code))
     }
 
-    /// The reason as text, as the predicate of a sentence about one provider.
+    /// The reason as text, for a message about one provider.
     fn of_one(self, host: Option<&str>) -> String {
         match self {
             Self::Read(ReadError::TooLarge) => {
@@ -178,7 +180,7 @@ impl Failed {
     }
 }
 
-/// Reads one value as a block.
+/// Reads one value, and validates it as a block.
 pub(crate) fn read_block(
     registry: &mut dyn PerfRegistry,
     pool: &mut FramePool,
@@ -199,7 +201,7 @@ pub(crate) fn read_block(
 /// The readable parts of a query that failed as a whole.
 #[derive(Debug)]
 pub(crate) struct Split {
-    /// The name of the value that is read instead: the objects that can be read.
+    /// The name of the value that is read instead: a list of the objects that can be read.
     pub(crate) name: ValueName,
     pub(crate) size: Size,
     /// The number of these objects.
@@ -210,16 +212,17 @@ pub(crate) struct Split {
     pub(crate) hanging: Vec<TitleIndex>,
     /// When the whole is tried again.
     pub(crate) until: Instant,
-    /// Whether the damaged whole has as many sound objects, and is read instead of `name`.
+    /// Whether the damaged answer to the whole query has at least as many sound objects. It is then
+    /// read, and `name` is not.
     pub(crate) is_whole: bool,
 }
 
-/// A search for the readable parts of a query; `ask` reads a list of objects.
+/// A search for the readable parts of a query. `ask` is the function that reads a list of objects.
 pub(crate) struct Search<'a> {
     pub(crate) services: &'a [Service],
     pub(crate) host: Option<&'a str>,
     pub(crate) ask: &'a mut dyn FnMut(&ValueName) -> Result<Arc<Frame>, Failed>,
-    /// Objects that are known to hang, and so are not asked for.
+    /// Objects that are known to hang, and are therefore not asked for.
     hanging: Vec<TitleIndex>,
     found: Vec<TitleIndex>,
     faults: Vec<Fault>,
@@ -238,7 +241,7 @@ impl<'a> Search<'a> {
         Self { services, host, ask, hanging, found, faults, failures: 0, left_out }
     }
 
-    /// Sets the objects that are known to hang, and so are not asked for.
+    /// The same search without the objects that are known to hang.
     pub(crate) fn without(mut self, hanging: &[TitleIndex]) -> Self {
         self.hanging = hanging.to_vec();
         self
@@ -302,13 +305,14 @@ impl<'a> Search<'a> {
         let name = ValueName::new(&ObjectQuery::Indexes(indexes.to_vec()).to_string());
         let frame = (self.ask)(&name)?;
         let names = (0..frame.object_count()).filter_map(|place| frame.object(place));
-        // A reply may hold further objects, which have groups of their own.
+        // A reply may hold further objects, which belong to other groups.
         let names = names.map(|object| object.name_index()).filter(|name| indexes.contains(name));
         self.found.extend(names);
         Ok(frame.damaged().first().map(|(_, error)| *error))
     }
 
-    /// Reads the objects of one provider, all of them or none.
+    /// Reads the objects of one provider. If that fails, or an object is damaged, adds a fault. The
+    /// sound objects of a damaged reply are kept.
     fn one(&mut self, query: &ObjectQuery, service: &Service, indexes: &[TitleIndex]) {
         let (kind, why) = match self.read(indexes) {
             Ok(None) => return,
@@ -316,7 +320,7 @@ impl<'a> Search<'a> {
             Err(failed) => (FaultKind::CollectFailed, failed),
         };
         if why == Failed::Read(ReadError::Hangs) {
-            // One hanging object means that the provider hangs.
+            // If one object hangs, all objects of its provider do.
             self.hanging.extend(service.candidates().iter().chain(indexes));
         }
         let message = blame(service, &why.of_one(self.host), self.host);
@@ -334,7 +338,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Reads indexes without an owner; a list that fails is halved.
+    /// Reads indexes without an owner. A list that fails is divided in halves, which are read in
+    /// turn; an index that fails alone gets a fault.
     fn halve(&mut self, indexes: &[TitleIndex], source: &str) {
         if self.failures >= FAILURES {
             self.left_out.extend(indexes);
@@ -360,7 +365,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A name as an argument of a command: in quotation marks, unless it is one word.
+/// A name as an argument of a command: in quotation marks, unless it consists of letters, digits,
+/// `_`, `-` and `.` only.
 pub fn argument(name: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
     match !name.is_empty() && name.chars().all(is_plain) {
@@ -369,12 +375,12 @@ pub fn argument(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The words for the machine on which a command is to be run; empty for this machine.
+/// The part of a message that says on which machine a command is to be run; empty for this machine.
 fn run_there(host: Option<&str>) -> String {
     host.map_or(String::new(), |host| format!(", run on {host},"))
 }
 
-/// The words for the account and the machine that a command needs.
+/// The part of a message that says under which account and on which machine a command is to be run.
 fn run_as(host: Option<&str>) -> String {
     let there = host.map_or(String::new(), |host| format!(" on {host}"));
     format!("run as administrator{there}")
@@ -390,11 +396,14 @@ fn blame(service: &Service, why: &str, host: Option<&str>) -> String {
     )
 }
 
-/// The way out where every query fails: the suspects and what to do with them. Empty without suspects.
+/// The end of an error message for the case that every query of a registry fails: it names the
+/// providers that may be the cause, and the command that tests one. Empty if there is no such
+/// provider.
 ///
-/// Windows asks a provider with an `Object List` for the objects of the list only, so that only
-/// providers without a list are suspected. All providers are suspected on systems that ask
-/// `everybody` (Wine), and where a provider hangs, since it may hold up the others.
+/// Windows asks a provider with an `Object List` only for the objects of the list. So only
+/// providers without a list are suspected. All providers are suspected on a system that asks
+/// `everybody` (Wine), after a hang, which may hold up the others, and if every provider has a
+/// list.
 pub(crate) fn way_out(
     services: &[Service],
     host: Option<&str>,
@@ -406,7 +415,7 @@ pub(crate) fn way_out(
         active().partition(|service| !service.objects.is_empty());
     let hangs = failed == Failed::Read(ReadError::Hangs);
     let suspects: Vec<&Service> = match everybody || hangs || without.is_empty() {
-        // The likely ones first.
+        // The most likely providers come first.
         true => without.into_iter().chain(with_list).collect(),
         false => without,
     };

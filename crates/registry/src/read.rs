@@ -10,14 +10,14 @@ const FIRST: usize = 64 << 10;
 /// megabytes, and each buffer that is too small costs a collection.
 const FIRST_OF_ALL: usize = 1 << 20;
 /// The size of the largest buffer, in bytes. A machine with ten thousand threads fills some
-/// megabytes; a provider that asks for more than this asks for more without end.
+/// megabytes; a provider that wants more than this is assumed to want more without end.
 pub(crate) const LARGEST: usize = 64 << 20;
-/// The size of the largest list of names, in bytes. Once read, it takes nine times as much memory,
-/// and the same again for lookups. A real list has a megabyte, or a few megabytes with many
-/// providers.
+/// The size of the largest list of names that is read, in bytes. After reading, a list takes nine
+/// times as much memory, and the same again for lookups. A real list has one megabyte, or a few
+/// with many providers.
 pub(crate) const LONGEST: usize = 16 << 20;
-/// How often a busy performance library is asked. The first pause between two attempts is `PAUSE`;
-/// each further pause is twice as long, 63 ms in all.
+/// How often a busy performance library is asked. The first pause between two attempts is `PAUSE`,
+/// and each further pause is twice as long. All pauses together are 63 ms.
 const TRIES: u32 = 7;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The error code of the last call.
+    /// The last call returned this error code.
     Code(u32),
     /// Even the largest buffer was too small.
     TooLarge,
@@ -33,18 +33,19 @@ pub enum ReadError {
     Deadline,
     /// The call timed out.
     Hangs,
-    /// The value is not a list of names.
+    /// The value is not a list of names, or the list of English names, which every machine has, is
+    /// empty.
     NoTitles,
-    /// The list of names is longer than any real one.
+    /// The list of names is longer than 16 MiB, and so than any real list.
     EndlessTitles,
 }
 
-/// The size of the buffer that a query has needed so far, in bytes.
+/// The size in bytes of the buffer with which a query is read next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(usize);
 
 impl Size {
-    /// The first size for a query.
+    /// The size for the first read of a query: 64 KiB for a list of indexes, 1 MiB otherwise.
     pub fn first_for(query: &ObjectQuery) -> Self {
         match query {
             ObjectQuery::Indexes(_) => Self::default(),
@@ -61,13 +62,17 @@ impl Default for Size {
     }
 }
 
-/// Reads a value into `reply`. `call` is one `RegQueryValueExW`: it fills the
-/// buffer, up to its capacity, in place of what an earlier call left in it, and
-/// answers the error code.
+/// Reads a value into `reply`. `call` makes one call of `RegQueryValueExW`: it replaces the
+/// contents of the buffer, within its capacity, and returns the error code. `wait` sleeps before a
+/// busy library is asked again.
 ///
-/// `ERROR_MORE_DATA` says nothing of the size that is needed, so the buffer
-/// doubles, and `size` keeps what it came to: the next read of the same value
-/// takes one call and, with the same buffer, no allocation.
+/// `ERROR_MORE_DATA` does not tell the size that is needed, so the buffer is doubled, and `size`
+/// keeps the result. The next read of the same value takes one call and, with the same buffer, no
+/// allocation. The deadline is tested between calls; it does not end a call.
+///
+/// # Errors
+/// [`ReadError::Code`], [`ReadError::TooLarge`], [`ReadError::Deadline`], and [`ReadError::Hangs`]
+/// if a call returns `ERROR_TIMEOUT`. `reply` is then empty.
 pub fn read(
     size: &mut Size,
     reply: &mut Vec<u8>,
@@ -82,7 +87,8 @@ pub fn read(
         }
         match call(reply) {
             SUCCESS => {
-                // Room for growth, which would otherwise cost a second collection.
+                // The next buffer has room for growth, which would otherwise cost a second
+                // collection.
                 if reply.len() > size.0 / 4 * 3 {
                     size.0 = (size.0 * 2).min(LARGEST);
                 }

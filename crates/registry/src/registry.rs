@@ -4,22 +4,23 @@ use crate::codes::{NOT_FOUND, SUCCESS, is_lost};
 use crate::service::Service;
 use std::time::Duration;
 
-/// A value's name: UTF-16 with a NUL at its end, as the calls want it.
+/// The name of a value, as UTF-16 with a NUL at the end, which Windows' calls need.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValueName(Vec<u16>);
 
 impl ValueName {
-    /// Copies another name into this one's allocation.
+    /// Makes this name a copy of `other`, in its own allocation.
     pub(crate) fn assign(&mut self, other: &Self) {
         self.0.clone_from(&other.0);
     }
 
-    /// Makes a name; a NUL inside would end it early, and is left out.
+    /// Makes a name of a text. A NUL inside, which would end the name early, is left out.
     pub fn new(name: &str) -> Self {
         Self(name.encode_utf16().filter(|unit| *unit != 0).chain([0]).collect())
     }
 
-    /// The units with the NUL at the end.
+    /// A pointer to the units of the name, which end with a NUL. It is valid as long as this name
+    /// is not changed or dropped.
     #[must_use]
     pub fn as_ptr(&self) -> *const u16 {
         self.0.as_ptr()
@@ -32,7 +33,7 @@ impl ValueName {
     }
 }
 
-/// The place where a value is read.
+/// The key from which a value is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegistryKey<'a> {
     /// `HKEY_PERFORMANCE_DATA`: data, and the titles of any language.
@@ -45,27 +46,27 @@ pub enum RegistryKey<'a> {
     Language(&'a str),
 }
 
-/// The numbers and the time of the last registration.
+/// The numbers that change with each registration, and the time at which they were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LastTitles {
-    /// `Perflib\Last Counter`.
+    /// `Perflib\Last Counter`; `None` if it cannot be read.
     pub counter: Option<u32>,
-    /// `Perflib\Last Help`.
+    /// `Perflib\Last Help`; `None` if it cannot be read.
     pub help: Option<u32>,
     /// When a value of `Perflib` was last written, as a FILETIME; `None` if it is not known.
     ///
-    /// Indexes are used again: after a provider was taken away and registered with other names, the
-    /// numbers may be as they were. Every registration writes both numbers, and writing a value
-    /// changes the key's time even if the value stays (seen under Wine). Assumed, not seen: that
-    /// Windows' `loadperf` writes the numbers behind the names, and that no program writes to
-    /// `Perflib` all the time. Disabling a provider, and counting its failures, writes below
-    /// `Services` and not here.
+    /// Indexes are used again: after a provider was unregistered and registered with other names,
+    /// both numbers may be as they were. Every registration writes both numbers, and writing a
+    /// value changes the key's time even if the value stays the same (seen under Wine). Two things
+    /// are assumed and were not seen: that Windows' `loadperf` writes the numbers after the names,
+    /// and that no program writes to `Perflib` all the time. Disabling a provider, and counting its
+    /// failures, writes below `Services` and not here.
     pub written: Option<u64>,
 }
 
-/// A part of the registry beside the counters. If it cannot be read, less is known about the
-/// counters, but they can be read all the same.
+/// A part of the registry other than the counters. If it cannot be read, less is known about the
+/// counters, but they can still be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegistryPart {
@@ -77,7 +78,7 @@ pub enum RegistryPart {
     Perflib,
 }
 
-/// The parts of the registry that may not be read, and how many of them were reported.
+/// A list of the parts of the registry that may not be read, which reports each part once.
 #[derive(Debug, Default)]
 pub struct Unreadable {
     known: Vec<(RegistryPart, u32)>,
@@ -85,7 +86,8 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    /// Notes a part that could not be read. A part that does not exist is not noted.
+    /// Notes a part that could not be read, once. A part that does not exist is not noted, nor is
+    /// one that could not be read because the connection is lost.
     pub fn note(&mut self, key: RegistryPart, code: u32) {
         let is_known = self.known.iter().any(|(known, _)| *known == key);
         if code != NOT_FOUND && !is_lost(code) && !is_known {
@@ -93,7 +95,7 @@ impl Unreadable {
         }
     }
 
-    /// The value of a result; for an error, which is noted, `None`.
+    /// The value of a result. For an error it is `None`, and the error is [noted](Self::note).
     pub fn read<T>(&mut self, key: RegistryPart, result: Result<T, u32>) -> Option<T> {
         result.map_err(|code| self.note(key, code)).ok()
     }
@@ -107,18 +109,19 @@ impl Unreadable {
 }
 
 /// The registry of a machine, as far as counters are concerned. Error codes are those of Windows
-/// ([`codes`](crate::codes)). To implement it for another way to a registry, all that is needed is
-/// reading values by name and listing keys.
+/// ([`codes`](crate::codes)). An implementation for another way of access has to read values by
+/// name and to list keys.
 pub trait PerfRegistry: Send {
     /// The name of the other machine; `None` for this machine.
     fn host(&self) -> Option<&str>;
 
-    /// Connects to another machine, with a timeout of its own. Returns the error code.
+    /// Connects to another machine, with a timeout of its own, if it is not connected yet. Returns
+    /// the error code; `ERROR_SUCCESS` for this machine.
     fn connect(&mut self) -> u32 {
         SUCCESS
     }
 
-    /// Reads a value into `reply`, whose capacity is the buffer: one `RegQueryValueExW`. Returns
+    /// Reads a value into `reply`, within its capacity, by one call of `RegQueryValueExW`. Returns
     /// the error code.
     fn value(&mut self, place: RegistryKey<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32;
 
@@ -128,7 +131,8 @@ pub trait PerfRegistry: Send {
     /// The names of the keys below `Perflib`.
     fn language_keys(&mut self) -> Vec<String>;
 
-    /// The registered providers. Read only where questions fail.
+    /// The registered providers; empty if they cannot be read. It is called seldom, so it may be
+    /// slow.
     fn services(&mut self) -> Vec<Service>;
 
     /// A number that changes with the registration of a service: its library, functions, objects,
@@ -143,7 +147,8 @@ pub trait PerfRegistry: Send {
         false
     }
 
-    /// Sets the timeout of a call, where there is one; returns the timeout before.
+    /// Sets the timeout of a call, and returns the timeout before. A registry whose calls have no
+    /// timeout returns `limit`.
     fn set_limit(&mut self, limit: Duration) -> Duration {
         limit
     }

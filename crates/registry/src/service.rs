@@ -5,7 +5,7 @@ use perfhive_format::TitleIndex;
 /// `Base Index`: the last title index that Windows keeps for its own objects.
 pub const BASE_INDEX: u32 = 1847;
 
-/// The most indexes that a registration may claim by its first and last index.
+/// The most indexes that a registration can claim by its first and last index; the rest is ignored.
 const CLAIMED: u32 = 4096;
 
 /// A registered provider: those values of `Services\NAME\Performance` that are needed to ask the
@@ -17,11 +17,11 @@ pub struct Service {
     pub name: String,
     /// `Library`: the provider's DLL.
     pub library: String,
-    /// `Object List`; empty where there is none.
+    /// `Object List`; empty without such a list.
     pub objects: Vec<TitleIndex>,
-    /// `First Counter`.
+    /// `First Counter`; `None` if the registration has none.
     pub first: Option<u32>,
-    /// `Last Counter`.
+    /// `Last Counter`; `None` if the registration has none.
     pub last: Option<u32>,
     /// Whether `Disable Performance Counters` is set: the system does not call the provider.
     pub disabled: bool,
@@ -30,21 +30,22 @@ pub struct Service {
 }
 
 impl Service {
-    /// The range of indexes of the provider's names, from the first to the last; empty if it has
-    /// none.
+    /// The range of the title indexes of the provider's names, at most [`CLAIMED`] long; empty if
+    /// it has none.
     fn range(&self) -> std::ops::Range<u32> {
         let (Some(first), Some(last)) = (self.first, self.last) else { return 0..0 };
         first..last.saturating_add(1).min(first.saturating_add(CLAIMED))
     }
 
-    /// Whether the registration claims an index.
+    /// Whether the registration claims an index, by its `Object List` or by the range of its names.
     #[must_use]
     pub fn owns(&self, index: TitleIndex) -> bool {
         self.objects.contains(&index) || self.range().contains(&index.0)
     }
 
-    /// The indexes that the provider can be asked for: the objects of its `Object List`, or without
-    /// such a list every index that may be an object's.
+    /// The indexes for which the provider can be asked: the objects of its `Object List` or,
+    /// without such a list, every second index of its names, since any name may be that of an
+    /// object.
     #[must_use]
     pub fn candidates(&self) -> Vec<TitleIndex> {
         if self.objects.is_empty() {

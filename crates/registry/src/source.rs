@@ -25,11 +25,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many queries are remembered with the size of their answers. A program has a handful; after
-/// this many, all are forgotten.
+/// The most queries that are remembered, with the sizes of their answers. A program makes only a
+/// few; with one more than this, all are forgotten.
 const REMEMBERED: usize = 256;
 
-/// The message for an object that was there before and is missing now.
+/// The message for an object that was in an answer before and is missing now.
 fn stays_away(host: Option<&str>) -> String {
     let there = host.map_or(String::new(), |host| format!(" of {host}"));
     format!(
@@ -40,49 +40,51 @@ fn stays_away(host: Option<&str>) -> String {
 
 /// A source of the counters of a machine, read through its registry.
 ///
-/// The key stays open between samples, since closing it unloads the libraries of all providers. It
-/// is closed when the last source of the process is dropped, which waits for that two seconds at
-/// most. Buffers grow by doubling, once for each query; a repeated query allocates nothing and takes
+/// On Windows the key stays open between samples, since closing it unloads the libraries of all
+/// providers. It is closed when the last source of the process is dropped, which waits for that at
+/// most two seconds. Buffers grow by doubling. A query that is repeated allocates nothing and takes
 /// one call of `RegQueryValueExW`.
 ///
-/// A collection takes as long as its slowest provider, for ever if one hangs, unless calls
-/// [have timeouts](RegistrySource::with_timeouts).
+/// A collection takes as long as its slowest provider, and never ends if a provider hangs, unless
+/// calls [have timeouts](RegistrySource::with_timeouts).
 pub struct RegistrySource {
     name: String,
     registry: Box<dyn PerfRegistry>,
     pool: FramePool,
-    /// The queries that were made.
+    /// The queries that were made before.
     requests: HashMap<ObjectQuery, KnownQuery>,
     /// The registered providers; `None` before they are needed.
     services: Option<Arc<[Service]>>,
-    /// Number of the last collection.
+    /// The number of the last collection.
     generation: u64,
-    /// Generation of the catalogue and the titles; `last` is the last registration at that time.
+    /// The generation of the catalogue and the titles; `last` identifies the last registration at
+    /// that time.
     titles_generation: u64,
     last: LastTitles,
     /// The objects that were seen, with their definitions.
     known: Definitions,
     catalogue: Option<Arc<Catalogue>>,
-    /// Whether the catalogue has all objects of `Global`, rather than only those that were looked
-    /// for.
+    /// Whether the catalogue has all objects of `Global`, not only those that were looked for.
     is_whole: bool,
-    /// Whether an object of unknown cost was found after `Global` was listed: it may be part of
-    /// `Global` by now.
+    /// Whether an object of unknown cost was found after `Global` was listed. The object may be
+    /// part of `Global` by now.
     unsure: bool,
-    /// Whether `Global` was collected: a provider that gave no object then has none.
+    /// Whether `Global` was collected. After that, a provider of which no object was seen is known
+    /// to have given none.
     asked_all: bool,
     /// The objects that were looked for.
     looked_for: Vec<TitleIndex>,
-    /// The objects of `Costly`; `None` before they are collected.
+    /// The objects of `Costly`; `None` before they were collected.
     costly: Option<Vec<CatalogueObject>>,
     databases: HashMap<LanguageId, Arc<TitleDatabase>>,
     languages: Option<Vec<Language>>,
     hangs: Hangs,
     watch: Watch,
-    /// The timeouts of calls; `None` without timeouts, and once all objects were asked for.
+    /// The timeouts of calls, until all objects were asked for once; `None` after that, and without
+    /// timeouts.
     timeouts: Option<Timeouts>,
-    /// Faults that repeat, kept for their texts: of missing objects here, of providers without
-    /// objects in `silent`.
+    /// The faults of missing objects, kept because they repeat; `silent` has those of providers
+    /// without objects.
     missing: HashMap<TitleIndex, Fault>,
     silent: Vec<Fault>,
 }
@@ -93,8 +95,8 @@ pub struct RegistrySource {
 pub struct Timeouts {
     /// The timeout of each call.
     pub call: Duration,
-    /// The timeout of the first query for all objects, with which Windows loads the libraries of
-    /// all providers: on a server that takes longer than any later call.
+    /// The timeout of the first query for all objects. For that query Windows loads the libraries
+    /// of all providers, which takes longer than any later call.
     pub first_of_all: Duration,
 }
 
@@ -106,16 +108,17 @@ impl Timeouts {
     }
 }
 
-/// What is kept of a query that was made.
+/// What is kept of a query that was made before.
 struct KnownQuery {
     name: ValueName,
     size: Size,
-    /// The parts that are read instead, once the whole query failed.
+    /// The parts that are read instead after the whole query failed; `None` while it is read as a
+    /// whole.
     split: Option<Box<Split>>,
 }
 
 impl RegistrySource {
-    /// A source over a registry; messages call it `name`.
+    /// A source over a registry, without timeouts. `name` is its name in messages.
     #[must_use]
     pub fn over(name: &str, registry: Box<dyn PerfRegistry>) -> Self {
         Self {
@@ -145,8 +148,9 @@ impl RegistrySource {
     }
 
     /// A source over registries that `make` makes, whose calls have timeouts. After a timeout each
-    /// provider is asked alone, for half of [`Timeouts::call`], and those that hang are left out. A
-    /// question takes three timeouts at most, one of which may be [`Timeouts::first_of_all`].
+    /// provider is asked alone, with half of [`Timeouts::call`] as its timeout, and providers that
+    /// hang are left out. A request takes three timeouts at most, one of which may be
+    /// [`Timeouts::first_of_all`].
     #[must_use]
     pub fn with_timeouts(name: &str, timeouts: Timeouts, make: Make) -> Self {
         let mut source = Self::over(name, Box::new(Watched::new(make, timeouts.call)));
@@ -165,12 +169,12 @@ impl RegistrySource {
         SourceError::new(kind, &self.name, message)
     }
 
-    /// Notes the objects of a reply; returns whether any is new or newly defined.
+    /// Notes the objects of a reply. Returns whether any object or definition is new.
     ///
-    /// A new object or definition outdates the catalogue and the titles; an object that is defined
-    /// anew without end does so only now and then. While the catalogue has only the objects that were
-    /// looked for, another object outdates only the titles, and only if it or one of its counters has
-    /// no name.
+    /// A new object or definition outdates the catalogue and the titles. An object whose definition
+    /// keeps changing does so only now and then. While the catalogue has only the objects that were
+    /// looked for, any other object outdates only the titles, and only if it or one of its counters
+    /// has no name.
     fn note(&mut self, snapshot: &Snapshot, query: &ObjectQuery) -> bool {
         let (mut news, mut outdated, mut unnamed) = (false, false, false);
         for object in snapshot.objects() {
@@ -183,7 +187,7 @@ impl RegistrySource {
             news = true;
             let is_listed = |catalogue: &Arc<Catalogue>| catalogue.object(name).is_some();
             unnamed |= self.lacks_names(object.view());
-            // Costly objects are in no catalogue before an ask for them.
+            // Costly objects are not in the catalogue before they were asked for.
             outdated |= self.is_whole && *query != ObjectQuery::Costly
                 || self.catalogue.as_ref().is_some_and(is_listed);
         }
@@ -200,8 +204,9 @@ impl RegistrySource {
         news
     }
 
-    /// Whether the loaded titles lack a name of an object: the English titles, or those of another
-    /// language if the English ones are damaged.
+    /// Whether the loaded titles lack the name of an object or of one of its counters. The titles
+    /// are the English ones or, without these, those of any loaded language; `false` if none are
+    /// loaded.
     fn lacks_names(&self, object: PerfObject<'_>) -> bool {
         let english = self.databases.get(&LanguageId::ENGLISH);
         english.or_else(|| self.databases.values().next()).is_some_and(|titles| {
@@ -227,16 +232,16 @@ impl RegistrySource {
             return Arc::clone(services);
         }
         let services: Arc<[Service]> = self.registry.services().into();
-        // An empty list of another machine is one that could not be read.
+        // An empty list of another machine means that the list could not be read.
         if !services.is_empty() || self.registry.host().is_none() {
             self.services = Some(Arc::clone(&services));
         }
         services
     }
 
-    /// Adds a fault for each provider that perfhive registered and that gave no object: Windows
-    /// leaves out a library that cannot be loaded or opened, without an error. Most other providers
-    /// that give no objects just have none at the moment.
+    /// Adds a fault for each provider that perfhive registered and that gave no object, because
+    /// Windows leaves out a library that cannot be loaded or opened without an error. Most other
+    /// providers that give no objects have none at the moment.
     fn add_silent_providers(&mut self, out: &mut Snapshot) {
         for service in self.services().iter().filter(|one| one.ours && !one.disabled) {
             let is_there = out.objects().any(|one| service.owns(one.view().name_index()));
@@ -250,12 +255,12 @@ impl RegistrySource {
                 self.silent.push(fault.clone());
                 fault
             }));
-            // An administrator may disable or mend it.
+            // An administrator may disable or mend the provider.
             self.watch.over([&*service.name].into_iter(), &mut *self.registry);
         }
     }
 
-    /// Makes the source look at the registrations of failing providers before each query.
+    /// Makes the source examine the registrations of failing providers before each query.
     #[cfg(test)]
     pub(crate) fn look_often(&mut self) {
         self.watch.every = Duration::ZERO;
@@ -294,7 +299,7 @@ impl RegistrySource {
         self.fetch(&Ask::new(ObjectQuery::Costly), &mut snapshot)?;
         self.note(&snapshot, &ObjectQuery::Costly);
         self.learn_costly(&snapshot);
-        // The objects of a hanging provider are unknown: the error says so, where a catalogue would say
+        // The objects of a hanging provider are unknown. An error says so; a catalogue would say
         // that there are none.
         if self.hangs.objects().is_empty() {
             return self.whole_catalogue();
@@ -312,20 +317,21 @@ impl RegistrySource {
         }
     }
 
-    /// Outdates the catalogue and the titles after a registration: if Last Counter, Last Help or the
-    /// time at which they were written has changed. Ends reading in parts, too, if it is time.
+    /// Outdates the catalogue and the titles after a registration, that is, if Last Counter, Last
+    /// Help or the time at which they were written has changed. Also ends reading in parts if it is
+    /// time for that.
     ///
-    /// The names themselves are not compared: this is done before each sample, and loading them takes
-    /// too long for that.
+    /// The names themselves are not compared. This is called before each sample, and loading them
+    /// takes too long.
     fn notice_changes(&mut self) {
         self.look_back();
         let last = self.registry.last_titles();
         if last != self.last {
-            // At the first look, no provider is new.
+            // At the first comparison, no provider is new.
             let is_first = self.last == LastTitles::default();
             self.last = last;
             self.outdate();
-            // A new provider was not asked for anything so far.
+            // A new provider has not been asked for anything so far.
             self.asked_all &= is_first;
             // Failing providers may be gone, and indexes may have new owners.
             self.requests.values_mut().for_each(|asked| asked.split = None);
@@ -356,12 +362,13 @@ impl Source for RegistrySource {
         }
         if let ObjectQuery::Indexes(list) = &request.objects {
             for name in list {
-                // An object that was never seen is not a fault; damaged ones have their fault already.
+                // That an object which was never seen is missing is no fault. Damaged objects have
+                // a fault already.
                 if self.known.contains(*name)
                     && out.object(*name).is_none()
                     && !out.faults().iter().any(|fault| fault.object == Some(*name))
                 {
-                    // Bounded, as known objects are.
+                    // The number of these faults is bounded, since the number of known objects is.
                     let words = self.missing.entry(*name).or_insert_with(|| {
                         let words = stays_away(self.registry.host());
                         let fault = Fault::new(FaultKind::CollectFailed, &self.name, words);
@@ -378,22 +385,22 @@ impl Source for RegistrySource {
         Ok(())
     }
 
-    /// The registered providers; their state tells whether any object of theirs was seen.
+    /// The registered providers. Their state tells whether any of their objects was seen.
     fn providers(&mut self, _: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let services = self.registry.services();
         let code = if services.is_empty() { self.registry.connect() } else { SUCCESS };
         if code != SUCCESS {
-            // An empty list of a machine that is not reached means nothing.
+            // An empty list tells nothing if the machine was not reached.
             return Err(self.error(Failed::Read(ReadError::Code(code))));
         }
         let status = |service| self.status(service);
         Ok(services.into_iter().map(status).collect())
     }
 
-    /// The objects of `Global`, and after an ask for costly objects those of `Costly` behind them:
-    /// a caller that does not need costly objects does not wait for their collection. For a list of
-    /// objects, the objects of the list, for which alone the registry is asked, and the objects
-    /// that were looked for before.
+    /// For `Global`, the objects of `Global` and, if costly objects were asked for before, those of
+    /// `Costly`; a caller that does not need costly objects does not wait for their collection. For
+    /// a list of objects, the listed objects that exist and all objects that are known already; the
+    /// registry is asked only for the unknown ones.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         self.notice_changes();
         match &ask.objects {
@@ -419,7 +426,7 @@ impl Source for RegistrySource {
         let database = Arc::new(database.map_err(|error| {
             let error = match error {
                 ReadError::Code(NOT_FOUND) if own => ReadError::NoTitles,
-                // A key without lists, as a language leaves it that was removed.
+                // The key has no lists. A language that was removed leaves such a key.
                 ReadError::Code(NOT_FOUND) if language != LanguageId::ENGLISH => {
                     return self.has_no_titles(language);
                 }
@@ -429,7 +436,7 @@ impl Source for RegistrySource {
             if !matches!(error, ReadError::NoTitles | ReadError::EndlessTitles) {
                 return told;
             }
-            // The message names the language: the lists of others may be sound.
+            // The message names the language, since the lists of other languages may be sound.
             let message = format!("language {language}: {}", told.message());
             SourceError::new(told.kind(), &self.name, message)
         })?);

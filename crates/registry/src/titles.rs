@@ -11,7 +11,7 @@ use std::thread::sleep;
 /// The bits of a language identifier that name the language without a region.
 const PRIMARY: u16 = 0x3ff;
 
-/// How many languages a machine has at the most: Windows has some forty.
+/// The most languages of a machine that are listed. Windows has some forty.
 const MOST: usize = 64;
 
 /// A language with titles.
@@ -20,10 +20,10 @@ const MOST: usize = 64;
 pub struct Language {
     /// The language.
     pub id: LanguageId,
-    /// The names of the language's keys: three digits, or four digits where a region counts; the
-    /// key of the user's region comes first.
+    /// The names of the language's keys below `Perflib`: three digits, or four digits if they
+    /// include a region. The key of the user's region comes first.
     keys: Vec<String>,
-    /// Whether it is the user's own language, for which `HKEY_PERFORMANCE_NLSTEXT` answers too.
+    /// Whether it is the user's own language, whose titles `HKEY_PERFORMANCE_NLSTEXT` has too.
     own: bool,
 }
 
@@ -34,8 +34,8 @@ impl Language {
     }
 }
 
-/// The languages of a machine: the user's language first, then English, which every machine has,
-/// then the others.
+/// The languages of a machine: the user's language first, if the machine has it, then English,
+/// which every machine has, then the others.
 pub fn languages(registry: &mut dyn PerfRegistry) -> Vec<Language> {
     let user = registry.user_language();
     let mut keys: Vec<(u16, String)> = registry
@@ -44,7 +44,7 @@ pub fn languages(registry: &mut dyn PerfRegistry) -> Vec<Language> {
         .filter(|key| (3..=4).contains(&key.len()))
         .filter_map(|key| Some((u16::from_str_radix(&key, 16).ok()?, key)))
         .collect();
-    // Of several regions of a language the user's counts, else the least.
+    // If a language has several regions, that of the user comes first, then the others by number.
     keys.sort_by_key(|(id, key)| (*id != user, *id & PRIMARY, *id, key.len()));
     let mut languages: Vec<Language> = Vec::new();
     for (id, key) in keys {
@@ -80,9 +80,10 @@ fn has_own_titles(registry: &mut dyn PerfRegistry) -> bool {
 
 /// Loads the titles of a language.
 ///
-/// `Counter LLL` of `HKEY_PERFORMANCE_DATA` comes first; the keys with texts of
-/// their own stand in where it fails, and the keys below `Perflib` add what they
-/// lack, as seen by Last Counter. An error is that of the first place.
+/// `Counter LLL` of `HKEY_PERFORMANCE_DATA` is read first. If that fails, the list comes from the
+/// keys `HKEY_PERFORMANCE_NLSTEXT` and `HKEY_PERFORMANCE_TEXT`. If the list ends before Last
+/// Counter, the keys below `Perflib` add to it. If no list can be read, the error is the first one,
+/// but an error other than a missing list comes before that of a missing list.
 pub(crate) fn load(
     registry: &mut dyn PerfRegistry,
     language: &Language,
@@ -92,23 +93,24 @@ pub(crate) fn load(
     Ok(TitleDatabase::from_lists(language.id, &names, &help))
 }
 
-/// The lists of names and of help texts of a language. Of several lists the first one counts.
+/// The lists of names and the lists of help texts of a language. If an index is in several lists,
+/// the first one counts.
 ///
 /// # Errors
-/// Where the names cannot be read. Missing help texts are not an error.
+/// If the names cannot be read. Missing help texts are no error.
 pub fn raw(
     registry: &mut dyn PerfRegistry,
     language: &Language,
     last: LastTitles,
 ) -> Result<(Vec<TitleList>, Vec<TitleList>), ReadError> {
     let names = lists(registry, language, "Counter", "Counter", last.counter)?;
-    // Names without help are better than none.
+    // Names without help texts are better than no names.
     let help = lists(registry, language, "Help", "Explain", last.help).unwrap_or_default();
     Ok((names, help))
 }
 
-/// The lists that together are the names, or the help texts, of a language. They are read from the
-/// value `value`, or from `older`, its earlier name.
+/// The lists that together make up the names, or the help texts, of a language. They are read from
+/// values called `value`, or `older` on older systems.
 ///
 /// Every machine has names in English, so an empty list of English names is damaged.
 fn lists(
@@ -121,7 +123,7 @@ fn lists(
     let values = if value == older { &[value][..] } else { &[value, older] };
     let (mut failure, mut is_empty) = (None, false);
     let mut found = Vec::new();
-    // A list that cannot be read is the better error than a list that does not exist.
+    // That a list cannot be read is a better error than that a list does not exist.
     let mut failed = |error| match failure {
         None | Some(ReadError::Code(NOT_FOUND)) => failure = Some(error),
         Some(_) => {}
@@ -164,8 +166,8 @@ fn lists(
     }
 }
 
-/// The list of the first name that can be read. Later names are then not tried: a system that does
-/// not know a name takes it for a request for data.
+/// The list under the first name that can be read. Later names are then not tried, because a system
+/// that does not know a name takes it for a request for data.
 fn first_list<'a>(
     registry: &mut dyn PerfRegistry,
     place: RegistryKey<'_>,

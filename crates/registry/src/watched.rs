@@ -9,31 +9,31 @@ use std::time::Duration;
 
 /// `ERROR_INTERNAL_ERROR`: the thread that made the call is gone.
 const INTERNAL: u32 = 1359;
-/// The most threads that may be left behind at a time. Each thread holds a buffer; every hanging
-/// provider takes one thread.
+/// The most threads that may be left behind at a time; with that many, a call fails at once with
+/// `ERROR_TIMEOUT`. Each thread holds a buffer. Every hanging provider takes one thread.
 const LEFT_BEHIND: usize = 8;
 
-/// Makes a registry for one thread.
+/// A function that makes a registry for one thread.
 pub type Make = Box<dyn Fn() -> Box<dyn PerfRegistry> + Send>;
 
 /// A registry with a timeout on each call, whatever a provider does.
 ///
-/// Windows collects on the calling thread. A call that does not return in time is an error,
-/// `ERROR_TIMEOUT`, and its thread is left behind; the next call is made on another one. Values and keys in
-/// which provider libraries have no part are read on the caller's thread; for another machine this takes a
-/// second connection.
+/// Windows collects on the calling thread. A call that does not return in time fails with
+/// `ERROR_TIMEOUT`, and its thread is left behind; the next call is made on another thread. Values
+/// and keys that are read without the libraries of providers are read on the caller's thread; for
+/// another machine this takes a second connection.
 pub(crate) struct Watched {
     make: Make,
     own: Box<dyn PerfRegistry>,
     limit: Duration,
     helper: Option<Helper>,
-    /// Threads that were left behind, because their calls have not returned.
+    /// The threads that were left behind because their calls did not return in time.
     behind: Vec<Helper>,
-    /// The last name that came back, for its allocation.
+    /// A name that came back from a thread; its allocation is used again.
     spare: Option<ValueName>,
 }
 
-/// A key whose values performance libraries answer for.
+/// A key whose values are made by performance libraries, which may hang.
 #[derive(Clone, Copy)]
 enum Special {
     Data,
@@ -41,7 +41,7 @@ enum Special {
     NlsText,
 }
 
-/// One call to make, and the buffer for its result.
+/// A call to make, and the buffer for its result.
 struct Call {
     place: Special,
     name: ValueName,
@@ -104,7 +104,8 @@ impl PerfRegistry for Watched {
                 return TIMEOUT;
             }
             let mut registry = (self.make)();
-            // Not part of the timeout: a machine that is not reached is not a provider that hangs.
+            // Connecting does not count for the timeout: a machine that is not reached is not a
+            // provider that hangs.
             let code = registry.connect();
             if code != SUCCESS {
                 return code;

@@ -5,13 +5,14 @@ use std::time::{Instant, SystemTime};
 
 /// A clock that gives the times of a broker's blocks.
 pub trait BlockClock: Send {
-    /// The clocks of a block that is made now (an object's own clock is set by
-    /// its provider), and calendar time, UTC.
+    /// The clocks of a block that is made now, and the calendar time, UTC. The object's clock among
+    /// them is not used: its provider sets it.
     fn read(&mut self) -> (Clocks, CalendarTime);
 }
 
-/// The clock of the standard library: nanoseconds since the clock was made,
-/// and a system time that goes on from there without ever stepping.
+/// The clock of the standard library. The performance counter counts nanoseconds since this value
+/// was made; the time in 100 ns units starts with the system's time then and never steps. The
+/// calendar time is the system's, and steps when the system's clock is set.
 #[derive(Debug)]
 pub struct StdClock {
     start: Instant,

@@ -23,18 +23,18 @@ pub(super) struct Entry {
     pub(super) registered: Registered,
     pub(super) session: Option<Box<dyn Session>>,
     pub(super) status: ProviderStatus,
-    /// Why the provider offers nothing from the start.
+    /// Why the provider offers nothing from the start; `None` for a provider that offers objects.
     refusal: Option<Fault>,
     /// Whether the provider used up a deadline and has not succeeded in time since.
     pub(super) is_late: bool,
-    /// The generation of the last answer for which the provider was asked.
+    /// The generation of the last collection in which the provider had its turn.
     pub(super) turn: u64,
     /// The wanted objects of this collection; kept for its allocation.
     pub(super) wanted: Vec<TitleIndex>,
     is_selected: bool,
     /// Whether the session began this collection and wants another step.
     pub(super) goes_on: bool,
-    /// Objects that the provider offers and does not serve.
+    /// Objects that the provider offers but does not serve; see `Members::claim`.
     pub(super) lost: Vec<ObjectDescription>,
     /// The reason why the provider does not serve the `lost` objects.
     pub(super) lost_fault: Option<Fault>,
@@ -128,15 +128,15 @@ impl Entry {
         self.is_selected
     }
 
-    /// The fault that tells of a provider which offers nothing, in an answer to `Global` or
-    /// `Costly`. A disabled provider is not missed.
+    /// The fault of a provider that offers nothing, for an answer to `Global` or `Costly`. `None`
+    /// for other queries, and for a provider that is disabled.
     pub(super) fn refused(&self, query: &ObjectQuery) -> Option<Fault> {
         let everything = matches!(query, ObjectQuery::Global | ObjectQuery::Costly);
         let missed = everything && self.status.state != ProviderState::Disabled;
         self.refusal.clone().filter(|_| missed)
     }
 
-    /// The fault of a wanted provider that is in quarantine.
+    /// The fault of a provider that is in quarantine; `None` if it is not.
     pub(super) fn quarantined(&self, kept: &mut KeptFaults) -> Option<Fault> {
         if self.status.state != ProviderState::Quarantined {
             return None;
@@ -164,12 +164,12 @@ impl Entry {
         self.status.state = ProviderState::Idle;
         self.status.in_a_row = 0;
         let provider = &self.provider;
-        // A panic in the provider's account must not cost the reader its data.
+        // If the provider panics here, the reader must still get its data.
         let _ = catch_unwind(AssertUnwindSafe(|| provider.released()));
         true
     }
 
-    /// The session, taken out of the entry; a new one where there is none.
+    /// The session, taken out of the entry. If there is none, a new one is opened.
     fn opened(&mut self) -> Result<Box<dyn Session>, Fault> {
         if let Some(session) = self.session.take() {
             return Ok(session);
@@ -192,8 +192,8 @@ impl Entry {
         self.roster.is_some() && self.is_selected && self.status.state != ProviderState::Quarantined
     }
 
-    /// Begins a collection, or goes on with a begun one. A failure here is not reported: it
-    /// happens again in [`collect`](Self::collect), which reports it.
+    /// Begins a collection, or takes its next step. A failure is not reported here:
+    /// [`collect`](Self::collect) meets it again and reports it.
     pub(super) fn begin(&mut self, ask: &Ask, until: Option<Instant>, step: Step) {
         let session = self.session.take().or_else(|| self.begun(step));
         self.goes_on = false;
@@ -223,7 +223,8 @@ impl Entry {
         if step == Step::Begin { self.opened().ok() } else { None }
     }
 
-    /// Has the provider collect. Its data is tested, and removed if a test fails.
+    /// Has the provider collect into `block`, and tests the data. After a failure nothing of the
+    /// provider is left in `block`.
     pub(super) fn collect(
         &mut self,
         turn: Turn<'_>,
@@ -258,7 +259,7 @@ impl Entry {
             Err(panic) => Err(fault(FaultKind::Panicked, &panic_text(&*panic))),
         };
         let verdict = verdict.and_then(|()| {
-            // Readers would take the object for its owner's.
+            // Readers would take the object for that of its owner.
             let mut names = object_heads(block.since(mark)).map(|(name, _)| name);
             let stolen =
                 names.find(|object| owners.get(object).is_some_and(|owner| **owner != *name));
@@ -324,7 +325,7 @@ impl Entry {
             }
         }
         let (provider, status) = (&self.provider, &self.status);
-        // A panic in the provider's account must not cost the reader its data.
+        // If the provider panics here, the reader must still get its data.
         let _ = catch_unwind(AssertUnwindSafe(|| provider.collected(status, fault.as_ref())));
         if status.state == ProviderState::Quarantined {
             close(self.session.take());

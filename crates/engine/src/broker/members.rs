@@ -16,9 +16,10 @@ pub(super) struct Members {
     pub(super) entries: Vec<Entry>,
     pub(super) rosters: Vec<Box<dyn Roster>>,
     pub(super) owners: Owners,
-    /// Names of objects of another source, in lower case: not served here.
+    /// Names that objects of another source have, in lower case. They are not served here.
     reserved: HashSet<String>,
-    /// Names that objects of another source may have; not served either.
+    /// Names that objects of another source may have, in lower case. They are not served here
+    /// either.
     doubtful: HashSet<String>,
 }
 
@@ -93,8 +94,8 @@ impl Members {
         changed
     }
 
-    /// Sets the names that are not served because another source has them, and those that it may
-    /// have. Returns whether either set changed.
+    /// Sets the names that are not served because another source has them, and the `doubtful`
+    /// names, which the other source may have. Returns whether either set changed.
     pub(super) fn reserve(&mut self, names: &HashSet<String>, doubtful: &HashSet<String>) -> bool {
         let folded = |names: &HashSet<String>| names.iter().map(|name| spelling(name)).collect();
         let (reserved, doubtful) = (folded(names), folded(doubtful));
@@ -106,8 +107,8 @@ impl Members {
         true
     }
 
-    /// Adds a provider: of the roster at that place, or for `None` a provider that stays. Its
-    /// objects have no owner before [`claim`](Self::claim).
+    /// Adds a provider that comes from the roster with the given index, or, for `None`, one that
+    /// stays. Its objects have no owner before [`claim`](Self::claim) is called.
     pub(super) fn add(&mut self, provider: Arc<dyn Provider>, roster: Option<usize>) {
         let last = self.entries.iter().map(|entry| entry.registered.highest()).max();
         let registered = registry::register(&[Arc::clone(&provider)], last.unwrap_or(0));
@@ -118,13 +119,14 @@ impl Members {
         }
     }
 
-    /// Gives each object to the provider that was registered with it first. A later provider
-    /// with the same object does not serve it, and its account says so; it serves the object
-    /// once the first provider is gone.
+    /// Gives each object to the provider that was registered with it first. A later provider with
+    /// the same object does not serve it, as the account of that provider says, until the first
+    /// provider is gone.
     ///
-    /// An object whose index a roster chose is not registered anywhere. It is not served under a name, in
-    /// any language, of an object that stays, is registered or is reserved, nor under a number: a path
-    /// keeps its meaning, whatever programs publish.
+    /// An object whose index a roster chose is not registered anywhere. It is not served if one of
+    /// its names, in any language, is a number, is reserved, or is the name of an object that is
+    /// registered or belongs to a provider that stays. So a path keeps its meaning, whatever
+    /// programs publish.
     pub(super) fn claim(&mut self) {
         let taken_names = self.taken_names();
         for place in 0..self.entries.len() {
@@ -191,7 +193,7 @@ impl Members {
         }
     }
 
-    /// The names in all languages that an object with a chosen index cannot have.
+    /// The names, in all languages, that an object with an index chosen by a roster cannot have.
     fn taken_names(&self) -> HashSet<String> {
         let staying = self.entries.iter().filter(|entry| entry.roster.is_none());
         let names = staying.flat_map(|entry| {
@@ -215,7 +217,7 @@ fn names_of(titles: &[ProvidedTitles], index: TitleIndex) -> impl Iterator<Item 
     all.filter(move |title| title.index == index).map(|title| title.text.as_str())
 }
 
-/// The form in which names are compared: two names of one spelling look the same to a person.
+/// The form in which names are compared: without regard to case, and without blanks around them.
 fn spelling(name: &str) -> String {
     fold(name.trim())
 }

@@ -10,26 +10,26 @@ use std::sync::Arc;
 /// The highest index of Windows' own objects (`Base Index`); allotted indexes are higher.
 const BASE_INDEX: u32 = 1847;
 
-/// Fixed indexes of perfhive's own objects, far above those of any Windows machine.
-/// Allotted indexes are below this range, or above it where a provider needs more of them.
+/// Fixed indexes of perfhive's own objects, far above those of any Windows machine. Indexes are
+/// allotted below this range, or above it to a provider whose indexes would reach into it.
 const OWN_INDEXES: Range<u32> = 100_000..200_000;
 
-/// The first of the indexes that providers of a [`Roster`](crate::Roster) may
-/// choose for themselves. They are ignored when indexes are allotted.
+/// The first of the indexes that providers of a [`Roster`](crate::Roster) may choose for
+/// themselves. Chosen indexes are ignored when indexes are allotted to other providers.
 pub const CHOSEN_INDEXES: u32 = 0x0100_0000;
 
 /// A provider's description and titles under their final indexes.
 pub(super) struct Registered {
     pub(super) description: ProviderDescription,
     pub(super) titles: Vec<ProvidedTitles>,
-    /// Objects that are registered for the provider.
+    /// The provider's [registered objects](Provider::registered_objects).
     pub(super) objects: Vec<TitleIndex>,
     pub(super) first_counter: u32,
     pub(super) first_help: u32,
 }
 
-/// Registers providers: those without indexes of their own get the next ones behind Last
-/// Counter, in order. `last` is the highest index in use.
+/// Registers providers: those without indexes of their own get the next indexes, in the order of
+/// the providers. `last` is the highest index in use before.
 pub(super) fn register(providers: &[Arc<dyn Provider>], last: u32) -> Vec<Registered> {
     let mut described: Vec<Registered> = providers
         .iter()
@@ -60,7 +60,8 @@ pub(super) fn register(providers: &[Arc<dyn Provider>], last: u32) -> Vec<Regist
 }
 
 impl Registered {
-    /// The highest index of a name or help text, except perfhive's own.
+    /// The highest index of a name or help text; indexes of perfhive's own objects and chosen ones
+    /// do not count. 0 if there is none.
     pub(super) fn highest(&self) -> u32 {
         let objects = self.description.objects.iter().flat_map(|object| {
             let counters = object.counters.iter().flat_map(|c| [c.name.0, c.help.0]);

@@ -23,7 +23,7 @@ impl<S: Source> CacheBuilder<S> {
     }
 
     /// Sets the limit to the age of kept data, for requests without a limit of their own. With
-    /// zero, no data is kept for others, and simultaneous requests still become one collection.
+    /// zero, consumers get no kept data; simultaneous requests still become one collection.
     #[must_use]
     pub fn max_age(mut self, limit: Duration) -> Self {
         self.limit = limit;

@@ -17,7 +17,7 @@ impl<S: Source> Cached<S> {
             return Ok(kept);
         }
         hub.main.with(ask.until, |source| {
-            // Another consumer may have read it meanwhile.
+            // Another consumer may have read the catalogue meanwhile.
             let _ = hub.check(source, ask.until);
             if let Some(kept) = hub.kept_catalogue() {
                 return Ok(kept);
@@ -31,9 +31,9 @@ impl<S: Source> Cached<S> {
         })?
     }
 
-    /// Notes in the hub which objects are costly, unless it is known already; returns the generation of
-    /// the catalogue that this is true of. An object that is found later changes the generation, and
-    /// its cost is noted then.
+    /// Notes in the hub which objects are costly, unless the hub knows it already. Returns the
+    /// generation of the catalogue for which the hub knows it. An object that is found later
+    /// changes the generation, so that its cost is noted with the next call.
     pub(super) fn costs_by(&mut self, deadline: Option<Instant>) -> Result<u64, SourceError> {
         let hub = &self.hub;
         let known = |generation| hub.costs_of.load(Ordering::Acquire) == generation;
@@ -42,7 +42,7 @@ impl<S: Source> Cached<S> {
             return Ok(generation);
         }
         hub.main.with(deadline, |source| {
-            // Another consumer may have read it meanwhile.
+            // Another consumer may have read the catalogue meanwhile.
             let catalogue = hub.check(source, deadline)?;
             let generation = hub.generation.load(Ordering::Acquire);
             if known(generation) {

@@ -35,21 +35,21 @@ pub(super) struct Hub<S> {
     pub(super) slots: Slots,
     /// Number of the newest collection.
     pub(super) numbers: AtomicU64,
-    /// Objects and whole answers taken without a collection.
+    /// The number of objects and whole answers taken without a collection.
     pub(super) taken: AtomicU64,
     pub(super) generation: AtomicU64,
     pub(super) catalogue: RwLock<Option<Arc<Catalogue>>>,
     /// The answer to [`Ask::nothing`].
     known: RwLock<Option<Arc<Catalogue>>>,
-    /// Whether the generation was read after the newest collection. If that failed, the next reader asks
-    /// again.
+    /// Whether the generation could be read after the newest collection. If not, the next reader
+    /// asks the source again.
     is_checked: AtomicBool,
     pub(super) costly_objects: RwLock<HashSet<TitleIndex>>,
     /// The generation of `costly_objects`.
     pub(super) costs_of: AtomicU64,
     pub(super) titles: Mutex<HashMap<LanguageId, (u64, Arc<TitleDatabase>)>>,
-    /// The generations, the hub's and the costly source's own, at which both were seen to give the indexes
-    /// of costly objects the same names.
+    /// The hub's generation and the costly source's own, at which both sources gave the indexes of
+    /// costly objects the same names.
     agreed: Mutex<Option<(u64, u64)>>,
     replies: Mutex<Vec<Arc<Reply>>>,
 }
@@ -57,8 +57,8 @@ pub(super) struct Hub<S> {
 /// The result of one collection of a run.
 pub(super) type Collected = Result<Arc<Reply>, SourceError>;
 
-/// The results of a run. Mostly one collection; more only where objects by index and whole answers
-/// (`Global`, `Costly`, `Foreign`) were wanted together.
+/// The results of the collections of a run. There is usually one collection; there are more if
+/// objects by index and whole answers (`Global`, `Costly`, `Foreign`) were wanted together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Brought {
     first: Option<Collected>,
@@ -171,7 +171,7 @@ impl<S: Source> Hub<S> {
         Ok(brought)
     }
 
-    /// Reads the catalogue that the source of objects that are not costly has at hand, and notes
+    /// Reads the catalogue that the main source knows already ([`Ask::nothing`]), and notes it and
     /// its generation.
     pub(super) fn check(
         &self,
@@ -183,7 +183,7 @@ impl<S: Source> Hub<S> {
             let is_kept = |kept: &Option<Arc<Catalogue>>| {
                 kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, catalogue))
             };
-            // Nearly always the same: readers are not locked out then.
+            // It is nearly always the same; readers are then not locked out.
             if !is_kept(&self.known.read().unwrap_or_else(PoisonError::into_inner)) {
                 let kept = Some(Arc::clone(catalogue));
                 *self.known.write().unwrap_or_else(PoisonError::into_inner) = kept;
@@ -194,7 +194,8 @@ impl<S: Source> Hub<S> {
         catalogue
     }
 
-    /// The catalogue of the newest collection; `None` where the source has to be asked.
+    /// The catalogue that was current at the newest collection; `None` if the source has to be
+    /// asked.
     pub(super) fn known_catalogue(&self) -> Option<Arc<Catalogue>> {
         if !self.is_checked.load(Ordering::Acquire) {
             return None;
@@ -219,12 +220,12 @@ impl<S: Source> Hub<S> {
         }
     }
 
-    /// Reads the generation of the main source's catalogue again.
+    /// Asks the main source for its catalogue again, to notice a change.
     pub(super) fn look(&self, deadline: Option<Instant>) -> Result<(), SourceError> {
         self.main.with(deadline, |source| drop(self.check(source, deadline)))
     }
 
-    /// The titles of a language at a generation.
+    /// The titles of a language, read once for each generation of the catalogue.
     pub(super) fn titles_by(
         &self,
         language: LanguageId,
@@ -245,8 +246,9 @@ impl<S: Source> Hub<S> {
     }
 
     /// Checks that the costly source gives the indexes of costly objects the same names as the main
-    /// source, whose catalogue consumers use: each source notices changes of providers by itself.
-    /// Returns the generations, the hub's and the source's own, for which that holds.
+    /// source, whose catalogue consumers use. The two may differ, since each source notices changes
+    /// of providers by itself. Returns the hub's generation and the costly source's own, for which
+    /// they agree.
     fn agree(&self, source: &mut S, deadline: Option<Instant>) -> Result<(u64, u64), SourceError> {
         let ask = Ask::nothing().until(deadline);
         let own = source.catalogue(&ask)?.generation;
@@ -289,7 +291,7 @@ impl<S: Source> Hub<S> {
         Ok(now)
     }
 
-    /// The error for indexes that may have changed their meaning.
+    /// The error of a collection during which indexes may have changed their meaning.
     pub(super) fn changing(&self) -> SourceError {
         changing(&self.name)
     }
@@ -318,7 +320,7 @@ impl<S: Source> Hub<S> {
         }
     }
 
-    /// Keeps a handle to a reply, whose memory is used again once no consumer holds it.
+    /// Keeps a handle to a reply, so that its memory is used again once no consumer holds it.
     fn keep(&self, reply: Arc<Reply>) {
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
         if replies.len() < REPLIES {

@@ -1,10 +1,10 @@
 //! Requests that overlap become one collection.
 //!
-//! A lane owns a source. A consumer that needs fresh data adds its wishes to the union of the *next*
-//! run and waits. As soon as the source is free, the waiting consumer with the latest deadline leads
-//! that run: its thread collects the whole union and hands the outcome to the others. A request
-//! therefore waits at most for the run in progress and the one behind it, and the cache needs no
-//! thread of its own.
+//! A lane owns a source. A consumer that needs fresh data adds its wishes to the union of the
+//! *next* run and waits. As soon as the source is free, the waiting consumer with the latest
+//! deadline leads that run: its thread collects the whole union and hands the outcome to the
+//! others. A request therefore waits at most for the run in progress and the one behind it, and the
+//! cache needs no thread of its own.
 //!
 //! The lock guards a few words and lists. It is never held during a collection, and a consumer that
 //! only takes kept data never touches it.
@@ -16,11 +16,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A set of what a run collects.
+/// A set of things that a run collects.
 pub(super) trait Wishes: Default {
     /// Adds what another set holds.
     fn merge(&mut self, other: &Self);
-    /// Whether a run for this set brings something of another set.
+    /// Whether a run for this set brings at least one item of `other`, as complete as `other` wants
+    /// it. A request for `other` may then join that run. `a.overlaps(b)` does not imply
+    /// `b.overlaps(a)`.
     fn overlaps(&self, other: &Self) -> bool;
     /// Forgets everything, keeping the allocations.
     fn clear(&mut self);
@@ -29,8 +31,8 @@ pub(super) trait Wishes: Default {
 /// How a request for fresh data ended.
 #[derive(Debug)]
 pub(super) struct Outcome<T> {
-    /// Whether the run was made for everything that was wanted. A run that was joined after its start
-    /// may bring only a part.
+    /// Whether the run was made for everything that was wanted. A run that was joined after its
+    /// start may bring only a part.
     pub(super) in_full: bool,
     /// The deadline of the request that led the run.
     pub(super) deadline: Option<Instant>,
@@ -51,7 +53,7 @@ struct State<S, W, T> {
     /// The thread of the run in progress.
     leader_thread: Option<ThreadId>,
     running: Option<Running<W>>,
-    /// The union of all wishes for the next run.
+    /// The union of the wishes of all requests that wait for the next run.
     next: W,
     next_number: u64,
     next_waiting: usize,
@@ -60,8 +62,8 @@ struct State<S, W, T> {
     /// Callers that want the source to themselves, in order of arrival.
     alone: VecDeque<u64>,
     next_alone: u64,
-    /// Whether a run or an exclusive caller is next where both wait: they alternate, so that
-    /// neither starves.
+    /// Whether a run or an exclusive caller is next if both wait. They alternate, so that neither
+    /// starves.
     turn: Turn,
     /// Number of the newest run that ended.
     ended: u64,
@@ -76,9 +78,9 @@ struct State<S, W, T> {
 /// The request that may lead the next run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leader {
-    /// The first to arrive: no request waits, or the intended leader gave up.
+    /// Any request: none waits yet, or the intended leader gave up.
     Anyone,
-    /// A request with this deadline, the latest of all.
+    /// A request with this deadline, the latest of those that wait; `None` is later than any.
     Latest(Option<Instant>),
 }
 
@@ -101,7 +103,8 @@ impl Leader {
     }
 }
 
-/// Whether a deadline is before another one.
+/// Whether the deadline `one` is before the deadline `other`. `None`, no deadline, is later than
+/// any.
 pub(super) fn ends(one: Option<Instant>, other: Option<Instant>) -> bool {
     one.is_some_and(|one| other.is_none_or(|other| one < other))
 }
@@ -188,7 +191,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
             }
             let turn = state.alone.is_empty() || state.turn == Turn::Run;
             if turn && state.leader.may_be(deadline) {
-                // The clock is read while the source is in its place: a panic loses nothing.
+                // The clock is read before the source is taken out, so that a panic loses nothing.
                 let begun = state.source.is_some().then(|| catch_unwind(AssertUnwindSafe(&now)));
                 let begun = match begun.transpose() {
                     Ok(begun) => begun.unwrap_or_default(),
@@ -215,7 +218,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
     /// Locks the state for a new request.
     ///
     /// # Errors
-    /// Where the source asks its own cache, on the thread that collects: it would wait for itself.
+    /// If the source asks its own cache on the thread that collects: it would wait for itself.
     fn lock_for_request(&self) -> Result<MutexGuard<'_, State<S, W, T>>, SourceError> {
         let state = self.lock();
         match state.leader_thread == Some(current_thread()) {
@@ -313,7 +316,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         Ok(Outcome { in_full: false, deadline, result })
     }
 
-    /// Gives the source to `use_it` alone, for anything but a collection.
+    /// Waits until the source is free, and gives it to `use_it` for anything but a collection.
     pub(super) fn with<V>(
         &self,
         deadline: Option<Instant>,
@@ -352,8 +355,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<S, W, T>> {
-        // A poisoned state is consistent: the only foreign code under the lock, `joins` and `now`, runs
-        // before anything is changed.
+        // A poisoned state is consistent: the only foreign code under the lock, `joins` and `now`,
+        // runs before anything is changed.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -400,15 +403,15 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
     }
 }
 
-/// Capacity for results that were not picked up yet. More than a few pile up only where threads wake
+/// Capacity for results that were not picked up yet. More than a few pile up only if threads wake
 /// very late.
 const OUTCOMES: usize = 8;
 
 /// Sets kept for reuse: those of the run in progress and of the next one.
 const SPARES: usize = 3;
 
-/// A run in progress. If the source panics, dropping this returns the source to the lane and gives the
-/// waiting requests an error.
+/// A run in progress. If the source panics, dropping this returns the source to the lane and gives
+/// the waiting requests an error.
 struct Leading<'a, S, W: Wishes, T: Clone + Default> {
     lane: &'a Lane<S, W, T>,
     source: Option<S>,

@@ -154,7 +154,7 @@ fn publish(slots: &Slots, number: u64) {
     slots.publish(&std::sync::Arc::new(reply), |_| true, || true);
 }
 
-/// The number of the newest reply in the slot; 0 for none.
+/// The number of the newest reply in the slot; 0 if there is no reply.
 fn newest(slots: &Slots) -> u64 {
     let slot = slots.get(&Key::Object(OBJECT)).unwrap();
     slot.load().map_or(0, |reply| reply.number)

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// One answer of the source, immutable once published.
 ///
-/// Aligned to a pair of cache lines, which processors fetch together: its count of owners, which is
-/// written often, shares no line with the data of other replies.
+/// Aligned to a pair of cache lines, which processors fetch together. So the count of owners of a
+/// reply, which is written often, shares no cache line with other replies.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Reply {
@@ -22,7 +22,7 @@ pub(super) struct Reply {
     pub(super) begun: Duration,
     /// The request that the reply answers.
     pub(super) request: Ask,
-    /// Spare list for `request` while that lists no objects.
+    /// The unused index list of `request`, while `request` is not for indexes.
     pub(super) list: Vec<TitleIndex>,
     /// The generation of the catalogue that the reply's indexes belong to; `None` if it is not
     /// known.
@@ -43,7 +43,8 @@ impl Default for Reply {
 }
 
 impl Reply {
-    /// Whether the reply holds a key, asked for or not, with every counter of `request` that costs extra.
+    /// Whether the reply has the data of a key as complete as `request` wants it: with its extra
+    /// counters and its instances. An object may be in a reply without having been asked for.
     pub(super) fn answers(&self, key: &Key, request: &Ask) -> bool {
         match (key, &self.request.objects) {
             (Key::Whole(word), asked) => {
@@ -60,7 +61,7 @@ impl Reply {
         }
     }
 
-    /// Whether every instance of an object that a request wants was collected.
+    /// Whether every wanted instance of an object was collected.
     fn has_instances(&self, object: TitleIndex, request: &Ask) -> bool {
         if !self.snapshot.is_partial(object) {
             return true;
@@ -70,7 +71,7 @@ impl Reply {
         wanted.peek().is_some() && wanted.all(|wish| wished.contains(wish))
     }
 
-    /// Whether an object has every counter of `request` that costs extra.
+    /// Whether an object was collected with every extra counter that `request` wants of it.
     fn fills(&self, object: TitleIndex, request: &Ask) -> bool {
         let asked = request.extra_counters.iter().filter(|(of, _)| *of == object);
         asked.into_iter().all(|(_, counter)| {
@@ -87,7 +88,8 @@ type Newest = std::sync::Mutex<Option<Arc<Reply>>>;
 #[cfg(not(loom))]
 type Newest = arc_swap::ArcSwapOption<Reply>;
 
-/// Makes this thread's list of protected loads, which arc-swap otherwise allocates with the first load.
+/// Makes this thread's list of protected loads, which arc-swap otherwise allocates with the first
+/// load.
 #[cfg(not(loom))]
 pub(super) fn ready() {
     static NOTHING: arc_swap::ArcSwapOption<()> = arc_swap::ArcSwapOption::const_empty();
@@ -97,10 +99,10 @@ pub(super) fn ready() {
 #[cfg(loom)]
 pub(super) fn ready() {}
 
-/// The newest reply for a key. Reading takes no lock and writes no shared counter, so that it costs the
-/// same with any number of threads.
+/// The newest reply for a key. Reading takes no lock and writes no shared counter, so that it costs
+/// the same with any number of threads.
 ///
-/// In cache lines of its own: consumers that come and go write the slot's count of owners.
+/// A slot has cache lines of its own, because consumers that come and go write its count of owners.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Slot {
@@ -136,7 +138,7 @@ impl Slot {
     }
 }
 
-/// The key of a slot: what the slot holds the newest reply for.
+/// The key of a slot, which holds the newest reply for it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// An object, by the title index of its name.
@@ -157,7 +159,8 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// The slot of a key, which is made if it is missing; `None` if there are too many slots.
+    /// The slot of a key, which is made if it is missing; `None` if there are [`MOST`] slots
+    /// already.
     pub(super) fn get(&self, key: &Key) -> Option<Arc<Slot>> {
         {
             let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
@@ -172,9 +175,10 @@ impl Slots {
         Some(Arc::clone(slots.entry(key.clone()).or_default()))
     }
 
-    /// Publishes a reply under the objects in it and under what was asked for: objects, or a whole
-    /// answer. Publishes nothing if `holds`, called under the lock, returns `false`: the indexes
-    /// changed their meaning.
+    /// Publishes a reply under what was asked for, objects or a whole answer, and under those
+    /// objects in it that `belongs` accepts. Partial objects are not published. Publishes nothing
+    /// if `holds`, which is called under the lock, returns `false`, since the indexes changed their
+    /// meaning.
     pub(super) fn publish(
         &self,
         reply: &Arc<Reply>,

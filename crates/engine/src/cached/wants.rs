@@ -13,9 +13,9 @@ pub(super) struct Wants {
     objects: Vec<TitleIndex>,
     words: Vec<ObjectQuery>,
     extra: Vec<(TitleIndex, TitleIndex)>,
-    /// The wanted instances of objects that no request wants with all instances; in `whole`, the
-    /// objects that some request wants with all.
+    /// The wanted instances of objects that no request wants with all instances.
     instances: Vec<(TitleIndex, InstanceWish)>,
+    /// The objects that at least one request wants with all instances.
     whole: Vec<TitleIndex>,
     /// The ask that is handed to the source; kept for its allocations.
     request: Ask,
@@ -105,14 +105,14 @@ impl Wants {
         std::mem::swap(&mut self.request.extra_counters, &mut self.extra);
     }
 
-    /// Whether a run for this set brings every instance of an object that another set wants.
+    /// Whether a run for this set brings every instance of `object` that `other` wants.
     fn has_instances(&self, object: TitleIndex, other: &Self) -> bool {
         let mut wished = other.instances.iter().filter(|(of, _)| *of == object).peekable();
         self.whole.contains(&object)
             || (wished.peek().is_some() && wished.all(|wish| self.instances.contains(wish)))
     }
 
-    /// Whether a run for this set fills every extra counter of an object that another set wants.
+    /// Whether a run for this set fills every extra counter of `object` that `other` wants.
     fn has_extra(&self, object: TitleIndex, other: &Self) -> bool {
         let asked = other.extra.iter().filter(|(of, _)| *of == object);
         asked.into_iter().all(|(of, counter)| {

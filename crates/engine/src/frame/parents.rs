@@ -1,12 +1,12 @@
-//! Parents of instances, found by their place in a block.
+//! Parents of instances, found by the object and the index that an instance states.
 
 use super::Frame;
 use perfhive_format::{Instance, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Finds the parents that instances point to. The objects, and the instances of each parent
-/// object, are listed once, so that a lookup is not a walk even in a hostile block.
+/// Finds the parents that instances point to. The objects, and the instances of each parent object,
+/// are listed once, so that no lookup walks the block again, even if the block is hostile.
 pub struct Parents<'a> {
     frame: &'a Arc<Frame>,
     places: Option<HashMap<TitleIndex, usize>>,
@@ -18,14 +18,14 @@ impl<'a> Parents<'a> {
         Self { frame, places: None, tables: HashMap::new() }
     }
 
-    /// The instance to which `instance` points as its parent, if the block
-    /// has it.
+    /// The parent of `instance`; `None` if it has none, or the block does not hold the parent.
     pub fn of(&mut self, instance: &Instance<'_>) -> Option<Instance<'a>> {
         self.place_of(instance).map(|(_, parent)| parent)
     }
 
-    /// The parent of `instance`, with the object it is in and its place there, which are
-    /// unique in the block; `None` where the block does not have it.
+    /// The parent of `instance`, with the parent's object and its index among the instances of that
+    /// object, which together are unique in the block. `None` if `instance` has no parent, or the
+    /// block does not hold it.
     pub(crate) fn place_of(
         &mut self,
         instance: &Instance<'_>,
@@ -33,7 +33,7 @@ impl<'a> Parents<'a> {
         let (object, place) = instance.parent()?;
         let frame: &'a Frame = self.frame;
         let places = self.places.get_or_insert_with(|| {
-            // Of several objects with one name the first counts.
+            // If several objects have the name, the first counts.
             let objects = frame.objects.iter().enumerate().rev();
             objects.map(|(at, entry)| (entry.name, at)).collect()
         });

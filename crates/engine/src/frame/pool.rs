@@ -5,23 +5,22 @@ use perfhive_format::{BlockHead, BlockWriter, ParseError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Frames for reuse. The pool keeps a handle to each. A frame without another handle is
-/// refilled in place, so that a source that is read repeatedly stops allocating. Frames
-/// that were free for long are dropped.
+/// Frames for reuse. The pool keeps a handle to each frame that it filled. A frame is free if no
+/// other handle to it exists; free frames are refilled in place, so that a source that is read
+/// repeatedly stops allocating. Frames that were free for long are dropped.
 #[derive(Debug)]
 pub struct FramePool {
     frames: Vec<Arc<Frame>>,
     bound: usize,
     origin: u64,
     label: Option<Arc<str>>,
-    /// The number of frames that stayed free at each of the newest fills; `fills` counts
-    /// these fills.
+    /// The least number of free frames that the newest fills left over; `fills` counts these fills.
     idle: usize,
     fills: u32,
 }
 
-/// Fills after which frames that were free all the time are dropped. Consumers read at
-/// different intervals, so the least number of free frames shows only over many fills.
+/// The number of fills after which the frames that were free all the time are dropped. Consumers
+/// read at different intervals, so the least number of free frames shows only over many fills.
 const WATCHED_FILLS: u32 = 256;
 
 impl Default for FramePool {
@@ -43,7 +42,7 @@ impl FramePool {
         Self { frames, bound, origin, label: None, idle: usize::MAX, fills: 0 }
     }
 
-    /// Sets the word for what fills the frames.
+    /// The same pool, whose frames have this [label](Frame::label): a word for what fills them.
     #[must_use]
     pub fn labelled(mut self, label: &str) -> Self {
         self.label = Some(label.into());
@@ -53,7 +52,7 @@ impl FramePool {
     /// Writes a block into a free frame, or a new one.
     ///
     /// # Errors
-    /// Where the header that `fill` wrote is damaged.
+    /// What is wrong with the header that `fill` wrote.
     pub fn fill(
         &mut self,
         generation: u64,
@@ -73,7 +72,7 @@ impl FramePool {
         Ok(frame)
     }
 
-    /// Takes out a frame without another handle: the largest one, which has the most room.
+    /// Takes the free frame with the largest buffer out of the pool; `None` if no frame is free.
     fn free_frame(&mut self) -> Option<Arc<Frame>> {
         let mut free = 0usize;
         let mut largest: Option<(usize, usize)> = None;

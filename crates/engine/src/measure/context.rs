@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-/// Readings that the caller keeps, and [`MeasurementContext::decode`] fills.
+/// A list of readings that the caller keeps and [`MeasurementContext::decode`] fills.
 #[derive(Clone, Debug, Default)]
 pub struct Readings {
     list: Vec<SensorReading>,
@@ -33,14 +33,14 @@ impl Readings {
         self.list.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no readings.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 }
 
-/// The clocks and the deadline of a context.
+/// The clocks, the patience and the greatest age of data of a context.
 #[derive(Default)]
 pub struct MeasurementOptions {
     times: Vec<Box<dyn TimeSource>>,
@@ -49,7 +49,7 @@ pub struct MeasurementOptions {
 }
 
 impl MeasurementOptions {
-    /// No times, no deadline, fresh data.
+    /// Options without clocks and without a deadline, with fresh data for each sample.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -62,17 +62,19 @@ impl MeasurementOptions {
         self
     }
 
-    /// Sets the time that each data source has for a sample. A source that needs longer is
-    /// late; the next one has its own time. The sources have to keep to deadlines.
+    /// Sets how long each data source may take for a sample. A data source that takes longer is
+    /// late; its sensors have no values in this sample. This works only with data sources that keep
+    /// to deadlines.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
         self
     }
 
-    /// Sets how old the data of a sample may be, where other readers of the program share the data
-    /// source. Zero, the default, collects for each sample, so that figures are of the section
-    /// measured. Data that is older than the sample is an anomaly ([`Anomaly::Aged`]).
+    /// Sets how old the data of a sample may be if other readers of the program share the data
+    /// source. With zero, the default, data is collected for each sample, so that the values are
+    /// those of the measured section. Data that is older than the sample is an anomaly
+    /// ([`Anomaly::Aged`]).
     #[must_use]
     pub fn max_age(mut self, limit: Duration) -> Self {
         self.max_age = limit;
@@ -86,11 +88,11 @@ impl MeasurementOptions {
 pub struct TimeReading {
     /// The clock's name.
     pub name: Arc<str>,
-    /// The clock's time before the sample, in ns since its beginning; `None` where it could not be
-    /// read.
+    /// The clock's time before the sample, in ns since the beginning of the clock; `None` if it
+    /// could not be read.
     pub before: Option<i64>,
-    /// The clock's time after the sample, in ns since its beginning; `None` where it could not be
-    /// read.
+    /// The clock's time after the sample, in ns since the beginning of the clock; `None` if it
+    /// could not be read.
     pub after: Option<i64>,
 }
 
@@ -102,28 +104,29 @@ pub struct SampleRecord {
     pub times: Vec<TimeReading>,
     /// How long the sample stage took.
     pub duration: Duration,
-    /// How long before the sample the oldest of its data was collected; zero where all of it was
+    /// How long before the sample the collection of its oldest data began; zero if all data was
     /// collected for the sample.
     pub age: Duration,
-    /// The anomalies; after decoding, instances that came and went too.
+    /// The anomalies of the sample; after decoding, also those of instances that came or went.
     pub anomalies: Vec<Anomaly>,
 }
 
-/// The number of anomalies that a sample can report of one data source.
+/// The most anomalies of one data source that a sample can report.
 const ANOMALIES: usize = 64;
 
-/// The places of one data source in a record: its anomalies, and its own failure.
+/// The most items of one data source in a record: its anomalies, and its own failure.
 const PLACES: usize = ANOMALIES + 1;
 
 /// One data source of a context, with its probe.
 struct SourceProbe {
     name: Arc<str>,
     probe: Box<dyn ProbeContext>,
-    /// For each sensor of the probe's selection, its number among all requested ones.
+    /// For each sensor of the probe's selection, its index among all requested sensors. Empty if
+    /// the probe's selection is the request.
     asked: Vec<usize>,
     failed: Option<MeasureError>,
-    /// The probe's anomalies, in a list of its own, so that those of other probes are not lost
-    /// where there are many.
+    /// The probe's anomalies. Each probe has its own list, so that many anomalies of one probe do
+    /// not push out those of another.
     anomalies: Vec<Anomaly>,
 }
 
@@ -143,7 +146,8 @@ impl MeasurementContext {
     /// A context for sensors by name. It takes a baseline, so that the first cycle has rates.
     ///
     /// # Errors
-    /// A name that means no sensor; a source that cannot be measured.
+    /// A name that means no data source, sensor or instance, or a name without an instance for a
+    /// sensor with instances and the reverse; the failure of a data source to take its baseline.
     pub fn new(sources: &mut DataSources, names: &[SensorName]) -> Result<Self, MeasureError> {
         Self::with_options(sources, names, MeasurementOptions::new())
     }
@@ -238,8 +242,8 @@ impl MeasurementContext {
                 }
                 reading
             }));
-            // The readings of one data source are in order already. Those of the next go between
-            // them, in the order in which the sensors were asked for.
+            // The readings of one data source are in order already. Those of the next data source
+            // are moved between them, into the order in which the sensors were asked for.
             while let Some(asked) = readings.get(at).map(|reading| reading.asked) {
                 let same = readings.iter().skip(at).take_while(|reading| reading.asked == asked);
                 let end = at + same.count();
@@ -267,8 +271,8 @@ impl MeasurementContext {
     /// Makes everything ready for a sample.
     ///
     /// # Errors
-    /// [`MeasureError::State`]; or where every data source fails, which leads
-    /// back to [`State::Initialized`].
+    /// [`MeasureError::State`] in the wrong state; the first failure if every data source fails,
+    /// which leads back to [`State::Initialized`].
     pub fn prepare(&mut self) -> Result<(), MeasureError> {
         let possible = [State::Initialized, State::Prepared, State::Sampled];
         let stage = self.enter(Operation::Prepare, &possible, State::Preparing)?;
@@ -288,15 +292,16 @@ impl MeasurementContext {
         Ok(())
     }
 
-    /// Takes the data of all sensors. Where a data source is late or fails, only its own
-    /// sensors have no values, and the sample has an anomaly.
+    /// Takes the data of all sensors. If a data source is late or fails, its own sensors have no
+    /// values, and the sample has an anomaly.
     ///
     /// # Errors
-    /// [`MeasureError::State`]; or where every data source fails, which leads
-    /// back to [`State::Initialized`].
+    /// [`MeasureError::State`] in the wrong state; the first failure if every data source fails,
+    /// which leads back to [`State::Initialized`].
     pub fn sample(&mut self) -> Result<&SampleRecord, MeasureError> {
         let stage = self.enter(Operation::Sample, &[State::Prepared], State::Sampling)?;
-        // Cleared first, so that nothing of the sample before is left even if a probe panics.
+        // These are reset first, so that nothing of the sample before is left even if a probe
+        // panics.
         (self.record.duration, self.record.age) = (Duration::ZERO, Duration::ZERO);
         for (reading, time) in self.record.times.iter_mut().zip(&mut self.times) {
             reading.after = None;
@@ -305,7 +310,7 @@ impl MeasurementContext {
         let begun = Instant::now();
         let mut good = self.parts.is_empty();
         for part in self.parts.iter_mut().filter(|part| part.failed.is_none()) {
-            // Each source has its own deadline, so that one that hangs does not take the time
+            // Each source has its own deadline, so that a source that hangs does not take the time
             // of the others.
             let patience = self.patience;
             let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
@@ -314,7 +319,8 @@ impl MeasurementContext {
         }
         self.record.duration = begun.elapsed();
         let times = self.record.times.iter_mut().zip(&mut self.times);
-        // In the opposite order, so that the first clock encloses all others.
+        // The clocks are read in the opposite order, so that the readings of the first clock
+        // enclose all others.
         for (reading, time) in times.rev() {
             reading.after = time.now();
         }
@@ -333,7 +339,7 @@ impl MeasurementContext {
         Ok(&self.record)
     }
 
-    /// Makes values of the sample and puts them into the caller's list.
+    /// Makes values of the sample and puts them into the caller's list, in place of what it held.
     ///
     /// # Errors
     /// [`MeasureError::State`].
@@ -347,8 +353,9 @@ impl MeasurementContext {
         Ok(&self.record)
     }
 
-    /// Measures a section of code: a sample before `work` and one after it, whose readings are put
-    /// into the caller's list. [`SensorReading::difference`] is what the section added.
+    /// Measures a section of code: takes a sample before `work` and one after it, and puts the
+    /// readings of the second into the caller's list. [`SensorReading::difference`] is what the
+    /// section added.
     ///
     /// ```
     /// # use perfhive_engine::measure::{CounterSource, DataSources, MeasurementContext, Readings};
@@ -367,8 +374,9 @@ impl MeasurementContext {
     /// ```
     ///
     /// # Errors
-    /// [`MeasureError::State`]; where a data source fails or is late in the first sample, before
-    /// `work` is done; where all fail in the second.
+    /// [`MeasureError::State`] in the wrong state; the failure of any data source in the first
+    /// sample, in which case `work` is not called; the first failure if every data source fails in
+    /// the second sample.
     pub fn section<T>(
         &mut self,
         readings: &mut Readings,
@@ -376,7 +384,8 @@ impl MeasurementContext {
     ) -> Result<T, MeasureError> {
         self.prepare()?;
         self.sample()?;
-        // Without a first sample, the one before that would be taken for the beginning.
+        // If the first sample lacks a source's data, an older sample would be taken for the
+        // beginning of the section.
         let failed = self.parts.iter().find_map(|part| part.failed.clone());
         self.decode(readings)?;
         if let Some(error) = failed {
@@ -389,8 +398,8 @@ impl MeasurementContext {
         Ok(done)
     }
 
-    /// The readings of the newest cycle, or of the baseline before the first cycle. Their slots
-    /// tell which values there are: the structure.
+    /// The readings of the newest cycle or, before the first cycle, of the baseline. Their slots
+    /// tell which values there are.
     ///
     /// # Errors
     /// [`MeasureError::State`] in any state but [`State::Initialized`].
@@ -401,10 +410,10 @@ impl MeasurementContext {
         }
     }
 
-    /// The record of the newest sample.
+    /// The record of the newest sample; without values before the first sample.
     ///
     /// # Errors
-    /// [`MeasureError::State`] before the sample is taken.
+    /// [`MeasureError::State`] in any state but [`State::Initialized`] and [`State::Sampled`].
     pub fn record(&self) -> Result<&SampleRecord, MeasureError> {
         match self.state() {
             State::Initialized | State::Sampled => Ok(&self.record),
@@ -412,7 +421,8 @@ impl MeasurementContext {
         }
     }
 
-    /// Checks that an operation is possible, and enters its state.
+    /// Checks that an operation is possible, and sets the state to `working` for as long as the
+    /// returned value lives.
     fn enter(
         &self,
         operation: Operation,
@@ -428,8 +438,8 @@ impl MeasurementContext {
     }
 }
 
-/// An operation at work. A failure or panic leads back to Initialized; only
-/// [`leads_to`](Self::leads_to) sets another state.
+/// An operation at work. When it is dropped, the state becomes the one that
+/// [`leads_to`](Self::leads_to) was given or, after a failure or panic, Initialized.
 struct ActiveStage {
     state: Arc<AtomicU8>,
     next: State,
@@ -453,8 +463,8 @@ impl SourceProbe {
         Self { name: source.into(), probe, asked, failed: None, anomalies }
     }
 
-    /// Adds the source's failure and its anomalies to the record, which has [`PLACES`] for each
-    /// data source. Nothing is allocated; anomalies without a place are counted.
+    /// Moves the source's failure and its anomalies to the record, which has room for [`PLACES`] of
+    /// each data source. Nothing is allocated; anomalies that find no room are counted.
     fn report(&mut self, record: &mut Vec<Anomaly>) {
         let source = || Arc::clone(&self.name);
         record.extend(self.failed.as_ref().map(|error| match error.is_late() {

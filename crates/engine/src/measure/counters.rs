@@ -28,23 +28,24 @@ use std::time::{Duration, Instant};
 
 /// One counter of one probed object.
 struct ProbedCounter {
-    /// The place of the sensor among the requested sensors.
+    /// The index of the sensor among the requested sensors.
     asked: usize,
-    /// The place of the object among the probed objects.
+    /// The index of the object in [`CounterProbe::objects`].
     object: usize,
     counter: Followed,
     on_request: bool,
     value_type: ValueType,
     unit: Arc<str>,
     name: SensorName,
-    /// The only instance wanted.
+    /// The wanted instance, if it is one; `None` for all instances, and for a sensor without
+    /// instances.
     one: Option<BoundInstance>,
-    /// The slots made so far, by instance; a sensor without instances has one.
+    /// The slots made so far, by instance; a sensor without instances has one slot.
     slots: HashMap<Identity, LabelledSlot>,
     shown: Option<ShownSlots>,
 }
 
-/// The slots of the instances of a sample, with their places in it.
+/// The slots of the instances of a sample, each with the index of its instance.
 struct ShownSlots {
     of: Arc<SampledInstances>,
     slots: Vec<(usize, Arc<SensorSlot>)>,
@@ -57,25 +58,25 @@ struct LabelledSlot {
 }
 
 impl LabelledSlot {
-    /// Whether the instance still has this label. The order in the label of a numbered instance
-    /// changes when others of its name come and go, and another instance may have its old label
-    /// then.
+    /// Whether the label is still `label`. The order in the label of an instance changes when
+    /// others of the same name come and go, and another instance may then have the old label.
     fn is(&self, label: Option<&InstanceLabel>) -> bool {
         self.label.as_ref() == label
     }
 }
 
-/// One instance, bound when the probe context was made. Another instance that takes its name or
-/// number later is not meant.
+/// An instance that was bound to its identity when the probe context was made. Another instance
+/// that takes the same name or number later is not meant.
 struct BoundInstance {
     name: String,
     identity: Option<Identity>,
-    /// Matches the name of the instance in its object; `None` where the instance has a parent.
+    /// Matches the name of the instance; `None` if the instance has a parent.
     pattern: Option<Arc<NamePattern>>,
-    /// Whether the instance was ambiguous once, or is gone. It cannot come back.
+    /// Whether the instance is gone, or could once not be told apart from others of its name. It
+    /// cannot come back.
     lost: bool,
     /// Whether the instance was the only one of its name in the last sample before the indexes
-    /// changed; that sample is not kept.
+    /// changed, which is not kept.
     was_alone: bool,
     slot: Arc<SensorSlot>,
 }
@@ -91,13 +92,13 @@ struct ProbedObject {
     moved: bool,
 }
 
-/// The limit to the age of data that an ask gets; `None` for a recording, whose samples have no
+/// The [`Ask::max_age`] for a source: `max_age`, or `None` for a recording, whose samples have no
 /// age.
 fn limit_of(source: &mut impl Source, max_age: Duration) -> Option<Duration> {
     source.recording().is_none().then_some(max_age)
 }
 
-/// Sensors of one source, ready to be measured.
+/// A selection of counters of one source, ready to be measured.
 struct CounterProbe<S> {
     name: Arc<str>,
     source: S,
@@ -208,7 +209,7 @@ impl<S: Source> CounterProbe<S> {
     fn take_baseline(&mut self) -> Result<(), MeasureError> {
         let until = Instant::now().checked_add(PATIENCE);
         self.request.until = until;
-        // An instance may be younger than what a cache has.
+        // An instance may have begun after the data that a cache has was collected.
         self.request.max_age = limit_of(&mut self.source, Duration::ZERO);
         let follow = |probe: &mut Self| probe.follow_catalogue(until);
         let sampled = sample_followed(self, follow, |probe| {
@@ -225,7 +226,7 @@ impl<S: Source> CounterProbe<S> {
             }
         }
         let samples = self.objects.iter().map(|probed| probed.state.current());
-        // Names are needed only where a single instance is wanted.
+        // Names are needed only if a sensor measures one instance.
         let mut wanted = vec![false; self.objects.len()];
         for target in self.targets.iter().filter(|target| target.one.is_some()) {
             wanted.get_mut(target.object).into_iter().for_each(|wanted| *wanted = true);
@@ -267,9 +268,9 @@ impl<S: Source> CounterProbe<S> {
         Ok(())
     }
 
-    /// Notes the instances to ask for. An object of which every sensor measures a single instance
-    /// is asked for these instances, if all of them are known by the number of a process or by a
-    /// name without a parent.
+    /// Notes which instances to ask for. If every sensor of an object measures one instance, and
+    /// each of these is known by the ID of a process or by a name without a parent, only these
+    /// instances are asked for.
     fn note_instances(&mut self) {
         self.request.instances.clear();
         for (number, probed) in self.objects.iter().enumerate().filter(|(_, probed)| !probed.all) {
@@ -334,7 +335,8 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
             message: Arc::clone(&fault.message),
         };
         let faults = self.snapshot.faults();
-        // No more than fit without allocating; the last place has the number of the rest.
+        // No more anomalies are added than fit without allocating; the last of them counts the
+        // rest.
         let room = anomalies.capacity() - anomalies.len();
         let kept = if faults.len() > room { room.saturating_sub(1) } else { faults.len() };
         anomalies.extend(faults.iter().take(kept).map(partial));
@@ -354,7 +356,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
             MeasureError::Source(error) => error.clone(),
             other => SourceError::new(SourceErrorKind::Internal, &self.name, other),
         });
-        // The sample is of the wanted objects only if their indexes did not change.
+        // The sample belongs to the wanted objects only if their indexes did not change.
         let (failed, unlike) = match failed {
             Some(failed) => (Some(failed), false),
             None => match self.follow_catalogue(self.request.until) {

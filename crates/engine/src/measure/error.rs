@@ -47,7 +47,7 @@ pub enum MeasureError {
         /// Whether the sensor has instances.
         has: bool,
     },
-    /// Two data sources of one name.
+    /// A data source of this name was added already.
     SameName(String),
     /// The operation is not possible in this state.
     State {
@@ -58,12 +58,14 @@ pub enum MeasureError {
     },
     /// The source of the data failed.
     Source(SourceError),
-    /// A data source of the user's own failed; the text says how.
+    /// Any other failure, such as that of a data source of the program's own; the text says what
+    /// happened.
     Other(Arc<str>),
 }
 
 impl MeasureError {
-    /// Whether the source did not answer in time.
+    /// Whether the source failed only for the moment: it did not answer in time, was busy, or its
+    /// title indexes changed ([`SourceError::is_transient`]).
     #[must_use]
     pub fn is_late(&self) -> bool {
         matches!(self, Self::Source(error) if error.is_transient())

@@ -51,19 +51,19 @@ impl SensorName {
         self
     }
 
-    /// The data source.
+    /// The name of the data source.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The group: the object.
+    /// The name of the group; for a counter, of its object.
     #[must_use]
     pub fn group(&self) -> &str {
         &self.group
     }
 
-    /// The sensor: the counter.
+    /// The name of the sensor within its group; for a counter, its own name.
     #[must_use]
     pub fn sensor(&self) -> &str {
         &self.sensor
@@ -75,14 +75,15 @@ impl SensorName {
         self.instance.as_deref()
     }
 
-    /// Whether the name means every instance.
+    /// Whether the name ends in `#*`, which means every instance.
     #[must_use]
     pub fn is_every_instance(&self) -> bool {
         self.instance() == Some("*")
     }
 }
 
-/// The name under which a data source with two names is compared.
+/// The name by which data sources are compared: `windows.winperf` for its other name
+/// `win32.winperf`, and otherwise `name` itself.
 pub(super) fn source_name(name: &str) -> &str {
     match name.eq_ignore_ascii_case("win32.winperf") {
         true => "windows.winperf",

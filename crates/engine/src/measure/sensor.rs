@@ -17,10 +17,9 @@ pub struct SensorId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SensorKind {
-    /// A count that only grows; its reading is the growth, a rate or a share between two
-    /// samples.
+    /// A count that only grows. Its value is made of two samples: a growth, a rate or a share.
     Counter,
-    /// A momentary number.
+    /// A number at a moment. Its value is made of one sample.
     Gauge,
 }
 
@@ -28,9 +27,9 @@ pub enum SensorKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ValueType {
-    /// A whole number of 32 bits.
+    /// A whole number whose raw data has 32 bits.
     Int32,
-    /// A whole number of 64 bits.
+    /// A whole number whose raw data has 64 bits.
     Int64,
     /// A floating-point number.
     Double,
@@ -120,7 +119,7 @@ impl Sensor {
     }
 }
 
-/// The place of a value: a sensor, or one instance of it.
+/// What a value belongs to: a sensor, or one instance of a sensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SensorSlot {
@@ -130,8 +129,8 @@ pub struct SensorSlot {
     pub value_type: ValueType,
     /// The unit of the values, as [`Sensor::unit`]: `%`, `1/s`, `s`, `B`, `B/s`; empty for counts.
     pub unit: Arc<str>,
-    /// The instance as a counter path writes it, a process by its ID (`pid:1234`); `None` for a sensor
-    /// without instances, and before the instance was found.
+    /// The instance as a counter path writes it; for a process, by its ID (`pid:1234`). `None` for
+    /// a sensor without instances, and before the instance was found.
     pub instance: Option<InstancePattern>,
 }
 
@@ -150,9 +149,10 @@ impl SensorSlot {
     }
 }
 
-/// The value of a slot after decoding, and the raw values that it is made of.
+/// The value of a slot after decoding, and the raw values from which it was made.
 ///
-/// `value` is in the slot's [unit](SensorSlot::unit). The raw values are what the data source counts:
+/// `value` is in the slot's [unit](SensorSlot::unit). The raw values are what the data source
+/// counts:
 ///
 /// | unit of `value` | `raw` and `before` |
 /// |---|---|
@@ -164,19 +164,19 @@ impl SensorSlot {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SensorReading {
-    /// The place of the reading's sensor among the requested sensors, from 0. A sensor for every
-    /// instance has several readings.
+    /// The index, from 0, of the reading's sensor among the requested sensors. A sensor with
+    /// several measured instances has several readings.
     pub asked: usize,
-    /// The sensor, or the instance of it, that the value is of.
+    /// The sensor, or the instance of a sensor, that the value belongs to.
     pub slot: Arc<SensorSlot>,
     /// The value, or why there is none.
     pub value: Result<CookedValue, NoValue>,
-    /// The raw value in this sample; `None` where there is none.
+    /// The raw value in this sample; `None` if the sample has none.
     pub raw: Option<u64>,
-    /// The raw value in the sample before; `None` where that sample lacks this instance.
+    /// The raw value in the sample before; `None` if there is no such sample, or if it has no value
+    /// of this instance.
     pub before: Option<u64>,
-    /// How many units of the raw value are a second, where it counts time; `None` where it counts
-    /// anything else.
+    /// How many units of the raw value are a second; `None` if the raw value does not count time.
     pub raw_per_second: Option<u64>,
 }
 
@@ -188,7 +188,8 @@ impl SensorReading {
         Self { asked, slot, value, raw: None, before: None, raw_per_second: None }
     }
 
-    /// The [difference](Self::difference) as time, where the raw value counts time.
+    /// The [difference](Self::difference) as time; `None` without a difference, or if the raw value
+    /// does not count time.
     ///
     /// ```
     /// # use perfhive_engine::measure::{SensorName, SensorReading, SensorSlot, ValueType};
@@ -208,21 +209,21 @@ impl SensorReading {
     }
 
     /// How much the raw value grew since the sample before; `None` without two raw values, and
-    /// where the value shrank. A gauge may shrink: [`before`](Self::before) and [`raw`](Self::raw)
-    /// are its two values. A count that shrank began anew, and has no difference.
+    /// where the value shrank. The two values of a gauge, which may shrink, are
+    /// [`before`](Self::before) and [`raw`](Self::raw). A count that shrank was reset, and has no
+    /// difference.
     #[must_use]
     pub fn difference(&self) -> Option<u64> {
         self.raw?.checked_sub(self.before?)
     }
 }
 
-/// A peculiarity of a sample. The sample is still of use; each anomaly says what to take care
-/// of.
+/// Something odd about a sample that a user of its values should know. The sample is still of use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Anomaly {
-    /// A frame or a list of the snapshot was too small and was allocated anew while the sample was
-    /// taken, which took longer.
+    /// A frame or a list of the snapshot was too small and had to grow while the sample was taken,
+    /// which took longer.
     BufferGrown {
         /// The data source.
         source: Arc<str>,
@@ -250,14 +251,14 @@ pub enum Anomaly {
         /// The number of these instances.
         count: usize,
     },
-    /// The counters of a group changed. They were resolved anew, and counters that take two
-    /// samples begin again.
+    /// The counters of a group, or the title indexes of the group, changed. They were resolved
+    /// again; after a change of indexes, counters that take two samples begin again.
     StructureChanged {
         /// Data source and group: `linux.procfs/Process`.
         group: Arc<str>,
     },
-    /// A data source did not answer in time; its sensors have no values in this
-    /// sample.
+    /// A data source did not answer in time, was busy, or changed its title indexes meanwhile. Its
+    /// sensors have no values in this sample.
     Late {
         /// The data source.
         source: Arc<str>,
@@ -266,7 +267,7 @@ pub enum Anomaly {
     Failed {
         /// The data source.
         source: Arc<str>,
-        /// The failure. Its message is not made while the sample is taken.
+        /// The failure. The text of the message is made only when it is shown.
         error: MeasureError,
     },
     /// A part could not be collected.
@@ -276,7 +277,7 @@ pub enum Anomaly {
         /// The message of the fault.
         message: Arc<str>,
     },
-    /// A data source has more anomalies than the record of a sample has places.
+    /// A data source has more anomalies than the record of a sample has room for.
     More {
         /// The data source.
         source: Arc<str>,

@@ -15,11 +15,11 @@ pub trait DataSource: Send {
     /// All sensors of the data source.
     ///
     /// # Errors
-    /// Where the source does not answer.
+    /// The failure of the source if it cannot list its sensors.
     fn sensors(&mut self) -> Result<Arc<[Sensor]>, MeasureError>;
 
-    /// The sensors of the data source, at least those of one group. Sensors of other groups may
-    /// be missing where finding them takes time. Case does not matter.
+    /// The sensors of the data source, at least those of the group called `group`, without regard
+    /// to case. Sensors of other groups may be missing if finding them takes time.
     ///
     /// # Errors
     /// As [`sensors`](Self::sensors).
@@ -28,8 +28,8 @@ pub trait DataSource: Send {
         self.sensors()
     }
 
-    /// The sensors of the data source, at least those of groups with a name near to `group`,
-    /// which is unknown: for suggestions.
+    /// The sensors of the data source, at least those of groups whose names resemble `group`. It is
+    /// called for suggestions when there is no group of this name.
     ///
     /// # Errors
     /// As [`sensors`](Self::sensors).
@@ -38,15 +38,15 @@ pub trait DataSource: Send {
         self.sensors()
     }
 
-    /// The present instances of a sensor, by the names that [`SensorName::instance`] has.
+    /// The names of the present instances of a sensor, as [`SensorName::instance`] has them.
     ///
     /// # Errors
-    /// Where there is no such sensor, or the source does not answer.
+    /// If there is no such sensor, or the source fails.
     fn instances(&mut self, sensor: SensorId) -> Result<Vec<String>, MeasureError>;
 
-    /// A probe context for a selection, whose samples may have data that was collected up to
-    /// `max_age` before. It takes a first sample, its baseline, so that the first cycle has
-    /// rates.
+    /// Makes a probe context for a selection. Its samples may have data that was collected up to
+    /// `max_age` earlier. A first sample, the baseline, is taken at once, so that the first cycle
+    /// has rates.
     ///
     /// # Errors
     /// A sensor or instance that does not exist, or a source that fails.
@@ -77,7 +77,7 @@ pub struct SelectedSensor {
     /// The sensor. In a [`CounterSource`](super::CounterSource), counter 0 means every counter
     /// of the object.
     pub sensor: SensorId,
-    /// The instances.
+    /// The instances that are measured.
     pub instances: SensorInstances,
 }
 
@@ -99,12 +99,12 @@ pub enum SensorInstances {
     One(String),
 }
 
-/// A selection of a data source, ready to be measured. A
+/// A selection of sensors of one data source, ready to be measured. A
 /// [`MeasurementContext`](super::MeasurementContext) calls the methods in the right order.
 pub trait ProbeContext: Send {
-    /// Adds the readings of the baseline, as [`decode`](Self::decode) does. They show the
-    /// structure before the first cycle; a counter that needs two samples has no value yet.
-    /// Called once, first of all.
+    /// Adds the readings of the baseline to `out`, as [`decode`](Self::decode) does. They show
+    /// which values there will be; a counter that needs two samples has no value yet. It is called
+    /// once, before any other method.
     fn baseline(&mut self, out: &mut Vec<SensorReading>) {
         let _ = out;
     }
@@ -112,24 +112,25 @@ pub trait ProbeContext: Send {
     /// Prepares the next sample.
     ///
     /// # Errors
-    /// Where that fails.
+    /// The failure of the source.
     fn prepare(&mut self) -> Result<(), MeasureError>;
 
-    /// Takes the data, without looking at it. It allocates only where a buffer has to grow,
-    /// which is an anomaly. `anomalies` is this probe context's own list, empty, with room for
-    /// 64. Of more, the first ones are kept and the rest is counted ([`Anomaly::More`]).
+    /// Takes the data without decoding it. An implementation allocates only if a buffer has to
+    /// grow, which is an anomaly. `anomalies` is an empty list for this probe context alone, with
+    /// room for 64 items. If there are more, the first ones are kept and the rest is counted
+    /// ([`Anomaly::More`]).
     ///
     /// # Errors
-    /// Where no data could be taken.
+    /// The failure of the source if no data could be taken.
     fn sample(
         &mut self,
         deadline: Option<Instant>,
         anomalies: &mut Vec<Anomaly>,
     ) -> Result<(), MeasureError>;
 
-    /// Adds the readings of the last sample, in the order of the selection;
-    /// [`SensorReading::asked`] counts from 0. `failed` is the reason why there is no sample.
-    /// `anomalies` is empty again.
+    /// Adds the readings of the last sample to `out`, in the order of the selection;
+    /// [`SensorReading::asked`] is the index in the selection. If the sample failed, `failed` is
+    /// the reason. `anomalies` is an empty list for what decoding finds.
     fn decode(
         &mut self,
         failed: Option<&MeasureError>,
@@ -154,7 +155,7 @@ impl DataSources {
     /// Adds a data source.
     ///
     /// # Errors
-    /// [`MeasureError::SameName`].
+    /// [`MeasureError::SameName`] if a data source of this name was added before.
     pub fn add(&mut self, source: impl DataSource + 'static) -> Result<(), MeasureError> {
         if self.place_of(source.name()).is_some() {
             return Err(MeasureError::SameName(source.name().to_string()));
@@ -168,7 +169,7 @@ impl DataSources {
         self.sources.iter().position(|source| source_name(source.name()) == name)
     }
 
-    /// The place of the data source that a name means. Case matters only where two names differ
+    /// The index of the data source that a name means. Case matters only between names that differ
     /// in nothing else.
     fn place_meant(&self, name: &str) -> Option<usize> {
         let is_meant =
@@ -184,7 +185,7 @@ impl DataSources {
         self.sources.iter_mut().map(|source| &mut **source as &mut dyn DataSource)
     }
 
-    /// The data source of a name. Case matters only where two names differ in nothing else.
+    /// The data source of a name. Case matters only between names that differ in nothing else.
     /// `win32.winperf` is another name of `windows.winperf`.
     ///
     /// # Errors
@@ -205,8 +206,9 @@ impl DataSources {
     /// The sensor and instances that a name selects in its data source.
     ///
     /// # Errors
-    /// A sensor that does not exist; an instance where the sensor has none, or none where it
-    /// has instances.
+    /// [`MeasureError::UnknownSource`], [`MeasureError::UnknownSensor`] with the nearest names, the
+    /// failure of the source; [`MeasureError::SensorInstances`] if the name has no instance and the
+    /// sensor has instances, or the reverse. Whether the instance exists is not tested.
     pub fn find(&mut self, name: &SensorName) -> Result<SelectedSensor, MeasureError> {
         let source = self.get(name.source())?;
         let mut sensors = source.sensors_of(name.group())?;

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A clock that is read around a sample.
 pub trait TimeSource: Send {
-    /// The name: `wall`, `monotonic`, `process-cpu`.
+    /// The name of the clock, such as `wall`, `monotonic` or `process-cpu`.
     fn name(&self) -> &str;
 
     /// The smallest step of the clock.
     fn resolution(&self) -> Duration;
 
-    /// The time now, in nanoseconds since the beginning of the clock; `None` where it cannot be
+    /// The time now, in nanoseconds since the beginning of the clock; `None` if the clock cannot be
     /// read.
     fn now(&mut self) -> Option<i64>;
 
@@ -21,7 +21,8 @@ pub trait TimeSource: Send {
         let mut times = [Duration::ZERO; READINGS];
         for time in &mut times {
             let begun = Instant::now();
-            // Several readings, since one may take less time than reading the clock around it.
+            // Several readings are measured together, since one may take less time than reading the
+            // clock that measures it.
             for _ in 0..16 {
                 std::hint::black_box(self.now());
             }
@@ -50,8 +51,8 @@ pub enum SystemClock {
     ThreadCpu,
 }
 
-/// Calendar time, in nanoseconds since 1970, UTC. It may be set, forwards and
-/// backwards.
+/// Calendar time, in nanoseconds since 1970, UTC. It jumps forwards or backwards when the system's
+/// clock is set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WallTime;
 

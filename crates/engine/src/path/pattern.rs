@@ -6,7 +6,8 @@ use std::fmt::{self, Write};
 /// A name in which `*` stands for any text. Compared without regard to case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NamePattern {
-    /// Literal pieces, with a wildcard between each two. One piece: no wildcard.
+    /// The literal pieces, with a wildcard between each two. A name without a wildcard is one
+    /// piece.
     pieces: Vec<String>,
 }
 
@@ -127,8 +128,8 @@ impl NamePattern {
         rest.ends_with(last.as_str())
     }
 
-    /// This pattern, a slash, and another pattern as one: it matches what this
-    /// and the other match before and behind some slash.
+    /// One pattern that consists of this pattern, a slash, and `other`. It matches names with a
+    /// slash before which this pattern matches and behind which `other` matches.
     pub(crate) fn joined_by_slash(&self, other: &Self) -> Self {
         let mut pieces = self.pieces.clone();
         let mut others = other.pieces.iter();
@@ -164,10 +165,9 @@ impl NamePattern {
         depth == 0
     }
 
-    /// Whether the pattern can be written without a caret before a slash: it has no slash,
-    /// or it is a name with a single slash at an end, where the slash separates nothing.
-    /// With `numbered`, an order number follows the name, so that only a slash at the start
-    /// counts.
+    /// Whether the pattern can be written without a caret before a slash: it has no slash, or it is
+    /// a name with one slash at its start or end, where a slash separates nothing. With `numbered`,
+    /// an order number follows the name, so that only a slash at the start counts.
     pub(super) fn slash_only_at_an_end(&self, numbered: bool) -> bool {
         if self.is_wild() {
             return !self.literal_chars().any(|c| c == '/');

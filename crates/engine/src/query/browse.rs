@@ -20,12 +20,12 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectItems {
-    /// The object's name in the shown language, or its title index.
+    /// The object's name in the shown language or, without a name, its title index.
     pub object: String,
-    /// The counters without bases, by name and in the object's order. A counter without a name
-    /// is its title index.
+    /// The names of the counters without bases, in the object's order. A counter without a name is
+    /// shown by its title index.
     pub counters: Vec<String>,
-    /// The present instances in their order.
+    /// The labels of the present instances, in their order.
     pub instances: Vec<InstanceLabel>,
     /// Whether the object can have instances.
     pub has_instances: bool,
@@ -50,19 +50,20 @@ pub struct ObjectItems {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl Query {
-    /// The machines of the query, as paths name them; the default one first. A machine that was
-    /// not asked yet may have no name, and is left out then.
+    /// The machines of the query, as paths name them, that of the default source first. A source
+    /// that was not asked yet may have no name of a machine; it is left out.
     #[must_use]
     pub fn machines(&self) -> Vec<&str> {
         let slots = (0..self.sources.len()).filter_map(|number| self.sources.slot(number).ok());
         slots.map(QuerySource::shown_name).filter(|name| !name.is_empty()).collect()
     }
 
-    /// The objects of a machine (of the default one for `None`), by name in the
-    /// shown language and in the source's order.
+    /// The names of the objects of a machine, or of the default source for `None`, in the shown
+    /// language and in the source's order.
     ///
     /// # Errors
-    /// A machine that is not known, or a source that does not tell what it has.
+    /// [`QueryError::UnknownMachine`]; the failure of the source if its catalogue or titles cannot
+    /// be read.
     pub fn objects(&mut self, machine: Option<&str>) -> Result<Vec<String>, QueryError> {
         let number = self.slot_of(machine)?;
         let slot = self.sources.slot_mut(number)?;
@@ -72,15 +73,16 @@ impl Query {
         Ok(catalogue.objects.iter().map(|object| titles.name_or_index(object.name)).collect())
     }
 
-    /// The counters and the present instances of an object, given by its name
-    /// in any language of the source or by its title index.
+    /// The counters and the present instances of an object. `object` is its name in any language of
+    /// the source, or its title index.
     ///
-    /// A live source is sampled for the instances. Those of a recording are of the sample that
-    /// was taken last, or of the first one. The recording is put back to its position
-    /// afterwards, also for other readers of it through a cache.
+    /// For the instances, a sample of a live source is taken. The instances of a recording are
+    /// those of the sample that was taken last, or else of the first sample; the recording then
+    /// stands again where this query left it. Other readers of the same recording through a cache
+    /// are moved there too.
     ///
     /// # Errors
-    /// A machine or object that does not exist; a source that fails.
+    /// [`QueryError::UnknownMachine`], [`QueryError::UnknownObject`], or the failure of the source.
     pub fn items(
         &mut self,
         machine: Option<&str>,
@@ -112,15 +114,15 @@ impl Query {
         Ok(items)
     }
 
-    /// The paths without wildcards that a path stands for now, in the shown language: one for
-    /// each machine, object, counter and instance that match.
+    /// The paths without wildcards that a path stands for now, in the shown language: one path for
+    /// each match of machine, object, instance and counter.
     ///
-    /// Adding the result pins the present instances. Adding the path itself, with its
-    /// wildcards, also selects those that come later. The instances are those that
-    /// [`items`](Self::items) returns.
+    /// A query with the returned paths reads the present instances only. A query with the path
+    /// itself, wildcards and all, also reads those that come later. The instances are read as by
+    /// [`items`](Self::items).
     ///
     /// # Errors
-    /// As [`add`](Query::add), or a source that fails.
+    /// As [`add`](Query::add).
     pub fn expand(&mut self, path: &str) -> Result<Vec<CounterPath>, QueryError> {
         let path: CounterPath = path.parse()?;
         let slots = self.sources.select(path.machine.as_ref(), self.language)?;
@@ -185,8 +187,8 @@ fn expand_in(
     Ok(())
 }
 
-/// The wanted objects as they are now. A recording is put back to its position, so that
-/// browsing consumes no sample.
+/// The wanted objects as they are now; objects that the sample lacks are left out. A recording is
+/// put back to its position, so that browsing consumes no sample.
 fn peek(
     slot: &mut QuerySource,
     wanted: &[TitleIndex],
@@ -197,7 +199,7 @@ fn peek(
     if slot.is_live {
         slot.lookup.source.collect(&request, &mut snapshot)?;
     } else {
-        // The sample that was taken last, or the first.
+        // This collects the sample that was taken last or, if none was, the first.
         skip(&mut *slot.lookup.source, &request, taken.saturating_sub(1))?;
         slot.lookup.source.collect(&request, &mut snapshot)?;
         if taken == 0 {

@@ -1,4 +1,4 @@
-//! What does not depend on the language in which a query shows names.
+//! Names, paths and units that do not depend on the language in which a query shows names.
 
 use super::Query;
 use super::reading::Reading;
@@ -6,8 +6,8 @@ use crate::path::{CounterPath, NamePattern};
 use crate::unit::unit_of;
 
 impl Query {
-    /// The English names of a reading's object and counter; without an English name, the one in the
-    /// shown language, as [`names_of`](Self::names_of) has it.
+    /// The English names of a reading's object and counter. Without an English name it is the name
+    /// in the shown language ([`names_of`](Self::names_of)).
     #[must_use]
     pub fn english_names_of(&self, reading: &Reading) -> (String, String) {
         let titles = self.titles(reading.source);
@@ -22,7 +22,7 @@ impl Query {
         }
     }
 
-    /// The path of a reading as [`path_of`](Self::path_of) has it, with English names.
+    /// The path of a reading as [`path_of`](Self::path_of) returns it, but with English names.
     #[must_use]
     pub fn english_path_of(&self, reading: &Reading) -> CounterPath {
         let mut path = self.path_of(reading);
@@ -36,7 +36,7 @@ impl Query {
         path
     }
 
-    /// The unit of a reading's value, by [`unit_of`].
+    /// The unit of a reading's value, found by [`unit_of`]; empty if there is none.
     #[must_use]
     pub fn unit_of(&self, reading: &Reading) -> &'static str {
         let titles = self.titles(reading.source);

@@ -4,7 +4,7 @@ use crate::error::SourceError;
 use crate::path::PathError;
 use std::fmt;
 
-/// Why a path cannot be added, or no sample taken.
+/// Why a path cannot be added, or why no sample can be taken.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum QueryError {
@@ -33,12 +33,12 @@ pub enum QueryError {
         /// The nearest names.
         nearest: Vec<String>,
     },
-    /// The object has instances, and the path names none.
+    /// The object has instances, and the path has no instance part.
     NeedsInstance {
         /// The object.
         object: String,
     },
-    /// The object has no instances, and the path names one.
+    /// The object has no instances, and the path has an instance part.
     HasNoInstances {
         /// The object.
         object: String,
@@ -54,7 +54,7 @@ impl QueryError {
         matches!(self, Self::Source(error) if error.is_end_of_data())
     }
 
-    /// Whether the caller's path is wrong, rather than a source.
+    /// Whether the caller's path is wrong: `true` for every kind but [`QueryError::Source`].
     #[must_use]
     pub fn is_misuse(&self) -> bool {
         !matches!(self, Self::Source(_))
@@ -73,7 +73,7 @@ impl From<SourceError> for QueryError {
     }
 }
 
-/// `; did you mean A, B or C?`
+/// Writes `; did you mean A, B or C?`; nothing without names.
 fn did_you_mean(f: &mut fmt::Formatter<'_>, nearest: &[String]) -> fmt::Result {
     match nearest {
         [] => Ok(()),

@@ -1,4 +1,4 @@
-//! Paths through catalogues that change while a query is open.
+//! How the paths of a query are resolved again when a catalogue changes.
 
 use super::error::QueryError;
 use super::lookup::Directory;
@@ -15,8 +15,8 @@ impl Query {
     /// Collects what the paths need of one source into the snapshot.
     ///
     /// # Errors
-    /// Those of the source; a source that does not tell what its indexes mean now, or that
-    /// changes them with every collection.
+    /// The failure of the source to collect, or to tell what its indexes mean now;
+    /// [`SourceErrorKind::Changing`] if the indexes change with every attempt.
     pub(super) fn collect_slot(
         &mut self,
         number: usize,
@@ -46,7 +46,7 @@ impl Query {
             ..Ask::new(ObjectQuery::Indexes(slot.wanted.clone()))
         };
         slot.lookup.source.collect(&request, &mut self.snapshot)?;
-        // The names of all are needed to say what a path could have meant.
+        // The names of all instances are needed to say what a path could have meant.
         if slot.wishes.missed(&self.snapshot) {
             request.instances.clear();
             slot.lookup.source.collect(&request, &mut self.snapshot)?;
@@ -55,11 +55,11 @@ impl Query {
         Ok(())
     }
 
-    /// Resolves the paths anew if catalogue or titles of a source changed. A path that leads
-    /// nowhere now keeps its old targets, which then report what is missing.
+    /// Resolves the paths again if the catalogue or titles of a source changed. A path that means
+    /// nothing now keeps its old targets, whose readings then say what is missing.
     ///
-    /// The samples of an index that belongs to another object now are forgotten, so that no
-    /// value is made of samples of two objects.
+    /// If an index belongs to another object now, its samples are dropped, so that no value is made
+    /// of samples of two objects.
     fn follow(
         &mut self,
         number: usize,
@@ -147,8 +147,8 @@ impl Query {
 }
 
 impl Target {
-    /// Whether an index belongs to another object or counter now. `error` is why the path
-    /// leads nowhere, if it does.
+    /// Whether an index of this target belongs to another object or counter now. If the path means
+    /// nothing now, `error` is the reason.
     fn is_lost(&self, now: &Directory, path: &CounterPath, error: Option<&QueryError>) -> bool {
         let mut names = self.names.iter().zip(self.indexes());
         if names.any(|(name, index)| is_renamed(name.as_deref(), now.titles.name(index))) {
@@ -157,7 +157,8 @@ impl Target {
         match error {
             // An error of the source does not prove that the index has another owner.
             None | Some(QueryError::Source(_)) => false,
-            // The object of this name is of another kind.
+            // The object of this name has instances now, or has none any more: it is another
+            // object.
             Some(QueryError::NeedsInstance { .. } | QueryError::HasNoInstances { .. }) => true,
             Some(_) => now.catalogue.object(self.object).is_some_and(|object| {
                 let counter = object.counter(self.counter.name);
@@ -170,8 +171,9 @@ impl Target {
     }
 }
 
-/// Whether the time for this sample is over. A source that is late for a single object
-/// only does not end the sample of the others.
+/// Whether an error ends the attempt to take a sample: the source is busy or changing, or it is
+/// late and the deadline has passed. A source that is late for one object while there is time left
+/// does not end the sample of the others.
 fn is_over(error: &SourceError, until: Option<Instant>) -> bool {
     match error.kind() {
         SourceErrorKind::Busy | SourceErrorKind::Changing => true,

@@ -15,7 +15,7 @@ pub enum NumberFormat {
     Double,
 }
 
-/// How a value is formatted: PDH's format flags, each a choice of its own.
+/// How a value is formatted: PDH's format flags, each as a setting of its own.
 ///
 /// By default a double, not scaled and not capped.
 ///
@@ -28,7 +28,7 @@ pub enum NumberFormat {
 /// assert_eq!(ValueFormat::long().apply(kind, busy), Ok(FormattedValue::Long(398)));
 /// let capped = ValueFormat::long().cap_100(true);
 /// assert_eq!(capped.apply(kind, busy), Ok(FormattedValue::Long(100)));
-/// // What does not fit has no value, rather than another one.
+/// // A value that does not fit is an error, not another value.
 /// let big = CookedValue::Integer(5_000_000_000);
 /// let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
 /// assert!(matches!(ValueFormat::long().apply(kind, big), Err(NoFormat::OutOfRange { .. })));
@@ -118,9 +118,9 @@ impl ValueFormat {
         Self { number: NumberFormat::Long, ..Self::double() }
     }
 
-    /// The format that PDH's flags (`dwFormat`) mean for a counter with a set scale, 0 if it
-    /// was not set. `None` unless exactly one kind of number and otherwise known flags are
-    /// given.
+    /// The format that PDH's flags (`dwFormat`) mean. `scale` is the scale that was set for the
+    /// counter, or 0. `None` if the flags do not name exactly one kind of number, or contain an
+    /// unknown flag.
     ///
     /// Without `PDH_FMT_NOCAP100` percentages are capped, as in PDH. A scale applies unless
     /// `PDH_FMT_NOSCALE` is given. The scale that a provider suggests
@@ -158,37 +158,39 @@ impl ValueFormat {
         })
     }
 
-    /// Multiplies values by this power of ten, -7 to 7. A chart would use the counter's own
-    /// scale ([`Reading::scale`](crate::Reading::scale)).
+    /// The same format, which multiplies values by a power of ten, from -7 to 7. A chart would use
+    /// the counter's own scale ([`Reading::scale`](crate::Reading::scale)).
     #[must_use]
     pub const fn scale(mut self, power_of_ten: i32) -> Self {
         self.scale = power_of_ten;
         self
     }
 
-    /// Multiplies values by 1000 (`PDH_FMT_1000`), beside any scale.
+    /// The same format, which multiplies values by 1000 (`PDH_FMT_1000`) in addition to the scale,
+    /// or does not.
     #[must_use]
     pub const fn thousandfold(mut self, yes: bool) -> Self {
         self.thousandfold = yes;
         self
     }
 
-    /// Caps percentages at 100, before they are scaled, as PDH does without `PDH_FMT_NOCAP100`.
-    /// A rate or a count is never capped.
+    /// The same format, which caps percentages at 100 before they are scaled, as PDH does without
+    /// `PDH_FMT_NOCAP100`, or does not. A rate or a count is never capped.
     #[must_use]
     pub const fn cap_100(mut self, yes: bool) -> Self {
         self.cap_100 = yes;
         self
     }
 
-    /// Formats the value of a counter of a type.
+    /// Formats the value of a counter whose type is `kind`.
     ///
-    /// Whole numbers stay exact unless they are scaled; anything else is
-    /// calculated in doubles and rounded once, at the end, to the nearest whole
-    /// number, halves away from zero.
+    /// In a format of whole numbers, a whole value that is not scaled stays exact. Any other value
+    /// is calculated in doubles and rounded once, at the end, to the nearest whole number, halves
+    /// away from zero.
     ///
     /// # Errors
-    /// A value that does not fit; a scale outside -7 to 7.
+    /// [`NoFormat::OutOfRange`] for a value that does not fit, [`NoFormat::BadScale`] for a scale
+    /// outside -7 to 7.
     pub fn apply(self, kind: CounterType, value: CookedValue) -> Result<FormattedValue, NoFormat> {
         if !(-7..=7).contains(&self.scale) {
             return Err(NoFormat::BadScale { scale: self.scale });
@@ -206,7 +208,7 @@ impl ValueFormat {
             return self.of_whole(whole).ok_or(NoFormat::OutOfRange { value: value.as_f64() });
         }
         let double = value.as_f64();
-        // Powers of ten are exact: dividing by one rounds once, a factor such as 0.1 would
+        // Powers of ten are exact. So a division by one rounds once; a multiplication by 0.1 would
         // round twice.
         let factor = 10f64.powi(power.abs());
         self.of_double(if power < 0 { double / factor } else { double * factor })

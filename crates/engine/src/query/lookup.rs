@@ -1,7 +1,7 @@
 //! The known objects and names of a source, and the search for more.
 //!
-//! A source lists what it can list at once. The rest is found when a name is looked for: an
-//! object of a provider that has to be asked, a name in another language, an object that is
+//! A source lists at once only what costs nothing to list. More is found when a name is looked for:
+//! the objects of a provider that has to be asked, names in other languages, objects that are
 //! costly to list. [`Lookup::find`] tries these in the order of their cost.
 
 use super::error::QueryError;
@@ -18,7 +18,7 @@ use std::time::Instant;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Directory {
-    /// The generation that the source had when this was read.
+    /// The generation of the source's catalogue when this directory was read.
     pub generation: u64,
     /// The objects that are known so far.
     pub catalogue: Arc<Catalogue>,
@@ -42,22 +42,23 @@ pub struct Directory {
 pub struct Lookup<S> {
     pub(super) source: S,
     directory: Directory,
-    /// The language that names are shown in; `None` before anything was read.
+    /// The language in which names are shown; `None` before anything was read.
     language: Option<LanguageId>,
     /// Whether the titles of every language are loaded.
     all_languages: bool,
     /// Whether the source was asked to list its costly objects.
     costly: bool,
-    /// Whether the catalogue is to have every object, not only those that were looked for.
+    /// Whether every object is wanted in the catalogue, not only those that were looked for.
     complete: bool,
-    /// The error of the last search, where it left open whether the name exists.
+    /// The source's error in the last search, if it leaves open whether a name exists; `None`
+    /// otherwise.
     failed: Option<SourceError>,
     /// Whether the generation changed since [`take_change`](Self::take_change).
     changed: bool,
 }
 
 impl<S: Source> Lookup<S> {
-    /// The lookup of a source, which is not asked yet.
+    /// The lookup of a source. Nothing is asked before [`prepare`](Self::prepare).
     pub fn new(source: S) -> Self {
         Self {
             source,
@@ -71,11 +72,12 @@ impl<S: Source> Lookup<S> {
         }
     }
 
-    /// Reads catalogue and titles, once. Names are shown in `language`, or in the one that
-    /// the source prefers. Returns whether anything was read.
+    /// Reads catalogue and titles at the first call; later calls do nothing. Names are shown in
+    /// `language`, or, for `None`, in the language that the source prefers. Returns whether
+    /// anything was read.
     ///
     /// # Errors
-    /// Where the source does not tell its catalogue or titles.
+    /// The source's error if it does not tell its catalogue or titles.
     pub fn prepare(&mut self, language: Option<LanguageId>) -> Result<bool, SourceError> {
         if self.language.is_some() {
             return Ok(false);
@@ -93,13 +95,13 @@ impl<S: Source> Lookup<S> {
         &self.directory
     }
 
-    /// The result of `look`, which finds something in the objects that `object` matches. It is
-    /// called again each time that more of the source is known, until it succeeds.
+    /// The result of `look`, which searches the directory for something in the objects that
+    /// `object` matches. `look` is called again each time that more of the source is known, until
+    /// it succeeds.
     ///
     /// # Errors
-    /// The error of `look` once there is nothing more to find out; [`QueryError::Source`]
-    /// where it cannot be told now whether there is such an object. The next call tries
-    /// again.
+    /// The error of `look` after there is nothing more to find out; [`QueryError::Source`] if the
+    /// source cannot tell now whether there is such an object. The next call tries again.
     pub fn find<T>(
         &mut self,
         object: &NamePattern,
@@ -121,14 +123,14 @@ impl<S: Source> Lookup<S> {
         if matches!(found, Err(QueryError::UnknownObject { .. }))
             && self.look_further(object, until)?
         {
-            // A costly object may be known by a name in another language.
+            // A costly object may be known only by a name in another language.
             self.load_all_languages(until);
             found = look(&self.directory);
         }
         found
     }
 
-    /// The result of [`find`](Self::find). Where there is no such object, the error has the
+    /// As [`find`](Self::find) without a deadline. If there is no such object, the error has the
     /// nearest names of objects that exist.
     ///
     /// # Errors
@@ -147,11 +149,10 @@ impl<S: Source> Lookup<S> {
         }
     }
 
-    /// Finds out everything that the source has. Costly objects that cannot be listed now
-    /// are left out.
+    /// Finds out all objects of the source. Costly objects that cannot be listed now are left out.
     ///
     /// # Errors
-    /// Where the source does not tell what it has.
+    /// The source's error if it cannot list its objects.
     pub fn list(&mut self) -> Result<(), SourceError> {
         self.failed = None;
         self.complete = true;
@@ -161,8 +162,9 @@ impl<S: Source> Lookup<S> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Loads the titles of every language of the source. Returns whether there are more
-    /// than before; a language that is late is asked for again by the next search.
+    /// Loads the titles of every language of the source. Returns whether there may be more titles
+    /// than before. If a language is late, the next call asks for it again, and the directory has
+    /// its error ([`failure`](Self::failure)).
     pub fn load_all_languages(&mut self, until: Option<Instant>) -> bool {
         if std::mem::replace(&mut self.all_languages, true) {
             return false;
@@ -179,12 +181,12 @@ impl<S: Source> Lookup<S> {
         )
     }
 
-    /// Whether the generation is another than at the last call; catalogue and titles are
-    /// read anew then.
+    /// Whether the generation changed since the last call. If it did, catalogue and titles have
+    /// been read again.
     ///
     /// # Errors
-    /// Where the source does not answer, so that the meaning of its indexes is not known. The
-    /// next call tries again.
+    /// The source's error if it does not answer, so that the meaning of its indexes is not known.
+    /// The next call tries again.
     pub fn take_change(&mut self, until: Option<Instant>) -> Result<bool, SourceError> {
         self.refresh(until)?;
         Ok(std::mem::take(&mut self.changed))
@@ -196,7 +198,8 @@ impl<S: Source> Lookup<S> {
         self.changed = true;
     }
 
-    /// The error of the last search, where it left open whether the name exists.
+    /// The source's error in the last search, if it leaves open whether a name exists; `None`
+    /// otherwise.
     #[must_use]
     pub fn failure(&self) -> Option<&SourceError> {
         self.failed.as_ref()
@@ -233,7 +236,8 @@ impl<S: Source> Lookup<S> {
         Ok(true)
     }
 
-    /// Has the source list its costly objects, once. Returns whether there are more now.
+    /// Makes the source list its costly objects, once. Returns whether the catalogue changed by
+    /// that.
     fn list_costly(&mut self, until: Option<Instant>) -> Result<bool, SourceError> {
         if self.costly {
             return Ok(false);
@@ -243,7 +247,7 @@ impl<S: Source> Lookup<S> {
         self.refresh(until)
     }
 
-    /// Has the source find out which objects a name or pattern means. Returns whether the
+    /// Makes the source find out which objects a name or pattern means. Returns whether the
     /// catalogue changed.
     fn complete(&mut self, object: &NamePattern, until: Option<Instant>) -> bool {
         let ask = match object.as_literal() {
@@ -285,9 +289,10 @@ impl<S: Source> Lookup<S> {
         }
     }
 
-    /// Takes the last step for an object that was not found: a pattern may match a costly
-    /// object; a name does not exist once all its indexes were asked for. Returns whether to
-    /// look again.
+    /// The last step for an object that was not found. For a pattern, which may match a costly
+    /// object, these are listed; returns whether the catalogue changed, so that looking again may
+    /// help. For a name, all indexes were asked for before: returns `false`, or an error if not all
+    /// names could be read.
     fn look_further(
         &mut self,
         object: &NamePattern,
@@ -302,7 +307,7 @@ impl<S: Source> Lookup<S> {
 }
 
 impl Directory {
-    /// Whether the source lists an object of this index.
+    /// Whether the catalogue lists an object with this title index.
     pub(crate) fn has(&self, object: TitleIndex) -> bool {
         self.catalogue.object(object).is_some()
     }

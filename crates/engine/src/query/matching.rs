@@ -16,9 +16,10 @@ fn pdh_spelling(name: &str) -> String {
 }
 
 impl InstancePattern {
-    /// The spelling by which the pattern means any of the instances of one sample: the process ID where
-    /// it has one and instances are processes or threads, else the first of [`Spelling::OF_NAMES`] by
-    /// which one of them matches.
+    /// The spelling by which the pattern is compared with the instances of one sample. It is
+    /// [`Spelling::ProcessId`] if the pattern has a process ID and instances are processes or
+    /// threads. Otherwise it is the first of [`Spelling::OF_NAMES`] by which an instance matches,
+    /// or [`Spelling::AnyCase`] if none does.
     #[must_use]
     pub fn spelling(&self, labels: &[InstanceLabel], identities: &[Identity]) -> Spelling {
         let is_process =
@@ -33,7 +34,7 @@ impl InstancePattern {
         Spelling::OF_NAMES.into_iter().find(means).unwrap_or(Spelling::AnyCase)
     }
 
-    /// Whether the pattern means an instance, if names are compared by `spelling`.
+    /// Whether the pattern matches an instance when names are compared by `spelling`.
     #[must_use]
     pub fn matches(&self, spelling: Spelling, label: &InstanceLabel, identity: &Identity) -> bool {
         if spelling == Spelling::ProcessId {
@@ -65,7 +66,7 @@ impl InstancePattern {
         let own = numbered.as_ref().unwrap_or(&self.name);
         match (&self.parent, label.parent.as_deref()) {
             (Some(pattern), Some(parent)) => fits(pattern, parent) && fits(own, &label.name),
-            // A name with a slash in it, written without escaping.
+            // The pattern may mean a name with a slash in it, written without a caret.
             (Some(pattern), None) => {
                 label.name.contains('/') && fits(&pattern.joined_by_slash(own), &label.name)
             }
@@ -75,7 +76,8 @@ impl InstancePattern {
         }
     }
 
-    /// `pid:1234` for a process, `pid:1234/5` for the thread with ID 5 of it; for others the label.
+    /// The pattern `pid:1234` for a process, `pid:1234/5` for its thread with the ID 5; for any
+    /// other instance the pattern of its label.
     pub(crate) fn of_process(identity: Option<&Identity>, label: &InstanceLabel) -> Self {
         match identity {
             Some(Identity::Process { id, .. }) => Self {
@@ -92,8 +94,8 @@ impl InstancePattern {
         }
     }
 
-    /// Whether the instance is the process of `pid:1234`, or a thread of it. Of threads the order
-    /// number is not looked at.
+    /// Whether the instance is the process of the pattern `pid:1234`, or, for `pid:1234/NAME`, a
+    /// thread of that process with the ID `NAME`.
     fn means_process(&self, identity: &Identity) -> bool {
         let Some(wanted) = self.process_id() else { return false };
         match (identity, &self.parent) {

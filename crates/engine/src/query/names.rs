@@ -7,8 +7,9 @@ use crate::titles::TitleSet;
 use perfhive_format::TitleIndex;
 
 impl Catalogue {
-    /// The object of a name in any language of `titles`, without regard to case, or of a title
-    /// index as text. Of several objects of one name it is the one with the smallest index.
+    /// The object with this name in any language of `titles`, without regard to case, or with this
+    /// text as its title index. If several objects have the name, it is the one with the smallest
+    /// index.
     ///
     /// ```
     /// # let recording = perfhive_testkit::script::recording();
@@ -40,8 +41,8 @@ impl Catalogue {
 }
 
 impl CatalogueObject {
-    /// The counter of a name, found as [`Catalogue::object_named`] finds objects. Of several
-    /// counters of one name it is the first one of the object.
+    /// The counter with this name, found as [`Catalogue::object_named`] finds objects. If several
+    /// counters have the name, it is the first one of the object.
     ///
     /// # Errors
     /// [`QueryError::UnknownCounter`], with the nearest names.
@@ -71,8 +72,8 @@ pub(super) fn unknown_counter(
     QueryError::UnknownCounter { object, name: name.to_string(), nearest }
 }
 
-/// Whether a pattern matches any name of an index, or the index itself: it is the name that a
-/// source without titles shows.
+/// Whether a pattern matches any name of an index, or the index as text, which a source without
+/// titles shows as the name. `*` matches an index without a name too.
 pub(super) fn names_match(titles: &TitleSet, pattern: &NamePattern, index: TitleIndex) -> bool {
     titles.names(index).any(|name| pattern.matches(name))
         || pattern.as_literal().is_some_and(|literal| literal == index.to_string())

@@ -6,25 +6,27 @@ use perfhive_format::{CookError, ValueError};
 use std::fmt;
 use std::sync::Arc;
 
-/// The reason why a reading has no value. Each is an answer, not a failure of the query.
+/// The reason why a reading has no value. These are normal results, not failures of the query.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum NoValue {
-    /// The type takes two samples, and this is the first.
+    /// The type takes two samples, and there is no usable sample before this one.
     NeedsTwoSamples,
-    /// The type takes two samples, and the instance was not in the one before.
+    /// The type takes two samples, and the instance was not in the sample before, or cannot be told
+    /// apart there from others of its name.
     Born,
     /// The instance was in the sample before and is gone.
     Vanished,
     /// There is no instance of this name.
     NoSuchInstance,
-    /// The instance is there and could not be read this time; the reason.
+    /// The instance exists but could not be read this time; the text is the reason.
     InstanceFailed(Arc<str>),
-    /// The values changed too fast to be read together; the reason. The next sample tries again.
+    /// The values changed too fast to be read together; the text is the reason. The next sample
+    /// tries again.
     Busy(Arc<str>),
-    /// The object is missing from the sample; the reason, if it is known.
+    /// The object is missing from the sample; the text is the reason, if it is known.
     ObjectMissing(Option<Arc<str>>),
-    /// The object of this sample lacks the counter.
+    /// The object has no such counter in this sample.
     CounterMissing,
     /// The data block has no value of the counter for this instance.
     Data(ValueError),
@@ -34,7 +36,8 @@ pub enum NoValue {
     Format(NoFormat),
     /// Several instances match the name, and none of them exactly.
     AmbiguousInstance,
-    /// The two samples are of counters of different types.
+    /// The two samples do not belong together: their counters have different types, or they are of
+    /// different counters, categories or machines.
     DifferentTypes,
     /// The source could not be read.
     SourceFailed(SourceError),

@@ -1,4 +1,4 @@
-//! One value, or the reason why there is none.
+//! The readings of a query: each is a value, or the reason why there is none.
 
 use super::format::{FormattedValue, ValueFormat};
 use super::no_value::NoValue;
@@ -19,9 +19,9 @@ pub struct PathId(pub(super) u32);
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Reading {
-    /// The path that this is a reading of.
+    /// The path to which the reading belongs.
     pub path: PathId,
-    /// The source; 0 is the default one.
+    /// The index of the source; 0 is the default source.
     pub source: usize,
     /// The machine, as paths name it.
     pub machine: Arc<str>,
@@ -33,11 +33,12 @@ pub struct Reading {
     pub counter_type: CounterType,
     /// Power of ten by which a chart should scale the value.
     pub scale: i32,
-    /// The label of the instance; `None` for an object without instances.
+    /// The label of the instance; `None` for an object without instances, and if no instance
+    /// matches the path.
     pub instance: Option<InstanceLabel>,
-    /// The identity of the instance; `None` where there is no instance.
+    /// The identity of the instance; `None` if nothing in a sample matches the path.
     pub identity: Option<Identity>,
-    /// The raw sample that the value was made from; `None` where there is none.
+    /// The raw sample from which the value was made; `None` if there is none.
     pub raw: Option<RawSample>,
     /// The text of a text counter; `None` for any other counter.
     pub text: Option<String>,
@@ -46,8 +47,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The number of the process that the reading is of, or of the thread's process; `None` for
-    /// every other object, and for Idle and `_Total`.
+    /// The ID of the process, or of the process to which the thread belongs, if the instance is one
+    /// of these. `None` for every other object, and for Idle and `_Total`.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.identity.as_ref()?.process_id()
@@ -58,7 +59,7 @@ impl Reading {
     pub fn role(&self) -> InstanceRole {
         let is_of_process = self.process_id().is_some();
         self.instance.as_ref().map_or(InstanceRole::Single, |label| match label.role() {
-            // A process may be called so.
+            // A process may be called `Idle` or `_Total`.
             InstanceRole::Idle | InstanceRole::Total if is_of_process => InstanceRole::Single,
             role => role,
         })
@@ -82,15 +83,15 @@ impl Reading {
     /// ```
     ///
     /// # Errors
-    /// The reason why there is no value; [`NoValue::Format`] where the value does not fit the
-    /// format.
+    /// The reason why there is no value; [`NoValue::Format`] if the value does not fit the format,
+    /// or if the format is invalid.
     pub fn formatted(&self, format: ValueFormat) -> Result<FormattedValue, NoValue> {
         let value = self.value.clone()?;
         format.apply(self.counter_type, value).map_err(NoValue::Format)
     }
 }
 
-/// The parts that all readings of one target share.
+/// What all readings of one target have in common.
 pub(super) struct TargetReader<'a> {
     pub(super) path: PathId,
     pub(super) source: usize,
@@ -151,7 +152,7 @@ impl TargetReader<'_> {
                 out.extend(self.at(place, plan, sample, Some(label.clone()), state));
             }
         }
-        // Instances that matched the last time and are gone.
+        // Instances that matched in the sample before and are gone.
         if let Some(previous) = state.previous().filter(|_| wild || out.len() == before) {
             let identities = previous.identities().identities();
             let spelling = pattern.spelling(previous.labels(), identities);
@@ -176,8 +177,9 @@ impl TargetReader<'_> {
         failed.unwrap_or(NoValue::NoSuchInstance)
     }
 
-    /// Why an instance could not be read, by the faults of the object. `is_it` gets the name of
-    /// the instance that a fault concerns, `None` for a fault of the object itself.
+    /// Why an instance could not be read, according to the faults of the object; `None` if no fault
+    /// says so. `is_it` gets the name of the instance that a fault concerns, or `None` for a fault
+    /// of the object itself.
     fn failed(&self, is_it: impl Fn(Option<&str>) -> bool) -> Option<NoValue> {
         let mut faults = self.faults.iter().filter(|fault| fault.object == Some(self.object));
         let fault = faults.find(|fault| is_it(fault.instance.as_deref()))?;
@@ -210,7 +212,8 @@ impl TargetReader<'_> {
         }
     }
 
-    /// The reading of the instance at a place of the newest sample.
+    /// The reading of the instance with the index `place` in the newest sample; `None` if the
+    /// sample lacks it.
     fn at(
         &self,
         place: usize,

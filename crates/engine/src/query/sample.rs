@@ -16,16 +16,17 @@ pub(crate) struct ObjectState {
     layout: Option<Arc<SampleLayout>>,
     current: Option<ObjectSample>,
     previous: Option<ObjectSample>,
-    /// The reason why the newest sample lacks the object, if it does.
+    /// The reason why the newest sample lacks the object; `None` if it has it, and if the reason is
+    /// not known.
     pub(crate) missing: Option<Arc<str>>,
 }
 
-/// What is resolved once for a schema, for every sample of it.
+/// What is resolved once for a schema and used for every sample with it.
 struct SampleLayout {
     identifier: Identifier,
     plans: Vec<CounterPlan>,
-    /// Places of the counters that are not bases, by ascending name. Of several counters of one
-    /// name it is the first.
+    /// The indexes in `plans` of the counters that are not bases, by ascending title index of the
+    /// name. If several counters have the same title index, it is the first.
     by_name: Vec<(TitleIndex, usize)>,
 }
 
@@ -71,7 +72,7 @@ pub struct ObjectSample {
     instances: Arc<SampledInstances>,
 }
 
-/// The instances of a sample, and where they are in its block.
+/// The instances of a sample, and where their counter blocks are.
 pub(crate) struct SampledInstances {
     identities: IdentityMap,
     labels: Vec<InstanceLabel>,
@@ -89,8 +90,9 @@ impl ObjectState {
         self.previous.as_ref()
     }
 
-    /// Takes the object out of a new snapshot. Returns whether its counters differ from those
-    /// of the sample before.
+    /// Takes the newest sample of the object from a snapshot; the sample before becomes the
+    /// previous one. Returns whether the counters of the object differ from those of the last
+    /// sample that had it.
     pub(crate) fn advance(&mut self, name: TitleIndex, snapshot: &Snapshot) -> bool {
         self.skip();
         let Some(object) = snapshot.object(name) else {
@@ -113,12 +115,11 @@ impl ObjectState {
         is_new
     }
 
-    /// The value of a counter of the newest sample, against the sample before where its type
-    /// takes two.
+    /// The value of a counter of the newest sample. If its type takes two samples, the other one is
+    /// the sample before.
     ///
     /// # Errors
-    /// As [`SampledCounter::value`]; [`NoValue::Born`] where the sample before lacks the
-    /// instance.
+    /// As [`SampledCounter::value`]; [`NoValue::Born`] if the sample before lacks the instance.
     pub(crate) fn value(
         &self,
         newer: &SampledCounter,
@@ -132,8 +133,8 @@ impl ObjectState {
         newer.value(previous.counter(place, counter).as_ref())
     }
 
-    /// The value as [`value`](Self::value) has it, and the raw value of the sample before. `place` is
-    /// that of the instance in the newest sample.
+    /// The value as [`value`](Self::value) returns it, and the raw value of the sample before, if
+    /// that has one. `place` is the index of the instance in the newest sample.
     pub(crate) fn value_and_before(
         &self,
         newer: &SampledCounter,
@@ -165,7 +166,8 @@ impl ObjectState {
         }
     }
 
-    /// The labels of the instances of the newest sample, as a path writes them.
+    /// The labels of the instances, as a path writes them: those of the newest sample, or else of
+    /// the sample before. Empty without a sample.
     pub(crate) fn labels(&self) -> Vec<String> {
         let sample = self.current.as_ref().or(self.previous.as_ref());
         sample.map_or(Vec::new(), |s| s.labels().iter().map(ToString::to_string).collect())
@@ -179,7 +181,7 @@ impl ObjectSample {
         Self::new(&Arc::new(SampleLayout::new(object.view())), object, None)
     }
 
-    /// A sample; where `before` has the same instances, nothing is allocated.
+    /// A sample. If `before` has the same instances, it shares them, and nothing is allocated.
     fn new(layout: &Arc<SampleLayout>, object: SnapshotObject<'_>, before: Option<&Self>) -> Self {
         let same = before.filter(|before| {
             Arc::ptr_eq(layout, &before.layout) && before.has_instances_of(object)
@@ -200,7 +202,8 @@ impl ObjectSample {
         }
     }
 
-    /// Whether another sample of the same layout has the same instances at the same places.
+    /// Whether another sample with the same layout has the same instances in the same order, with
+    /// counter blocks of the same lengths.
     fn has_instances_of(&self, object: SnapshotObject<'_>) -> bool {
         let Some(own) = self.object() else { return false };
         let other = object.view();
@@ -235,14 +238,15 @@ impl ObjectSample {
         &self.instances.labels
     }
 
-    /// The identities of the instances, in the same order; [`Identity::Single`] for an object
+    /// The identities of the instances, in the same order; only [`Identity::Single`] for an object
     /// without instances.
     #[must_use]
     pub fn identities(&self) -> &IdentityMap {
         &self.instances.identities
     }
 
-    /// The instances; the same `Arc` as in the sample before if they are the same at the same places.
+    /// The instances. It is the same `Arc` as in the sample before if instances and order are the
+    /// same.
     pub(crate) fn instances(&self) -> &Arc<SampledInstances> {
         &self.instances
     }
@@ -262,15 +266,16 @@ impl ObjectSample {
         self.frame.object(self.place)
     }
 
-    /// The counter block of the instance at a place.
+    /// The counter block of the instance with the index `place`.
     fn block(&self, place: usize) -> Option<CounterBlock<'_>> {
         let (start, end) = *self.instances.blocks.get(place)?;
         let bytes = self.object()?.as_bytes().get(start as usize..end as usize)?;
         Some(CounterBlock::from_validated(bytes))
     }
 
-    /// A counter, other than a base, of the instance at a place. An object without instances
-    /// has place 0 only. `None` where the sample lacks the place or the counter.
+    /// A counter, other than a base, of the instance with the index `place`, from 0. The values of
+    /// an object without instances have the index 0. `None` if the sample has no such instance or
+    /// counter.
     #[must_use]
     pub fn counter(&self, place: usize, counter: TitleIndex) -> Option<SampledCounter> {
         self.sampled(place, self.plan(counter)?)
@@ -293,28 +298,28 @@ impl ObjectSample {
         self.frame.system_time()
     }
 
-    /// The plan of a counter, other than a base.
+    /// The plan of a counter, other than a base; `None` if the object has no such counter.
     pub(crate) fn plan(&self, counter: TitleIndex) -> Option<&CounterPlan> {
         let SampleLayout { by_name, plans, .. } = &*self.layout;
         let at = by_name.binary_search_by_key(&counter, |(name, _)| *name).ok()?;
         plans.get(by_name.get(at)?.1)
     }
 
-    /// Whether as many instances have the name of this one as in another sample. If one of
-    /// several is gone, those behind it moved up, and they cannot be told apart.
+    /// Whether as many instances have the name of this one as in the sample `other`. If one of
+    /// several is gone, those behind it have moved up, and they cannot be told apart.
     pub(crate) fn is_same_crowd(&self, identity: &Identity, other: &Self) -> bool {
         self.crowd(identity) == other.crowd(identity)
     }
 
-    /// The number of instances with the name of this one; 1 for an instance with a number of
-    /// its own.
+    /// The number of instances with the name of this one; 1 for an instance that is identified by a
+    /// number.
     fn crowd(&self, identity: &Identity) -> u32 {
         let Identity::Named { parent, name, .. } = identity else { return 1 };
         let has = |order| {
             let equal = Identity::Named { parent: parent.clone(), name: name.clone(), order };
             self.identities().place(&equal).is_some()
         };
-        // Orders have no gaps, so the last one is found by halving.
+        // Orders have no gaps, so the last order is found by bisection.
         let mut end = 1;
         while has(end) && end < u32::MAX / 2 {
             end *= 2;
@@ -331,7 +336,8 @@ impl ObjectSample {
         begin
     }
 
-    /// Whether this is the only instance of its name.
+    /// Whether this is the only instance of its name; `true` for an instance that is identified by
+    /// a number.
     pub(crate) fn is_alone(&self, identity: &Identity) -> bool {
         let Identity::Named { parent, name, order } = identity else { return true };
         let next = Identity::Named { parent: parent.clone(), name: name.clone(), order: 1 };
@@ -339,8 +345,8 @@ impl ObjectSample {
     }
 }
 
-/// Whether an object has the same instances, by their definitions, in two blocks; `false` where a
-/// block lacks it.
+/// Whether an object has the same instances in two blocks, judged by their definitions; `false` if
+/// a block lacks the object.
 fn same_names(one: &Frame, other: &Frame, object: TitleIndex) -> bool {
     let Some((one, other)) = one.first_of(object).zip(other.first_of(object)) else { return false };
     let pairs = one.instances().zip(other.instances());
@@ -348,7 +354,7 @@ fn same_names(one: &Frame, other: &Frame, object: TitleIndex) -> bool {
         && pairs.into_iter().all(|(one, other)| one.definition_bytes() == other.definition_bytes())
 }
 
-/// Start and end of each counter block, from the start of the object.
+/// Start and end of each counter block, in bytes from the start of the object.
 fn blocks(object: PerfObject<'_>) -> Vec<(u32, u32)> {
     let mut at = object.header().DefinitionLength;
     if let Some(block) = object.counter_block() {

@@ -7,8 +7,8 @@ use perfhive_format::{
     Formula, InstanceName, PerfObject, RawSample, TextEncoding,
 };
 
-/// One counter of one instance in one sample, with what shows whether an older one is of the
-/// same instance. See [`ObjectSample::counter`](crate::ObjectSample::counter).
+/// One counter of one instance in one sample, with the facts that tell whether an older one is of
+/// the same instance. See [`ObjectSample::counter`](crate::ObjectSample::counter).
 ///
 /// ```
 /// # let recording = perfhive_testkit::script::recording();
@@ -33,19 +33,19 @@ pub struct SampledCounter {
     counter_type: CounterType,
     formula: Result<Formula, CookError>,
     identity: Identity,
-    /// Whether another sample of this identity, if this is set there too, is certainly of the
-    /// same instance.
+    /// Whether another sample with the same identity is certainly of the same instance, if this is
+    /// set there too.
     sure: bool,
-    /// The number of instances of the name; 0 for a type that takes one sample.
+    /// The number of instances with this instance's name; 0 if the type does not take two samples.
     crowd: u32,
-    /// The source of the frame; see [`Frame::origin`](crate::Frame::origin).
+    /// The origin of the frame; see [`Frame::origin`](crate::Frame::origin).
     origin: u64,
     raw: Result<RawSample, NoValue>,
     text: Option<String>,
 }
 
 impl SampledCounter {
-    /// The counter of an instance with `crowd` instances of its name, in a frame of `origin`.
+    /// The counter of an instance whose name `crowd` instances have, in a frame with this origin.
     pub(super) fn new(
         plan: &CounterPlan,
         object: PerfObject<'_>,
@@ -54,7 +54,7 @@ impl SampledCounter {
         origin: u64,
     ) -> Self {
         let raw = plan.sample(object, block).map_err(|error| match plan.formula {
-            // A type that is not a number is the better reason than its size.
+            // That the type is no number is a better reason than the size of the data.
             Err(no_number) if plan.value.is_none() => NoValue::Cook(no_number),
             _ => NoValue::Data(error),
         });
@@ -88,7 +88,7 @@ impl SampledCounter {
         &self.identity
     }
 
-    /// The text of a text counter.
+    /// The text of a text counter; `None` for any other counter.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
@@ -97,7 +97,7 @@ impl SampledCounter {
     /// The raw data: value, base and clocks.
     ///
     /// # Errors
-    /// Where the data block has no value for this instance, or the counter is not a number.
+    /// If the data block has no value for this instance, or the counter is not a number.
     pub fn raw(&self) -> Result<&RawSample, NoValue> {
         self.raw.as_ref().map_err(Clone::clone)
     }
@@ -108,14 +108,14 @@ impl SampledCounter {
         self.formula.map_or(0, Formula::samples)
     }
 
-    /// The value. For a type of two samples it is calculated against `older`, which must be the
-    /// same counter of the same instance.
+    /// The value. For a type that takes two samples it is calculated from `older` and this one;
+    /// `older` must be the same counter of the same instance.
     ///
     /// # Errors
-    /// The reason why there is no value: among others [`NoValue::NeedsTwoSamples`] without an
-    /// older sample, or with one of another type or without data; [`NoValue::Born`] where the
-    /// older sample is of another instance, or where several instances of the name cannot be
-    /// told apart.
+    /// The reason why there is no value: among others [`NoValue::NeedsTwoSamples`] without an older
+    /// sample, or if the older sample is of another type or origin, or has no data;
+    /// [`NoValue::Born`] if the older sample is of another instance, or if several instances of the
+    /// name cannot be told apart.
     pub fn value(&self, older: Option<&Self>) -> Result<CookedValue, NoValue> {
         let raw = self.raw()?;
         let formula = self.formula.map_err(NoValue::Cook)?;
@@ -131,20 +131,21 @@ impl SampledCounter {
             if older.origin != self.origin {
                 return Err(NoValue::NeedsTwoSamples);
             }
-            // With another type it is another counter.
+            // A counter with another type is another counter.
             if older.counter_type != self.counter_type {
                 return Err(NoValue::NeedsTwoSamples);
             }
             options.same_instance = older.sure && self.sure;
-            // The first value of an instance needs a second sample too.
+            // If the older sample has no data, a further sample is needed.
             before = Some(older.raw.as_ref().map_err(|_| NoValue::NeedsTwoSamples)?);
         }
         formula.apply(options, before, raw).map_err(NoValue::Cook)
     }
 }
 
-/// Whether an identity proves the same instance in two samples: a number does, and so does a
-/// name that only one instance has. `_Total` does not, as a sum over changing instances.
+/// Whether an identity proves the same instance in two samples. A number does, and so does a name
+/// that only one instance has. The name `_Total` does not, since it is a sum over changing
+/// instances.
 fn is_sure(identity: &Identity, crowd: u32) -> bool {
     match identity {
         Identity::Named { name, .. } => crowd == 1 && !is_total(name),
@@ -157,7 +158,8 @@ fn is_total(name: &[u8]) -> bool {
     name == total.as_bytes() || name.iter().copied().eq(total.bytes().flat_map(|byte| [byte, 0]))
 }
 
-/// The text of a text counter: UTF-16, or the code page of the object.
+/// The text of a text counter, read as UTF-16 or in the code page of the object (1252 if the object
+/// states none); `None` if the block does not hold it.
 fn text_of(plan: &CounterPlan, object: PerfObject<'_>, block: CounterBlock<'_>) -> Option<String> {
     let definition = object.counters().nth(plan.place as usize)?;
     let data = block.data(&definition).ok()?;

@@ -11,26 +11,26 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Opens the source of a machine on demand.
+/// A function that opens the source of a machine.
 type Opener = Box<dyn FnMut(&str) -> Result<Box<dyn Source>, SourceError> + Send>;
 
-/// Sources by machine. The first is the default, for paths without a machine.
+/// Sources by machine. The first is the default source, for paths without a machine.
 pub struct SourceSet {
     slots: Vec<QuerySource>,
     opener: Option<Opener>,
 }
 
-/// One source, and what the paths need of it.
+/// One source of a query, and what the paths need of it.
 pub(super) struct QuerySource {
     pub(super) lookup: Lookup<Box<dyn Source>>,
     pub(super) is_live: bool,
-    /// The machine as paths name it; empty before the source was asked.
+    /// The name of the machine as paths name it; empty before the source was asked.
     pub(super) machine: Arc<str>,
-    /// The name under which the source was added.
+    /// The name of the machine under which the source was added; `None` for the default source.
     alias: Option<String>,
     pub(super) wanted: Vec<TitleIndex>,
     pub(super) extra: Vec<(TitleIndex, TitleIndex)>,
-    /// The members of `wanted` (without a counter) and `extra`.
+    /// The members of `wanted`, with `None` as the counter, and those of `extra`.
     known: HashSet<(TitleIndex, Option<TitleIndex>)>,
     /// The instances that the paths want.
     pub(super) wishes: Wishes,
@@ -52,7 +52,8 @@ impl SourceSet {
         self
     }
 
-    /// Sets how the source of a machine that is not in the set is opened.
+    /// The same set with a function that opens the source of a machine that is not in the set. The
+    /// source then stays in the set.
     #[must_use]
     pub fn with_opener(
         mut self,
@@ -78,7 +79,7 @@ impl SourceSet {
         self.slots.iter_mut().for_each(QuerySource::clear_wants);
     }
 
-    /// The slot of a source, which is asked once for its catalogue and titles.
+    /// A source of the set, by index. At the first call it is asked for its catalogue and titles.
     pub(super) fn prepare(
         &mut self,
         number: usize,
@@ -91,7 +92,9 @@ impl SourceSet {
         Ok(slot)
     }
 
-    /// The slots that a machine pattern selects.
+    /// The indexes of the sources that a machine pattern selects: the default source for `None`, or
+    /// else all that match. If none matches, the source of the machine is opened, if the set has an
+    /// opener and the pattern no wildcard.
     pub(super) fn select(
         &mut self,
         machine: Option<&NamePattern>,
@@ -105,7 +108,7 @@ impl SourceSet {
         let mut found = Vec::new();
         let mut failure = None;
         for number in 0..self.slots.len() {
-            // An alias decides without asking the machine, which may be down.
+            // With an alias, the machine, which may be down, need not be asked for its name.
             let alias = self.slots.get(number).and_then(|slot| slot.alias.clone());
             if alias.is_some_and(|alias| !pattern.matches(&alias)) {
                 continue;
@@ -131,7 +134,7 @@ impl SourceSet {
             self.slots.push(QuerySource::new(source, Some(name.to_string())));
             let number = self.slots.len() - 1;
             if let Err(error) = self.prepare(number, language) {
-                // A machine that did not answer is opened anew next time.
+                // The source of a machine that did not answer is opened again next time.
                 self.slots.pop();
                 return Err(error);
             }
@@ -169,7 +172,7 @@ impl QuerySource {
         }
     }
 
-    /// The machine as paths name it; empty before the source was asked.
+    /// The name of the machine as paths name it; empty for a default source that was not asked yet.
     pub(super) fn shown_name(&self) -> &str {
         self.alias.as_deref().unwrap_or(&self.machine)
     }
@@ -179,7 +182,7 @@ impl QuerySource {
         self.lookup.directory()
     }
 
-    /// Whether catalogue or titles changed since the targets were resolved.
+    /// Whether catalogue or titles changed since the last call.
     ///
     /// # Errors
     /// As [`Lookup::take_change`].
@@ -203,8 +206,8 @@ impl QuerySource {
         self.wishes.clear();
     }
 
-    /// Adds an object to those that are collected, and a counter that is filled only on
-    /// request.
+    /// Adds an object to those that are collected, the wanted instances of it, and the counter if
+    /// it is filled only on request.
     pub(super) fn want(
         &mut self,
         object: TitleIndex,

@@ -33,30 +33,30 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// The number of values: one for each sample, or for each pair of neighbours where the type
-    /// takes two samples. Samples without a value do not count.
+    /// The number of values: one for each sample or, if the type takes two samples, for each pair
+    /// of neighbours. Samples and pairs without a value do not count.
     pub count: usize,
     /// The least value, in the counter's unit.
     pub minimum: CookedValue,
     /// The greatest value, in the counter's unit.
     pub maximum: CookedValue,
-    /// The mean, in the counter's unit. Values of two samples are weighted by their
-    /// denominators: rates and shares of time by the length of the interval, averages and
-    /// fractions by the operations in it. The result is the value between the first and the
-    /// last sample, as the documentation of the counter types defines the average. All other
-    /// values have the same weight.
+    /// The mean, in the counter's unit. A value of two samples is weighted by its denominator:
+    /// rates and shares of time by the length of the interval, averages and fractions by the number
+    /// of operations in it. The mean is then the value between the first and the last sample, as
+    /// the documentation of the counter types defines the average. Differences and values of one
+    /// sample all have the same weight.
     pub mean: f64,
 }
 
 impl Statistics {
-    /// The statistics of samples, the oldest first. [`oldest_first`] brings the entries of a
-    /// ring buffer into that order.
+    /// The statistics of samples, which must be in order, the oldest first. [`oldest_first`] brings
+    /// the entries of a ring buffer into that order.
     ///
-    /// An interval without a value (the counter was reset, no time passed) is
-    /// left out, of the mean too.
+    /// An interval without a value (the counter was reset, no time passed) is left out of the mean
+    /// as well.
     ///
     /// # Errors
-    /// Where no sample gives a value: the reason of the newest one.
+    /// If no sample gives a value: the reason why the newest one gives none.
     pub fn of<'a>(
         kind: CounterType,
         options: CookOptions,
@@ -69,7 +69,7 @@ impl Statistics {
         for sample in samples {
             match formula.apply(options, older, sample) {
                 Ok(value) => sum.add(value, weight(formula, options, older, sample)),
-                // The first sample of a type of two has no value, and is not a failure.
+                // If the type takes two samples, the first one has no value; that is no failure.
                 Err(_) if older.is_none() && formula.samples() == 2 => {}
                 Err(error) => failure = error,
             }
@@ -78,8 +78,8 @@ impl Statistics {
         sum.statistics().ok_or(failure)
     }
 
-    /// Minimum, maximum and mean in a format, for the counter's type (`dwFormat`). Each is
-    /// formatted for itself: the maximum may not fit where the mean does.
+    /// Minimum, maximum and mean, in this order, in a format (`dwFormat`). Each is formatted on its
+    /// own: the maximum may not fit although the mean does.
     ///
     /// ```
     /// use perfhive_engine::{FormattedValue, Statistics, ValueFormat};
@@ -95,7 +95,7 @@ impl Statistics {
     /// ```
     ///
     /// # Errors
-    /// For each, why it does not fit the format.
+    /// For each of the three, why it does not fit the format.
     pub fn formatted(
         &self,
         kind: CounterType,
@@ -119,7 +119,7 @@ fn weight(
         |clock: Clock| clock.time(&newer.clocks).saturating_sub(clock.time(&older.clocks));
     match formula {
         Formula::Delta => 1.0,
-        // Their base is the number of items, and does not grow.
+        // The base of a multi timer is the number of items, which does not grow.
         Formula::MultiTimer(clock) | Formula::MultiTimerInverse(clock) => elapsed(clock) as f64,
         _ if formula.needs_base() => {
             let base = |sample: &RawSample| {
@@ -155,7 +155,7 @@ pub struct RunningStatistics {
 }
 
 impl RunningStatistics {
-    /// Adds a reading. One without a value does not count.
+    /// Adds a reading. A reading without a value does not count.
     pub fn push(&mut self, reading: &Reading) {
         let older = std::mem::replace(&mut self.older, reading.raw);
         let (Ok(value), Some(raw)) = (&reading.value, &reading.raw) else { return };
@@ -174,7 +174,7 @@ impl RunningStatistics {
         self.sum.statistics()
     }
 
-    /// How many values there were so far.
+    /// The number of values so far.
     #[must_use]
     pub fn count(&self) -> usize {
         self.sum.count
@@ -208,7 +208,8 @@ impl Sum {
     }
 }
 
-/// Whole numbers are compared as such: above 2^53, doubles cannot tell neighbours apart.
+/// Whether `a` is less than `b`. Whole numbers are compared as such, since doubles cannot tell
+/// neighbours apart above 2^53.
 fn is_less(a: CookedValue, b: CookedValue) -> bool {
     match (a, b) {
         (CookedValue::Integer(a), CookedValue::Integer(b)) => a < b,
@@ -216,8 +217,8 @@ fn is_less(a: CookedValue, b: CookedValue) -> bool {
     }
 }
 
-/// The entries of a ring buffer in the order of time, given the place of the oldest; `None`
-/// where there is no such place.
+/// The entries of a ring buffer in the order of time. `first_entry` is the index of the oldest;
+/// `None` if it lies outside the buffer.
 ///
 /// ```
 /// let ring = ["d", "e", "a", "b", "c"];
@@ -262,9 +263,10 @@ impl SampleRing {
         Self { samples: VecDeque::new(), capacity: capacity.max(2), of: None }
     }
 
-    /// Adds the raw sample of a reading; `false` if it has none. Samples of another instance or
-    /// type are dropped first, since no value may be calculated across them. They are also
-    /// dropped where the instance is [`Born`](NoValue::Born) under the name of another.
+    /// Adds the raw sample of a reading; `false` if the reading has none. If the samples in the
+    /// ring are of another instance or type, they are dropped first, since no value may be made of
+    /// samples of both. So they are if the reading is [`Born`](NoValue::Born), because the instance
+    /// may have the name of another.
     pub fn push(&mut self, reading: &Reading) -> bool {
         if matches!(reading.value, Err(NoValue::Born)) {
             self.samples.clear();
@@ -287,12 +289,12 @@ impl SampleRing {
         self.samples.iter()
     }
 
-    /// The statistics of the samples in the ring. A wrap is undone where the identity alone
-    /// proves the same instance (a process, an object without instances). Any other step
+    /// The statistics of the samples in the ring. The wrap of a counter is undone if the identity
+    /// alone proves the same instance (a process, an object without instances). Any other step
     /// backwards has no value.
     ///
     /// # Errors
-    /// The reason why there are none.
+    /// The reason why no sample gives a value.
     pub fn statistics(&self) -> Result<Statistics, NoValue> {
         let (kind, identity) = self.of.as_ref().ok_or(NoValue::NeedsTwoSamples)?;
         let same_instance = identity.as_ref().is_some_and(Identity::is_certain);

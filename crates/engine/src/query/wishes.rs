@@ -10,19 +10,19 @@ use perfhive_format::TitleIndex;
 use perfhive_format::winperf::{PROCESS, THREAD};
 use std::sync::Arc;
 
-/// Objects of Windows with instances that belong to instances of Process.
+/// Title indexes of Windows' objects whose instances belong to instances of Process.
 const IMAGE: u32 = 740;
 const FULL_IMAGE: u32 = 1408;
 const ADDRESS_SPACE: u32 = 786;
 const THREAD_DETAILS: u32 = 816;
 
-/// What the paths of one source want of the instances of its objects.
+/// The instances that the paths of a query want of one source, by object.
 #[derive(Debug, Default)]
 pub(super) struct Wishes {
-    /// Objects, each with the instances that one path wants of it; any of these wishes may
-    /// find the path's instances.
+    /// Objects, each with the wishes of one path. The instances that the path means may be found by
+    /// any of its wishes.
     of_paths: Vec<(TitleIndex, Vec<InstanceWish>)>,
-    /// Objects that a path wants all instances of.
+    /// Objects of which a path wants all instances.
     whole: Vec<TitleIndex>,
 }
 
@@ -32,7 +32,7 @@ impl Wishes {
         self.whole.clear();
     }
 
-    /// Adds what a path wants of an object.
+    /// Adds the instances that a path wants of an object.
     pub(super) fn add(&mut self, object: TitleIndex, instance: Option<&InstancePattern>) {
         match instance.and_then(|pattern| wishes(object, pattern)) {
             Some(wishes) => {
@@ -45,7 +45,7 @@ impl Wishes {
         }
     }
 
-    /// The instances to ask for.
+    /// The instances to ask for. An object that is not named is wanted with all instances.
     pub(super) fn asked(&self) -> Vec<(TitleIndex, InstanceWish)> {
         let partial = self.of_paths.iter().filter(|(object, _)| !self.whole.contains(object));
         let each = |(object, wishes): &(TitleIndex, Vec<InstanceWish>)| {
@@ -55,7 +55,8 @@ impl Wishes {
         partial.flat_map(each).collect()
     }
 
-    /// Whether a path found nothing in a partial answer.
+    /// Whether an answer has only a part of the instances of an object, and none for one of the
+    /// paths.
     pub(super) fn missed(&self, answer: &Snapshot) -> bool {
         self.of_paths.iter().any(|(object, wishes)| {
             let processes = match object.0 {
@@ -69,7 +70,8 @@ impl Wishes {
     }
 }
 
-/// Whether an answer has a process. Objects of threads come with that of their processes.
+/// Whether an answer has a wanted process. The object `processes` comes along with the objects
+/// whose instances belong to processes.
 fn is_there(answer: &Snapshot, processes: u32, wish: &InstanceWish) -> bool {
     let Some(object) = answer.object(TitleIndex(processes)) else { return false };
     let mut names = object.view().instances().map(|instance| instance.name().to_text());
@@ -89,11 +91,12 @@ fn is_there(answer: &Snapshot, processes: u32, wish: &InstanceWish) -> bool {
     }
 }
 
-/// What a path wants of an object; `None` for all instances.
+/// The instances that a path wants of an object; `None` if it wants all, or if they cannot be told
+/// from its pattern.
 fn wishes(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<InstanceWish>> {
     let (has_numbers, process) = match (object.0, &instance.parent) {
         (PROCESS_V2, None) => (true, &instance.name),
-        // Their instances belong to processes.
+        // The instances of these objects belong to processes.
         (THREAD | IMAGE | FULL_IMAGE | THREAD_DETAILS, Some(parent)) => (false, parent),
         (THREAD_V2, Some(parent)) => (true, parent),
         (THREAD | THREAD_V2 | IMAGE | FULL_IMAGE | THREAD_DETAILS, None) => return None,
@@ -108,7 +111,7 @@ fn wishes(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<Instance
     if let Some(number) = instance.process_id() {
         return Some(vec![InstanceWish::Process(u32::try_from(number).ok()?)]);
     }
-    // Idle and `_Total` are of all processes; names with brackets may stand for other characters.
+    // Idle and `_Total` need all processes. Brackets in a name may stand for other characters.
     let is_special = ["_Total", "Idle"].iter().any(|name| process.matches(name));
     if is_special || process.as_literal().is_some_and(|name| name.contains(['(', '['])) {
         return None;
@@ -116,7 +119,7 @@ fn wishes(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<Instance
     let named = |pattern| InstanceWish::Named(Arc::new(pattern));
     let mut wishes = vec![named(process.clone())];
     if let (OrderNumber::Nth(order), Some(name)) = (instance.order, process.as_literal()) {
-        // A name may really end so.
+        // The name of an instance may really end in `#` and this number.
         wishes.push(named(NamePattern::literal(&format!("{name}#{order}"))));
     }
     Some(wishes)

@@ -1,14 +1,14 @@
-//! Templates of an object for the counters that are there at the moment.
+//! Templates of an object for different sets of its counters.
 
 use super::Object;
 use crate::error::ProviderError;
 use crate::provider::ObjectWriter;
 use perfhive_format::{CounterSpec, CounterType, FileTime, ObjectTemplate, WriteError};
 
-/// Most counters that an object may have, bases included.
+/// The most counters that an object may have, bases included.
 pub const MOST: usize = 64;
 
-/// Templates by the counters in them: which fields a kernel tells, and which
+/// The templates of an object by the set of counters in them. Which fields a kernel has, and which
 /// counters are asked for, seldom changes between two collections.
 #[derive(Debug)]
 pub struct Layouts {
@@ -17,30 +17,30 @@ pub struct Layouts {
     tells_absent: bool,
 }
 
-/// The most templates that are kept: more different sets of counters than ever come up
-/// together.
+/// The most templates that are kept; with one more, all are dropped. In practice there are fewer
+/// sets of counters.
 const KEPT: usize = 16;
 
 impl Layouts {
-    /// No templates so far.
+    /// A collection of templates of `object`, empty at first.
     #[must_use]
     pub fn new(object: &'static Object) -> Self {
         Self { object, made: Vec::new(), tells_absent: false }
     }
 
-    /// The same layouts with [`CounterType::ABSENT_VALUES`] behind the counters, for instances
-    /// that lack the values of any of them.
+    /// The same layouts with a counter of type [`CounterType::ABSENT_VALUES`] behind the others, by
+    /// which an instance tells which counters have no value.
     #[must_use]
     pub fn telling_absent(mut self) -> Self {
         self.tells_absent = true;
         self
     }
 
-    /// The template with the counters at the set bits of `mask`, as places in
-    /// the object's table.
+    /// The template with the counters whose bits are set in `mask`: bit N stands for the counter
+    /// with the index N in the object's table.
     ///
     /// # Errors
-    /// Where the table makes no template, which is a mistake in it.
+    /// If no template can be made of the table, which is a mistake in the table.
     pub fn template(&mut self, mask: u64) -> Result<&ObjectTemplate, ProviderError> {
         let place = match self.made.iter().position(|(made, _)| *made == mask) {
             Some(place) => place,
@@ -66,15 +66,15 @@ impl Layouts {
             .map(|(_, counter)| counter.spec())
             .collect();
         if let Some(last) = counters.last().filter(|_| self.tells_absent) {
-            // As that of a base, its name is the one of the counter before.
+            // Like a base, it has the name of the counter before it.
             counters.push(CounterSpec::new(last.name, CounterType::ABSENT_VALUES).help(last.help));
         }
         ObjectTemplate::new(&self.object.spec(), &counters)
     }
 }
 
-/// The values of one instance by counter, in the order of the object's table; a counter may be
-/// without a value.
+/// The values of one instance, or of an object without instances, by counter, in the order of the
+/// object's table. A counter may be without a value.
 #[derive(Debug)]
 pub struct CounterValues {
     object: &'static Object,
@@ -83,38 +83,38 @@ pub struct CounterValues {
 }
 
 impl CounterValues {
-    /// A row without values.
+    /// Values of which none is set.
     #[must_use]
     pub fn new(object: &'static Object) -> Self {
         Self { object, values: [0; MOST], mask: 0 }
     }
 
-    /// The object that the values are of.
+    /// The object to which the values belong.
     #[must_use]
     pub fn object(&self) -> &'static Object {
         self.object
     }
 
-    /// Forgets every value.
+    /// Removes every value.
     pub fn clear(&mut self) {
         self.mask = 0;
     }
 
-    /// Sets the value of a counter.
+    /// Sets the value of a counter. A counter that the object's table lacks is ignored.
     pub fn set(&mut self, counter: u32, value: u64) {
         if let Some(place) = self.object.place(counter) {
             self.put(place, value);
         }
     }
 
-    /// Sets the value of a counter, if there is one.
+    /// Sets the value of a counter; `None` changes nothing.
     pub fn set_some(&mut self, counter: u32, value: Option<u64>) {
         if let Some(value) = value {
             self.set(counter, value);
         }
     }
 
-    /// Sets the values of a counter and of the base behind it.
+    /// Sets the values of a counter and of its base, the next row of the table.
     pub fn set_with_base(&mut self, counter: u32, value: u64, base: u64) {
         if let Some(place) = self.object.place(counter) {
             self.put(place, value);
@@ -131,14 +131,15 @@ impl CounterValues {
         }
     }
 
-    /// The places of the counters that have a value, as set bits.
+    /// The counters that have a value: bit N is set for the counter with the index N in the
+    /// object's table.
     #[must_use]
     pub fn mask(&self) -> u64 {
         self.mask
     }
 
-    /// The values of the counters in `mask`, one after the other, up to the first counter
-    /// without a value.
+    /// The values of the counters whose bits are set in `mask`, one after the other. The list ends
+    /// before the first such counter without a value.
     #[must_use]
     pub fn values<'a>(&self, mask: u64, out: &'a mut [u64; MOST]) -> &'a [u64] {
         let mut count = 0;
@@ -158,10 +159,11 @@ impl CounterValues {
     }
 }
 
-/// Writes an object without instances, with the counters that have a value.
+/// Writes an object without instances, with only those counters that have a value. `clock` becomes
+/// the object's clock.
 ///
 /// # Errors
-/// Where the block is full.
+/// [`ProviderError::Full`] if the block would exceed its limit; the error of [`Layouts::template`].
 pub fn write_single(
     layouts: &mut Layouts,
     row: &CounterValues,

@@ -1,5 +1,5 @@
-//! Titles of standard objects: the English ones from the rows of the tables, the
-//! others from lists of translations.
+//! Titles of standard objects: in English from the rows of the tables, in other languages from
+//! lists of translations.
 
 use super::Object;
 use crate::provider::ProvidedTitles;
@@ -7,8 +7,8 @@ use perfhive_format::LanguageId;
 use perfhive_format::titles::{Title, TitleIndex, TitleList};
 use std::collections::BTreeMap;
 
-/// The titles of some objects and their counters: in English, from their rows, and
-/// then in the language of each of the translations.
+/// The titles of some objects and their counters: first in English, from the rows of the tables,
+/// and then in the language of each translation.
 #[must_use]
 pub fn titles_of(objects: &[&Object], translations: &[ProvidedTitles]) -> Vec<ProvidedTitles> {
     let mut names = BTreeMap::new();
@@ -43,7 +43,7 @@ fn list(texts: &BTreeMap<u32, &str>) -> TitleList {
     TitleList::from(texts.iter().map(title).collect::<Vec<_>>())
 }
 
-/// Reads a list of translations; returns it with the lines that cannot be read.
+/// Reads a list of translations. Returns the titles, and the lines that cannot be read.
 ///
 /// Each name has a block: its index and the name, then the help texts of the
 /// counters of that name (% Processor Time of a process is not that of a
@@ -57,13 +57,13 @@ fn list(texts: &BTreeMap<u32, &str>) -> TitleList {
 ///     Processor time of all threads ...
 /// ```
 ///
-/// Empty lines, and those that begin with `#`, are skipped.
+/// Empty lines, and lines that begin with `#`, are skipped.
 #[must_use]
 pub fn parse_titles(language: LanguageId, text: &str) -> (ProvidedTitles, Vec<String>) {
     let mut titles =
         ProvidedTitles { language, names: TitleList::default(), help: TitleList::default() };
     let mut bad = Vec::new();
-    // Whether a help text may go on here.
+    // Whether the next line may continue a help text.
     let mut in_help = false;
     for line in text.lines() {
         let words = line.trim();

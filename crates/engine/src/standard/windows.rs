@@ -1,14 +1,13 @@
-//! What Windows says of the counters of System, Processor, Process and Thread:
-//! index and help index, English name, type, scale and level of detail; and
-//! what they mean, in our words.
+//! The counters of System, Processor, Process and Thread as Windows defines them: index and help
+//! index, English name, type, scale and level of detail. The help texts are perfhive's own.
 //!
-//! The definitions are those that a Windows machine's blocks carry; a test
-//! compares them with recorded ones. A table adds where the value comes from.
+//! The definitions are those in the blocks of a Windows machine; a test compares them with recorded
+//! blocks. The tables that use them add from what each value is made.
 
 use super::Counter;
 use perfhive_format::{CounterType as T, DetailLevel};
 
-/// System 2.
+/// The object System, title index 2.
 pub mod system {
     use super::{Counter, DetailLevel, T};
 
@@ -143,7 +142,7 @@ pub mod system {
             .unit("%");
 }
 
-/// Processor 238.
+/// The object Processor, title index 238.
 pub mod processor {
     use super::{Counter, DetailLevel, T};
 
@@ -233,7 +232,7 @@ pub mod processor {
             .unit("transitions/s");
 }
 
-/// Process 230.
+/// The object Process, title index 230.
 pub mod process {
     use super::{Counter, DetailLevel, T};
 
@@ -437,7 +436,7 @@ pub mod process {
             .means("The part of Working Set that no other process shares or can share, in bytes.");
 }
 
-/// Thread 232.
+/// The object Thread, title index 232.
 pub mod thread {
     use super::{Counter, DetailLevel, T};
 

@@ -29,7 +29,7 @@ impl Clock {
         }
     }
 
-    /// The clock's reading.
+    /// The time that this clock shows in a sample, in ticks of the clock.
     #[must_use]
     pub const fn time(self, clocks: &Clocks) -> i64 {
         match self {
@@ -42,7 +42,7 @@ impl Clock {
     /// The clock's ticks a second.
     ///
     /// # Errors
-    /// [`CookError::NoFrequency`] where the block states none.
+    /// [`CookError::NoFrequency`] if the frequency in the block is not greater than 0.
     pub const fn frequency(self, clocks: &Clocks) -> Result<i64, CookError> {
         let frequency = match self {
             Self::Perf => clocks.perf_freq,
@@ -120,11 +120,12 @@ pub enum Formula {
 const UNNAMED_BITS: u32 = 0x8C08_F0FF;
 
 impl Formula {
-    /// The formula of a type, by its facets: combinations that no header names
-    /// have one too if their facets make sense together.
+    /// The formula of a type, found from its facets. A type that no header names has a formula too
+    /// if its facets make sense together.
     ///
     /// # Errors
-    /// What the type is instead of a number, or [`CookError::NoFormula`].
+    /// [`CookError::IsBase`], [`CookError::IsText`] or [`CookError::NoData`] for a type that is no
+    /// number; [`CookError::NoFormula`] for facets that make no sense together.
     pub fn of(kind: CounterType) -> Result<Self, CookError> {
         if kind == CounterType::PERF_DOUBLE_RAW {
             return Ok(Self::Double);
@@ -215,8 +216,8 @@ impl Formula {
         }
     }
 
-    /// The clock in whose ticks the value itself counts time; `None` where it counts anything else,
-    /// or by a clock of its own.
+    /// The clock in whose ticks the raw value counts time, for timers and average times. `None` for
+    /// formulas whose raw value counts something else, or counts time by a private clock.
     #[must_use]
     pub const fn clock_of_value(self) -> Option<Clock> {
         match self {
@@ -277,10 +278,10 @@ impl Formula {
         )
     }
 
-    /// The value from one or two samples.
+    /// The value from one or two samples. A formula that takes one sample ignores `previous`.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is no value.
     pub fn apply(
         self,
         options: CookOptions,
@@ -332,8 +333,8 @@ impl Formula {
         current: &RawSample,
     ) -> Result<f64, CookError> {
         let elapsed = |clock: Clock| clock.elapsed(&previous.clocks, &current.clocks);
-        // The clock's frequency is that of the newer sample; it cannot change
-        // while a machine is up.
+        // The frequency is taken from the newer sample: a clock's frequency cannot change while the
+        // machine is up.
         let seconds = |clock: Clock| -> Result<f64, CookError> {
             Ok(elapsed(clock)? / to_f64(clock.frequency(&current.clocks)?))
         };
@@ -378,14 +379,16 @@ impl Formula {
 }
 
 impl CounterType {
-    /// How many samples a value takes: 2, 1, or 0 where there is no number.
+    /// How many samples a value takes: 1, 2, or 0 for a type without a formula.
     #[must_use]
     pub fn samples(self) -> u8 {
         Formula::of(self).map_or(0, Formula::samples)
     }
 }
 
-/// The step of a base that is a clock: if it stands still, the error is that no time passed.
+/// The step of a base that is a private clock. Its errors are those of a clock:
+/// [`CookError::NoTimePassed`] instead of [`CookError::ZeroBase`],
+/// [`CookError::ClockWentBackwards`] instead of [`CookError::WentBackwards`].
 fn clock_step(step: impl Fn() -> Result<f64, CookError>) -> Result<f64, CookError> {
     step().map_err(|error| match error {
         CookError::ZeroBase => CookError::NoTimePassed,
@@ -402,13 +405,14 @@ fn finite(value: f64, formula: Formula, options: CookOptions) -> Result<CookedVa
     Ok(CookedValue::Float(if cap { value.clamp(0.0, 100.0) } else { value }))
 }
 
-/// How far a counter of `size` bytes went from the older to the newer value; a wrap is undone where
-/// the samples are known to be of the same instance.
+/// How far a counter of `size` bytes went from the older to the newer value. A wrap is undone if
+/// `options` say that both samples are of the same instance.
 #[inline]
 fn step(older: u64, newer: u64, size: u8, options: CookOptions) -> Result<u64, CookError> {
     if newer >= older {
         let step = newer - older;
-        // Half the 64-bit range forward is a small step back below zero.
+        // A step forward of half the 64-bit range or more is in truth a small step back, to a
+        // number below zero.
         return if step >> 63 == 0 { Ok(step) } else { Err(CookError::WentBackwards) };
     }
     if !options.same_instance {

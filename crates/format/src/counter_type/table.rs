@@ -16,11 +16,11 @@ pub struct TypeInfo {
     pub counter_type: CounterType,
     /// The type's name in `winperf.h`.
     pub winperf: &'static str,
-    /// Further names under which documentation and providers know it.
+    /// Further names that documentation and providers use for the type.
     pub aliases: &'static [&'static str],
     /// The type's name in .NET; `None` if .NET has no such type.
     pub dotnet: Option<&'static str>,
-    /// The formula as text; empty where there is none.
+    /// The formula as text; empty for a type without a formula.
     pub formula: &'static str,
     /// What the value means, in a few words.
     pub meaning: &'static str,

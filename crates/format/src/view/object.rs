@@ -27,8 +27,7 @@ impl DetailLevel {
     pub const WIZARD: Self = Self(crate::winperf::PERF_DETAIL_WIZARD);
 }
 
-/// The shape of an object: with or without instances, and with its data or only its
-/// definition.
+/// Whether an object has instances, and whether the block holds its data or only its definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectLayout {
     /// The object never has instances: one counter block.
@@ -46,14 +45,15 @@ pub enum ObjectLayout {
 pub struct PerfObject<'a> {
     /// The bytes of the object, from the first to the last.
     bytes: &'a [u8],
-    /// The bytes of the block around the object, for its clocks; empty for an object on its
-    /// own.
+    /// The bytes of the block around the object, which hold the block's clocks; empty for an object
+    /// without a block.
     block: &'a [u8],
 }
 
 impl<'a> PerfObject<'a> {
-    /// Validates the object at the start of `bytes`, which must all belong to
-    /// it, outside of any block: its clocks are those of the object alone.
+    /// Validates the object at the start of `bytes`, without a block around it. Bytes behind the
+    /// object are ignored. Its [`clocks`](Self::clocks) are the object's own; those of a block are
+    /// 0.
     ///
     /// # Errors
     /// The first thing that is wrong, with its offset.
@@ -158,11 +158,10 @@ impl<'a> PerfObject<'a> {
         Ok(object)
     }
 
-    /// The view over an object that [`DataBlock::parse`](crate::DataBlock::parse)
-    /// or [`scan`](crate::DataBlock::scan) accepted before: `bytes` is the
-    /// object, `block` the block around it. For keepers of blocks that do not
-    /// want to validate twice. Bytes that were never validated give wrong
-    /// values, never a panic.
+    /// The view over an object that [`DataBlock::parse`](crate::DataBlock::parse) or
+    /// [`scan`](crate::DataBlock::scan) accepted before: `bytes` is the object, `block` the block
+    /// around it. This saves a second validation of a block that is kept. Bytes that were never
+    /// validated give wrong values, never a panic.
     #[must_use]
     pub fn from_validated(bytes: &'a [u8], block: &'a [u8]) -> Self {
         Self::trusted(bytes, block)
@@ -215,13 +214,14 @@ impl<'a> PerfObject<'a> {
         u32_at(self.bytes, 32)
     }
 
-    /// Place (from 0) of the counter that a tool should show first.
+    /// Index (from 0) of the counter that a tool should show first; `None` if the object names
+    /// none.
     #[must_use]
     pub fn default_counter(self) -> Option<u32> {
         u32::try_from(i32_at(self.bytes, 36)).ok()
     }
 
-    /// The object's shape.
+    /// Whether the object has instances, and whether its data is there.
     #[must_use]
     pub fn layout(self) -> ObjectLayout {
         match i32_at(self.bytes, 40) {
@@ -238,7 +238,7 @@ impl<'a> PerfObject<'a> {
         matches!(self.layout(), ObjectLayout::Instances(_) | ObjectLayout::MetadataInstances)
     }
 
-    /// Number of instances; 0 for an object that never has any.
+    /// Number of instances; 0 for an object without instances, and for a bare definition.
     #[must_use]
     pub fn instance_count(self) -> u32 {
         match self.layout() {
@@ -253,7 +253,8 @@ impl<'a> PerfObject<'a> {
         u32_at(self.bytes, 44)
     }
 
-    /// The clocks of the block and of the object.
+    /// The clocks of the block and of the object. Those of the block are 0 for an object without a
+    /// block.
     #[must_use]
     pub fn clocks(self) -> Clocks {
         let block = self.block.get(..PERF_DATA_BLOCK::SIZE).unwrap_or_default();
@@ -272,7 +273,7 @@ impl<'a> PerfObject<'a> {
         Counters { definitions: self.definition_bytes(), left: self.counter_count() }
     }
 
-    /// The instances in order; none for an object that never has any.
+    /// The instances in order; none for an object without instances, and for a bare definition.
     #[must_use]
     pub fn instances(self) -> Instances<'a> {
         Instances {
@@ -282,8 +283,8 @@ impl<'a> PerfObject<'a> {
         }
     }
 
-    /// What is wrong with the first instance name that lies outside its definition; `None`
-    /// if no name does. The offset is counted from the object's start.
+    /// The fault of the first instance whose name lies outside its definition; `None` if there is
+    /// none. The offset is counted from the object's start.
     #[must_use]
     pub fn name_fault(self) -> Option<ParseError> {
         let mut at = len_at(self.bytes, 4);
@@ -294,7 +295,8 @@ impl<'a> PerfObject<'a> {
         })
     }
 
-    /// The counter block of an object without instances.
+    /// The counter block of an object without instances. `None` for an object with instances, for a
+    /// bare definition, and for an object without counters that has no block.
     #[must_use]
     pub fn counter_block(self) -> Option<CounterBlock<'a>> {
         match self.layout() {
@@ -375,7 +377,7 @@ impl<'a> CounterDefinition<'a> {
         TitleIndex(u32_at(self.bytes, 4))
     }
 
-    /// Title index of the counter's help text. Not always the name's plus one.
+    /// Title index of the counter's help text. It is not always the index of the name plus one.
     #[must_use]
     pub fn help_index(self) -> TitleIndex {
         TitleIndex(u32_at(self.bytes, 12))
@@ -462,8 +464,8 @@ impl<'a> Instance<'a> {
         self.definition
     }
 
-    /// The name; empty where there is none (identified by number) or where it lies outside
-    /// the definition, which [`name_fault`](Self::name_fault) reports.
+    /// The name. Empty for an instance that is identified by its number, and if the name lies
+    /// outside the definition, which [`name_fault`](Self::name_fault) reports.
     #[must_use]
     pub fn name(self) -> InstanceName<'a> {
         InstanceName::new(self.name_bytes().unwrap_or_default(), self.code_page)
@@ -474,8 +476,8 @@ impl<'a> Instance<'a> {
         self.definition.get(from..from.checked_add(len_at(self.definition, 20))?)
     }
 
-    /// What is wrong with the name, if anything is. The offset is counted from
-    /// the instance's definition.
+    /// The fault of a name that lies outside the definition; `None` if the name is right. The
+    /// offset is counted from the start of the instance's definition.
     #[must_use]
     pub fn name_fault(self) -> Option<ParseError> {
         let length = len_at(self.definition, 20);
@@ -492,8 +494,9 @@ impl<'a> Instance<'a> {
         Some(i32_at(self.definition, 12)).filter(|id| *id != PERF_NO_UNIQUE_ID)
     }
 
-    /// The parent: title index of its object and its place among that
-    /// object's instances. The block may lack it.
+    /// The parent: the title index of the parent's object, and the index (from 0) of the parent
+    /// among the instances of that object. `None` if the instance has no parent. The block need not
+    /// hold the parent.
     #[must_use]
     pub fn parent(self) -> Option<(TitleIndex, u32)> {
         match u32_at(self.definition, 4) {
@@ -513,15 +516,15 @@ impl<'a> Instance<'a> {
 /// Raw counter data of one instance or object (`PERF_COUNTER_BLOCK`).
 #[derive(Clone, Copy)]
 pub struct CounterBlock<'a> {
-    /// The bytes from the length field at the start on: counter offsets are counted from
-    /// there.
+    /// The bytes of the counter block, from its length field on. Counter offsets are counted from
+    /// its start.
     bytes: &'a [u8],
 }
 
 impl<'a> CounterBlock<'a> {
-    /// The view over a counter block found before, from its length field on;
-    /// for keepers of blocks that do not want to walk to it again. Any bytes
-    /// are safe: what they do not hold has no value.
+    /// The view over a counter block that was found before: `bytes` begin with its length field.
+    /// This saves walking to the block again. Any bytes are safe: a counter that they do not hold
+    /// has no value.
     #[must_use]
     pub fn from_validated(bytes: &'a [u8]) -> Self {
         Self { bytes }
@@ -542,7 +545,7 @@ impl<'a> CounterBlock<'a> {
     /// [`value`](Self::value) reads.
     ///
     /// # Errors
-    /// [`ValueError::OutsideBlock`] where this block does not hold the counter.
+    /// [`ValueError::OutsideBlock`] if the counter's data does not lie within this block.
     pub fn data(self, counter: &CounterDefinition<'_>) -> Result<&'a [u8], ValueError> {
         self.data_at(counter.offset(), counter.size())
     }
@@ -569,8 +572,8 @@ impl<'a> CounterBlock<'a> {
     /// The raw number of one counter.
     ///
     /// # Errors
-    /// Where the counter lies outside the block, or is neither 4 nor 8 bytes
-    /// wide.
+    /// [`ValueError::OutsideBlock`] if the counter's data does not lie within this block,
+    /// [`ValueError::NotANumber`] if it is neither 4 nor 8 bytes wide.
     pub fn value(self, counter: &CounterDefinition<'_>) -> Result<u64, ValueError> {
         let data = self.data(counter)?;
         match counter.size() {

@@ -1,4 +1,4 @@
-//! Names in blocks.
+//! Writes the names in blocks.
 
 use super::NameRef;
 use crate::error::WriteError;
@@ -32,8 +32,8 @@ pub(super) fn put_name(
             buffer.extend_from_slice(&bytes);
         }
     }
-    // A NUL inside would end the name for every reader. (To the end without a
-    // way out, so that many units are looked at together.)
+    // A NUL inside would end the name for every reader. The loop has no early exit, so that the
+    // compiler can check many units at once.
     let written = buffer.get(start..).unwrap_or_default();
     let readable = if code_page == 0 {
         let (units, half) = written.as_chunks::<2>();

@@ -16,7 +16,8 @@ pub struct ObjectSpec {
     pub help: TitleIndex,
     /// The level of detail.
     pub detail: DetailLevel,
-    /// Place (from 0) of the counter that a tool should show first.
+    /// Index (from 0) of the counter that a tool should show first; `None` if there is no such
+    /// counter.
     pub default_counter: Option<u32>,
     /// Whether the object has instances.
     pub has_instances: bool,
@@ -62,14 +63,15 @@ pub struct CounterSpec {
     pub detail: DetailLevel,
     /// Size of the data in bytes.
     pub size: u32,
-    /// Where the data lies in the counter block; `None` puts it behind the
-    /// counter before, aligned to its size.
+    /// Where the data begins, in bytes from the start of the counter block. `None` puts it behind
+    /// the data of all counters before, at a multiple of 8 for 8 bytes and more, and of 4
+    /// otherwise.
     pub offset: Option<u32>,
 }
 
 impl CounterSpec {
-    /// A counter for everyone, unscaled, as wide as its type says. Its help index is the
-    /// index of its name plus one.
+    /// A counter for everyone, unscaled, as wide as its type says (0 bytes for a type of variable
+    /// length). Its help index is the index of its name plus one.
     #[must_use]
     pub fn new(name: TitleIndex, counter_type: CounterType) -> Self {
         Self {
@@ -112,7 +114,7 @@ impl CounterSpec {
     }
 }
 
-/// The place of one counter's data in the counter block.
+/// Offset and size, in bytes, of one counter's data in the counter block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub(super) offset: u32,
@@ -124,7 +126,7 @@ pub(super) struct Slot {
 pub struct ObjectTemplate {
     pub(super) definition: Vec<u8>,
     slots: Vec<Slot>,
-    /// Length of a whole counter block, a multiple of 8.
+    /// Length in bytes of a counter block with all counters, a multiple of 8.
     pub(super) block_len: u32,
     pub(super) has_instances: bool,
     pub(super) code_page: u32,
@@ -134,8 +136,9 @@ impl ObjectTemplate {
     /// Encodes the definitions and lays out the counter block.
     ///
     /// # Errors
-    /// [`WriteError::BadLayout`] for an offset inside the block's length
-    /// field, [`WriteError::TooLong`] where 32 bits do not suffice.
+    /// [`WriteError::BadLayout`] for a counter whose data begins in the block's length field, or
+    /// ends at an offset that does not fit in 32 bits; [`WriteError::TooLong`] if the definitions
+    /// or the counter block are too long for 32 bits.
     pub fn new(object: &ObjectSpec, counters: &[CounterSpec]) -> Result<Self, WriteError> {
         let definition_length = counters
             .len()
@@ -216,7 +219,7 @@ impl ObjectTemplate {
         TitleIndex(crate::bytes::u32_at(&self.definition, 12))
     }
 
-    /// Number of counters, bases included: how many values an instance takes.
+    /// Number of counters, bases included. Each instance takes that many values.
     #[must_use]
     pub fn counter_count(&self) -> usize {
         self.slots.len()
@@ -233,8 +236,9 @@ impl ObjectTemplate {
         if got == expected { Ok(()) } else { Err(WriteError::ValueCount { expected, got }) }
     }
 
-    /// The slots of the first `count` counters and the length of a block that
-    /// ends behind them.
+    /// Offsets and sizes of the first `count` counters, and the length of a counter block that ends
+    /// behind them. An error if there are fewer counters, or if such a block would also hold a
+    /// counter that is left out.
     pub(super) fn prefix(&self, count: usize) -> Result<(&[Slot], u32), WriteError> {
         if count == self.slots.len() {
             return Ok((&self.slots, self.block_len));
@@ -250,9 +254,8 @@ impl ObjectTemplate {
         Ok((head, self.padded(end)))
     }
 
-    /// Length of a counter block whose data ends at `end`. It is padded to a multiple of 8,
-    /// unless the padding would make a narrow counter behind the end appear in the block;
-    /// then it is padded to a multiple of 4, or not at all.
+    /// Length of a counter block whose data ends at `end`: padded to a multiple of 8, unless a
+    /// counter behind `end` would fit into the padding; then to a multiple of 4, or not at all.
     pub(super) fn padded(&self, end: u32) -> u32 {
         let hidden = |length: u32| {
             let mut slots = self.slots.iter();

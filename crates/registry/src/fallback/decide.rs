@@ -1,4 +1,5 @@
-//! Asks the first source what [`Whole`](crate::condition::Whole) needs to know, and does what follows.
+//! Finds out from the first source what [`Whole`](crate::condition::Whole) needs to know, and
+//! carries out what follows from that.
 
 use super::{Fallback, TimedSource, nothing};
 use crate::condition::{Event, Failure, Next, State, Trial};
@@ -9,15 +10,15 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Process and Thread, which always come from the same source, since threads refer to processes.
+/// Process and Thread always come from the same source, since threads refer to processes.
 const PROCESS: TitleIndex = TitleIndex(230);
 const THREAD: TitleIndex = TitleIndex(232);
 
-/// The timeout of a call in a check or a trial, and of all calls of a broken source: it must not cost each
-/// reader its deadline.
+/// The timeout of a call in a check or a trial, and of all calls of a broken source. It is short
+/// because readers wait for these calls.
 const TRIAL: Duration = Duration::from_millis(500);
 
-/// What follows from the state of the first source, once it is decided.
+/// A decision: the state of the first source, and the objects for which the second source is used.
 pub(super) struct Decision {
     /// The last known generation of the first source's catalogue.
     pub(super) seen: u64,
@@ -25,7 +26,8 @@ pub(super) struct Decision {
     pub(super) broken: Option<SourceError>,
     /// The objects of the second source that are used.
     pub(super) objects: Vec<TitleIndex>,
-    /// The decision as text; `None` if there is nothing to report.
+    /// A text for the user that says what was decided and why; `None` if there is nothing to
+    /// report.
     pub(super) reason: Option<String>,
 }
 
@@ -48,10 +50,11 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.trial.objects = ObjectQuery::Indexes(tried.clone());
     }
 
-    /// Brings the decision up to date, if an event asks for it.
+    /// Brings the decision up to date: at the first call, if a wanted object was not looked for
+    /// yet, if the generation of the first source changed, or if it is time for a trial.
     ///
     /// # Errors
-    /// Where the second source cannot be read.
+    /// If the second source cannot be read.
     pub(super) fn decide(&mut self, wanted: &ObjectQuery) -> Result<(), SourceError> {
         self.learn_capable()?;
         let is_news = self.is_news(wanted);
@@ -71,7 +74,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
             if let Some(decision) = &mut self.decision
                 && is_broken
             {
-                // If the registration did not mend it, it is not looked at again.
+                // A broken source is asked once after a registration; if it is still broken, not
+                // again.
                 decision.seen = generation;
             }
         }
@@ -88,7 +92,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.decision.as_ref().is_some_and(lacks) && self.whole.is_due((self.clock)())
     }
 
-    /// The answer of the first source to a question, with the short timeout where `is_short`.
+    /// The answer of the first source to a request. With `is_short`, its calls have the timeout
+    /// [`TRIAL`], or their own if that is shorter.
     fn timed<T>(&mut self, is_short: bool, question: impl FnOnce(&mut A) -> T) -> T {
         if !is_short {
             return question(&mut self.first);
@@ -100,7 +105,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         answer
     }
 
-    /// The catalogue of the first source, for the objects that are looked for or for all.
+    /// The catalogue of the first source: for the objects that are looked for if `wanted` is a
+    /// list, else for all.
     fn look(&mut self, wanted: &ObjectQuery) -> Result<Arc<Catalogue>, SourceError> {
         let objects = match wanted {
             ObjectQuery::Indexes(_) if self.looked_at.is_empty() => ObjectQuery::one(NO_OBJECT),
@@ -147,8 +153,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         }
     }
 
-    /// Makes a new decision: the second source is used for the objects that the first one does not
-    /// list or, after a trial, did not deliver.
+    /// Makes a new decision: the second source is used for the objects that the first source does
+    /// not list or, if `delivered` is given, did not deliver in a check or trial.
     fn settle(&mut self, catalogue: &Catalogue, delivered: Option<&[TitleIndex]>) {
         let looked_at = &self.looked_at;
         let lacks = |name: &TitleIndex| {
@@ -174,15 +180,15 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
     pub(super) fn failed(&mut self, error: &SourceError) {
         let failure = match error.kind() {
             SourceErrorKind::Deadline => Failure::Hang,
-            // Denied means that all objects are.
+            // If access is denied, all objects are denied.
             SourceErrorKind::Denied => Failure::Denied,
             _ => Failure::Other,
         };
         self.note(Event::Failed(failure), Some(error));
     }
 
-    /// Takes an event of an ask, and makes a check if the first source is in doubt: the source may
-    /// be broken, or only the objects that were asked for.
+    /// Handles an event. If the first source is then in doubt, makes a check, since the whole
+    /// source may be broken, or only the objects that were asked for.
     pub(super) fn note(&mut self, event: Event, error: Option<&SourceError>) {
         let is_hang = match (self.whole.on(event, (self.clock)()), error) {
             (Next::Check { is_hang }, _) => is_hang,
@@ -192,7 +198,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         let checked = self.try_first();
         let event = Event::Checked { answered: checked.is_ok(), is_hang };
         match (self.whole.on(event, (self.clock)()), checked) {
-            // The timeout is the better reason.
+            // A timeout is a better reason than the error of the check.
             (Next::Break, Err(check)) => {
                 self.break_with(error.filter(|_| is_hang).unwrap_or(&check))
             }
@@ -201,7 +207,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         }
     }
 
-    /// Reads the catalogue after a check, and decides anew if objects are missing that were not before.
+    /// Reads the catalogue after a check, and makes a new decision if objects are missing that were
+    /// not missing before.
     fn list_again(&mut self) {
         let has = |name: &TitleIndex| self.tried.object(*name).is_some();
         let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();

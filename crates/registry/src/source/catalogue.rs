@@ -1,5 +1,5 @@
-//! The catalogue of a machine: all global objects, costly ones, and single objects that were looked
-//! for.
+//! The catalogue of a machine: all global objects, costly objects, and objects that were looked for
+//! by index.
 
 use super::RegistrySource;
 use crate::service::BASE_INDEX;
@@ -12,11 +12,12 @@ use perfhive_format::TitleIndex;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// How many objects that were looked for are remembered.
+/// The most objects that are remembered because they were looked for.
 const LOOKED_FOR: usize = 1024;
 
 impl RegistrySource {
-    /// The objects of `Global`.
+    /// The title indexes of the objects of `Global`, which are collected for that; empty if that
+    /// fails.
     pub(super) fn names_of_global(&mut self) -> Vec<TitleIndex> {
         let mut snapshot = Snapshot::new();
         // If this fails, some global objects are classed as costly.
@@ -24,7 +25,7 @@ impl RegistrySource {
         snapshot.objects().map(|object| object.view().name_index()).collect()
     }
 
-    /// Notes the objects of a reply to `Costly`.
+    /// Notes the objects of a reply to `Costly`, and adds them to the catalogue.
     pub(super) fn learn_costly(&mut self, snapshot: &Snapshot) {
         let entry = |object: perfhive_engine::SnapshotObject<'_>| {
             let mut entry = CatalogueObject::of(object.view());
@@ -60,8 +61,8 @@ impl RegistrySource {
         }
     }
 
-    /// Keeps the objects of a reply as the catalogue, or adds only the objects of `only` to the
-    /// catalogue.
+    /// Makes the objects of a reply the catalogue or, if `only` is given, adds those of them that
+    /// `only` lists to the catalogue. Returns the catalogue.
     pub(super) fn keep(
         &mut self,
         snapshot: &Snapshot,
@@ -86,7 +87,7 @@ impl RegistrySource {
         }
         add_costly(&self.costly, &mut catalogue);
         self.note(snapshot, &ObjectQuery::Global);
-        // A whole catalogue with a further object is whole.
+        // A whole catalogue stays whole if an object is added.
         self.is_whole = only.is_none() || self.is_whole && had_any;
         match before {
             Some(before) => catalogue.languages.clone_from(&before.languages),
@@ -102,7 +103,8 @@ impl RegistrySource {
         Arc::clone(self.catalogue.insert(Arc::new(catalogue)))
     }
 
-    /// The objects of `Global`, and those that were looked for.
+    /// The catalogue with the objects of `Global`, which are collected for that, and those that
+    /// were looked for.
     pub(super) fn look_for_all(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         let mut snapshot = Snapshot::new();
         self.fetch(&Ask::new(ObjectQuery::Global), &mut snapshot)?;
@@ -111,7 +113,7 @@ impl RegistrySource {
         let is_left =
             |name: &&TitleIndex| self.known.contains(**name) && catalogue.object(**name).is_none();
         let left: Vec<TitleIndex> = self.looked_for.iter().filter(is_left).copied().collect();
-        // If these fail, the others are listed all the same.
+        // If these cannot be read, the others are still listed.
         let catalogue = match left.is_empty() {
             true => catalogue,
             false => self.look_for(&left).unwrap_or(catalogue),
@@ -120,8 +122,8 @@ impl RegistrySource {
         Ok(catalogue)
     }
 
-    /// Finds out which of some objects exist; asks for no others, except, after the catalogue was
-    /// outdated, for those that were looked for before.
+    /// The catalogue, after it was found out which of the `wanted` objects exist. No other objects
+    /// are asked for, except, if there is no catalogue, those that were looked for before.
     pub(super) fn look_for(
         &mut self,
         wanted: &[TitleIndex],
@@ -149,7 +151,7 @@ impl RegistrySource {
                 }
                 missing
             }
-            // The answer for no object describes the machine.
+            // The answer for no object still tells the name of the machine.
             None if self.looked_for.is_empty() => vec![NO_OBJECT],
             None => self.looked_for.clone(),
         };
@@ -157,15 +159,15 @@ impl RegistrySource {
         let found = self.fetch(&Ask::new(ObjectQuery::Indexes(list.clone())), &mut snapshot);
         let list = match (found, &self.catalogue) {
             (Ok(()), _) => list,
-            // Some of the objects are known; asking for the others gives their error. Denied means that
-            // all are denied.
+            // Some of the objects are known, so the catalogue is returned; an ask for the others
+            // alone gives their error. If access is denied, all objects are.
             (Err(error), Some(kept))
                 if error.kind() != SourceErrorKind::Denied
                     && wanted.iter().any(|name| kept.object(*name).is_some()) =>
             {
                 return Ok(Arc::clone(kept));
             }
-            // Objects that were looked for before must not make this question fail.
+            // Objects that were looked for before must not make this request fail.
             (Err(_), None) if list != wanted && list != [NO_OBJECT] => {
                 let list = if wanted.is_empty() { vec![NO_OBJECT] } else { wanted };
                 let request = Ask::new(ObjectQuery::Indexes(list.clone()));

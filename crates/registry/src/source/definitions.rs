@@ -1,19 +1,21 @@
-//! The objects that were seen, and how they were defined.
+//! The objects that were seen, with their definitions.
 
 use perfhive_format::{PerfObject, TitleIndex};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// How many objects, and definitions of each, are remembered. A machine has
-/// some hundred objects, with one definition each.
+/// The most objects that are remembered, and the most definitions of each. A machine has some
+/// hundred objects, with one definition each.
 const OBJECTS: usize = 16 << 10;
 const DEFINITIONS: usize = 16;
-/// How often a further definition of an object is news, once as many as possible are remembered. Its
-/// provider may define it anew with each sample, and catalogue and titles would be made anew as
-/// often. Values are not affected: they are found by the definition in their own sample.
+/// The shortest time between two new definitions of an object that count as news, after as many as
+/// possible are remembered. A provider may change the definition with each sample, and catalogue
+/// and titles would be made again as often. Values are not affected, since they are found by the
+/// definition in their own sample.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// A fingerprint of the counters of an object, which changes when its provider defines it anew.
+/// A fingerprint of the counters of an object, which changes when the provider changes the object's
+/// definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Definition {
     counters: usize,
@@ -44,7 +46,7 @@ struct Seen {
 /// What is new about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
-    /// Nothing is new, or a further definition came before it counts as news.
+    /// Nothing is new, or a new definition came too soon to count as news.
     Nothing,
     /// The object or the definition is new.
     Defined,
@@ -74,7 +76,7 @@ impl Definitions {
         self.objects.keys().copied()
     }
 
-    /// Notes an object. Returns what is new about it: an object that alternates between a few
+    /// Notes an object. Returns what is new about it. An object that alternates between a few
     /// definitions is news once for each.
     pub(super) fn learn(&mut self, object: PerfObject<'_>) -> News {
         let (name, definition) = (object.name_index(), Definition::of(object));

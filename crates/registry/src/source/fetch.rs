@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl RegistrySource {
-    /// Reads one reply into `out`, which is cleared first. If one provider makes the query fail, the
-    /// objects of the others are read.
+    /// Reads the answer to a query into `out`, which is cleared first. If a provider makes the
+    /// query fail, the objects of the others are read.
     pub(super) fn fetch(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         if let ObjectQuery::Indexes(list) = &request.objects
             && list.is_empty()
         {
-            // To Windows, an empty name means all objects.
+            // An empty name would mean all objects to Windows.
             return Ok(());
         }
         if !self.requests.contains_key(&request.objects) {
@@ -35,7 +35,8 @@ impl RegistrySource {
         if let Some(asked) = self.requests.get_mut(&request.objects)
             && let Some(split) = &mut asked.split
         {
-            // The whole is tried again after a time; after a hang, once the calls have returned.
+            // The whole query is tried again after a time or, after a hang, when the calls have
+            // returned.
             let lasts = Instant::now() < split.until || self.hangs.knows(&request.objects);
             is_whole = lasts && split.is_whole;
             if lasts && !is_whole {
@@ -49,7 +50,7 @@ impl RegistrySource {
                         return Ok(());
                     }
                     Err(failed) if !failed.may_be_a_providers() => return Err(self.error(failed)),
-                    // By now another provider fails.
+                    // Another provider fails now.
                     Err(failed) => self.hangs.note(failed, &request.objects),
                 }
             }
@@ -77,9 +78,9 @@ impl RegistrySource {
         }
     }
 
-    /// Reads the whole answer to a query that was asked before.
+    /// Reads the answer to a query as a whole. The query must be in `requests`.
     fn read_whole(&mut self, ask: &Ask) -> Result<Arc<Frame>, Failed> {
-        // The first query for all loads the libraries of all providers.
+        // For the first query for all objects, Windows loads the libraries of all providers.
         let longer = match self.timeouts {
             Some(timeouts) if ask.objects == ObjectQuery::Global => {
                 let usual = self.registry.set_limit(timeouts.first_of_all);
@@ -103,8 +104,8 @@ impl RegistrySource {
         frame
     }
 
-    /// Looks for more objects than the `sound` ones of a reply with a damaged object: the objects
-    /// behind the damaged one cannot be read.
+    /// Looks for more objects than the `sound` ones in `out`, which holds a reply with a damaged
+    /// object. Objects behind a damaged one may be missing from such a reply.
     fn fetch_more(
         &mut self,
         request: &Ask,
@@ -120,7 +121,7 @@ impl RegistrySource {
         if is_whole { Ok(()) } else { self.fetch(request, out) }
     }
 
-    /// Answers a query that failed as a whole.
+    /// Answers a query that failed as a whole with the parts of it that can be read.
     fn fetch_parts(
         &mut self,
         request: &Ask,
@@ -166,7 +167,7 @@ impl RegistrySource {
     /// Finds the parts of a query that can be read.
     ///
     /// # Errors
-    /// Where not even a query for no object has an answer.
+    /// If not even a query for no object has an answer.
     fn split(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
         if self.hangs.are_everywhere() {
             return Err(Failed::Read(ReadError::Hangs));
@@ -180,7 +181,8 @@ impl RegistrySource {
     }
 
     fn search(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
-        // If this hangs, each provider would, and each would be waited for.
+        // If this hangs, a query for any provider would hang too. Testing it first saves a timeout
+        // for each.
         let no_object = ValueName::new(NO_OBJECT_NAME);
         let no_object = (&no_object, &mut Size::default());
         read_block(&mut *self.registry, &mut self.pool, self.generation, no_object, None)

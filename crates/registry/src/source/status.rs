@@ -5,7 +5,7 @@ use crate::service::Service;
 use perfhive_engine::{ProviderState, ProviderStatus};
 use perfhive_format::TitleIndex;
 
-/// How much of a provider was asked for so far: none, some or all of its objects.
+/// How many of a provider's objects were asked for so far: none, some or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AskedFor {
     Nothing,
@@ -25,15 +25,15 @@ impl RegistrySource {
             (true, ..) => ProviderState::Disabled,
             (false, true, _) => ProviderState::Open,
             (false, false, AskedFor::Some | AskedFor::All) if service.ours => ProviderState::Failed,
-            // Windows tells a library that has nothing at the moment from one that fails by no sign.
-            // Most of those that perfhive did not register have nothing.
+            // Windows does not tell whether a library has nothing at the moment or fails. Most
+            // libraries that perfhive did not register have nothing.
             (false, false, _) => ProviderState::Idle,
         };
         let candidates = service.candidates();
         if service.disabled {
             status.last_fault = Some(service.is_disabled(host));
         } else if candidates.is_empty() {
-            // Nothing of it can be asked for.
+            // No object of this provider can be asked for.
             status.state = ProviderState::Failed;
             status.last_fault = Some(service.has_no_names(host));
         } else if candidates.iter().any(|name| self.hangs.objects().contains(name)) {
@@ -51,7 +51,7 @@ impl RegistrySource {
 
     fn asked_of(&self, service: &Service) -> AskedFor {
         let is_looked_for = |name: &TitleIndex| self.looked_for.contains(name);
-        // Without an `Object List`, only the first of its indexes is surely an object.
+        // Without an `Object List`, only the provider's first index is certainly that of an object.
         let first = service.first.map(TitleIndex);
         let is_some = match &*service.objects {
             [] => first.as_ref().is_some_and(is_looked_for),

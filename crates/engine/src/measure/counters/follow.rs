@@ -1,4 +1,4 @@
-//! Probed objects in catalogues that change: see [`Followed`](crate::Followed).
+//! How a probe follows its objects when the catalogue changes: see [`Followed`](crate::Followed).
 
 use super::list::titles_of;
 use super::{CounterProbe, ProbedCounter, ProbedObject};
@@ -13,11 +13,12 @@ use perfhive_format::TitleIndex;
 use std::time::Instant;
 
 impl<S: Source> CounterProbe<S> {
-    /// Looks every object and counter up again if the catalogue changed. Returns whether an
-    /// index changed: a sample by the old indexes may be of other objects.
+    /// Looks every object and counter up again if the catalogue changed. Returns
+    /// [`IndexChange::Taken`] if an index changed, since a sample by the old indexes may be of
+    /// other objects, and otherwise [`IndexChange::None`].
     ///
     /// # Errors
-    /// Where the catalogue changed and cannot be read; the next call tries again.
+    /// The source's error if its catalogue or titles cannot be read. The next call tries again.
     pub(super) fn follow_catalogue(
         &mut self,
         until: Option<Instant>,
@@ -65,8 +66,8 @@ impl<S: Source> CounterProbe<S> {
 }
 
 impl ProbedObject {
-    /// Looks up an object and its counters. Returns whether an index changed; the samples are
-    /// forgotten then.
+    /// Looks up an object and its counters. Returns whether an index changed; if so, the samples of
+    /// the object are dropped.
     fn follow(&mut self, number: usize, targets: &mut [ProbedCounter], now: &Directory) -> bool {
         let mut moved = self.index.follow_object(now);
         let mine = |target: &&mut ProbedCounter| target.object == number;

@@ -15,20 +15,21 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The time limit for listing instances, and for a first sample.
+/// The time limit for listing instances, for a first sample, and for following the catalogue before
+/// a sample.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The sensors of a source, as of one generation of its catalogue.
 pub(super) struct SensorList {
     pub(super) directory: Directory,
     pub(super) sensors: Arc<[Sensor]>,
-    /// The place of each sensor in `sensors`.
+    /// The index of each sensor in `sensors`.
     places: HashMap<SensorId, usize>,
 }
 
 impl SensorList {
-    /// The sensors of a source, for a data source of this name. Objects that take time to
-    /// find out are listed if they were looked for before, or if `all` are wanted.
+    /// Lists the sensors of a source, whose data source has this name. Objects that take time to
+    /// find out are listed only if they were looked for before, or if `all` is set.
     pub(super) fn load(
         name: &str,
         source: &mut impl Source,
@@ -42,13 +43,13 @@ impl SensorList {
         Ok(Self { directory, sensors, places })
     }
 
-    /// The sensor of a counter.
+    /// The sensor of a counter; `None` if it is not in the list.
     pub(super) fn sensor(&self, object: TitleIndex, counter: TitleIndex) -> Option<&Sensor> {
         self.sensors.get(*self.places.get(&id_of(object, counter))?)
     }
 
-    /// The number in this list of a sensor of an earlier one; `None` where its object or
-    /// counter is gone.
+    /// The number that a sensor of the earlier list `before` has in this list. `None` if its object
+    /// or counter is gone. A number whose object `before` does not have stays.
     pub(super) fn after(&self, before: &Self, id: SensorId) -> Option<SensorId> {
         let (object, counter) = (object_of(id), counter_of(id));
         let (before, now) = (&before.directory, &self.directory);
@@ -80,8 +81,9 @@ impl Directory {
     }
 }
 
-/// The English titles, or else those of the source's first language, or none: a recording
-/// may lack them.
+/// The titles of a source in English. If it has none, those in the first language of its catalogue
+/// that has titles. If no language has any, as in some recordings, the set is empty. Errors other
+/// than `NotFound` are returned.
 pub(super) fn titles_of(
     source: &mut impl Source,
     catalogue: &Catalogue,
@@ -108,8 +110,8 @@ pub(super) fn counter_of(id: SensorId) -> TitleIndex {
     TitleIndex((id.0 & 0xffff_ffff) as u32)
 }
 
-/// The error of a sensor number that no sensor has. It shows the names that the number's title
-/// indexes have.
+/// The error for a number that no sensor has. It shows the names of the title indexes that the
+/// number is made of.
 pub(super) fn unknown_sensor(source: &str, list: &SensorList, id: SensorId) -> MeasureError {
     let named = |index| list.directory.titles.name_or_index(index);
     let name = SensorName::new(source, &named(object_of(id)), &named(counter_of(id)));
@@ -120,8 +122,8 @@ fn sensors(source: &str, directory: &Directory) -> (Arc<[Sensor]>, HashMap<Senso
     let Directory { catalogue, titles, .. } = directory;
     let mut sensors = Vec::new();
     let mut places = HashMap::new();
-    // The order of objects may change from one time to the next. The order of counters is that
-    // of their object's definition.
+    // Objects are ranked by index, because their order may differ from one catalogue to the next.
+    // Counters are ranked by their order in the definition of the object.
     let objects = catalogue.objects.iter().map(|object| object.name);
     let groups = own_names(titles, objects, |_, index| index);
     for (object, group) in catalogue.objects.iter().zip(groups) {
@@ -129,7 +131,7 @@ fn sensors(source: &str, directory: &Directory) -> (Arc<[Sensor]>, HashMap<Senso
         let names = own_names(titles, counters, |place, _| place);
         for (counter, name) in object.counters.iter().zip(names) {
             let id = id_of(object.name, counter.name);
-            // Of several counters with one index, the first is meant.
+            // If several counters have the same index, the first counts.
             if places.contains_key(&id) {
                 continue;
             }
@@ -161,10 +163,10 @@ fn sensor(
     }
 }
 
-/// For each index a name that no other index has, without regard to case. Of several indexes of
-/// one name, the index with the least `rank` has the name itself, as in counter paths. The
-/// names of the others end in `#INDEX`; an index that a provider chose differs from reader to
-/// reader, so that `#published` stands there instead.
+/// For each index a name that no other index has, without regard to case. If several indexes have
+/// the same name, the index with the least `rank` keeps it, as in counter paths. The names of the
+/// others end in `#INDEX`, or in `#published` for an index that a provider chose, since such an
+/// index differs from reader to reader.
 fn own_names<R: Ord>(
     titles: &TitleSet,
     indexes: impl Iterator<Item = TitleIndex>,
@@ -174,7 +176,7 @@ fn own_names<R: Ord>(
     let mut order: Vec<usize> = (0..names.len()).collect();
     order.sort_by_key(|place| names.get(*place).map(|(index, _)| rank(*place, *index)));
     let mut taken = HashSet::new();
-    // Names that only one index has are taken first, so that no other gets them.
+    // Each name goes to its first index by rank. The indexes that remain get other names.
     order.retain(|place| !names.get(*place).is_some_and(|(_, name)| taken.insert(fold(name))));
     for place in order {
         let Some((index, name)) = names.get_mut(place) else { continue };

@@ -1,4 +1,4 @@
-//! Names of instances in the names of sensors, each of which means one instance.
+//! The names by which sensor names call instances. Each means one instance.
 
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
@@ -6,8 +6,8 @@ use crate::query::sample::ObjectSample;
 use crate::suggest::fold;
 use std::collections::HashMap;
 
-/// The names of the instances of a sample: process and thread IDs where there are any, or else
-/// labels.
+/// The names of the instances of a sample, in their order: the process or thread ID, or else the
+/// label.
 pub(super) fn instance_names(sample: &ObjectSample) -> Vec<String> {
     (0..sample.labels().len()).map(|place| instance_name(sample, place)).collect()
 }
@@ -21,9 +21,9 @@ pub(super) fn instance_name(sample: &ObjectSample, place: usize) -> String {
     }
 }
 
-/// Whether an instance is the sum over all others. Its parent, if it has one, is called
-/// `_Total` too: the sum over one parent's instances does not count. An instance with a number
-/// of its own is not a sum, whatever its name.
+/// Whether an instance is the sum over all others: the first one that is called `_Total`. If it has
+/// a parent, that must be called `_Total` too, since the sum over one parent's instances does not
+/// count.
 fn is_total(identity: Option<&Identity>, label: &InstanceLabel) -> bool {
     const TOTAL: &str = "_Total";
     let is_first = match identity {
@@ -33,7 +33,8 @@ fn is_total(identity: Option<&Identity>, label: &InstanceLabel) -> bool {
     is_first && &*label.name == TOTAL && label.parent.as_deref().is_none_or(|name| name == TOTAL)
 }
 
-/// Instances by their names in sensors. A name that several instances have means none of them.
+/// The indexes of instances by their names in sensor names. A name that several instances have
+/// means none of them.
 pub(super) struct InstancePlaces<'a> {
     exact: HashMap<&'a str, Option<usize>>,
     folded: HashMap<String, Option<usize>>,
@@ -49,8 +50,8 @@ impl<'a> InstancePlaces<'a> {
         Self { exact, folded }
     }
 
-    /// The place of the instance with a name; `None` where no instance has it, or several
-    /// have. Case matters only where two names differ in nothing else.
+    /// The index of the instance with a name; `None` if no instance or more than one has it. Case
+    /// matters only between names that differ in nothing else.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let exact = self.exact.get(name).copied().flatten();
         exact.or_else(|| self.folded.get(&fold(name)).copied().flatten())

@@ -20,8 +20,8 @@ struct Measured {
     per_second: Option<u64>,
 }
 
-/// The ticks a second of a counter's values, once they are known: all instances of a sample have the
-/// same.
+/// How many ticks of a counter's raw value are a second: `None` before it was looked up,
+/// `Some(None)` for a value that does not count time. All instances of a sample have the same.
 type Frequency = Option<Option<u64>>;
 
 fn value(
@@ -52,7 +52,7 @@ impl BoundInstance {
         let sample = state.current().ok_or(NoValue::ObjectMissing(None))?;
         let identity = self.identity.as_ref().filter(|_| !self.lost);
         let identity = identity.ok_or(NoValue::Vanished)?;
-        // If one of several instances of a name is gone, the others cannot be told apart.
+        // If one of several instances with the same name is gone, the others cannot be told apart.
         let same = match state.previous() {
             Some(old) => sample.is_same_crowd(identity, old),
             None => !self.was_alone || sample.is_alone(identity),
@@ -60,7 +60,7 @@ impl BoundInstance {
         match sample.identities().place(identity).filter(|_| same) {
             Some(place) => value(state, sample, counter, place, &mut None),
             None => {
-                // The only instance of a name may come back under it.
+                // An instance that was the only one of its name may come back under that name.
                 let was_alone =
                     state.previous().map_or(self.was_alone, |old| old.is_alone(identity));
                 let may_return = matches!(identity, Identity::Named { .. });
@@ -72,8 +72,10 @@ impl BoundInstance {
 }
 
 impl ProbedCounter {
-    /// The reading of a single instance whose values changed too fast to be read. It is not gone:
-    /// the next sample may have it.
+    /// The reading [`NoValue::Busy`] for the one instance that this sensor measures, if a fault
+    /// says that the instance's values changed too fast to be read. `None` without such a fault,
+    /// for a sensor of all instances, for an instance with a parent, and for one that is lost. A
+    /// busy instance is not gone: the next sample may have it.
     pub(super) fn busy(&self, probed: &ProbedObject, faults: &[Fault]) -> Option<SensorReading> {
         let one = self.one.as_ref().filter(|one| !one.lost)?;
         let pattern = one.pattern.as_deref()?;
@@ -131,7 +133,7 @@ impl ProbedCounter {
                 Some((sample, place)) => name.clone().with_instance(&instance_name(sample, place)),
                 None => name.clone(),
             };
-            // The label of a process may change, but its name here is its ID.
+            // The label of a process may change, but the sensor name calls it by its ID.
             let kept = slots.get(identity).filter(|called| called.slot.name == name);
             let slot = match kept {
                 Some(called) => Arc::clone(&called.slot),
@@ -161,13 +163,13 @@ impl ProbedCounter {
         let state = &probed.state;
         if !probed.all {
             let slot = slot_of(&mut self.slots, &Identity::Single, None);
-            // An object that has instances now has no value of its own.
+            // If the object has instances now, it has no value without an instance.
             let alone = sample.identities().place(&Identity::Single).ok_or(NoValue::Vanished);
             push(&slot, alone.and_then(|place| value(state, sample, counter, place, &mut None)));
             return;
         }
         let mut frequency = None;
-        // Finding each slot by its identity costs more than its value.
+        // Finding a slot by the identity of its instance costs more than making the value.
         let instances = sample.instances();
         let same = self.shown.as_ref().filter(|shown| Arc::ptr_eq(&shown.of, instances));
         if let Some(ShownSlots { slots, .. }) = same {
@@ -181,8 +183,8 @@ impl ProbedCounter {
         // The slots of instances that are gone are removed.
         self.slots.retain(|identity, _| sample.identities().place(identity).is_some());
         let identities = sample.identities().identities().iter().enumerate();
-        // An object that has no instances any more has one block, which belongs to none of
-        // them.
+        // If the object has no instances any more, it has one counter block, which belongs to none
+        // of them.
         let identities = identities.filter(|(_, identity)| **identity != Identity::Single);
         for (place, identity) in identities {
             let slot = slot_of(&mut self.slots, identity, Some((sample, place)));

@@ -20,18 +20,19 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The sensors of a [`Source`]: every counter of every object. Groups are objects by their
-/// English names, or else by those of the source's first language, or else by their indexes. Of
-/// several objects of one name, the one with the smallest index has it, as in counter paths.
-/// The others are `NAME#INDEX`, or `NAME#published` where the provider chose the index.
+/// The sensors of a [`Source`]: every counter of every object. A group is an object, under its
+/// English name, or its name in the source's first language with titles, or its index. If several
+/// objects have the same name, the one with the smallest index keeps it, as in counter paths. The
+/// others are called `NAME#INDEX`, or `NAME#published` if the provider chose the index.
 ///
-/// Only wanted objects are asked for, unless all sensors are listed or measured.
+/// The source is asked only for the objects of wanted sensors, unless all sensors are listed or
+/// measured.
 ///
 /// Each probe context has a clone of the source. Clones of a [`Cached`](crate::Cached) share
 /// what they collect.
 ///
-/// Each instance has a name of its own: the process ID in Process, the thread ID in Thread, and
-/// otherwise what counter paths write (`parent/name#n`). `_Total` is `_Total` in every object.
+/// An instance is called by its process ID in Process, by its thread ID in Thread, and otherwise as
+/// in counter paths (`parent/name#n`). The sum over all instances is `_Total` in every object.
 pub struct CounterSource<S> {
     name: Arc<str>,
     source: S,
@@ -51,8 +52,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Self { name, source, list: None, costly: false, complete: false, groups: HashSet::new() }
     }
 
-    /// The number of a counter's sensor; counter 0 stands for all of the
-    /// object's.
+    /// The number of a counter's sensor; counter 0 stands for all counters of the object.
     #[must_use]
     pub fn sensor_id(object: TitleIndex, counter: TitleIndex) -> SensorId {
         id_of(object, counter)
@@ -64,12 +64,12 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         (object_of(sensor), counter_of(sensor))
     }
 
-    /// Whether any title satisfies the condition `is_it`, in the language of the sensors'
-    /// names. The title may be of an object or counter that does not exist now, and a sensor
-    /// without a title of its own has another name.
+    /// Whether any title satisfies the condition `is_it`, among the titles from which the sensors'
+    /// names are made. The title may be that of an object or counter that does not exist now. Names
+    /// such as `NAME#INDEX` are not titles.
     ///
     /// # Errors
-    /// Where the source does not tell its titles.
+    /// The source's error if it does not tell its catalogue or titles.
     pub fn has_name(&mut self, is_it: impl Fn(&str) -> bool) -> Result<bool, MeasureError> {
         let list = self.list()?;
         let mut titles = list.directory.titles.databases().iter().flat_map(|titles| titles.all());
@@ -83,13 +83,13 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         {
             return Ok(Arc::clone(list));
         }
-        // Another source may answer in place of the one that was asked.
+        // After a change of the catalogue the groups have to be looked for again.
         self.groups.clear();
         let list = Arc::new(SensorList::load(&self.name, &mut self.source, self.complete)?);
         Ok(Arc::clone(self.list.insert(list)))
     }
 
-    /// The list of all sensors.
+    /// The list of all sensors, for which the source finds out all of its objects.
     fn whole_list(&mut self) -> Result<Arc<SensorList>, MeasureError> {
         if !std::mem::replace(&mut self.complete, true) {
             self.list = None;
@@ -97,7 +97,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         self.list()
     }
 
-    /// Has the source find out which of these objects exist.
+    /// Makes the source find out which of these objects exist.
     fn look_for(&mut self, mut wanted: Vec<TitleIndex>) -> Result<(), MeasureError> {
         wanted.sort_unstable();
         wanted.dedup();
@@ -107,8 +107,9 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Ok(())
     }
 
-    /// The list with the objects of some sensors, and all other objects of their names. The
-    /// numbers of the sensors are those of `before`.
+    /// The list after the source was asked for the objects of some sensors and for all other
+    /// objects of the same names. The numbers of the sensors are those of the list `before`, or,
+    /// for `None`, of the present list.
     fn list_with(
         &mut self,
         before: Option<&SensorList>,
@@ -144,7 +145,7 @@ impl SensorList {
     }
 }
 
-/// The number of groups that are remembered as looked for.
+/// The most groups that are remembered as looked for.
 const GROUPS: usize = 1024;
 
 impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
@@ -160,14 +161,14 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
 
     fn sensors_of(&mut self, group: &str) -> Result<Arc<[Sensor]>, MeasureError> {
         let list = self.list()?;
-        // An object may exist and be in no list, even where everything was listed.
+        // An object may exist and be in no list, even after everything was listed.
         let folded = fold(group);
         let is_of_it = |sensor: &Sensor| fold(sensor.name.group()) == folded;
         if self.groups.contains(&folded) || self.complete && list.sensors.iter().any(is_of_it) {
             return Ok(Arc::clone(&list.sensors));
         }
-        // All objects of one name are needed to tell them apart. A name with an index behind it
-        // is one of these.
+        // All objects with the name are needed to tell them apart. `NAME#INDEX` means an object
+        // with the name `NAME`.
         let named = |name: &str| list.directory.titles.indexes(name);
         let mut meant = named(group);
         meant.extend(group.rsplit_once('#').into_iter().flat_map(|(name, _)| named(name)));
@@ -195,7 +196,7 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
     }
 
     fn instances(&mut self, sensor: SensorId) -> Result<Vec<String>, MeasureError> {
-        // The number is one of the list that was handed out last.
+        // `sensor` is a number of the list that was handed out last.
         let list = match &self.list {
             Some(list) => Arc::clone(list),
             None => self.list()?,
@@ -265,8 +266,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Ok(())
     }
 
-    /// Selected sensors by their present numbers, which may have changed since they were handed
-    /// out.
+    /// The selected sensors under their present numbers. A number may have changed since it was
+    /// handed out.
     fn as_of_now(
         &mut self,
         wanted: &[SelectedSensor],
@@ -291,20 +292,20 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         if let Some(name) = self.list()?.name_of(sensor) {
             return Ok(name);
         }
-        // Its object may not have been looked for yet.
+        // The object of the sensor may not have been looked for yet.
         let list = self.list_with(None, std::iter::once(sensor))?;
         let source = Arc::clone(&self.name);
         list.name_of(sensor).ok_or_else(|| unknown_sensor(&source, &list, sensor))
     }
 
-    /// A selection of all counters and instances of the objects with a cost.
+    /// A selection of all counters and instances of the objects with this cost.
     fn whole(&mut self, cost: Cost) -> Result<Vec<SelectedSensor>, MeasureError> {
         if cost == Cost::Costly {
             self.list_costly()?;
         }
         let list = self.whole_list()?;
         let is_of_it = |of: Cost| match cost {
-            // An object in neither list is delivered on request.
+            // An object that is neither global nor costly is delivered on request.
             Cost::Costly => matches!(of, Cost::Costly | Cost::Unknown),
             _ => of == cost,
         };
