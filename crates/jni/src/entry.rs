@@ -8,6 +8,7 @@ use crate::{calls, clock, handles};
 use jni::objects::{JByteArray, JClass, JIntArray, JLongArray, JThrowable};
 use jni::sys::{jint, jlong};
 use jni::{Env, EnvUnowned, JValue, Outcome, jni_sig, jni_str};
+use perfhive::experiment::EventKind;
 use std::time::Duration;
 
 /// Runs the work of a native method. A failure or panic becomes a `PerfhiveException`, and the
@@ -85,6 +86,33 @@ extern "system" fn Java_org_perfhive_Native_now<'local>(
     number: jint,
 ) -> jlong {
     std::panic::catch_unwind(|| clock::now(number)).unwrap_or(clock::UNREADABLE)
+}
+
+/// Tells of a call: `what` is the kind of the event, and 4 more where the thread's processor time is to be
+/// read. Returns whether there is such a queue. Needs nothing of the JVM, as `now`.
+#[unsafe(no_mangle)]
+extern "system" fn Java_org_perfhive_Native_tell<'local>(
+    _: EnvUnowned<'local>,
+    _: JClass<'local>,
+    handle: jlong,
+    what: jint,
+    name: jint,
+    thread: jint,
+) -> jint {
+    let tell = || {
+        let kind = match what & 3 {
+            1 => EventKind::Start,
+            2 => EventKind::End,
+            _ => EventKind::Point,
+        };
+        handles::calls(handle, |calls| {
+            let thread_time = if what & 4 == 0 { None } else { clock::thread_time() };
+            let name = usize::try_from(name).unwrap_or(usize::MAX);
+            calls.tell(name, kind, thread.cast_unsigned(), thread_time);
+            Ok(())
+        })
+    };
+    std::panic::catch_unwind(tell).is_ok_and(|told| told.is_ok()).into()
 }
 
 #[unsafe(no_mangle)]

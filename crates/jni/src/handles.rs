@@ -7,7 +7,10 @@
 //! An object that is closed while another thread works with it lives until that thread is done.
 
 use crate::categories::{CategoryObject, CounterObject, DataObject};
+use crate::experiment::JavaExperiment;
 use crate::failure::{Failure, Kind};
+use crate::outbox::Outbox;
+use crate::points::CallQueue;
 use crate::probe::Probe;
 use crate::snapshot::CounterSnapshot;
 use crate::source::OpenSource;
@@ -21,6 +24,9 @@ pub(crate) enum Object {
     Category(Mutex<CategoryObject>),
     Counter(Mutex<CounterObject>),
     Data(DataObject),
+    Experiment(JavaExperiment),
+    Outbox(Arc<Outbox>),
+    Calls(Arc<CallQueue>),
 }
 
 impl Object {
@@ -32,6 +38,9 @@ impl Object {
             Self::Category(_) => "category",
             Self::Counter(_) => "counter",
             Self::Data(_) => "category's data",
+            Self::Experiment(_) => "experiment",
+            Self::Outbox(_) => "listener",
+            Self::Calls(_) => "queue of calls",
         }
     }
 }
@@ -162,15 +171,32 @@ with! {
     counter, Counter, CounterObject, "counter";
 }
 
-/// Works with the data of a category, which does not change.
-pub(crate) fn data<R>(
-    handle: i64,
-    work: impl FnOnce(&DataObject) -> Result<R, Failure>,
-) -> Result<R, Failure> {
-    match &*get(handle)? {
-        Object::Data(object) => work(object),
-        other => Err(foreign(handle, other, "category's data")),
-    }
+/// Defines a function that works with one kind of objects, which several threads may use at once.
+macro_rules! with_shared {
+    ($($name:ident, $variant:ident, $object:ty, $wanted:literal;)*) => {
+        $(
+            /// Works with the object of a handle, beside other threads.
+            ///
+            /// # Errors
+            /// A handle of no object, or of one of another kind; and as `work`.
+            pub(crate) fn $name<R>(
+                handle: i64,
+                work: impl FnOnce(&$object) -> Result<R, Failure>,
+            ) -> Result<R, Failure> {
+                match &*get(handle)? {
+                    Object::$variant(object) => work(object),
+                    other => Err(foreign(handle, other, $wanted)),
+                }
+            }
+        )*
+    };
+}
+
+with_shared! {
+    data, Data, DataObject, "category's data";
+    experiment, Experiment, JavaExperiment, "experiment";
+    outbox, Outbox, Outbox, "listener";
+    calls, Calls, CallQueue, "queue of calls";
 }
 
 #[cfg(test)]
