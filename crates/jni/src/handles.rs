@@ -171,6 +171,46 @@ with! {
     counter, Counter, CounterObject, "counter";
 }
 
+/// Works with a probe context for a moment. The table is locked meanwhile, which takes less than counting
+/// the references to the object. Where another thread is at work with it, as [`probe`].
+///
+/// # Errors
+/// As [`probe`].
+pub(crate) fn probe_briefly<R>(
+    handle: i64,
+    work: impl FnOnce(&mut Probe) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    {
+        let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+        match table.get(handle).map(|object| &**object) {
+            Some(Object::Probe(object)) => {
+                if let Ok(mut probe) = object.try_lock() {
+                    return work(&mut probe);
+                }
+            }
+            Some(other) => return Err(foreign(handle, other, "probe context")),
+            None => return Err(unknown(handle)),
+        }
+    }
+    probe(handle, work)
+}
+
+/// Works with a queue of calls for a moment, the table being locked as for [`probe_briefly`].
+///
+/// # Errors
+/// As [`calls`].
+pub(crate) fn calls_briefly<R>(
+    handle: i64,
+    work: impl FnOnce(&CallQueue) -> R,
+) -> Result<R, Failure> {
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    match table.get(handle).map(|object| &**object) {
+        Some(Object::Calls(calls)) => Ok(work(calls)),
+        Some(other) => Err(foreign(handle, other, "queue of calls")),
+        None => Err(unknown(handle)),
+    }
+}
+
 /// Defines a function that works with one kind of objects, which several threads may use at once.
 macro_rules! with_shared {
     ($($name:ident, $variant:ident, $object:ty, $wanted:literal;)*) => {
