@@ -383,7 +383,27 @@ class ExperimentTest {
     }
 
     @Test
-    void thousandsOfExperimentsLeaveNothingBehind() throws Exception {
+    void aForgottenExperimentIsEndedByTheGarbageCollector() throws Exception {
+        Kept kept = new Kept();
+        int handles = Native.handles();
+        forget(kept);
+        long until = System.nanoTime() + 60_000_000_000L;
+        while (Native.handles() > handles && System.nanoTime() < until) {
+            System.gc();
+            Thread.sleep(10);
+        }
+        assertTrue(Native.handles() <= handles, Native.handles() + " of " + handles);
+        assertEquals(1, kept.records().size());
+    }
+
+    private static void forget(ExperimentListener listener) {
+        Experiment experiment = Experiment.builder().start();
+        experiment.listen(listener).bind(new EventSource.Calls("x"), sources);
+        experiment.call("x");
+    }
+
+    @Test
+    void hundredsOfExperimentsLeaveNothingBehind() throws Exception {
         int handles = Native.handles();
         for (int round = 0; round < 300; round++) {
             try (Experiment experiment = Experiment.builder().capacity(2).start()) {
