@@ -9,6 +9,7 @@
 
 use crate::categories::{self, Values};
 use crate::clock;
+use crate::experiment::JavaExperiment;
 use crate::failure::{Failure, Kind};
 use crate::handles::{self, Object};
 use crate::snapshot::{CounterSnapshot, Wanted};
@@ -39,6 +40,8 @@ operations! {
     SnapshotInstances, SnapshotItemCount, SnapshotItems,
     Categories, CategoryInstances, CategoryHas, CategoryCounters, CategoryRead, DataPlaces,
     DataValues, Counter, CounterNext, Calculate,
+    Experiment, ExperimentBind, ExperimentListen, ExperimentBindings, ExperimentEnd,
+    ListenerTake, ListenerLost, ListenerAbandon, CallName,
     Panic,
 }
 
@@ -109,6 +112,15 @@ fn answer_to(op: Op, request: &mut Request<'_>, answer: &mut Answer) -> Result<(
         | Op::Counter
         | Op::CounterNext
         | Op::Calculate => category(op, request, answer)?,
+        Op::Experiment
+        | Op::ExperimentBind
+        | Op::ExperimentListen
+        | Op::ExperimentBindings
+        | Op::ExperimentEnd
+        | Op::ListenerTake
+        | Op::ListenerLost
+        | Op::ListenerAbandon
+        | Op::CallName => experiment(op, request, answer)?,
         // For the tests of what becomes of a panic.
         #[allow(clippy::panic, reason = "it is asked for")]
         Op::Panic => panic!("a panic that was asked for"),
@@ -253,6 +265,50 @@ fn category(op: Op, request: &mut Request<'_>, answer: &mut Answer) -> Result<()
         _ => {
             let what = request.i32()?;
             handles::counter(handle, |counter| categories::next(counter, what, answer))
+        }
+    }
+}
+
+fn experiment(op: Op, request: &mut Request<'_>, answer: &mut Answer) -> Result<(), Failure> {
+    if let Op::Experiment = op {
+        let capacity = usize::try_from(request.i32()?).unwrap_or(0);
+        let path = if request.bool()? { Some(request.text()?) } else { None };
+        let started = JavaExperiment::start(capacity, path.as_deref())?;
+        answer.i64(handles::insert(Object::Experiment(started))?);
+        return Ok(());
+    }
+    let handle = request.i64()?;
+    match op {
+        Op::ExperimentBind => handles::experiment(handle, |one| one.bind(request, answer)),
+        Op::ExperimentListen => {
+            let outbox = handles::experiment(handle, JavaExperiment::listen)?;
+            answer.i64(handles::insert(Object::Outbox(outbox))?);
+            Ok(())
+        }
+        Op::ExperimentBindings => handles::experiment(handle, |one| {
+            one.bindings(answer);
+            Ok(())
+        }),
+        Op::ExperimentEnd => handles::experiment(handle, |one| one.end(answer)),
+        Op::ListenerTake => {
+            match handles::outbox(handle, |outbox| Ok(outbox.take()))? {
+                Some(message) => *answer = Answer::from(message),
+                None => _ = answer.bool(false),
+            }
+            Ok(())
+        }
+        Op::ListenerLost => handles::outbox(handle, |outbox| {
+            answer.bits(outbox.lost());
+            Ok(())
+        }),
+        Op::ListenerAbandon => handles::outbox(handle, |outbox| {
+            outbox.abandon();
+            Ok(())
+        }),
+        _ => {
+            let name = request.text()?;
+            answer.count(handles::calls(handle, |calls| calls.name(&name))?);
+            Ok(())
         }
     }
 }

@@ -32,6 +32,11 @@ pub(crate) fn now(number: i32) -> i64 {
     clock(number, |clock| clock.now()).flatten().unwrap_or(UNREADABLE)
 }
 
+/// The processor time of this thread in nanoseconds, where it can be read.
+pub(crate) fn thread_time() -> Option<u64> {
+    clock(4, |clock| clock.now()).flatten().and_then(|time| u64::try_from(time).ok())
+}
+
 /// The smallest step of a clock, and how long a reading of it takes, in nanoseconds; `None`
 /// for an unknown number.
 pub(crate) fn facts(number: i32) -> Option<(i64, i64)> {

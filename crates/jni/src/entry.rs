@@ -1,17 +1,24 @@
 //! The native methods of `org.perfhive.Native`.
 //!
-//! Each runs behind `with_env`, which catches panics, and each failure becomes an exception. No
-//! pointer crosses: arguments are numbers and arrays, and the JVM checks the bounds of arrays.
+//! Each catches panics, and each failure becomes an exception. No pointer crosses: arguments are numbers and
+//! arrays, and the JVM checks the bounds of arrays.
+//!
+//! What is called in each cycle asks the JVM for nothing else than the copy: finding out which JVM it is, and
+//! whether an exception is pending, would take as long as the rest of the call.
 
 use crate::failure::{Failure, Kind};
 use crate::{calls, clock, handles};
 use jni::objects::{JByteArray, JClass, JIntArray, JLongArray, JThrowable};
 use jni::sys::{jint, jlong};
 use jni::{Env, EnvUnowned, JValue, Outcome, jni_sig, jni_str};
+use perfhive::experiment::EventKind;
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::ptr::{copy_nonoverlapping, null_mut};
 use std::time::Duration;
 
-/// Runs the work of a native method. A failure or panic becomes a `PerfhiveException`, and the
-/// method returns nothing of use, which Java never sees.
+/// Runs the work of a native method, which may ask the JVM. A failure or panic becomes a
+/// `PerfhiveException`, and the method returns nothing of use, which Java never sees.
 ///
 /// `EnvOutcome::resolve` would do the same, and find out a second time in each call which JVM it is.
 fn enter<'local, T: Default>(
@@ -21,16 +28,101 @@ fn enter<'local, T: Default>(
     let failure = match env.with_env(work).into_outcome() {
         Outcome::Ok(result) => return result,
         Outcome::Err(failure) => failure,
-        Outcome::Panic(payload) => {
-            let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-            let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-            let text = text.unwrap_or_else(|| "no message".to_string());
-            Failure::new(Kind::Internal, format!("a fault inside perfhive: {text}"))
-        }
+        Outcome::Panic(payload) => fault(&*payload),
     };
+    throw_in(env, failure)
+}
+
+/// As [`enter`], for work that asks nothing of the JVM, or copies once.
+fn enter_plainly<T: Default>(
+    env: EnvUnowned<'_>,
+    work: impl FnOnce(&EnvUnowned<'_>) -> Result<T, Failure>,
+) -> T {
+    // What is behind the locks of this crate is as usable after a panic as after an error.
+    let failure = match std::panic::catch_unwind(AssertUnwindSafe(|| work(&env))) {
+        Ok(Ok(result)) => return result,
+        Ok(Err(failure)) => failure,
+        Err(payload) => fault(&*payload),
+    };
+    throw_in(env, failure)
+}
+
+fn fault(payload: &(dyn Any + Send)) -> Failure {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    let text = text.unwrap_or_else(|| "no message".to_string());
+    Failure::new(Kind::Internal, format!("a fault inside perfhive: {text}"))
+}
+
+#[cold]
+fn throw_in<T: Default>(mut env: EnvUnowned<'_>, failure: Failure) -> T {
     // Where the exception cannot be made, as without memory, the JVM has thrown another.
     let _ = env.with_env(|env| throw(env, failure)).into_outcome();
     T::default()
+}
+
+/// Defines a function that copies numbers to the beginning of Java's array. Where that is shorter, nothing is copied
+/// and the JVM throws an `ArrayIndexOutOfBoundsException` when the native method returns.
+macro_rules! copies {
+    ($($name:ident, $array:ident, $number:ty, $set:ident;)*) => {
+        $(
+            fn $name(
+                env: &EnvUnowned<'_>,
+                array: &$array<'_>,
+                numbers: &[$number],
+            ) -> Result<(), Failure> {
+                if array.is_null() {
+                    return Err(Failure::new(Kind::Internal, "there is no array"));
+                }
+                let raw = env.as_raw();
+                // SAFETY: the JVM passed this pointer to the native method that is at work on this
+                // thread, and an array that is not null, as a local reference. No exception is
+                // pending: native methods begin without, and each copies once. The numbers are as
+                // many as the length says.
+                unsafe {
+                    ((**raw).v1_2.$set)(
+                        raw,
+                        array.as_raw(),
+                        0,
+                        length(numbers.len()),
+                        numbers.as_ptr(),
+                    );
+                }
+                Ok(())
+            }
+        )*
+    };
+}
+
+/// As many numbers are copied here rather than by the JVM, which moves them one by one.
+const MANY: usize = 512;
+
+/// Copies numbers to the beginning of Java's array, as [`copy_longs`] does, and quicker where there are many.
+fn copy_many(env: &EnvUnowned<'_>, array: &JLongArray<'_>, numbers: &[i64]) -> Result<(), Failure> {
+    if array.is_null() || numbers.len() < MANY {
+        return copy_longs(env, array, numbers);
+    }
+    let (raw, many) = (env.as_raw(), numbers.len());
+    // SAFETY: as above; and the array is at least as long as the numbers. Between getting and releasing it
+    // nothing is asked of the JVM and nothing waited for.
+    unsafe {
+        if ((**raw).v1_2.GetArrayLength)(raw, array.as_raw()) >= length(many) {
+            let to = ((**raw).v1_2.GetPrimitiveArrayCritical)(raw, array.as_raw(), null_mut());
+            if !to.is_null() {
+                copy_nonoverlapping(numbers.as_ptr(), to.cast::<i64>(), many);
+                ((**raw).v1_2.ReleasePrimitiveArrayCritical)(raw, array.as_raw(), to, 0);
+            }
+            // Without memory for a copy the JVM has thrown an exception.
+            return Ok(());
+        }
+    }
+    copy_longs(env, array, numbers)
+}
+
+copies! {
+    copy_ints, JIntArray, jint, SetIntArrayRegion;
+    copy_longs, JLongArray, jlong, SetLongArrayRegion;
+    copy_bytes, JByteArray, i8, SetByteArrayRegion;
 }
 
 fn throw(env: &mut Env<'_>, failure: Failure) -> jni::errors::Result<()> {
@@ -73,7 +165,7 @@ extern "system" fn Java_org_perfhive_Native_close<'local>(
     _: JClass<'local>,
     handle: jlong,
 ) {
-    enter(env, |_| handles::close(handle));
+    enter_plainly(env, |_| handles::close(handle));
 }
 
 /// The time of a clock. Needs nothing of the JVM: finding out which JVM it is would take longer
@@ -87,13 +179,39 @@ extern "system" fn Java_org_perfhive_Native_now<'local>(
     std::panic::catch_unwind(|| clock::now(number)).unwrap_or(clock::UNREADABLE)
 }
 
+/// Tells of a call: `what` is the kind of the event, and 4 more where the thread's processor time is to be
+/// read. Returns whether there is such a queue. Needs nothing of the JVM, as `now`.
+#[unsafe(no_mangle)]
+extern "system" fn Java_org_perfhive_Native_tell<'local>(
+    _: EnvUnowned<'local>,
+    _: JClass<'local>,
+    handle: jlong,
+    what: jint,
+    name: jint,
+    thread: jint,
+) -> jint {
+    let tell = || {
+        let kind = match what & 3 {
+            1 => EventKind::Start,
+            2 => EventKind::End,
+            _ => EventKind::Point,
+        };
+        handles::calls_briefly(handle, |calls| {
+            let thread_time = if what & 4 == 0 { None } else { clock::thread_time() };
+            let name = usize::try_from(name).unwrap_or(usize::MAX);
+            calls.tell(name, kind, thread.cast_unsigned(), thread_time);
+        })
+    };
+    std::panic::catch_unwind(tell).is_ok_and(|told| told.is_ok()).into()
+}
+
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_prepare<'local>(
     env: EnvUnowned<'local>,
     _: JClass<'local>,
     handle: jlong,
 ) {
-    enter(env, |_| handles::probe(handle, |probe| probe.prepare()));
+    enter_plainly(env, |_| handles::probe(handle, |probe| probe.prepare()));
 }
 
 /// Takes a sample. `patience` is in nanoseconds, and negative for none. Returns the number of
@@ -105,7 +223,7 @@ extern "system" fn Java_org_perfhive_Native_sample<'local>(
     handle: jlong,
     patience: jlong,
 ) -> jint {
-    enter(env, |_| {
+    enter_plainly(env, |_| {
         let patience = u64::try_from(patience).ok().map(Duration::from_nanos);
         handles::probe(handle, |probe| Ok(length(probe.sample(patience)?)))
     })
@@ -118,7 +236,7 @@ extern "system" fn Java_org_perfhive_Native_decode<'local>(
     _: JClass<'local>,
     handle: jlong,
 ) {
-    enter(env, |_| handles::probe(handle, |probe| probe.decode()));
+    enter_plainly(env, |_| handles::probe(handle, |probe| probe.decode()));
 }
 
 /// Fills the number of readings, the versions of their structure, of the reasons and of the codes,
@@ -130,15 +248,15 @@ extern "system" fn Java_org_perfhive_Native_facts<'local>(
     handle: jlong,
     out: JIntArray<'local>,
 ) {
-    enter(env, |env| {
-        handles::probe(handle, |probe| {
+    enter_plainly(env, |env| {
+        handles::probe_briefly(handle, |probe| {
             let values = &probe.values;
             let anomalies = length(probe.anomaly_count());
             let count = length(values.bits.len());
             let versions = [values.version, values.reasons_version, values.codes_version];
             let [structure, reasons, codes] = versions;
             let facts = [count, structure, reasons, codes, anomalies];
-            Ok(out.set_region(env, 0, &facts)?)
+            copy_ints(env, &out, &facts)
         })
     });
 }
@@ -151,8 +269,8 @@ extern "system" fn Java_org_perfhive_Native_values<'local>(
     handle: jlong,
     bits: JLongArray<'local>,
 ) {
-    enter(env, |env| {
-        handles::probe(handle, |probe| Ok(bits.set_region(env, 0, &probe.values.bits)?))
+    enter_plainly(env, |env| {
+        handles::probe_briefly(handle, |probe| copy_many(env, &bits, &probe.values.bits))
     });
 }
 
@@ -164,8 +282,8 @@ extern "system" fn Java_org_perfhive_Native_codes<'local>(
     handle: jlong,
     codes: JByteArray<'local>,
 ) {
-    enter(env, |env| {
-        handles::probe(handle, |probe| Ok(codes.set_region(env, 0, &probe.values.codes)?))
+    enter_plainly(env, |env| {
+        handles::probe_briefly(handle, |probe| copy_bytes(env, &codes, &probe.values.codes))
     });
 }
 
@@ -179,7 +297,7 @@ extern "system" fn Java_org_perfhive_Native_rawValues<'local>(
     before: JLongArray<'local>,
 ) {
     enter(env, |env| {
-        handles::probe(handle, |probe| {
+        handles::probe_briefly(handle, |probe| {
             raw.set_region(env, 0, &probe.values.raw)?;
             Ok(before.set_region(env, 0, &probe.values.before)?)
         })
@@ -195,8 +313,8 @@ extern "system" fn Java_org_perfhive_Native_value<'local>(
     handle: jlong,
     place: jint,
 ) -> jlong {
-    enter(env, |_| {
-        handles::probe(handle, |probe| {
+    enter_plainly(env, |_| {
+        handles::probe_briefly(handle, |probe| {
             let place = usize::try_from(place).unwrap_or(usize::MAX);
             let outside = || Failure::new(Kind::Internal, "there is no value at this place");
             probe.values.bits.get(place).copied().ok_or_else(outside)

@@ -7,7 +7,10 @@
 //! An object that is closed while another thread works with it lives until that thread is done.
 
 use crate::categories::{CategoryObject, CounterObject, DataObject};
+use crate::experiment::JavaExperiment;
 use crate::failure::{Failure, Kind};
+use crate::outbox::Outbox;
+use crate::points::CallQueue;
 use crate::probe::Probe;
 use crate::snapshot::CounterSnapshot;
 use crate::source::OpenSource;
@@ -21,6 +24,9 @@ pub(crate) enum Object {
     Category(Mutex<CategoryObject>),
     Counter(Mutex<CounterObject>),
     Data(DataObject),
+    Experiment(JavaExperiment),
+    Outbox(Arc<Outbox>),
+    Calls(Arc<CallQueue>),
 }
 
 impl Object {
@@ -32,6 +38,9 @@ impl Object {
             Self::Category(_) => "category",
             Self::Counter(_) => "counter",
             Self::Data(_) => "category's data",
+            Self::Experiment(_) => "experiment",
+            Self::Outbox(_) => "listener",
+            Self::Calls(_) => "queue of calls",
         }
     }
 }
@@ -162,15 +171,72 @@ with! {
     counter, Counter, CounterObject, "counter";
 }
 
-/// Works with the data of a category, which does not change.
-pub(crate) fn data<R>(
+/// Works with a probe context for a moment. The table is locked meanwhile, which takes less than counting
+/// the references to the object. Where another thread is at work with it, as [`probe`].
+///
+/// # Errors
+/// As [`probe`].
+pub(crate) fn probe_briefly<R>(
     handle: i64,
-    work: impl FnOnce(&DataObject) -> Result<R, Failure>,
+    work: impl FnOnce(&mut Probe) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
-    match &*get(handle)? {
-        Object::Data(object) => work(object),
-        other => Err(foreign(handle, other, "category's data")),
+    {
+        let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+        match table.get(handle).map(|object| &**object) {
+            Some(Object::Probe(object)) => {
+                if let Ok(mut probe) = object.try_lock() {
+                    return work(&mut probe);
+                }
+            }
+            Some(other) => return Err(foreign(handle, other, "probe context")),
+            None => return Err(unknown(handle)),
+        }
     }
+    probe(handle, work)
+}
+
+/// Works with a queue of calls for a moment, the table being locked as for [`probe_briefly`].
+///
+/// # Errors
+/// As [`calls`].
+pub(crate) fn calls_briefly<R>(
+    handle: i64,
+    work: impl FnOnce(&CallQueue) -> R,
+) -> Result<R, Failure> {
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    match table.get(handle).map(|object| &**object) {
+        Some(Object::Calls(calls)) => Ok(work(calls)),
+        Some(other) => Err(foreign(handle, other, "queue of calls")),
+        None => Err(unknown(handle)),
+    }
+}
+
+/// Defines a function that works with one kind of objects, which several threads may use at once.
+macro_rules! with_shared {
+    ($($name:ident, $variant:ident, $object:ty, $wanted:literal;)*) => {
+        $(
+            /// Works with the object of a handle, beside other threads.
+            ///
+            /// # Errors
+            /// A handle of no object, or of one of another kind; and as `work`.
+            pub(crate) fn $name<R>(
+                handle: i64,
+                work: impl FnOnce(&$object) -> Result<R, Failure>,
+            ) -> Result<R, Failure> {
+                match &*get(handle)? {
+                    Object::$variant(object) => work(object),
+                    other => Err(foreign(handle, other, $wanted)),
+                }
+            }
+        )*
+    };
+}
+
+with_shared! {
+    data, Data, DataObject, "category's data";
+    experiment, Experiment, JavaExperiment, "experiment";
+    outbox, Outbox, Outbox, "listener";
+    calls, Calls, CallQueue, "queue of calls";
 }
 
 #[cfg(test)]

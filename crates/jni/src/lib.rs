@@ -11,8 +11,11 @@ mod categories;
 mod clock;
 #[expect(unsafe_code, reason = "the names under which the JVM finds its native methods")]
 mod entry;
+mod experiment;
 mod failure;
 mod handles;
+mod outbox;
+mod points;
 mod probe;
 mod snapshot;
 mod source;

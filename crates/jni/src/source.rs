@@ -5,7 +5,7 @@ use crate::probe::Probe;
 use crate::wire::Answer;
 use perfhive::measure::{
     self, DataSource, DataSources, SelectedSensor, Sensor, SensorId, SensorInstances, SensorKind,
-    SensorName, SensorSelection, ValueType,
+    SensorName, SensorSelection, SharedCounters, ValueType,
 };
 use perfhive::{Ask, LanguageId, OpenOptions, SharedSource, Source as _, TitleDatabase};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use std::time::Duration;
 pub(crate) struct OpenSource {
     name: String,
     address: String,
+    options: OpenOptions,
     sensors: DataSources,
     /// The source that categories, counters and snapshots share; opened when one of them is first
     /// asked for.
@@ -32,11 +33,16 @@ impl OpenSource {
             [] => None,
             _ => Some(SharedSource::new(options.open(address)?)),
         };
-        Ok(Self { name, address: address.to_string(), sensors, shared })
+        Ok(Self { name, address: address.to_string(), options, sensors, shared })
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Another reader of the same address, for a thread of its own. A recording begins anew in it.
+    pub(crate) fn another(&self) -> Result<SharedCounters, Failure> {
+        Ok(measure::data_source(&self.address, &self.options)?)
     }
 
     /// The source that categories, counters and snapshots of this address share. Of `local:` it is

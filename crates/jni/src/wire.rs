@@ -77,6 +77,13 @@ impl Answer {
     }
 }
 
+/// A message that was written before.
+impl From<Vec<u8>> for Answer {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
 /// A message from Java.
 pub(crate) struct Request<'a>(&'a [u8]);
 

@@ -87,6 +87,7 @@ public final class Bench {
         String load = load();
         try (DataSources sources = DataSources.open("local:")) {
             crossing(sources);
+            calls(sources);
             processes(sources);
         }
         System.out.println("\n" + Runtime.getRuntime().availableProcessors() + " processors; JDK "
@@ -186,6 +187,48 @@ public final class Bench {
                         way.goal.isEmpty() ? "" : way.goal + " ns", reached));
             }
         }
+    }
+
+    /** What a call costs the program whose experiment is at work. */
+    private static void calls(DataSources sources) throws Exception {
+        String own = "#" + ProcessHandle.current().pid();
+        String sensor = SensorName.of("linux.procfs", "Process", "Working Set") + own;
+        try (Experiment experiment = Experiment.builder().capacity(1 << 16).start()) {
+            experiment.bind(new EventSource.Calls("point", "section"), sources, sensor);
+            System.out.println("\nCalls at points of the program; processor time of the calling thread, medians of "
+                    + "201 rounds.\n");
+            System.out.println("| a call | ns |");
+            System.out.println("|---|---:|");
+            calls("`call` of a name that is not bound", 100_000, 1, () -> experiment.call("other"));
+            calls("`call`, of 50 in a row", 50, 1, () -> experiment.call("point"));
+            calls("`section`, each of its two calls, of 50 in a row", 25, 2, () -> {
+                try (var section = experiment.section("section")) {
+                    sink = 1;
+                }
+            });
+            calls("`call` that wakes the thread of the binding", 1, 1, () -> experiment.call("point"));
+            ExperimentEnd end = experiment.end();
+            System.out.println("\n" + end.bindings().get(0).events() + " events, " + end.lost()
+                    + " without a record.");
+        }
+    }
+
+    private static void calls(String name, int times, int perTime, Runnable work) throws Exception {
+        long[] rounds = new long[201];
+        for (int round = -200; round < rounds.length; round++) {
+            long begun = THREADS.getCurrentThreadCpuTime();
+            for (int time = 0; time < times; time++) {
+                work.run();
+            }
+            long nanos = THREADS.getCurrentThreadCpuTime() - begun;
+            if (round >= 0) {
+                rounds[round] = nanos;
+            }
+            // The binding catches up, and sleeps again.
+            Thread.sleep(2);
+        }
+        double each = median(rounds) / (double) times / perTime;
+        System.out.println(String.format(Locale.ROOT, "| %s | %.1f |", name, each));
     }
 
     private static void processes(DataSources sources) throws Exception {

@@ -57,6 +57,34 @@ final class Message {
         return list;
     }
 
+    /** Numbers one after another, read as one. */
+    int[] ints(int count) {
+        int[] numbers = new int[count];
+        bytes.asIntBuffer().get(numbers);
+        bytes.position(bytes.position() + count * Integer.BYTES);
+        return numbers;
+    }
+
+    long[] longs(int count) {
+        long[] numbers = new long[count];
+        bytes.asLongBuffer().get(numbers);
+        bytes.position(bytes.position() + count * Long.BYTES);
+        return numbers;
+    }
+
+    double[] doubles(int count) {
+        double[] numbers = new double[count];
+        bytes.asDoubleBuffer().get(numbers);
+        bytes.position(bytes.position() + count * Double.BYTES);
+        return numbers;
+    }
+
+    byte[] bytes(int count) {
+        byte[] taken = new byte[count];
+        bytes.get(taken);
+        return taken;
+    }
+
     NoValue noValue() {
         return new NoValue(text(), text());
     }
@@ -93,6 +121,12 @@ final class Message {
             byte[] encoded = text.getBytes(StandardCharsets.UTF_8);
             int32(encoded.length);
             room(encoded.length).put(encoded);
+            return this;
+        }
+
+        Request texts(java.util.Collection<String> texts) {
+            int32(texts.size());
+            texts.forEach(this::text);
             return this;
         }
 

@@ -17,6 +17,8 @@ final class Native {
         SNAPSHOT_COUNTERS, SNAPSHOT_INSTANCES, SNAPSHOT_ITEM_COUNT, SNAPSHOT_ITEMS,
         CATEGORIES, CATEGORY_INSTANCES, CATEGORY_HAS, CATEGORY_COUNTERS, CATEGORY_READ, DATA_PLACES,
         DATA_VALUES, COUNTER, COUNTER_NEXT, CALCULATE,
+        EXPERIMENT, EXPERIMENT_BIND, EXPERIMENT_LISTEN, EXPERIMENT_BINDINGS, EXPERIMENT_END,
+        LISTENER_TAKE, LISTENER_LOST, LISTENER_ABANDON, CALL_NAME,
         PANIC
     }
 
@@ -30,6 +32,12 @@ final class Native {
     static native void close(long handle);
 
     static native long now(int clock);
+
+    /**
+     * Tells of a call: the kind of the event, and 4 more for the thread's processor time. Returns 0
+     * where there is no such queue.
+     */
+    static native int tell(long handle, int what, int name, int thread);
 
     static native void prepare(long handle);
 

@@ -74,7 +74,7 @@ class HandleTest {
             // Not those that open what the bytes may name.
             Native.Op op = all[Native.Op.STRUCTURE.ordinal()
                     + random.nextInt(all.length - Native.Op.STRUCTURE.ordinal())];
-            if (op != Native.Op.CALCULATE && op != Native.Op.PANIC) {
+            if (op != Native.Op.CALCULATE && op != Native.Op.PANIC && op != Native.Op.EXPERIMENT) {
                 assertThrows(PerfhiveException.class, () -> Native.call(op.ordinal(), request));
             }
         }
@@ -83,11 +83,11 @@ class HandleTest {
                 MeasurementContext context =
                         MeasurementContext.of(sources, Machine.own("ID Process"))) {
             long handle = ((CounterProbeContext) context.part(0)).handle();
-            fails(Kind.INTERNAL, () -> Native.values(handle, new long[0]));
+            assertThrows(ArrayIndexOutOfBoundsException.class, () -> Native.values(handle, new long[0]));
             fails(Kind.INTERNAL, () -> Native.values(handle, null));
-            fails(Kind.INTERNAL, () -> Native.codes(handle, new byte[0]));
+            assertThrows(ArrayIndexOutOfBoundsException.class, () -> Native.codes(handle, new byte[0]));
             fails(Kind.INTERNAL, () -> Native.rawValues(handle, new long[1], new long[0]));
-            fails(Kind.INTERNAL, () -> Native.facts(handle, new int[4]));
+            assertThrows(ArrayIndexOutOfBoundsException.class, () -> Native.facts(handle, new int[4]));
             fails(Kind.INTERNAL, () -> Native.facts(handle, null));
             fails(Kind.INTERNAL, () -> Native.value(handle, 1));
             fails(Kind.INTERNAL, () -> Native.value(handle, -1));
@@ -100,6 +100,30 @@ class HandleTest {
             fails(Kind.STATE, () -> Native.decode(handle));
             assertEquals(TimeSource.UNREADABLE, Native.now(99));
             assertEquals(TimeSource.UNREADABLE, Native.now(-1));
+        }
+    }
+
+    @Test
+    void manyValuesCrossAsTheyAreAndNotIntoAShorterArray() {
+        String[] names = new String[1000];
+        java.util.Arrays.fill(names, Machine.own("ID Process"));
+        try (DataSources sources = DataSources.open("local:");
+                MeasurementContext context = MeasurementContext.of(sources, names)) {
+            Readings readings = context.cycle();
+            assertEquals(1000, readings.size());
+            for (int place = 0; place < 1000; place++) {
+                assertEquals(Machine.PID, readings.longBits(place));
+            }
+            long handle = ((CounterProbeContext) context.part(0)).handle();
+            long[] longer = new long[1001];
+            longer[1000] = 7;
+            Native.values(handle, longer);
+            assertEquals(Machine.PID, longer[999]);
+            assertEquals(7, longer[1000]);
+            long[] shorter = new long[999];
+            assertThrows(ArrayIndexOutOfBoundsException.class, () -> Native.values(handle, shorter));
+            assertArrayEquals(new long[999], shorter);
+            fails(Kind.INTERNAL, () -> Native.values(handle, null));
         }
     }
 

@@ -1,16 +1,23 @@
 package org.perfhive.jfr;
 
+import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
 import java.util.stream.Collectors;
 import org.perfhive.Anomaly;
+import org.perfhive.EventRecord;
 import org.perfhive.Readings;
+import org.perfhive.RecordBatch;
 import org.perfhive.SampleRecord;
+import org.perfhive.Section;
 import org.perfhive.SensorSlot;
 
 /**
  * Writes samples to the flight recording that is at work, so that Java Mission Control shows them
  * beside the JVM's own events: {@code org.perfhive.Sample} for each sample, and
- * {@code org.perfhive.Reading} for each reading that has a value. Where no recording is at work it
- * does nothing.
+ * {@code org.perfhive.Reading} for each reading that has a value. Records of an experiment are
+ * {@code org.perfhive.Record}, {@code org.perfhive.RecordReading} for each of their values, and
+ * {@code org.perfhive.Section}. Where no recording is at work it does nothing.
  */
 public final class FlightRecorder {
     private FlightRecorder() {}
@@ -42,6 +49,59 @@ public final class FlightRecorder {
             if (readings.hasValue(index)) {
                 commit(readings.slot(index), readings.approximately(index));
             }
+        }
+    }
+
+    /**
+     * Commits the events of an experiment's records, and of the sections that end with them. It is a
+     * listener: {@code experiment.listen(FlightRecorder::commit)}. The time of an event in the flight
+     * recording is that of its delivery; the field {@code at} has its own.
+     *
+     * @param batch the records
+     */
+    public static void commit(RecordBatch batch) {
+        boolean isWanted = new RecordEvent().isEnabled();
+        boolean areReadingsWanted = new RecordReadingEvent().isEnabled();
+        if (isWanted || areReadingsWanted) {
+            List<String> sensors =
+                    batch.columns().stream().map(column -> column.name().toString()).toList();
+            for (EventRecord record : batch.records()) {
+                long at = batch.wallTime(record.time()).toEpochMilli();
+                RecordEvent event = new RecordEvent();
+                event.event = record.name();
+                event.kind = record.kind().name().toLowerCase(Locale.ROOT);
+                event.source = batch.source();
+                event.thread = record.thread();
+                event.at = at;
+                event.monotonic = record.time();
+                event.delay = record.delay().toNanos();
+                event.sample = record.sample().toNanos();
+                event.commit();
+                for (int column = 0; areReadingsWanted && column < sensors.size(); column++) {
+                    if (record.readings().get(column).value().isPresent()) {
+                        RecordReadingEvent reading = new RecordReadingEvent();
+                        reading.event = record.name();
+                        reading.at = at;
+                        reading.monotonic = record.time();
+                        reading.sensor = sensors.get(column);
+                        reading.value = record.readings().get(column).value().getAsDouble();
+                        reading.unit = batch.columns().get(column).unit();
+                        reading.commit();
+                    }
+                }
+            }
+        }
+        for (Section section : batch.sections()) {
+            SectionEvent event = new SectionEvent();
+            event.section = section.name();
+            event.thread = section.thread();
+            event.at = batch.wallTime(section.start()).toEpochMilli();
+            event.monotonic = section.start();
+            event.sectionDuration = section.duration().toNanos();
+            // The least of the type is JFR's word for a missing time span.
+            event.threadTime = section.threadTime().map(Duration::toNanos).orElse(Long.MIN_VALUE);
+            event.calls = section.calls();
+            event.commit();
         }
     }
 

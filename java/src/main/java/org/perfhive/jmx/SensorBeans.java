@@ -38,7 +38,7 @@ import org.perfhive.ValueType;
  * parts are quoted ({@link ObjectName#quote}).
  *
  * <p>Reading an attribute samples all sensors anew if the last sample is older than a limit, so
- * that rates are over that time or longer. A sensor without a value throws an
+ * that rates are over that time or longer; the first ones are over the time since the beans were made. A sensor without a value throws an
  * {@link MBeanException} with the reason. The instances are those of the moment when the beans were
  * made.
  */
@@ -47,12 +47,14 @@ public final class SensorBeans implements AutoCloseable {
     private final MeasurementContext context;
     private final long maxAgeNanos;
     private final List<ObjectName> names = new ArrayList<>();
-    private long sampled = System.nanoTime();
+    private long sampled;
 
     private SensorBeans(MBeanServer server, MeasurementContext context, Duration maxAge) {
         this.server = server;
         this.context = context;
         this.maxAgeNanos = maxAge.toNanos();
+        // The baseline has no rates: the first reading of an attribute samples.
+        this.sampled = System.nanoTime() - maxAgeNanos;
     }
 
     /**

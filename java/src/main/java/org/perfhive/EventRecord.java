@@ -1,0 +1,53 @@
+package org.perfhive;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+
+/**
+ * An event and what was measured at it. Times are in nanoseconds of a clock that only goes forward; on
+ * Linux it is that of {@link System#nanoTime}.
+ *
+ * @param name the name of the event
+ * @param kind whether it is a point, or the start or end of a section
+ * @param process the process in which it was; 0 where it belongs to none
+ * @param thread the ID of the Java thread that called; 0 where the event belongs to no thread
+ * @param time when it was
+ * @param threadTime processor time of the thread at a start or end; empty for virtual threads
+ * @param taken when the event source handed out the event
+ * @param sample how long the sample took
+ * @param sampled when the sample was over
+ * @param done when the record was complete
+ * @param readings the readings, in the order of the columns
+ */
+public record EventRecord(
+        String name,
+        EventKind kind,
+        int process,
+        long thread,
+        long time,
+        Optional<Duration> threadTime,
+        long taken,
+        Duration sample,
+        long sampled,
+        long done,
+        List<RecordedReading> readings) {
+    /** Checks the parts. */
+    public EventRecord {
+        Objects.requireNonNull(name);
+        Objects.requireNonNull(kind);
+        Objects.requireNonNull(threadTime);
+        Objects.requireNonNull(sample);
+        readings = List.copyOf(readings);
+    }
+
+    /**
+     * The time between the event and the end of its sample: how old the event was by then.
+     *
+     * @return the delay
+     */
+    public Duration delay() {
+        return Duration.ofNanos(sampled - time);
+    }
+}

@@ -1,0 +1,325 @@
+package org.perfhive;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.Stream;
+
+/**
+ * A running experiment: the program is measured at its own events rather than at a clock's.
+ *
+ * <p>{@link #bind} connects an {@link EventSource} with sensors: at each event they are read, on a
+ * native thread of the binding. {@link #call}, {@link #startSection}, {@link #endSection} and
+ * {@link #section} are events of the program itself. The records go to listeners, and
+ * {@link #end()} has the figures.
+ *
+ * <p>Every method may be called from any thread, a listener's too. After {@code end} and
+ * {@code close}, calls do nothing, and binding and listening are a {@link PerfhiveException}.
+ */
+public final class Experiment implements AutoCloseable {
+    private final NativeObject object;
+    private final Duration listenerTimeout;
+    private final List<Listening> listeners = new CopyOnWriteArrayList<>();
+    private final Object ending = new Object();
+    /** Calls are events once they are bound. */
+    private volatile Optional<Points> points = Optional.empty();
+    private Optional<ExperimentEnd> ended = Optional.empty();
+
+    /** The parts of an experiment before it starts. */
+    public static final class Builder {
+        private int capacity = 16_384;
+        private Optional<Path> file = Optional.empty();
+        private Duration listenerTimeout = Duration.ofSeconds(5);
+
+        private Builder() {}
+
+        /**
+         * Sets how many records of each binding wait for delivery, and twice as many for each
+         * listener. What finds no room is counted.
+         *
+         * @param records the number, 16,384 unless it is set
+         * @return this object
+         */
+        public Builder capacity(int records) {
+            if (records < 2 || records > 1 << 20) {
+                throw new IllegalArgumentException("a capacity is 2 to 1048576, not " + records);
+            }
+            this.capacity = records;
+            return this;
+        }
+
+        /**
+         * Writes the records to a file of JSON lines, too, which {@code perfhive report} reads.
+         *
+         * @param file the file; one that exists is replaced
+         * @return this object
+         */
+        public Builder jsonLines(Path file) {
+            this.file = Optional.of(file);
+            return this;
+        }
+
+        /**
+         * Sets how long the end of the experiment waits for listeners to take the last records.
+         *
+         * @param timeout the time, 5 seconds unless it is set
+         * @return this object
+         */
+        public Builder listenerTimeout(Duration timeout) {
+            this.listenerTimeout = Objects.requireNonNull(timeout);
+            return this;
+        }
+
+        /**
+         * Starts the experiment, without any binding yet.
+         *
+         * @return the experiment
+         * @throws PerfhiveException if the file cannot be made
+         */
+        public Experiment start() {
+            return new Experiment(this);
+        }
+    }
+
+    private Experiment(Builder builder) {
+        Message.Request request =
+                new Message.Request().int32(builder.capacity).bool(builder.file.isPresent());
+        builder.file.ifPresent(file -> request.text(file.toString()));
+        this.object = new NativeObject(this, request.send(Native.Op.EXPERIMENT).int64());
+        this.listenerTimeout = builder.listenerTimeout;
+    }
+
+    /**
+     * The beginning of an experiment.
+     *
+     * @return what {@link Builder#start} starts
+     */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /**
+     * Adds a listener, which gets the records from now on. Listeners that are there before the first
+     * binding get all.
+     *
+     * @param listener the listener
+     * @return this object
+     * @throws PerfhiveException of the kind {@code STATE} after the end
+     */
+    public Experiment listen(ExperimentListener listener) {
+        Objects.requireNonNull(listener);
+        long outbox = object.request().send(Native.Op.EXPERIMENT_LISTEN).int64();
+        listeners.add(new Listening(listener, outbox));
+        return this;
+    }
+
+    /**
+     * Binds an event source to sensors by name: at each event they are read.
+     *
+     * @param source the event source
+     * @param sources the data sources
+     * @param names names such as {@code linux.procfs/Process/Working Set#4711}
+     * @return this object
+     * @throws PerfhiveException as the other method
+     */
+    public Experiment bind(EventSource source, DataSources sources, String... names) {
+        return bind(source, sources, Stream.of(names).map(SensorName::parse).toList());
+    }
+
+    /**
+     * Binds an event source to sensors: at each event they are read. A measurement context of the
+     * binding's own is made for them in the native library, so that no sample waits for the JVM.
+     *
+     * @param source the event source; an experiment has at most one of {@link EventSource.Calls}
+     * @param sources the data sources; those of the sensors are a {@link CounterDataSource} each, and
+     *     are opened once more for the binding
+     * @param names the sensors, of one instance each; none measures time alone
+     * @return this object
+     * @throws PerfhiveException if a name means no sensor, is of all instances or of a data source
+     *     written in Java; of the kind {@code STATE} after the end, and for a second binding of
+     *     calls
+     */
+    public Experiment bind(EventSource source, DataSources sources, List<SensorName> names) {
+        Binding binding = Binding.of(source);
+        Set<CounterDataSource> used = new LinkedHashSet<>();
+        Stream.concat(names.stream(), binding.watched.stream())
+                .forEach(name -> used.add(ofLibrary(sources.get(name.source()))));
+        Message.Request request = object.request()
+                .int32(binding.kind)
+                .text(source.toString())
+                .int64(binding.everyNanos)
+                .int64(Double.doubleToLongBits(binding.above))
+                .int64(Double.doubleToLongBits(binding.below))
+                .texts(binding.watched.stream().map(SensorName::toString).toList())
+                .texts(binding.calls)
+                .int32(used.size());
+        used.forEach(one -> request.int64(one.object().handle()));
+        request.texts(names.stream().map(SensorName::toString).toList());
+        long queue = request.send(Native.Op.EXPERIMENT_BIND).int64();
+        if (source instanceof EventSource.Calls) {
+            points = Optional.of(new Points(queue, binding.calls));
+        }
+        return this;
+    }
+
+    /** An event source as the native library takes it. */
+    private record Binding(
+            int kind,
+            long everyNanos,
+            double above,
+            double below,
+            List<SensorName> watched,
+            List<String> calls) {
+        static Binding of(EventSource source) {
+            if (source instanceof EventSource.Interval interval) {
+                long nanos = CounterDataSource.nanos(interval.every());
+                return new Binding(0, nanos, 0, 0, List.of(), List.of());
+            }
+            if (source instanceof EventSource.ThresholdCrossing crossing) {
+                long nanos = CounterDataSource.nanos(crossing.every());
+                List<SensorName> watched = List.of(crossing.sensor());
+                return new Binding(
+                        1, nanos, crossing.above(), crossing.below(), watched, List.of());
+            }
+            return new Binding(2, 0, 0, 0, List.of(), ((EventSource.Calls) source).names());
+        }
+    }
+
+    private static CounterDataSource ofLibrary(DataSource source) {
+        if (source instanceof CounterDataSource counters) {
+            return counters;
+        }
+        throw new PerfhiveException(
+                PerfhiveException.Kind.OTHER,
+                "the data source \"" + source.name() + "\" is written in Java; an experiment measures"
+                        + " those of the native library only. Measure it with a MeasurementContext.");
+    }
+
+    /**
+     * Tells that the program is at a point. Where the name is not bound, nothing comes of it.
+     *
+     * @param name the name of the point
+     */
+    public void call(String name) {
+        tell(name, Points.POINT);
+    }
+
+    /**
+     * Tells of the start of a section, which {@link #endSection} ends on the same thread. Sections may
+     * lie in one another.
+     *
+     * @param name the name of the section
+     */
+    public void startSection(String name) {
+        tell(name, Points.START);
+    }
+
+    /**
+     * Tells of the end of the innermost section of this name that the thread has started.
+     *
+     * @param name the name of the section
+     */
+    public void endSection(String name) {
+        tell(name, Points.END);
+    }
+
+    /**
+     * Tells of the start of a section, and of its end when the returned object is closed, on the same
+     * thread: {@code try (var checkout = experiment.section("checkout")) { ... }}.
+     *
+     * @param name the name of the section
+     * @return what ends the section
+     */
+    public SectionGuard section(String name) {
+        startSection(name);
+        return new SectionGuard(this, name);
+    }
+
+    /** A section under way; see {@link Experiment#section}. */
+    public static final class SectionGuard implements AutoCloseable {
+        private final Experiment experiment;
+        private final String name;
+
+        private SectionGuard(Experiment experiment, String name) {
+            this.experiment = experiment;
+            this.name = name;
+        }
+
+        /** Ends the section. */
+        @Override
+        public void close() {
+            experiment.endSection(name);
+        }
+    }
+
+    private void tell(String name, int kind) {
+        Objects.requireNonNull(name);
+        Optional<Points> bound = points;
+        if (bound.isPresent()) {
+            bound.get().tell(name, kind);
+        }
+    }
+
+    /**
+     * The bindings as they are now.
+     *
+     * @return what became of the events so far
+     * @throws PerfhiveException of the kind {@code HANDLE} after closing
+     */
+    public List<BindingCounts> bindings() {
+        return BindingCounts.read(object.request().send(Native.Op.EXPERIMENT_BINDINGS));
+    }
+
+    /**
+     * The listeners as they are now.
+     *
+     * @return what became of the records for each, in the order in which they were added
+     */
+    public List<ListenerCounts> listeners() {
+        return listeners.stream().map(Listening::counts).toList();
+    }
+
+    /**
+     * Ends the experiment: closes the event sources, waits for the events that they have, and for the
+     * listeners to take the last records, as long as {@link Builder#listenerTimeout} says. Called
+     * again, it returns the same figures.
+     *
+     * @return the figures
+     */
+    public ExperimentEnd end() {
+        ExperimentEnd end;
+        synchronized (ending) {
+            if (ended.isEmpty()) {
+                ended = Optional.of(ExperimentEnd.read(object.request().send(Native.Op.EXPERIMENT_END)));
+            }
+            end = ended.get();
+        }
+        // Half of what the clock has left to count, at most.
+        long until = System.nanoTime()
+                + Math.min(CounterDataSource.nanos(listenerTimeout), Long.MAX_VALUE / 2);
+        try {
+            for (Listening listening : listeners) {
+                listening.await(until);
+            }
+        } catch (InterruptedException stopped) {
+            Thread.currentThread().interrupt();
+        }
+        return end.withListeners(listeners());
+    }
+
+    /** Ends the experiment, if it has not ended. */
+    @Override
+    public void close() {
+        try {
+            end();
+        } finally {
+            points.ifPresent(Points::close);
+            object.close();
+        }
+    }
+}

@@ -1,0 +1,87 @@
+package org.perfhive;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** The calls of an experiment: their names, and the native queue in which they wait. */
+final class Points {
+    static final int POINT = 0;
+    static final int START = 1;
+    static final int END = 2;
+    /** Added where the processor time of the thread is wanted. */
+    private static final int THREAD_TIME = 4;
+
+    /** The number of a name that finds no room. The call is counted as missed. */
+    private static final Integer NO_ROOM = -1;
+
+    /** {@code Thread.isVirtual} of newer JDKs, of which this one may know nothing. */
+    private static final MethodHandle IS_VIRTUAL = isVirtual();
+
+    private final NativeObject queue;
+    private final Map<String, Integer> numbers = new ConcurrentHashMap<>();
+    private final boolean all;
+
+    Points(long handle, List<String> names) {
+        this.queue = new NativeObject(this, handle);
+        this.all = names.isEmpty();
+        names.forEach(name -> numbers.put(name, number(name)));
+    }
+
+    private static MethodHandle isVirtual() {
+        try {
+            return MethodHandles.publicLookup()
+                    .findVirtual(Thread.class, "isVirtual", MethodType.methodType(boolean.class));
+        } catch (ReflectiveOperationException older) {
+            return MethodHandles.dropArguments(
+                    MethodHandles.constant(boolean.class, false), 0, Thread.class);
+        }
+    }
+
+    private Integer number(String name) {
+        return queue.request().text(name).send(Native.Op.CALL_NAME).int32();
+    }
+
+    void tell(String name, int kind) {
+        Integer number = numbers.get(name);
+        if (number == null) {
+            if (!all) {
+                return;
+            }
+            number = learn(name);
+        }
+        Thread thread = Thread.currentThread();
+        int what = kind == POINT || isVirtual(thread) ? kind : kind | THREAD_TIME;
+        // A queue that is closed belongs to an experiment that is over.
+        Native.tell(queue.handle(), what, number, (int) thread.getId());
+    }
+
+    private Integer learn(String name) {
+        try {
+            Integer number = number(name);
+            numbers.put(name, number);
+            return number;
+        } catch (PerfhiveException error) {
+            if (error.kind() == PerfhiveException.Kind.BAD_NAME) {
+                throw error;
+            }
+            return NO_ROOM;
+        }
+    }
+
+    /** A virtual thread has no processor time of its own, but that of whatever carries it. */
+    private static boolean isVirtual(Thread thread) {
+        try {
+            return (boolean) IS_VIRTUAL.invokeExact(thread);
+        } catch (Throwable never) {
+            throw new AssertionError(never);
+        }
+    }
+
+    void close() {
+        queue.close();
+    }
+}

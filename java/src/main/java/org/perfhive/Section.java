@@ -1,0 +1,58 @@
+package org.perfhive;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * What lies between a start and the end of the same name on the same thread.
+ *
+ * @param name the name
+ * @param process the process, 0 where it belongs to none
+ * @param thread the thread, as {@link EventRecord#thread()}
+ * @param start its start in nanoseconds, on the clock of {@link EventRecord#time()}
+ * @param duration how long it took, with the calls in it
+ * @param threadTime processor time of the thread meanwhile; empty for virtual threads, and where no
+ *     thread told it
+ * @param calls the calls whose time is in the section: its own start, and those in it on its thread
+ * @param growth how much the raw value of each column grew between the samples at start and end;
+ *     empty without two values, and where it shrank. Both samples are late by the
+ *     {@link EventRecord#delay()} of their record
+ */
+public record Section(
+        String name,
+        int process,
+        long thread,
+        long start,
+        Duration duration,
+        Optional<Duration> threadTime,
+        long calls,
+        List<OptionalLong> growth) {
+    /** Checks the parts. */
+    public Section {
+        Objects.requireNonNull(name);
+        Objects.requireNonNull(duration);
+        Objects.requireNonNull(threadTime);
+        growth = List.copyOf(growth);
+    }
+
+    static Section read(Message message) {
+        String name = message.text();
+        int process = message.int32();
+        long thread = Integer.toUnsignedLong(message.int32());
+        long start = message.int64();
+        Duration duration = Duration.ofNanos(message.int64());
+        long threadTime = message.int64();
+        long calls = message.int64();
+        List<OptionalLong> growth = message.list(() -> {
+            boolean isThere = message.bool();
+            long grown = message.int64();
+            return isThere ? OptionalLong.of(grown) : OptionalLong.empty();
+        });
+        Optional<Duration> ofThread =
+                threadTime < 0 ? Optional.empty() : Optional.of(Duration.ofNanos(threadTime));
+        return new Section(name, process, thread, start, duration, ofThread, calls, growth);
+    }
+}
