@@ -138,7 +138,8 @@ impl Hive {
         self.last_help
     }
 
-    /// The registration of a name, compared without regard to case like registry keys.
+    /// The registration of the provider `name`, without regard to case, as registry keys are
+    /// compared.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Registration> {
         self.place(name).and_then(|at| self.services.get(at)).map(|found| &found.registration)
@@ -154,8 +155,9 @@ impl Hive {
         self.services.iter().position(|service| fold(&service.registration.name) == folded)
     }
 
-    /// Adds the content of this hive to `all`. A provider whose name or index `all` has
-    /// already is left out, which is a fault at `place`.
+    /// Adds the registrations and texts of this hive to `all`, and the test level if it is the
+    /// machine's hive. A provider whose name or one of whose indexes `all` already has is left out
+    /// with its texts. It becomes a fault; `place` says in which file.
     pub fn add_to(&self, all: &mut Registrations, place: &str, faults: &mut Vec<RegisterFault>) {
         if let Some(level) = self.test_level.filter(|_| self.scope == Scope::System) {
             all.test_level = level;

@@ -53,7 +53,8 @@ impl std::error::Error for DefinitionError {}
 pub struct WithWarnings<T> {
     /// The result.
     pub value: T,
-    /// The warnings, in the order of the lines.
+    /// The warnings, those of the symbol file first. After 100 warnings about one file, a last one
+    /// says how many more there are.
     pub warnings: Vec<DefinitionError>,
 }
 

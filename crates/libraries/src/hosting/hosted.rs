@@ -81,7 +81,8 @@ pub(crate) struct HostedLibrary {
     registration: Arc<Registration>,
     command: HostCommand,
     memory_limit: u64,
-    /// The first pause after a crash; `hang_pause` is the first pause after a hang.
+    /// The pause after the second crash in a row, since the first has none; `hang_pause` is that
+    /// after the first hang.
     crash_pause: Duration,
     hang_pause: Duration,
     process: Option<HostProcess>,
@@ -168,7 +169,7 @@ impl HostedLibrary {
         self
     }
 
-    /// How long the library must not be called yet; `None` without a pause.
+    /// For how long the library must still not be called; `None` without a pause.
     pub(crate) fn pause_left(&self) -> Option<Duration> {
         let left = self.not_before?.checked_duration_since(Instant::now())?;
         (!left.is_zero()).then_some(left)

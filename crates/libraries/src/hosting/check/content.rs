@@ -150,7 +150,8 @@ fn sample_at(
     Some(sample)
 }
 
-/// The fault of the first instance without a name of its own that readers can write.
+/// The fault of the first instance whose name readers cannot write, or cannot tell from that of
+/// another instance; `None` if there is none.
 fn name_fault(object: PerfObject<'_>) -> Option<String> {
     let name = object.name_index();
     if let Some(fault) = object.name_fault() {
