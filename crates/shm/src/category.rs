@@ -95,7 +95,6 @@ impl CategoryBuilder {
     ///
     /// # Errors
     /// Where the definitions are invalid, or the folder or file cannot be created.
-    /// file cannot be made.
     pub fn publish(self) -> Result<PublishedCategory, PublishError> {
         PublishedCategory::publish(self.declared, self.folder)
     }
@@ -125,7 +124,7 @@ struct Table {
     instances: HashMap<String, Entry>,
     /// Free slots without a handle.
     free: Vec<usize>,
-    /// Slots used so far.
+    /// How many slots were ever used: those from this number on never were.
     used: usize,
 }
 
@@ -218,7 +217,7 @@ impl PublishedCategory {
         self.instance_with("", Lifetime::Process, None)
     }
 
-    /// The instance of a name, created if it is missing; it exists until the process ends.
+    /// The instance called `name`. A missing one is created, with [`Lifetime::Process`].
     ///
     /// # Errors
     /// Where the name is invalid, the category is full, or the category belongs to the process that
@@ -229,7 +228,8 @@ impl PublishedCategory {
     }
 
     /// As [`instance`](Self::instance), with another lifetime and, if given, a unique number that
-    /// tells instances of one name apart. An instance that exists keeps its own.
+    /// tells instances of one name apart. An instance that exists already keeps its lifetime and
+    /// number.
     ///
     /// # Errors
     /// As [`instance`](Self::instance).
@@ -401,7 +401,8 @@ impl Shared {
         }
     }
 
-    /// Only called with the table locked.
+    /// Counts a change of the instances, by which readers notice it. Only called with the table
+    /// locked.
     fn count_change(&self) {
         let generation = self.word(self.places.live_at + live::GENERATION);
         let next = generation.load(Ordering::Relaxed).wrapping_add(1);
@@ -501,7 +502,7 @@ impl PublishedInstance {
 }
 
 impl InstanceShared {
-    /// The number at an offset of this instance.
+    /// The number at an offset of the file.
     fn word(&self, offset: usize) -> &AtomicU64 {
         self.category.word(offset)
     }

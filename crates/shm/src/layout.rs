@@ -97,9 +97,9 @@ pub(crate) mod live {
     pub(crate) const GENERATION: usize = 16;
 }
 
-/// States of the live header.
+/// State in the live header: the category is complete.
 pub(crate) const READY: u64 = 1;
-/// The program removed its category.
+/// State in the live header: the program removed its category.
 pub(crate) const WITHDRAWN: u64 = 2;
 
 /// Offsets in an entry of the slot table.

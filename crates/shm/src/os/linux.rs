@@ -141,7 +141,7 @@ impl fmt::Display for User {
 }
 
 /// Creates a folder if it is missing. Below the folder of shared memory, where any user may create
-/// folders, it must belong to this user.
+/// folders, it must belong to this user, and no other user may write it.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     let everybodys = folder.parent() == Some(Path::new(SHARED_MEMORY));
     match DirBuilder::new().mode(0o755).recursive(!everybodys).create(folder) {
@@ -197,8 +197,9 @@ fn namespace(which: &str) -> u64 {
     std::fs::metadata(format!("/proc/self/ns/{which}")).map_or(0, |meta| meta.ino())
 }
 
-/// Field 22 of /proc/PID/stat, by default of this process. Called for every publisher again and
-/// again, so it does not allocate.
+/// When a process started, in clock ticks since the start of the machine: field 22 of
+/// `/proc/PID/stat`. Without a number, of this process. Called for every publisher again and again,
+/// so it does not allocate.
 fn start_of(pid: Option<u32>) -> Option<u64> {
     let mut path = [0u8; 32];
     let mut rest = &mut path[..];
@@ -387,7 +388,7 @@ pub(crate) fn publish(
     }
 }
 
-/// Opens a path of any kind.
+/// Opens a file of any kind for reading. It follows no link and does not wait for a pipe's writer.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
@@ -422,7 +423,8 @@ pub(super) fn is_mine(file: &File) -> bool {
     rustix::fs::fstat(file).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
 }
 
-/// Takes the writer's lock of a file, until it is closed, if it is free.
+/// Takes the lock that the writer of a file holds, unless a process has it. Closing the file
+/// releases it. Returns whether it was free.
 pub(super) fn lock_if_free(file: &File) -> bool {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockShared).is_ok()
 }
@@ -441,7 +443,8 @@ pub(crate) struct Opened(File);
 
 #[cfg(feature = "reader")]
 impl Opened {
-    /// Opens a path of any kind.
+    /// Opens a file of any kind for reading. It follows no link and does not wait for a pipe's
+    /// writer.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         open(path).map(Self)
     }
@@ -468,12 +471,13 @@ impl Opened {
         })
     }
 
-    /// Fills the whole buffer.
+    /// Fills the buffer with the bytes at an offset. It is an error if the file ends before.
     pub(crate) fn read_bytes(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.0.read_exact_at(out, offset)
     }
 
-    /// Reads numbers of 8 bytes, in the file's byte order, into aligned memory.
+    /// Fills the buffer, which is aligned memory, with numbers of 8 bytes in the file's byte order.
+    /// It is an error if the file ends before.
     pub(crate) fn read_words(&self, offset: u64, out: &mut [u64]) -> io::Result<()> {
         let length = std::mem::size_of_val(out);
         // SAFETY: the same memory, valid for writing while `out` is borrowed; bytes have no

@@ -91,7 +91,7 @@ pub(super) fn this_process() -> Owner {
     Owner { pid: pid.into(), start, pid_namespace: 0, time_namespace: 0 }
 }
 
-/// The start time of a process.
+/// The start time of a process as a FILETIME; `None` if it cannot be read.
 fn start_of(process: HANDLE) -> Option<u64> {
     let no_time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
     let [mut start, mut end, mut kernel, mut user] = [no_time; 4];
@@ -202,7 +202,7 @@ impl Mapping {
     }
 }
 
-/// The place of the byte whose lock shows that a program is alive.
+/// Where the byte lies whose lock shows that a program is alive, in the form that the calls take.
 fn locked_byte() -> OVERLAPPED {
     let mut place = OVERLAPPED::default();
     place.Anonymous.Anonymous.Offset = LOCKED_AT;
@@ -320,8 +320,8 @@ fn name_in_place(path: &Path) -> Option<[u16; PLAIN]> {
     Some(name)
 }
 
-/// Removes a file that was opened by its path. Folders writable by other users are not looked at,
-/// and names are never reused.
+/// Removes a file that was opened by its path. The path still leads to that file, since folders
+/// that other users may write are not read, and names are never reused.
 pub(super) fn remove(_: &File, path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }
@@ -336,7 +336,8 @@ pub(super) fn is_mine(file: &File) -> bool {
     User::of_file(file).is_ok_and(|user| user.is_here())
 }
 
-/// Takes the writer's lock of a file, until it is closed, if it is free.
+/// Takes the lock that the writer of a file holds, unless a process has it. Closing the file
+/// releases it. Returns whether it was free.
 pub(super) fn lock_if_free(file: &File) -> bool {
     lock(file, false, false).is_ok()
 }

@@ -28,7 +28,7 @@ impl LayoutError {
         }
     }
 
-    /// The way out.
+    /// What a user can do about it.
     pub(crate) fn way_out(&self) -> &'static str {
         match self.offset {
             Some(header::VERSION) => "its program and this reader need perfhive of one version",
@@ -37,7 +37,7 @@ impl LayoutError {
         }
     }
 
-    /// The offset in the file, if it is one place.
+    /// The offset of the wrong field in the file; `None` if the file is too short.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.offset
@@ -86,7 +86,8 @@ pub(crate) struct PublishedCounter {
     pub(crate) nanoseconds: bool,
 }
 
-/// Limit to the copied bytes of texts in a small file: counters may share a help text.
+/// Texts of at least so many bytes may be copied from a file, however few it has: counters may
+/// share a help text.
 const SHARED_TEXT: usize = 64 << 10;
 
 /// Little-endian numbers within the bytes.
@@ -113,7 +114,8 @@ impl Fields<'_> {
         checked(at, what, self.u32(at)?.into(), range)
     }
 
-    /// The start of an area that must hold `size` bytes.
+    /// The start of an area of `size` bytes, from the 64-bit number at `at`. The area must lie
+    /// between `from` and `end`.
     fn area(
         &self,
         at: usize,

@@ -26,7 +26,8 @@ pub(super) struct PublishedFile {
     pub(super) file: Opened,
     /// The bytes of a block that it may take.
     pub(super) share: AtomicU64,
-    /// By slot: the number of each use.
+    /// For each slot: the state in which it was last read, and the unique number that its instance
+    /// got.
     numbers: Mutex<HashMap<usize, (u64, i32)>>,
 }
 
@@ -41,7 +42,8 @@ pub(super) enum FileError {
 }
 
 impl PublishedFile {
-    /// Opens a file and reads its definition. `admit` decides by the owner and the number of bytes.
+    /// Opens a file and reads its definition. With `of_user`, the file must be one that this user's
+    /// folder may hold. `admit` decides by the owner and the number of bytes of the definition.
     pub(super) fn open(
         path: &Path,
         of_user: Option<&User>,
@@ -112,7 +114,8 @@ impl PublishedFile {
         (self.user.rank(), other, self.made, self.key)
     }
 
-    /// The unique number of the instance in a slot.
+    /// A unique number for an instance to which its program gave none. It is the same as long as
+    /// the slot has this `state`.
     pub(super) fn number(&self, slot: usize, state: u64, next: &AtomicI32) -> i32 {
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, number) = numbers.entry(slot).or_insert((state.wrapping_add(1), 0));

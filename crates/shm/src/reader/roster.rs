@@ -103,12 +103,13 @@ struct Listed {
     folder: PathBuf,
     /// Its published files, in order.
     paths: Vec<PathBuf>,
-    /// Whether it holds more than the limit.
+    /// Whether it holds more files than are listed.
     is_cut: bool,
     user: Option<User>,
 }
 
-/// The time of change at the last listing.
+/// The folder's time of change at the last listing, and whether any later change must have another
+/// time. `None` before the first listing.
 #[derive(Default)]
 struct Listing(Option<(SystemTime, bool)>);
 
@@ -209,7 +210,7 @@ impl PublishedCounters {
             }
         }
         let mut changed = false;
-        // Files of ended processes go first, so that they take no places.
+        // Files of ended processes go first, so that they do not count against the limits.
         self.files.retain(|path, known| {
             let Known::Read(file) = known else { return true };
             let dead = file.is_dead(self.here.get_or_init(Owner::this));
@@ -353,7 +354,7 @@ impl PublishedCounters {
         read.sum()
     }
 
-    /// Groups the files of one category.
+    /// Makes one provider of the files of each category, and a fault of each file that is not read.
     fn arrange(&mut self) -> Vec<Arc<dyn Provider>> {
         self.faults.clear();
         let mut groups: BTreeMap<String, Vec<Arc<PublishedFile>>> = BTreeMap::new();
@@ -400,7 +401,8 @@ impl PublishedCounters {
             self.gone.retain(|(gone, _)| *gone != name);
             self.categories.insert(name, provider);
         }
-        // Its names stay, so that a viewer does not show numbers while the program is gone.
+        // A category without publishers keeps its names, so that a viewer does not show numbers
+        // while the program is gone.
         for (name, provider) in before {
             let none = Members::new(Vec::new(), Vec::new());
             if let Some(last) = provider.set_members(none) {

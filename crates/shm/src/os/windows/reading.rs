@@ -58,8 +58,8 @@ pub(crate) fn changed(path: &Path) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(since)
 }
 
-/// The folders of users: only this user's, since others' are closed. It is looked at whether it
-/// exists or not.
+/// The folders of users: only this user's, since others' are closed. It is listed even if it does
+/// not exist.
 pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
     own_folder().ok().zip(User::this()).into_iter().collect()
 }
@@ -152,7 +152,7 @@ impl Opened {
         self.view.as_ref().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Fills the whole buffer.
+    /// Fills the buffer with the bytes at an offset. It is an error if the file ends before.
     pub(crate) fn read_bytes(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let view = self.view()?;
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -168,7 +168,8 @@ impl Opened {
         Ok(())
     }
 
-    /// Reads numbers of 8 bytes, in the file's byte order.
+    /// Fills the buffer with numbers of 8 bytes in the file's byte order. It is an error if the
+    /// file ends before.
     pub(crate) fn read_words(&self, offset: u64, out: &mut [u64]) -> io::Result<()> {
         let view = self.view()?;
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
