@@ -47,7 +47,7 @@ const KEY_NAME: usize = 256;
 /// keys without end.
 const KEYS: u32 = 1 << 16;
 
-/// Whether a library that is loaded already exports a function.
+/// Whether a library that this process has loaded exports a function.
 pub(crate) fn exports(library: &CStr, function: &CStr) -> bool {
     // SAFETY: both names are NUL-terminated and live beyond the calls; the handle is borrowed from
     // the system, and ntdll stays loaded as long as the process lives. A handle of 0 is tested
@@ -164,7 +164,8 @@ impl Key {
         SUCCESS
     }
 
-    /// Reads a 32-bit number without allocating.
+    /// Reads a 32-bit number without allocating; `None` if the value cannot be read or has another
+    /// size.
     pub(crate) fn number(&self, name: &ValueName) -> Option<u32> {
         let mut bytes = [0u8; 4];
         let mut length = 4;

@@ -14,7 +14,8 @@ use perfhive_registry::{Size, ValueName, read};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Loads titles, by `loadperf` where it works.
+/// Allots indexes to the titles of a provider and writes them: by `loadperf`, or directly where
+/// that is Wine's. Returns the first indexes.
 pub(super) fn load(
     name: &str,
     objects: &[u32],
