@@ -305,7 +305,7 @@ impl SharedSource {
         Ok((lookup.directory().clone(), found))
     }
 
-    /// As [`search`](Self::search), where the name has to be found.
+    /// As [`search`](Self::search), but it is an error if `look` fails in the end.
     pub(crate) fn find<T>(
         &self,
         category: &str,

@@ -13,9 +13,9 @@ use std::fmt;
 
 /// One counter of one instance (.NET: `PerformanceCounter`, for reading).
 ///
-/// It selects its instance by name at each sample, and remembers the identity. If another
-/// process has taken the name, there is no value this time, since no value is calculated across
-/// two processes. The next sample has one, also after a process of the name has come back.
+/// It selects its instance by name at each sample, and remembers the identity. If another process
+/// has taken the name, there is no value this time, since no value is calculated across two
+/// processes. The next sample has one again.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::{NoValue, PerformanceCounter};
@@ -163,7 +163,8 @@ impl PerformanceCounter {
         self.counter.counter_type
     }
 
-    /// The identity of the instance at the last [`next_value`](Self::next_value).
+    /// The identity of the instance at the last [`next_value`](Self::next_value); `None` if there
+    /// was no such call, or if it found no instance.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Identity, PerformanceCounter};

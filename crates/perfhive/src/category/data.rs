@@ -398,7 +398,7 @@ list! {
 }
 
 impl<'a> DataByInstance<'a> {
-    /// The instance of a name without regard to case: as it prints, or without the parent if
+    /// The instance with this name, without regard to case: as it prints, or without the parent if
     /// only one instance has the name. The name is empty for a category without instances.
     #[must_use]
     pub fn get(&self, instance: &str) -> Option<InstanceRow<'a>> {
@@ -426,8 +426,8 @@ impl<'a> InstanceRow<'a> {
         self.data.sample.identities().identity(self.instance)
     }
 
-    /// The counter of a name in any language, without regard to case, or of a
-    /// title index.
+    /// The counter with this name, in any language and without regard to case, or with this title
+    /// index as text.
     #[must_use]
     pub fn get(&self, counter: &str) -> Option<InstanceData<'a>> {
         self.data.place_of_counter(counter).map(|place| self.at(place))
@@ -435,8 +435,8 @@ impl<'a> InstanceRow<'a> {
 }
 
 impl<'a> DataByCounter<'a> {
-    /// The counter of a name in any language, without regard to case, or of a
-    /// title index.
+    /// The counter with this name, in any language and without regard to case, or with this title
+    /// index as text.
     #[must_use]
     pub fn get(&self, counter: &str) -> Option<CounterColumn<'a>> {
         self.data.place_of_counter(counter).map(|place| self.at(place))
