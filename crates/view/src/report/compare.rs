@@ -84,9 +84,11 @@ impl CounterChange {
 pub struct ProcessChange {
     /// The name.
     pub name: String,
-    /// Processor time in percent of one processor, in the first report and in the second.
+    /// Processor time in percent of one processor, in the first report and in the second; 0 where a
+    /// report has none for this name.
     pub processor: [f64; 2],
-    /// Working set in bytes, in the first report and in the second.
+    /// Working set in bytes, in the first report and in the second; 0 where a report has none for
+    /// this name.
     pub working_set: [f64; 2],
 }
 

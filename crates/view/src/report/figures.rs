@@ -101,7 +101,8 @@ pub struct Summary {
     pub maximum: f64,
     /// The time of the first sample with the greatest value.
     pub maximum_at: FileTime,
-    /// The standard deviation of the values.
+    /// The standard deviation of the values, calculated with their number less one; 0 for a single
+    /// value.
     pub deviation: f64,
 }
 

@@ -80,7 +80,8 @@ pub struct NameTotal {
     pub working_set: Option<f64>,
 }
 
-/// The places of a process's counters in the figures of a row.
+/// The indexes of a process's counters in the figures of a row, in the order of
+/// [`PROCESSES`](super::chosen::PROCESSES).
 pub(super) struct ProcessFigures {
     places: [Option<usize>; 6],
 }
