@@ -1,4 +1,5 @@
-//! `perfhive typeperf`: what scripts around Windows' typeperf rely on.
+//! `perfhive typeperf`: the options and the output of Windows' typeperf, as far as scripts rely on
+//! them.
 
 use super::capture::wait;
 use super::columns::Columns;

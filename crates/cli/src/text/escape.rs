@@ -98,7 +98,8 @@ pub(crate) fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.width() }
 }
 
-/// The beginning of a text that leaves room for an ellipsis, and whether anything was cut off.
+/// A text that is at most `room` columns wide, or as much of its beginning as leaves room for an
+/// ellipsis; and whether anything was cut off.
 pub(crate) fn clip(text: &str, room: usize) -> (&str, bool) {
     if width(text) <= room {
         return (text, false);
