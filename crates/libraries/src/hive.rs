@@ -99,7 +99,7 @@ pub struct Hive {
     pub(crate) last_help: u32,
     /// The highest index that was ever allotted.
     pub(crate) highest: u32,
-    /// `ExtCounterTestLevel`, if set.
+    /// `ExtCounterTestLevel`; `None` if it is not set.
     pub(crate) test_level: Option<TestLevel>,
     /// The registered providers, in the order of their names.
     pub(crate) services: Vec<Service>,
@@ -139,13 +139,13 @@ impl Hive {
     }
 
     /// The registration of the provider `name`, without regard to case, as registry keys are
-    /// compared.
+    /// compared. `None` if no such provider is registered.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Registration> {
         self.place(name).and_then(|at| self.services.get(at)).map(|found| &found.registration)
     }
 
-    /// The registrations, by name.
+    /// The registrations, in the order of their names.
     pub fn services(&self) -> impl Iterator<Item = &Registration> {
         self.services.iter().map(|service| &service.registration)
     }

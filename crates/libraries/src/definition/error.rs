@@ -16,7 +16,7 @@ impl DefinitionError {
         Self { file: file.to_path_buf(), line, message: message.into() }
     }
 
-    /// The file.
+    /// The file that the error is about: the definition file, or its symbol file.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file

@@ -61,7 +61,7 @@ impl<'a> Sections<'a> {
         self.section(name).unwrap_or_default()
     }
 
-    /// The first line with this key whose value is not empty.
+    /// The first line with this key whose value is not empty. `None` without one.
     fn value(&self, section: &str, key: &str) -> Option<&Line<'a>> {
         let found = |line: &&Line<'_>| line.key.eq_ignore_ascii_case(key) && !line.value.is_empty();
         self.lines(section).iter().find(found)
@@ -370,7 +370,8 @@ impl<'a> Made<'a> {
         Ok(objects)
     }
 
-    /// Adds warnings for the provider's author.
+    /// Adds warnings about what the provider's author may have forgotten: `[objects]`, the offset
+    /// 0, help texts.
     fn remarks(&self, objects: &BTreeSet<u32>, listed: bool, warnings: &mut Warnings<'_>) {
         if objects.is_empty() {
             let what = if listed { "[objects] is empty" } else { "there is no section [objects]" };

@@ -186,7 +186,7 @@ struct Reader<'a> {
     room: usize,
 }
 
-/// The texts of a definition while they are collected.
+/// The texts of a definition by language and offset, while they are collected.
 type Texts = BTreeMap<LanguageId, BTreeMap<u32, String>>;
 
 impl<'a> Reader<'a> {
@@ -435,7 +435,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A counter type by its name in winperf.h, in any case of letters.
+/// A counter type by its name in winperf.h, in any case of letters. `None` for any other name.
 fn counter_type(name: &str) -> Option<CounterType> {
     let is = |other: &str| other.eq_ignore_ascii_case(name);
     let known = CounterType::named().iter();

@@ -141,7 +141,7 @@ impl Hive {
     /// The first index for a provider with offsets up to `last`. `old` is its registration before,
     /// whose indexes it keeps if it can.
     fn first(&self, last: u32, old: Option<&Registration>) -> Result<u32, RegisterError> {
-        // Its old indexes, if no other provider is in the way.
+        // A provider keeps its old indexes, if no other provider is in the way.
         if let Some(old) = old {
             let end = old.first_counter.saturating_add(last).saturating_add(1);
             let range = old.first_counter..=end;

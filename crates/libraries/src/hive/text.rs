@@ -80,7 +80,8 @@ struct Draft {
     linkage: Option<Vec<String>>,
     declared: Vec<RegisteredObject>,
     other: Vec<(String, String)>,
-    /// The number of the line with the value [`IN_PROCESS`], which is ignored.
+    /// The number of the line that sets [`IN_PROCESS`], which is ignored; `None` without it, and
+    /// for 0.
     in_process: Option<u32>,
     /// Whether a line is damaged. The provider is left out then, since by the other lines alone its
     /// library might be called wrongly.

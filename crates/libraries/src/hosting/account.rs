@@ -54,7 +54,7 @@ struct Inner {
     /// The collections that the file does not count yet.
     unwritten: CollectionTally,
     /// The fingerprint of another library or registration, whose account in the file may be
-    /// replaced.
+    /// replaced. `None` if the file has no such account.
     replaces: Option<u64>,
     stamp: Option<FileStamp>,
     written: Instant,

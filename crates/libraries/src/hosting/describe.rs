@@ -63,7 +63,7 @@ impl KnownObjects {
     /// be hostile, are no definition, or one that is known already.
     pub(crate) fn restore(&mut self, mut bytes: Vec<u8>, cost: Cost) -> bool {
         let definition = bytes.len();
-        // Made into an object without instances.
+        // The definition is made into that of an object without instances.
         if has_instances(&bytes) {
             bytes.get_mut(40..44).into_iter().for_each(|count| count.fill(0));
         } else {

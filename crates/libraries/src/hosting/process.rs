@@ -195,7 +195,7 @@ impl HostProcess {
         const AT_LEAST: Duration = Duration::from_millis(20);
         let start = Instant::now();
         let latest = start + PATIENCE;
-        // A closing process still has work to do behind that.
+        // A closing process still has work to do after its socket is closed.
         let end = if self.is_closing { latest } else { deadline.clamp(start + AT_LEAST, latest) };
         let Some(child) = &mut self.child else { return "is gone".to_string() };
         while Instant::now() < end {

@@ -287,7 +287,8 @@ impl Session for ExtensionSession {
         self.delivered.clear();
         self.failed = false;
         let foreign = matches!(collection.query(), ObjectQuery::Foreign(_));
-        // An object that is new in an answer by index was not in that to `Global`.
+        // New objects in an answer by index count as costly: they may be missing from that to
+        // `Global`.
         let cost = match collection.query() {
             ObjectQuery::Global => Cost::Global,
             ObjectQuery::Foreign(_) => Cost::Foreign,

@@ -123,7 +123,7 @@ impl LibraryState {
     /// that cannot, or that was kept before, is dropped.
     pub(crate) fn park(&self, library: HostedLibrary) {
         let before = if library.is_sound() { lock(&self.parked).replace(library) } else { None };
-        // Closed without the lock held.
+        // A library that was kept before is closed without the lock held.
         drop(before);
     }
 

@@ -128,7 +128,7 @@ impl Trust {
 /// A walk along a path from the root of the file system.
 struct Walk {
     trust: Trust,
-    /// The opened folders above the present place, the root first.
+    /// The opened folders on the way to where the walk is, the root first.
     folders: Vec<(OwnedFd, Stat)>,
     path: PathBuf,
     todo: VecDeque<OsString>,

@@ -43,8 +43,8 @@ impl AccountFile {
         std::fs::symlink_metadata(self.path()).ok().map(|meta| stamp_of(&meta))
     }
 
-    /// The record in the file. A file that is damaged, a link, or writable for others counts
-    /// as missing.
+    /// The record in the file. `None` for a file that is missing or damaged, that is a link, or
+    /// that others may write.
     pub(super) fn read(&self) -> Option<(Record, FileStamp)> {
         let file = no_link(OpenOptions::new().read(true)).open(self.path()).ok()?;
         let meta = file.metadata().ok()?;

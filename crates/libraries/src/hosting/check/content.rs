@@ -111,7 +111,7 @@ fn counter_fault(
             .and_then(|(object, block)| sample(object, *block, TIMES[0]));
         cook(plan.counter_type, Some(&previous?), &current).err()
     });
-    // Of several instances, the worst reason counts.
+    // One instance with such a reason is enough.
     let mut worst = None;
     for fault in faults {
         match fault {
@@ -136,8 +136,8 @@ fn blocks<'a>(object: PerfObject<'a>) -> impl Iterator<Item = CounterBlock<'a>> 
     single.chain(object.instances().map(Instance::counter_block))
 }
 
-/// The raw sample of a counter with `time` as the reader's clocks, and the object's own
-/// clock.
+/// The raw sample of a counter with `time` as the reader's clocks, and the object's own clock.
+/// `None` if the counter has no number in this block.
 fn sample_at(
     plan: &CounterPlan,
     object: PerfObject<'_>,

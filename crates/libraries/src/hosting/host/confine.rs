@@ -78,7 +78,7 @@ pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     if is_root && let Err(error) = become_nobody(reads_all) {
         notes.push(format!("it may read root's own files ({error})"));
     }
-    // A change of the user switches it off.
+    // Set after the change of the user, which would switch it off.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid() != parent {
         return Err(Errno::SRCH);
@@ -102,7 +102,7 @@ pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     let is_enforced =
         restrict_files(request).is_ok_and(|status| status != RulesetStatus::NotEnforced);
     if !is_enforced {
-        // Without the limit it would read every file.
+        // With the capability and without the restriction, the library would read every file.
         keep_capabilities(CapabilitySet::empty())?;
         if !request.reads.is_empty() {
             notes.push("it may read other files than it is registered for".to_string());
@@ -268,7 +268,7 @@ fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
         libc::SYS_setns,
         // Files without a path, which the restriction of files does not know.
         libc::SYS_open_by_handle_at,
-        // Modes, owners and attributes, which it does not cover.
+        // Modes, owners and attributes, which the restriction of files does not cover.
         libc::SYS_fchmod,
         libc::SYS_fchmodat,
         FCHMODAT2,

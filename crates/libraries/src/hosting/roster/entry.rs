@@ -20,9 +20,11 @@ pub(super) struct Entry {
     pub(super) state: Arc<LibraryState>,
     pub(super) provider: Arc<ExtensionProvider>,
     described: Instant,
-    /// The number of the question for its objects that is not answered yet.
+    /// The number of the question for its objects that is not answered yet. `None` without such a
+    /// question.
     pub(super) question: Option<u64>,
-    /// The times since which and until which readers wait for the answer to `question`.
+    /// The times since which and until which readers wait for the answer to `question`. `None` if
+    /// they do not wait.
     pub(super) waited_for: Option<(Instant, Instant)>,
     /// Whether readers waited for the library in vain, so that they do not wait again.
     pub(super) was_late: bool,
