@@ -91,7 +91,8 @@ impl CategoryBuilder {
         self
     }
 
-    /// Creates the file, which readers find from now on.
+    /// Creates the file, which readers find from now on. Also removes the files of this user's
+    /// ended processes from the folder.
     ///
     /// # Errors
     /// Where the definitions are invalid, or the folder or file cannot be created.
@@ -196,7 +197,9 @@ impl PublishedCategory {
     /// A counter of a category without instances.
     ///
     /// # Errors
-    /// [`PublishErrorKind::BadName`] if there is no such counter, or the category has instances.
+    /// [`PublishErrorKind::BadName`] if there is no such counter, it has a base (see
+    /// [`pair`](Self::pair)), or the category has instances. [`PublishErrorKind::Forked`] if the
+    /// category belongs to the process that this one was forked from.
     pub fn counter(&self, name: &str) -> Result<PublishedCounter, PublishError> {
         self.only()?.counter(name)
     }
@@ -204,7 +207,8 @@ impl PublishedCategory {
     /// A counter with a base, of a category without instances.
     ///
     /// # Errors
-    /// As [`counter`](Self::counter).
+    /// As [`counter`](Self::counter), but [`PublishErrorKind::BadName`] for a counter without a
+    /// base.
     pub fn pair(&self, name: &str) -> Result<PairCounter, PublishError> {
         self.only()?.pair(name)
     }
@@ -220,8 +224,8 @@ impl PublishedCategory {
     /// The instance called `name`. A missing one is created, with [`Lifetime::Process`].
     ///
     /// # Errors
-    /// Where the name is invalid, the category is full, or the category belongs to the process that
-    /// this one was forked from.
+    /// Where the category has no instances or is full, the name is invalid, or the category belongs
+    /// to the process that this one was forked from.
     pub fn instance(&self, name: &str) -> Result<PublishedInstance, PublishError> {
         self.check_name(name)?;
         self.instance_with(name, Lifetime::Process, None)
@@ -507,7 +511,8 @@ impl InstanceShared {
         self.category.word(offset)
     }
 
-    /// Takes the entry of this instance, unless the slot was given to another.
+    /// Takes the entry of this instance out of the table; `None` if its name belongs to another
+    /// instance by now.
     fn take_entry(&self, table: &mut Table) -> Option<Entry> {
         let entry = table.instances.get(&self.name)?;
         let own = match entry {

@@ -94,7 +94,7 @@ pub(crate) struct Declared {
     pub(crate) detail: DetailLevel,
     pub(crate) default_counter: Option<u32>,
     pub(crate) counters: Vec<CounterDeclaration>,
-    /// The largest number of instances, for a category with instances.
+    /// The largest number of instances; `None` for a category without instances.
     pub(crate) instances: Option<usize>,
     pub(crate) longest_name: usize,
 }

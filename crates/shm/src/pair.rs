@@ -213,7 +213,7 @@ fn tagged(value: u64, base: u64) -> u64 {
 }
 
 impl<W: Word> Pair<'_, W> {
-    /// Adds to both.
+    /// Adds to the value and to the base.
     #[inline]
     pub(crate) fn add(&self, value: i64, base: i64) {
         let small_base = (1..=SIZES.small_base).contains(&base);

@@ -75,13 +75,13 @@ pub(crate) fn users_root() -> Option<&'static Path> {
     Some(Path::new(SHARED_MEMORY))
 }
 
-/// The time of the last change of a folder, a file, or a link itself.
+/// The time of the last change of a folder, a file, or a link itself. `None` if it cannot be read.
 #[cfg(feature = "reader")]
 pub(crate) fn changed(path: &Path) -> Option<std::time::SystemTime> {
     std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok()
 }
 
-/// The owner of a file.
+/// The owner of a file. `None` if it cannot be read.
 #[cfg(feature = "reader")]
 pub(crate) fn owner_of(path: &Path) -> Option<User> {
     std::fs::symlink_metadata(path).ok().map(|meta| User(meta.uid()))
@@ -199,7 +199,7 @@ fn namespace(which: &str) -> u64 {
 
 /// When a process started, in clock ticks since the start of the machine: field 22 of
 /// `/proc/PID/stat`. Without a number, of this process. Called for every publisher again and again,
-/// so it does not allocate.
+/// so it does not allocate. `None` if it cannot be read.
 fn start_of(pid: Option<u32>) -> Option<u64> {
     let mut path = [0u8; 32];
     let mut rest = &mut path[..];
@@ -234,7 +234,7 @@ impl ForkGuard {
         let page = *PAGE.get_or_init(|| guard_page().ok());
         let page = page.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        // Never 0, and never that of the parent process, which took it earlier.
+        // The token is never 0, and never that of the parent process, which took the time earlier.
         let token = (time.tv_sec as u64).wrapping_mul(1_000_000_000) + time.tv_nsec as u64 + 1;
         let token = match page.compare_exchange(0, token, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => token,
@@ -310,8 +310,8 @@ impl Mapping {
         fits.then(|| unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) })
     }
 
-    /// Copies bytes into the mapping; does nothing if they do not fit. Only one thread may write to
-    /// a place at a time, and no number in use may be there.
+    /// Copies bytes into the mapping; does nothing if they do not fit. Only one thread at a time
+    /// may write to the same bytes, and no number in use may lie there.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         if offset.checked_add(bytes.len()).is_some_and(|end| end <= self.length) {
             // SAFETY: the range is within the mapping, and `bytes`, of this process's own memory,
@@ -429,7 +429,7 @@ pub(super) fn lock_if_free(file: &File) -> bool {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockShared).is_ok()
 }
 
-/// The first bytes, if there are as many.
+/// The first 12 bytes; `None` if the file has fewer.
 pub(super) fn head(file: &File) -> Option<[u8; 12]> {
     let mut head = [0; 12];
     file.read_exact_at(&mut head, 0).is_ok().then_some(head)

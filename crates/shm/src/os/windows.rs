@@ -41,7 +41,7 @@ pub(crate) use user::User;
 /// lock keeps others from reading what is locked.
 const LOCKED_AT: u32 = 1 << 30;
 
-/// The folder of this user's programs, closed to other users.
+/// The folder of this user's programs, closed to other users. `None` if the environment names none.
 fn local_data() -> Option<PathBuf> {
     let named = std::env::var_os("LOCALAPPDATA").filter(|folder| !folder.is_empty());
     let home = || Some(std::env::home_dir()?.join("AppData").join("Local"));
@@ -187,8 +187,8 @@ impl Mapping {
         self.0.word(offset)
     }
 
-    /// Copies bytes into the mapping; does nothing if they do not fit. Only one thread may write to
-    /// a place at a time, and no number in use may be there.
+    /// Copies bytes into the mapping; does nothing if they do not fit. Only one thread at a time
+    /// may write to the same bytes, and no number in use may lie there.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         if offset.checked_add(bytes.len()).is_some_and(|end| end <= self.0.length) {
             // SAFETY: the range is within the view, which is writable, and `bytes`, of this
@@ -342,7 +342,7 @@ pub(super) fn lock_if_free(file: &File) -> bool {
     lock(file, false, false).is_ok()
 }
 
-/// The first bytes, if the file has that many.
+/// The first 12 bytes; `None` if the file has fewer.
 pub(super) fn head(file: &File) -> Option<[u8; 12]> {
     let mut head = [0; 12];
     (file.seek_read(&mut head, 0).ok()? == head.len()).then_some(head)

@@ -87,7 +87,7 @@ pub(super) struct Row<'a> {
 /// The values of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Values<'a> {
-    /// One for each counter, followed by its base.
+    /// One value for each counter, followed by that of its base if it has one.
     Whole(&'a [u64]),
     /// A pair changed too fast to be read.
     Torn,
@@ -168,7 +168,7 @@ impl Contents {
             runs.iter()
                 .try_for_each(|run| append(file, at + run.start * size, run.len() * size, out))
         };
-        // Only pairs are made of three copies.
+        // Three copies are needed only to read pairs.
         let copies = if definition.pairs() > 0 { 0..3 } else { 1..2 };
         for values in values.get_mut(copies).unwrap_or_default() {
             read(definition.values_at, definition.values_size, values)?;
@@ -275,7 +275,7 @@ fn begin(out: &mut Vec<u64>, length: usize) {
     out.clear();
 }
 
-/// Appends so many bytes of a file to a buffer.
+/// Appends `length` bytes of a file from the offset `at` on to a buffer.
 fn append(
     file: &(impl ReadAt + ?Sized),
     at: usize,
@@ -317,7 +317,7 @@ fn read_name(
 enum Lost {
     /// It changed too fast, or can no longer be read.
     Torn,
-    /// It had changed, and no try is left.
+    /// It had changed at the first read, and the file has no repeated reads left.
     Untried,
 }
 
@@ -358,7 +358,8 @@ fn put_values(
     Err(Lost::Torn)
 }
 
-/// The pair decoded from three copies of its cells, made one after the other.
+/// The pair decoded from three copies of its cells, made one after the other. `None` if it changed
+/// meanwhile.
 fn pair_of([first, second, third]: &[[u64; PAIR / 8]; 3]) -> Option<(u64, u64)> {
     let word = |cells: &[u64; PAIR / 8], at: usize| cells.get(at / 8).copied().unwrap_or(0);
     settle(

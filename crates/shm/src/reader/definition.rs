@@ -211,7 +211,7 @@ impl FileDefinition {
         if !name_size.is_multiple_of(8) || !values_size.is_multiple_of(8) {
             return Err(LayoutError::at(header::NAME_SIZE, "lengths that are not a multiple of 8"));
         }
-        // Products of numbers below 2^25 only.
+        // The factors of all products are below 2^25, so that none overflows.
         let slots_end = live_at.saturating_add(LIVE + slots * SLOT);
         checked(header::SLOTS, "end of the slots", slots_end as u64, 0..=end)?;
         let (names, values) = (slots.saturating_mul(name_size), slots.saturating_mul(values_size));

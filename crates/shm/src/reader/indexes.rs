@@ -72,7 +72,8 @@ impl Indexes {
         let others = if self.again { in_use() } else { Vec::new() };
         let index = match behind(self.next, width, &others) {
             Some(index) => index,
-            // All numbers are used up: the oldest entries are forgotten.
+            // All indexes were allotted once: entries that are not in use are forgotten, and
+            // allotting begins again.
             None => {
                 self.again = true;
                 let others = in_use();
@@ -123,6 +124,7 @@ impl Indexes {
 }
 
 /// The lowest index from `index` on at which `width` indexes begin that are in none of `others`.
+/// `None` if no indexes are left.
 fn behind(mut index: u32, width: u32, others: &[Range<u32>]) -> Option<u32> {
     loop {
         let end = index.checked_add(width)?;

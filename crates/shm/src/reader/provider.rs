@@ -158,7 +158,8 @@ struct CategorySession {
     next_number: Arc<AtomicI32>,
     contents: Contents,
     names: HashMap<FileKey, Names>,
-    /// The file that a category without instances was last read from.
+    /// The file that a category without instances was last read from. `None` if there was no file
+    /// at the last collection.
     shown: Option<FileKey>,
     row: Vec<u64>,
 }

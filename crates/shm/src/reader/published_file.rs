@@ -78,7 +78,7 @@ impl PublishedFile {
     pub(super) fn slots_used(&self) -> usize {
         let mut used = [0];
         let at = self.definition.live_at + live::USED;
-        // An unreadable file has no instances either.
+        // A file that cannot be read counts as one without instances, since none can be read.
         let _ = self.file.read_words(at as u64, &mut used);
         usize::try_from(used[0]).unwrap_or(usize::MAX).min(self.definition.slots)
     }

@@ -47,7 +47,7 @@ pub struct PublishedCounters {
     /// This process, once there is a file to compare with.
     here: OnceCell<Owner>,
     files: BTreeMap<PathBuf, Known>,
-    /// By name in lower case.
+    /// The categories, by their names in lower case.
     categories: BTreeMap<String, Arc<CategoryProvider>>,
     /// Categories without publishers and their last owners, in order of their end.
     gone: Vec<(String, User)>,
@@ -85,15 +85,16 @@ impl Refused {
 
 /// The folders that are looked at.
 enum Folders {
-    /// This one.
+    /// The folder that the caller or the environment names.
     One(Folder),
-    /// The usual ones.
+    /// The usual folders: that of the system, and those of users by path. `list` tells whether the
+    /// folder above the users' folders changed.
     Known { system: Option<Folder>, users: BTreeMap<PathBuf, Folder>, list: Listing },
 }
 
 struct Folder {
     path: PathBuf,
-    /// The only user whose files are read.
+    /// The only user whose files are read. `None` if those of all users are.
     user: Option<User>,
     listing: Listing,
 }

@@ -39,7 +39,7 @@ pub(crate) fn users_root() -> Option<&'static Path> {
 }
 
 /// The time of the last change of a folder, a file, or a link itself. Does not allocate for a path
-/// of usual length.
+/// of usual length. `None` if it cannot be read.
 pub(crate) fn changed(path: &Path) -> Option<SystemTime> {
     let Some(name) = name_in_place(path) else {
         return std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok();
@@ -64,7 +64,7 @@ pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
     own_folder().ok().zip(User::this()).into_iter().collect()
 }
 
-/// The owner of a file.
+/// The owner of a file. `None` if it cannot be read.
 pub(crate) fn owner_of(path: &Path) -> Option<User> {
     open(path).ok().and_then(|file| User::of_file(&file).ok())
 }
@@ -101,7 +101,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Opens a path of any kind.
+    /// Opens a path of any kind, and maps what is a plain file; one on another machine is an error.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = open(path)?;
         let meta = file.metadata()?;

@@ -136,7 +136,7 @@ impl User {
 
 #[cfg(feature = "reader")]
 impl User {
-    /// The user that this process acts for.
+    /// The user that this process acts for. `None` if it cannot be read.
     pub(crate) fn this() -> Option<Self> {
         Self::here().first().cloned()
     }
