@@ -34,7 +34,7 @@ pub(crate) fn system_folders() -> Vec<PathBuf> {
         // SAFETY: both functions write a path of at most the given number of units to the buffer,
         // which has that many and is borrowed exclusively.
         let length = unsafe { call(units.as_mut_ptr(), units.len() as u32) } as usize;
-        // 0 after a failure, and more than the room if that was too small.
+        // The length is 0 after a failure, and more than the room if that was too small.
         let path = units.get(..length).filter(|path| !path.is_empty())?;
         Some(PathBuf::from(String::from_utf16_lossy(path)))
     };
