@@ -48,6 +48,7 @@ pub struct Category {
     source: SharedSource,
     tracked: TrackedCategory,
     /// The titles in every language, with the generation of the catalogue that they belong to.
+    /// `None` before they were needed.
     all_titles: Option<(u64, Arc<TitleSet>)>,
 }
 

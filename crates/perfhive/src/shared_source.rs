@@ -234,7 +234,7 @@ impl SharedSource {
     /// ```
     ///
     /// # Errors
-    /// At the end of the recording
+    /// A source that fails, and the end of the recording
     /// ([`is_end_of_data`](SourceError::is_end_of_data)).
     pub fn advance(&mut self) -> Result<(), SourceError> {
         if self.is_live() {

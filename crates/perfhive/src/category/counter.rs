@@ -84,7 +84,7 @@ impl PerformanceCounter {
         Ok(Self::asked(source, &directory, (&object, category), (&found, counter), instance))
     }
 
-    /// The counter of an object in a directory.
+    /// A reader of this counter, which a directory has with its object.
     pub(super) fn of(
         source: &SharedSource,
         directory: &Directory,
@@ -217,8 +217,9 @@ impl PerformanceCounter {
     /// ```
     ///
     /// # Errors
-    /// The reason why there is none: the instance is missing, the source failed, or the counter
-    /// is not a number ([`next_text`](Self::next_text)).
+    /// The reason why there is none: the source failed; the category, the counter or the instance
+    /// is missing; several instances match the name; or the counter is not a number
+    /// ([`next_text`](Self::next_text)).
     pub fn next_sample(&mut self) -> Result<CounterSample, NoValue> {
         let sampled = self.take()?;
         Ok(CounterSample::of(sampled.counter_type(), *sampled.raw()?))

@@ -223,7 +223,7 @@ impl CounterSample {
     }
 }
 
-/// [`CounterSample::EMPTY`].
+/// The default is [`CounterSample::EMPTY`].
 impl Default for CounterSample {
     fn default() -> Self {
         Self::EMPTY
