@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 /// five minutes.
 const SHORTEST_GROWTH: i64 = 3_000_000_000;
 
-/// The figures of a process in a recording.
+/// The figures of a process in a recording. A figure is `None` if the recording does not have the
+/// counter, or the counter had no value.
 #[derive(Clone, Debug)]
 pub struct ProcessReport {
     /// Its name.
@@ -69,7 +70,8 @@ pub struct Restart {
     pub ids: (u32, u32),
 }
 
-/// The totals of all processes of one name, on average over the whole recording.
+/// The totals of all processes of one name, on average over the whole recording. A total is `None`
+/// if no process of the name had a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NameTotal {
     /// The name.

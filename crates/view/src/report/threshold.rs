@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// How severe it is that a threshold is crossed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ThresholdLevel {
-    /// Worth a look.
+    /// Something that should be examined.
     Warning,
     /// A problem.
     Critical,
