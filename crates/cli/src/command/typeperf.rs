@@ -58,7 +58,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     sample(&global, args, form, &paths)
 }
 
-/// The form that is asked for; databases are not written.
+/// The form that is asked for; a database, which is not written, is an error.
 pub(super) fn form_of(form: ToolForm) -> Result<LogForm, Failure> {
     match form {
         ToolForm::Csv => Ok(LogForm::Text(TextForm::Csv)),

@@ -4,7 +4,8 @@
 use std::fmt::{self, Write as _};
 use unicode_width::UnicodeWidthStr;
 
-/// Whether a character does more than be visible.
+/// Whether a character may do more than be shown: control a terminal, hide, or change the direction
+/// of text.
 pub(crate) fn is_unsafe(c: char) -> bool {
     match c {
         ' '..='~' => false,

@@ -49,7 +49,7 @@ impl fmt::Display for Html<'_> {
     }
 }
 
-/// The page. Writing to a text cannot fail.
+/// Returns the report as an HTML page. Writing to a text cannot fail.
 pub(super) fn page(report: &Report, source: &str, top: usize) -> String {
     let mut page = String::new();
     let _ = write_page(&mut page, report, source, top);
