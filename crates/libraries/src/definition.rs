@@ -47,7 +47,7 @@ pub fn read(
     Ok(WithWarnings { value: vec![value], warnings })
 }
 
-/// Names and help texts, by language and offset.
+/// Groups names and help texts, given by language and offset, into one entry for each language.
 fn group_texts(
     mut names: BTreeMap<LanguageId, BTreeMap<u32, String>>,
     mut help: BTreeMap<LanguageId, BTreeMap<u32, String>>,

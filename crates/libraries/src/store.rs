@@ -221,7 +221,7 @@ impl HiveFile {
     ) -> Result<(), RegisterError> {
         let new = self.folder.join("hive.new");
         let failed = |error: io::Error| self.failed("write", &error);
-        // A killed registration may have left it.
+        // A registration that was killed may have left this file.
         step(Step::TakeAwayOld);
         match std::fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),

@@ -235,7 +235,7 @@ impl Account {
         inner.record.quarantined && !was_quarantined
     }
 
-    /// Writes to the file what it does not have yet.
+    /// Writes to the account's file what the file does not have yet.
     pub(crate) fn flush(&self) {
         let mut inner = lock(&self.inner);
         if inner.unwritten.collections > 0 {

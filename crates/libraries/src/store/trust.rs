@@ -259,7 +259,7 @@ impl Walk {
             return Err(Refusal::NotFound);
         };
         self.check_owner(seen)?;
-        // Others could put a library beside it that it loads.
+        // Others could put another library into the folder, which the checked one loads.
         if is_writable(folder_stat) {
             let path = self.path.parent().unwrap_or(Path::new("/")).to_path_buf();
             return Err(Refusal::Writable { path, mode: folder_stat.st_mode });
