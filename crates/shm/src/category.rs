@@ -18,10 +18,10 @@ use std::time::SystemTime;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Lifetime {
-    /// Until it is removed, its category is taken away or the process ends.
+    /// The instance lasts until it is removed, its category is taken away or the process ends.
     #[default]
     Process,
-    /// Also ends when the last handle to it or to one of its counters is dropped.
+    /// The instance also ends when the last handle to it or to one of its counters is dropped.
     Handles,
 }
 

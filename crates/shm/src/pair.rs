@@ -110,7 +110,7 @@ impl Word for std::sync::atomic::AtomicU64 {
 struct Sizes {
     /// Bits of the base in the tagged number.
     tag: u32,
-    /// Bits of the value behind it; 64 together.
+    /// Bits of the value in the tagged number; both widths are 64 together.
     value: u32,
     /// A small update adds at most this to the base.
     small_base: i64,
@@ -130,7 +130,7 @@ const SIZES: Sizes = Sizes {
     look_base: 32,
     look_value: 1 << 29,
 };
-// So small that a model's few updates overflow it, with two threads.
+// These widths are so small that a model's few updates overflow them, with two threads.
 #[cfg(loom)]
 const SIZES: Sizes =
     Sizes { tag: 4, value: 5, small_base: 1, small_value: 4, look_base: 2, look_value: 4 };

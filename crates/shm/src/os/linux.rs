@@ -209,7 +209,7 @@ fn start_of(pid: Option<u32>) -> Option<u64> {
     }
     let left = rest.len();
     let path = std::str::from_utf8(path.get(..path.len() - left)?).ok()?;
-    // The fields before it take some 300 bytes.
+    // The fields before the start time take some 300 bytes.
     let mut text = [0; 1024];
     let length = File::open(path).ok()?.read_at(&mut text, 0).ok()?;
     let stat = text.get(..length)?;
@@ -340,7 +340,8 @@ impl Drop for Mapping {
 pub(crate) struct PublishedFile {
     pub(crate) mapping: Mapping,
     pub(crate) path: PathBuf,
-    /// Holds the lock that shows that the process is alive; the kernel releases it.
+    /// Holds the lock that shows that the process is alive; the kernel releases the lock when the
+    /// process ends.
     file: File,
 }
 
@@ -412,13 +413,13 @@ pub(super) fn remove(file: &File, path: &Path) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(&folder, name, AtFlags::empty())?)
 }
 
-/// Whether it is a regular file.
+/// Whether the file is a regular one.
 pub(super) fn is_plain_file(file: &File) -> bool {
     rustix::fs::fstat(file)
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
 }
 
-/// Whether it belongs to this user.
+/// Whether the file belongs to this user.
 pub(super) fn is_mine(file: &File) -> bool {
     rustix::fs::fstat(file).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
 }
@@ -458,7 +459,7 @@ impl Opened {
         free
     }
 
-    /// The file system's data about it.
+    /// The file system's data about the file.
     pub(crate) fn facts(&self) -> io::Result<Facts> {
         let meta = self.0.metadata()?;
         Ok(Facts {
@@ -509,7 +510,7 @@ mod tests {
         std::os::unix::fs::symlink(&yours, &link).unwrap();
         let elsewhere = remove(&file, &path);
         let left = yours.join("a.counters").exists();
-        // And there where it is.
+        // The file is removed in the folder that has it.
         let there = remove(&file, &mine.join("a.counters"));
         let gone = !mine.join("a.counters").exists();
         std::fs::remove_dir_all(&here).unwrap();

@@ -209,7 +209,7 @@ fn locked_byte() -> OVERLAPPED {
     place
 }
 
-/// Locks the byte; with `wait` until its holder releases it.
+/// Locks the byte. If another handle holds it: waits with `wait`, and is an error without it.
 fn lock(file: &File, exclusive: bool, wait: bool) -> io::Result<()> {
     let flags = if exclusive { LOCKFILE_EXCLUSIVE_LOCK } else { 0 };
     let flags = if wait { flags } else { flags | LOCKFILE_FAIL_IMMEDIATELY };
@@ -245,7 +245,7 @@ struct Last(PathBuf);
 
 impl Drop for Last {
     fn drop(&mut self) {
-        // Usually it is gone already.
+        // Usually the file is gone already.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -264,9 +264,9 @@ pub(crate) fn publish(
         .write(true)
         .create_new(true)
         .access_mode(GENERIC_READ | GENERIC_WRITE | DELETE)
-        // No other process can write to it while this process has it open.
+        // No other process can write to the file while this process has it open.
         .share_mode(FILE_SHARE_READ | FILE_SHARE_DELETE)
-        // A hint that it should stay in memory.
+        // A hint that the file should stay in memory.
         .attributes(FILE_ATTRIBUTE_TEMPORARY | FILE_ATTRIBUTE_NOT_CONTENT_INDEXED)
         .custom_flags(FILE_FLAG_DELETE_ON_CLOSE)
         .open(&unfinished)?;
@@ -326,12 +326,12 @@ pub(super) fn remove(_: &File, path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }
 
-/// Whether it is a regular file.
+/// Whether the file is a regular one.
 pub(super) fn is_plain_file(file: &File) -> bool {
     file.metadata().is_ok_and(|meta| meta.is_file())
 }
 
-/// Whether it belongs to this user.
+/// Whether the file belongs to this user.
 pub(super) fn is_mine(file: &File) -> bool {
     User::of_file(file).is_ok_and(|user| user.is_here())
 }

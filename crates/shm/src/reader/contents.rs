@@ -315,9 +315,9 @@ fn read_name(
 
 /// Why a pair has no values.
 enum Lost {
-    /// It changed too fast, or can no longer be read.
+    /// The pair changed too fast, or can no longer be read.
     Torn,
-    /// It had changed at the first read, and the file has no repeated reads left.
+    /// The pair had changed at the first read, and the file has no repeated reads left.
     Untried,
 }
 

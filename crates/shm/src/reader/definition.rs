@@ -28,7 +28,7 @@ impl LayoutError {
         }
     }
 
-    /// What a user can do about it.
+    /// What a user can do about the error.
     pub(crate) fn way_out(&self) -> &'static str {
         match self.offset {
             Some(header::VERSION) => "its program and this reader need perfhive of one version",
@@ -318,7 +318,7 @@ impl FileDefinition {
         &self.name
     }
 
-    /// Whether it has instances.
+    /// Whether the category has instances.
     #[must_use]
     pub fn has_instances(&self) -> bool {
         self.has_instances

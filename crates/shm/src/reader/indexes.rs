@@ -21,7 +21,7 @@ type Key = (u64, u64);
 struct Known {
     index: u32,
     user: User,
-    /// The value of `asked` at its last use.
+    /// The value of `asked` when the index was used last.
     used: u64,
 }
 

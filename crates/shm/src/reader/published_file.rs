@@ -24,7 +24,7 @@ pub(super) struct PublishedFile {
     pub(super) length: u64,
     pub(super) made: Option<SystemTime>,
     pub(super) file: Opened,
-    /// The bytes of a block that it may take.
+    /// How many bytes of a block the file may take.
     pub(super) share: AtomicU64,
     /// For each slot: the state in which it was last read, and the unique number that its instance
     /// got.
@@ -33,9 +33,9 @@ pub(super) struct PublishedFile {
 
 /// Why a file is not read.
 pub(super) enum FileError {
-    /// It cannot be opened, or is not a file.
+    /// The path cannot be opened, or is not that of a file.
     Io(io::Error),
-    /// Its contents are invalid.
+    /// The file's contents are invalid.
     Layout(LayoutError),
     /// The limit to the user's bytes is reached.
     TooMuch(User),
@@ -83,7 +83,7 @@ impl PublishedFile {
         usize::try_from(used[0]).unwrap_or(usize::MAX).min(self.definition.slots)
     }
 
-    /// Sets the bytes of a block that it may take.
+    /// Sets how many bytes of a block the file may take.
     pub(super) fn set_share(&self, bytes: u64) {
         self.share.store(bytes, Ordering::Relaxed);
     }

@@ -63,7 +63,7 @@ enum Known {
 /// A file that is not read.
 struct Refused {
     why: String,
-    /// Whether a process still holds it, as far as is known.
+    /// Whether a process still holds the file, as far as is known.
     in_use: bool,
 }
 
@@ -72,7 +72,8 @@ impl Refused {
         Self { why: why.to_string(), in_use: true }
     }
 
-    /// Whether its process has ended meanwhile, after which the file is removed if this user may.
+    /// Whether the file's process has ended meanwhile, after which the file is removed if this user
+    /// may.
     fn look(&mut self, path: &Path) -> os::Cleared {
         let cleared = if self.in_use { os::clear_away(path) } else { os::Cleared::InUse };
         if cleared == os::Cleared::Left {
@@ -102,9 +103,9 @@ struct Folder {
 /// The contents of a folder.
 struct Listed {
     folder: PathBuf,
-    /// Its published files, in order.
+    /// The published files, in order.
     paths: Vec<PathBuf>,
-    /// Whether it holds more files than are listed.
+    /// Whether the folder holds more files than are listed.
     is_cut: bool,
     user: Option<User>,
 }

@@ -94,7 +94,7 @@ pub(super) struct Turn {
     users: u32,
     /// Files of this user still to be read, this one included.
     files: u32,
-    /// Bytes of the files that are read after it.
+    /// Bytes of the files that are read after this one.
     behind: u64,
 }
 

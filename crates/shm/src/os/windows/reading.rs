@@ -129,7 +129,7 @@ impl Opened {
         free
     }
 
-    /// The file system's data about it.
+    /// The file system's data about the file.
     pub(crate) fn facts(&self) -> io::Result<Facts> {
         let meta = self.file.metadata()?;
         let mut told = BY_HANDLE_FILE_INFORMATION::default();
@@ -182,7 +182,8 @@ impl Opened {
     }
 }
 
-/// Whether it is neither a link nor a file that is fetched from elsewhere when read.
+/// Whether a path with these attributes is neither a link nor a file that is fetched from elsewhere
+/// when read.
 fn is_plain(attributes: u32) -> bool {
     let elsewhere = FILE_ATTRIBUTE_REPARSE_POINT
         | FILE_ATTRIBUTE_OFFLINE
