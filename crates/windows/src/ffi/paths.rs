@@ -27,7 +27,7 @@ pub(crate) fn expanded(text: &str) -> String {
     end.and_then(text_of).unwrap_or_else(|| text.to_string())
 }
 
-/// The folders of Windows in which it looks for libraries: `System32` and its parent.
+/// The folders in which Windows looks for libraries: `System32` and its parent.
 pub(crate) fn system_folders() -> Vec<PathBuf> {
     let folder = |call: unsafe extern "system" fn(*mut u16, u32) -> u32| {
         let mut units = [0u16; 260];
