@@ -297,7 +297,7 @@ impl Category {
         if !self.tracked.object.has_instances {
             return Ok(Vec::new());
         }
-        // Another reader takes the sample, so that this one can still have it.
+        // A copy of this reader takes the sample, so that this reader can still have the same one.
         let mut reader = self.clone();
         let (sample, _) = reader.tracked.sample(&mut reader.source, &[])?;
         Ok(self.present(sample)?.labels().to_vec())

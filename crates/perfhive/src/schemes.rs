@@ -214,7 +214,7 @@ impl FromStr for SourceAddress {
 #[derive(Clone, Debug)]
 pub struct BadAddress {
     text: String,
-    /// The scheme, where only what follows it is wrong.
+    /// The scheme, where only what follows it is wrong; `None` if the text names no scheme.
     scheme: Option<&'static SourceScheme>,
 }
 
