@@ -167,14 +167,14 @@ pub struct CurvePart {
     pub number: u64,
     /// How many values the part has.
     pub count: u64,
-    /// The sum of its values.
+    /// The sum of the part's values.
     pub sum: f64,
-    /// The greatest of its values.
+    /// The greatest of the part's values.
     pub maximum: f64,
 }
 
 impl CurvePart {
-    /// The mean of its values.
+    /// The mean of the part's values.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.sum / self.count.max(1) as f64
