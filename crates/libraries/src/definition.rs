@@ -21,7 +21,9 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// The encoding of a file that has no byte order mark and is not UTF-8.
+    /// The encoding of a file without a byte order mark. With `None` it is recognised: UTF-16,
+    /// UTF-8, the encoding that a manifest declares, or the code page of the languages of an `.ini`
+    /// file.
     pub encoding: Option<FileEncoding>,
     /// The symbol file of an `.ini` file; `None` for the file that the `.ini` file names.
     pub symbols: Option<PathBuf>,
@@ -45,7 +47,7 @@ pub fn read(
     Ok(WithWarnings { value: vec![value], warnings })
 }
 
-/// Names and help texts, by language and offset.
+/// Groups names and help texts, given by language and offset, into one entry for each language.
 fn group_texts(
     mut names: BTreeMap<LanguageId, BTreeMap<u32, String>>,
     mut help: BTreeMap<LanguageId, BTreeMap<u32, String>>,

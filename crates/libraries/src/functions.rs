@@ -11,8 +11,9 @@ use std::path::Path;
 /// How many functions a message lists.
 const SHOWN: usize = 12;
 
-/// Fills in the missing names of Open, Collect and Close: the usual names, or the only
-/// `Collect...` that the library exports with its `Open...` and `Close...`.
+/// Fills in the missing names of Open, Collect and Close: the usual names, or the only `Collect...`
+/// that the library exports with its `Open...` and `Close...`. An Open or Close that it does not
+/// export becomes an empty name. Without a library nothing changes.
 ///
 /// # Errors
 /// Where the library cannot be read, exports no such function or several, or lacks a named
@@ -87,7 +88,7 @@ fn only_collect(exports: &[String]) -> Result<String, String> {
     let found: Vec<&String> = exports
         .iter()
         .filter(|name| name.to_lowercase().starts_with("collect"))
-        // The function that gets the `Host`.
+        // `Collect...Host` is another form of the same function, which gets the `Host` too.
         .filter(|name| !name.strip_suffix("Host").is_some_and(|name| all.contains(name)))
         .collect();
     match found.as_slice() {

@@ -99,7 +99,7 @@ pub struct Hive {
     pub(crate) last_help: u32,
     /// The highest index that was ever allotted.
     pub(crate) highest: u32,
-    /// `ExtCounterTestLevel`, if set.
+    /// `ExtCounterTestLevel`; `None` if it is not set.
     pub(crate) test_level: Option<TestLevel>,
     /// The registered providers, in the order of their names.
     pub(crate) services: Vec<Service>,
@@ -138,13 +138,14 @@ impl Hive {
         self.last_help
     }
 
-    /// The registration of a name, compared without regard to case like registry keys.
+    /// The registration of the provider `name`, without regard to case, as registry keys are
+    /// compared. `None` if no such provider is registered.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Registration> {
         self.place(name).and_then(|at| self.services.get(at)).map(|found| &found.registration)
     }
 
-    /// The registrations, by name.
+    /// The registrations, in the order of their names.
     pub fn services(&self) -> impl Iterator<Item = &Registration> {
         self.services.iter().map(|service| &service.registration)
     }
@@ -154,8 +155,9 @@ impl Hive {
         self.services.iter().position(|service| fold(&service.registration.name) == folded)
     }
 
-    /// Adds the content of this hive to `all`. A provider whose name or index `all` has
-    /// already is left out, which is a fault at `place`.
+    /// Adds the registrations and texts of this hive to `all`, and the test level if it is the
+    /// machine's hive. A provider whose name or one of whose indexes `all` already has is left out
+    /// with its texts. It becomes a fault; `place` says in which file.
     pub fn add_to(&self, all: &mut Registrations, place: &str, faults: &mut Vec<RegisterFault>) {
         if let Some(level) = self.test_level.filter(|_| self.scope == Scope::System) {
             all.test_level = level;

@@ -53,7 +53,7 @@ enum Step {
 }
 
 impl HiveFile {
-    /// A hive in a folder, which is created if need be.
+    /// The hive in this folder. The first change creates the folder and the file.
     #[must_use]
     pub fn new(scope: Scope, folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
@@ -61,15 +61,17 @@ impl HiveFile {
         Self { scope, folder, file }
     }
 
-    /// The hive of the whole machine: `/var/lib/perfhive`.
+    /// The hive of the whole machine: `/var/lib/perfhive`, or the folder `system` in that of
+    /// [`FOLDER_VARIABLE`].
     #[must_use]
     pub fn system() -> Self {
         let folder = instead_of("system").unwrap_or_else(|| "/var/lib/perfhive".into());
         Self::new(Scope::System, folder)
     }
 
-    /// The user's own hive: `perfhive` in `$XDG_CONFIG_HOME` or `~/.config`.
-    /// `None` where the environment names no home, and for a program with more rights than its caller.
+    /// The user's own hive: `perfhive` in `$XDG_CONFIG_HOME` or `~/.config`, or the folder `user`
+    /// in that of [`FOLDER_VARIABLE`]. `None` if the environment names no home, and for a program
+    /// with more rights than its caller.
     #[must_use]
     pub fn user() -> Option<Self> {
         let home = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -127,7 +129,7 @@ impl HiveFile {
         Ok(Some(Hive::parse(self.scope, &bytes)))
     }
 
-    /// Reads the hive to change it; an empty hive if there is no file.
+    /// Reads the hive to change it; an empty hive if there is no file. A damaged hive is an error.
     fn read_whole(&self) -> Result<Hive, RegisterError> {
         let Some((hive, faults)) = self.read(Trust::of_caller())? else {
             return Ok(Hive::new(self.scope));
@@ -219,7 +221,7 @@ impl HiveFile {
     ) -> Result<(), RegisterError> {
         let new = self.folder.join("hive.new");
         let failed = |error: io::Error| self.failed("write", &error);
-        // A killed registration may have left it.
+        // A registration that was killed may have left this file.
         step(Step::TakeAwayOld);
         match std::fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
@@ -361,14 +363,14 @@ impl HiveFile {
     }
 }
 
-/// The fault of a registration without a loaded library; its place is the hive's file.
+/// The fault of a registration whose library is not loaded; its place is the hive's file.
 fn not_loaded(file: &HiveFile, one: &Registration, refusal: &Refusal) -> RegisterFault {
     let mut fault = not_loaded_by_name(one, refusal);
     fault.place = file.path().display().to_string();
     fault
 }
 
-/// The fault of a registration without a loaded library; its place is the registration's name.
+/// The fault of a registration whose library is not loaded; its place is the registration's name.
 fn not_loaded_by_name(one: &Registration, refusal: &Refusal) -> RegisterFault {
     let library = one.library.display();
     let message = match refusal {
@@ -379,8 +381,8 @@ fn not_loaded_by_name(one: &Registration, refusal: &Refusal) -> RegisterFault {
 }
 
 /// The folder of this user's accounts: `perfhive/providers` in `$XDG_STATE_HOME` or
-/// `~/.local/state`. `None` where the environment names no home, and for a program with more
-/// rights than its caller.
+/// `~/.local/state`, or the folder `accounts` in that of [`FOLDER_VARIABLE`]. `None` if the
+/// environment names no home, and for a program with more rights than its caller.
 #[must_use]
 pub fn accounts() -> Option<PathBuf> {
     instead_of("accounts").or_else(|| {
@@ -396,7 +398,8 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The folder in [`FOLDER_VARIABLE`] that replaces a usual one.
+/// The folder `name` in that of [`FOLDER_VARIABLE`], which replaces a usual folder; `None` without
+/// the variable.
 fn instead_of(name: &str) -> Option<PathBuf> {
     // An empty value must not mean the current folder.
     let folder = variable(FOLDER_VARIABLE).filter(|folder| !folder.is_empty())?;

@@ -48,6 +48,7 @@ pub struct Category {
     source: SharedSource,
     tracked: TrackedCategory,
     /// The titles in every language, with the generation of the catalogue that they belong to.
+    /// `None` before they were needed.
     all_titles: Option<(u64, Arc<TitleSet>)>,
 }
 
@@ -67,8 +68,8 @@ impl Category {
         Self::all_in(&SharedSource::local()?)
     }
 
-    /// The category of a name in any language, without regard to case, or of a title index as
-    /// text.
+    /// The category with this name, in any language and without regard to case, or with this title
+    /// index as text.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::Category;
@@ -152,7 +153,7 @@ impl Category {
         Ok(objects.map(category).collect())
     }
 
-    /// The category of a name in a source.
+    /// The category of a source with this name; see [`new`](Self::new).
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Category, SharedSource};
@@ -177,7 +178,7 @@ impl Category {
         Self { source: source.clone(), tracked, all_titles: None }
     }
 
-    /// Whether a source has a category of a name.
+    /// Whether a source has a category with this name.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Category, SharedSource};
@@ -265,9 +266,9 @@ impl Category {
         self.tracked.object.has_instances
     }
 
-    /// The present instances in their order: `name` or `parent/name`, with `#n` behind the
-    /// second and every further one of a name. Each text finds its instance. Empty for a
-    /// category without instances.
+    /// The present instances in their order: `name` or `parent/name`. Where several have the same,
+    /// all but the first have `#n` behind it. Each text finds its instance. Empty for a category
+    /// without instances.
     ///
     /// ```ignore-windows,ignore-macos
     /// let threads = perfhive::Category::new("Thread")?.instance_names()?;
@@ -296,7 +297,7 @@ impl Category {
         if !self.tracked.object.has_instances {
             return Ok(Vec::new());
         }
-        // Another reader takes the sample, so that this one can still have it.
+        // A copy of this reader takes the sample, so that this reader can still have the same one.
         let mut reader = self.clone();
         let (sample, _) = reader.tracked.sample(&mut reader.source, &[])?;
         Ok(self.present(sample)?.labels().to_vec())
@@ -313,7 +314,8 @@ impl Category {
         Ok(find(&self.instances()?, instance) != InstanceMatch::Nothing)
     }
 
-    /// Whether the category has a counter of a name in any language, or of a title index.
+    /// Whether the category has a counter with this name in any language, or with this title index.
+    /// If the source does not answer, what was known last counts.
     ///
     /// ```ignore-windows,ignore-macos
     /// let process = perfhive::Category::new("Process")?;
@@ -365,7 +367,7 @@ impl Category {
     /// ```
     ///
     /// # Errors
-    /// No name where the category has instances, or a name where it has none.
+    /// An empty name for a category with instances, or a name for a category without.
     pub fn counters(&self, instance: &str) -> Result<Vec<PerformanceCounter>, QueryError> {
         check_instance(&self.tracked.directory, &self.tracked.object, instance)?;
         let counters = self.tracked.object.counters.iter();

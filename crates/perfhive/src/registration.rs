@@ -33,7 +33,7 @@ pub use perfhive_libraries::hive::Scope;
 /// registry, elsewhere a file, which the manual describes.
 ///
 /// # Errors
-/// Where the system has no place for registrations.
+/// Where the system has no place for registrations of this scope, or the environment names no home.
 pub fn registrar(scope: Scope) -> Result<Box<dyn Registrar>, RegisterError> {
     on_this_system(scope)
 }
@@ -72,7 +72,8 @@ fn on_this_system(_: Scope) -> Result<Box<dyn Registrar>, RegisterError> {
     Err(RegisterError::new(RegisterErrorKind::Invalid, message))
 }
 
-/// The default scope of a registration: the whole machine for root, the user for other users.
+/// The default scope of a registration: on Linux the whole machine for root, and the user for other
+/// users; on other systems the whole machine.
 #[must_use]
 pub fn usual_scope() -> Scope {
     #[cfg(target_os = "linux")]

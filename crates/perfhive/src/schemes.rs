@@ -186,7 +186,7 @@ impl FromStr for SourceAddress {
     type Err = BadAddress;
 
     fn from_str(text: &str) -> Result<Self, BadAddress> {
-        // Case does not matter in the scheme. Of a file's name it does.
+        // Case does not matter in the scheme, but it does in the name of a file.
         let head = |scheme: &SourceScheme| text.get(..scheme.name.len());
         let is_of = |scheme: &&SourceScheme| {
             head(scheme).is_some_and(|head| head.eq_ignore_ascii_case(scheme.name))
@@ -214,7 +214,7 @@ impl FromStr for SourceAddress {
 #[derive(Clone, Debug)]
 pub struct BadAddress {
     text: String,
-    /// The scheme, where only what follows it is wrong.
+    /// The scheme, where only what follows it is wrong; `None` if the text names no scheme.
     scheme: Option<&'static SourceScheme>,
 }
 

@@ -234,7 +234,7 @@ impl SharedSource {
     /// ```
     ///
     /// # Errors
-    /// At the end of the recording
+    /// A source that fails, and the end of the recording
     /// ([`is_end_of_data`](SourceError::is_end_of_data)).
     pub fn advance(&mut self) -> Result<(), SourceError> {
         if self.is_live() {
@@ -305,7 +305,7 @@ impl SharedSource {
         Ok((lookup.directory().clone(), found))
     }
 
-    /// As [`search`](Self::search), where the name has to be found.
+    /// As [`search`](Self::search), but it is an error if `look` fails in the end.
     pub(crate) fn find<T>(
         &self,
         category: &str,

@@ -18,10 +18,10 @@ use std::time::SystemTime;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Lifetime {
-    /// Until it is removed, its category is taken away or the process ends.
+    /// The instance lasts until it is removed, its category is taken away or the process ends.
     #[default]
     Process,
-    /// Also ends when the last handle to it or to one of its counters is dropped.
+    /// The instance also ends when the last handle to it or to one of its counters is dropped.
     Handles,
 }
 
@@ -91,11 +91,11 @@ impl CategoryBuilder {
         self
     }
 
-    /// Creates the file, which readers find from now on.
+    /// Creates the file, which readers find from now on. Also removes the files of this user's
+    /// ended processes from the folder.
     ///
     /// # Errors
     /// Where the definitions are invalid, or the folder or file cannot be created.
-    /// file cannot be made.
     pub fn publish(self) -> Result<PublishedCategory, PublishError> {
         PublishedCategory::publish(self.declared, self.folder)
     }
@@ -125,7 +125,7 @@ struct Table {
     instances: HashMap<String, Entry>,
     /// Free slots without a handle.
     free: Vec<usize>,
-    /// Slots used so far.
+    /// How many slots were ever used: those from this number on never were.
     used: usize,
 }
 
@@ -197,7 +197,9 @@ impl PublishedCategory {
     /// A counter of a category without instances.
     ///
     /// # Errors
-    /// [`PublishErrorKind::BadName`] if there is no such counter, or the category has instances.
+    /// [`PublishErrorKind::BadName`] if there is no such counter, it has a base (see
+    /// [`pair`](Self::pair)), or the category has instances. [`PublishErrorKind::Forked`] if the
+    /// category belongs to the process that this one was forked from.
     pub fn counter(&self, name: &str) -> Result<PublishedCounter, PublishError> {
         self.only()?.counter(name)
     }
@@ -205,7 +207,8 @@ impl PublishedCategory {
     /// A counter with a base, of a category without instances.
     ///
     /// # Errors
-    /// As [`counter`](Self::counter).
+    /// As [`counter`](Self::counter), but [`PublishErrorKind::BadName`] for a counter without a
+    /// base.
     pub fn pair(&self, name: &str) -> Result<PairCounter, PublishError> {
         self.only()?.pair(name)
     }
@@ -218,18 +221,19 @@ impl PublishedCategory {
         self.instance_with("", Lifetime::Process, None)
     }
 
-    /// The instance of a name, created if it is missing; it exists until the process ends.
+    /// The instance called `name`. A missing one is created, with [`Lifetime::Process`].
     ///
     /// # Errors
-    /// Where the name is invalid, the category is full, or the category belongs to the process that
-    /// this one was forked from.
+    /// Where the category has no instances or is full, the name is invalid, or the category belongs
+    /// to the process that this one was forked from.
     pub fn instance(&self, name: &str) -> Result<PublishedInstance, PublishError> {
         self.check_name(name)?;
         self.instance_with(name, Lifetime::Process, None)
     }
 
     /// As [`instance`](Self::instance), with another lifetime and, if given, a unique number that
-    /// tells instances of one name apart. An instance that exists keeps its own.
+    /// tells instances of one name apart. An instance that exists already keeps its lifetime and
+    /// number.
     ///
     /// # Errors
     /// As [`instance`](Self::instance).
@@ -401,7 +405,8 @@ impl Shared {
         }
     }
 
-    /// Only called with the table locked.
+    /// Counts a change of the instances, by which readers notice it. Only called with the table
+    /// locked.
     fn count_change(&self) {
         let generation = self.word(self.places.live_at + live::GENERATION);
         let next = generation.load(Ordering::Relaxed).wrapping_add(1);
@@ -501,12 +506,13 @@ impl PublishedInstance {
 }
 
 impl InstanceShared {
-    /// The number at an offset of this instance.
+    /// The number at an offset of the file.
     fn word(&self, offset: usize) -> &AtomicU64 {
         self.category.word(offset)
     }
 
-    /// Takes the entry of this instance, unless the slot was given to another.
+    /// Takes the entry of this instance out of the table; `None` if its name belongs to another
+    /// instance by now.
     fn take_entry(&self, table: &mut Table) -> Option<Entry> {
         let entry = table.instances.get(&self.name)?;
         let own = match entry {

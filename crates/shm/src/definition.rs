@@ -69,8 +69,9 @@ impl CounterDeclaration {
     }
 }
 
-/// The nanoseconds of a tick where the value of a type is time by a clock that blocks carry; 0
-/// where that clock is the reader's performance counter. Programs count such times in nanoseconds.
+/// How many nanoseconds a tick has in a type whose value is a time: 100, or 0 if the ticks are
+/// those of the reader's performance counter. `None` for other types. Programs count all such times
+/// in nanoseconds.
 pub(crate) fn nanoseconds_per_tick(counter_type: CounterType) -> Option<u64> {
     let CounterKind::Counter(subtype) = counter_type.kind() else { return None };
     let is_time = match subtype {
@@ -93,7 +94,7 @@ pub(crate) struct Declared {
     pub(crate) detail: DetailLevel,
     pub(crate) default_counter: Option<u32>,
     pub(crate) counters: Vec<CounterDeclaration>,
-    /// The largest number of instances, for a category with instances.
+    /// The largest number of instances; `None` for a category without instances.
     pub(crate) instances: Option<usize>,
     pub(crate) longest_name: usize,
 }
@@ -155,7 +156,8 @@ impl Declared {
         if text_size > MOST_TEXT {
             return Err(bad(format!("{text_size} bytes of text: at most {MOST_TEXT}")));
         }
-        // Pairs have a cache line each; single cells fill lines.
+        // The cells of a counter with a base have a cache line for themselves. The cells of all
+        // other counters follow behind these, without gaps.
         let mut cells = Vec::with_capacity(self.counters.len());
         let pairs = self.counters.iter().filter(|counter| counter.base_type.is_some()).count();
         let (mut pair, mut single) = (0, pairs * ALIGN);
@@ -298,7 +300,7 @@ fn check_type(counter: &CounterDeclaration) -> Result<(), PublishError> {
     Err(PublishError::bad_definition(message))
 }
 
-/// The length of the longest pair of cells, which the reader relies on.
+/// The reader relies on it that the cells of a counter with a base fit the alignment.
 const _: () = assert!(PAIR <= ALIGN);
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ pub(crate) mod header {
     pub(crate) const CREATED: usize = 152;
 }
 
-/// The category has instances.
+/// Flag: the category has instances.
 pub(crate) const MULTI_INSTANCE: u32 = 1;
 
 /// Offsets in an entry of the counter table.
@@ -97,9 +97,9 @@ pub(crate) mod live {
     pub(crate) const GENERATION: usize = 16;
 }
 
-/// States of the live header.
+/// State in the live header: the category is complete.
 pub(crate) const READY: u64 = 1;
-/// The program removed its category.
+/// State in the live header: the program removed its category.
 pub(crate) const WITHDRAWN: u64 = 2;
 
 /// Offsets in an entry of the slot table.
@@ -111,11 +111,11 @@ pub(crate) mod slot {
 
 /// The low bits of a slot's state; the others count how often it was used.
 pub(crate) const PHASE: u64 = 3;
-/// Free.
+/// Phase of a slot: it is free.
 pub(crate) const FREE: u64 = 0;
-/// About to be used by an instance.
+/// Phase of a slot: an instance is about to use it.
 pub(crate) const CHANGING: u64 = 1;
-/// Used by an instance.
+/// Phase of a slot: an instance uses it.
 pub(crate) const ALIVE: u64 = 2;
 /// The addition to the state for each use.
 pub(crate) const ONE_USE: u64 = 4;

@@ -60,9 +60,9 @@ impl Owner {
 /// What was done with the file of a possibly dead process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cleared {
-    /// A process holds it, or it is not a file.
+    /// A process holds the file, or the path is not that of a file.
     InUse,
-    /// It was removed.
+    /// The file was removed.
     Removed,
     /// Not held, but it belongs to another user, or nothing shows that it is a file of counters.
     Left,

@@ -110,7 +110,7 @@ impl Word for std::sync::atomic::AtomicU64 {
 struct Sizes {
     /// Bits of the base in the tagged number.
     tag: u32,
-    /// Bits of the value behind it; 64 together.
+    /// Bits of the value in the tagged number; both widths are 64 together.
     value: u32,
     /// A small update adds at most this to the base.
     small_base: i64,
@@ -130,7 +130,7 @@ const SIZES: Sizes = Sizes {
     look_base: 32,
     look_value: 1 << 29,
 };
-// So small that a model's few updates overflow it, with two threads.
+// These widths are so small that a model's few updates overflow them, with two threads.
 #[cfg(loom)]
 const SIZES: Sizes =
     Sizes { tag: 4, value: 5, small_base: 1, small_value: 4, look_base: 2, look_value: 4 };
@@ -148,15 +148,15 @@ const LOOK: u64 = (BASE_BITS & !(SIZES.look_base - 1)) | !((SIZES.look_value << 
 
 /// The seven numbers of a counter with a base.
 pub(crate) struct Pair<'a, W> {
-    /// A value not long ago.
+    /// The anchor of the value: a value that the counter had not long ago.
     pub(crate) value: &'a W,
-    /// A base not long ago.
+    /// The anchor of the base: a base that the counter had not long ago.
     pub(crate) base: &'a W,
     pub(crate) tagged: &'a W,
     /// Large updates that were begun and that have ended.
     pub(crate) begun: &'a W,
     pub(crate) ended: &'a W,
-    /// What they added.
+    /// What the large updates added.
     pub(crate) large_value: &'a W,
     pub(crate) large_base: &'a W,
 }
@@ -185,7 +185,7 @@ pub(crate) struct After {
     pub(crate) base: u64,
 }
 
-/// Value and base at one moment; `None` where they changed too much meanwhile.
+/// Value and base at one moment; `None` if a large update was made or an anchor renewed meanwhile.
 #[inline]
 pub(crate) fn settle(before: Before, between: Between, after: After) -> Option<(u64, u64)> {
     let Before { ended, value, base } = before;
@@ -198,7 +198,7 @@ pub(crate) fn settle(before: Before, between: Between, after: After) -> Option<(
     })
 }
 
-/// The distances of value and base of a tagged number above their anchors.
+/// How far value and base of the tagged number `now` are above the anchors `value` and `base`.
 #[inline]
 fn ahead(now: u64, value: u64, base: u64) -> (u64, u64) {
     // Base and value never borrow from each other: neither is below its anchor.
@@ -206,14 +206,14 @@ fn ahead(now: u64, value: u64, base: u64) -> (u64, u64) {
     ((ahead >> TAG) & VALUE_BITS, ahead & BASE_BITS)
 }
 
-/// The addition of an update to the tagged number.
+/// What an update adds to the tagged number.
 #[inline]
 fn tagged(value: u64, base: u64) -> u64 {
     (value << TAG).wrapping_add(base)
 }
 
 impl<W: Word> Pair<'_, W> {
-    /// Adds to both.
+    /// Adds to the value and to the base.
     #[inline]
     pub(crate) fn add(&self, value: i64, base: i64) {
         let small_base = (1..=SIZES.small_base).contains(&base);
@@ -272,7 +272,7 @@ impl<W: Word> Pair<'_, W> {
         self.ended.add(1, Ordering::Release);
     }
 
-    /// Both, if the first try succeeds.
+    /// Value and base; `None` if a large update was made or an anchor renewed meanwhile.
     pub(crate) fn try_read(&self) -> Option<(u64, u64)> {
         let before = Before {
             ended: self.ended.get(Acquire),

@@ -29,10 +29,10 @@ pub struct FileContents {
 pub struct InstanceValues {
     /// The name.
     pub name: String,
-    /// The program's number for it, if it gave one.
+    /// The program's number for the instance; `None` if the program gave none.
     pub unique_id: Option<u32>,
-    /// The numbers of its counters, each followed by its base. Times of timers are in nanoseconds
-    /// where the definition says so.
+    /// The numbers of the instance's counters, each followed by its base. Times of timers are in
+    /// nanoseconds where the definition says so.
     pub values: Vec<u64>,
 }
 

@@ -47,7 +47,7 @@ const KEY_NAME: usize = 256;
 /// keys without end.
 const KEYS: u32 = 1 << 16;
 
-/// Whether a library that is loaded already exports a function.
+/// Whether a library that this process has loaded exports a function.
 pub(crate) fn exports(library: &CStr, function: &CStr) -> bool {
     // SAFETY: both names are NUL-terminated and live beyond the calls; the handle is borrowed from
     // the system, and ntdll stays loaded as long as the process lives. A handle of 0 is tested
@@ -164,7 +164,8 @@ impl Key {
         SUCCESS
     }
 
-    /// Reads a 32-bit number without allocating.
+    /// Reads a 32-bit number without allocating; `None` if the value cannot be read or has another
+    /// size.
     pub(crate) fn number(&self, name: &ValueName) -> Option<u32> {
         let mut bytes = [0u8; 4];
         let mut length = 4;
@@ -183,7 +184,7 @@ impl Key {
     }
 
     /// When a value of the key, or a key below it, was last written, added or removed: a FILETIME.
-    /// Does not allocate.
+    /// Does not allocate. `None` if it cannot be read.
     pub(crate) fn written(&self) -> Option<u64> {
         let mut time = NO_TIME;
         // SAFETY: the handle is open as long as `self` lives. Only the time is requested, a
@@ -359,7 +360,7 @@ pub(crate) fn system_time() -> u64 {
     units(time)
 }
 
-/// Processor time of this process in user and kernel mode, in 100 ns.
+/// Processor time of this process in user and kernel mode, in 100 ns. `None` if the call fails.
 pub(crate) fn process_time() -> Option<u64> {
     let [mut start, mut end, mut kernel, mut user] = [NO_TIME; 4];
     // SAFETY: the handle is a constant that needs no closing; each of the other arguments is a
@@ -370,7 +371,8 @@ pub(crate) fn process_time() -> Option<u64> {
     (told != 0).then(|| units(kernel).saturating_add(units(user)))
 }
 
-/// Processor time of the calling thread in user and kernel mode, in 100 ns.
+/// Processor time of the calling thread in user and kernel mode, in 100 ns. `None` if the call
+/// fails.
 pub(crate) fn thread_time() -> Option<u64> {
     let [mut start, mut end, mut kernel, mut user] = [NO_TIME; 4];
     // SAFETY: as for the process.
@@ -382,9 +384,9 @@ pub(crate) fn thread_time() -> Option<u64> {
 /// The lowest priority of a thread above idle.
 pub(crate) const LOWEST_PRIORITY: i32 = THREAD_PRIORITY_LOWEST;
 
-/// The priority of this thread within its process.
+/// The priority of this thread within its process. `None` if the call fails.
 pub(crate) fn thread_priority() -> Option<i32> {
-    // THREAD_PRIORITY_ERROR_RETURN.
+    // What the call returns if it fails (THREAD_PRIORITY_ERROR_RETURN).
     const FAILED: i32 = i32::MAX;
     // SAFETY: the handle is a constant that stands for this thread.
     let priority = unsafe { GetThreadPriority(GetCurrentThread()) };
@@ -397,7 +399,7 @@ pub(crate) fn set_thread_priority(priority: i32) -> bool {
     unsafe { SetThreadPriority(GetCurrentThread(), priority) != 0 }
 }
 
-/// Time between two ticks of the system's clock, in 100 ns.
+/// Time between two ticks of the system's clock, in 100 ns. `None` if the call fails.
 pub(crate) fn clock_interval() -> Option<u32> {
     let (mut adjustment, mut increment, mut disabled) = (0, 0, 0);
     // SAFETY: each argument is a number that is written and lives beyond the call.

@@ -59,7 +59,7 @@ impl Readers {
             let _ = done.send(());
         };
         match thread::Builder::new().name("perfhive close".to_string()).spawn(body) {
-            // If it takes longer, the thread ends on its own, or never.
+            // If closing takes longer, the thread ends on its own, or never.
             Ok(_) => drop(is_done.recv_timeout(CLOSES)),
             // The key stays open, as if there were another reader.
             Err(_) => self.state().closing = false,

@@ -257,7 +257,7 @@ fn own(name: &str) -> Result<Option<Registration>, RegisterError> {
 /// whether it was disabled; `false` for an unregistered name.
 ///
 /// # Errors
-/// [`RegisterError`] where the registry cannot be written.
+/// [`RegisterError`] for an invalid name, and where the registry cannot be read or written.
 pub fn enable(name: &str) -> Result<bool, RegisterError> {
     let what = format!(r"{}\Performance", service(name)?);
     let failed = |code| match code {
@@ -273,7 +273,8 @@ pub fn enable(name: &str) -> Result<bool, RegisterError> {
     removed.map(|()| true).or_else(failed)
 }
 
-/// The indexes allotted to a provider at its registration.
+/// The indexes allotted to a provider at its registration. `None` if it is not registered, or its
+/// registration has no indexes.
 #[must_use]
 pub fn allotted_indexes(name: &str) -> Option<AllottedIndexes> {
     let key = Key::MACHINE.open(&format!(r"{}\Performance", service(name).ok()?)).ok()?;
@@ -284,14 +285,14 @@ pub fn allotted_indexes(name: &str) -> Option<AllottedIndexes> {
     })
 }
 
-/// The linkage of a provider's registration, its strings separated by NUL.
+/// The linkage of a provider's registration, its strings separated by NUL. `None` if there is none.
 #[must_use]
 pub fn registered_linkage(name: &str) -> Option<String> {
     let service = Key::MACHINE.open(&service(name).ok()?).ok()?;
     service.open("Linkage").ok()?.text("Export").filter(|linkage| !linkage.is_empty())
 }
 
-/// The titles of a provider, by offset.
+/// The registered titles of a provider, numbered by offset instead of index.
 fn titles_of(registration: &Registration) -> Vec<ProvidedTitles> {
     let part = |lists: Vec<TitleList>, first: u32, last: u32| {
         let mut list = merged(lists);

@@ -130,8 +130,9 @@ fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
     keys(&services, RegistryPart::Services, unreadable).into_iter().filter_map(read).collect()
 }
 
-/// Returns a hash (FNV-1a) of a service's registration. The key's time of writing is not a substitute,
-/// since Windows writes to the key whenever a provider fails.
+/// Returns a hash (FNV-1a) of a service's registration. The key's time of writing is not a
+/// substitute, since Windows writes to the key whenever a provider fails. `None` if the service has
+/// none.
 fn registration(machine: &Key, service: &str) -> Option<u64> {
     let key = machine.open(&format!(r"{SERVICES}\{service}\Performance")).ok()?;
     let texts = ["Library", "Open", "Collect", "Close", "Object List"].map(|name| key.text(name));

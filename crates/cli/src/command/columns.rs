@@ -61,8 +61,9 @@ impl Columns {
     }
 }
 
-/// The path of a reading as PDH prints it: without escapes, and with brackets for parentheses in names. The names
-/// are English unless `localised`.
+/// The path of a reading as PDH prints it: without escapes, with brackets for parentheses in names,
+/// and with underscores for slashes in the name of an instance. The names are English unless
+/// `localised`.
 fn path(query: &Query, reading: &Reading, localised: bool) -> String {
     let (object, counter) = match localised {
         true => query.names_of(reading),

@@ -92,7 +92,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     tell(&global, args, samples, bytes)
 }
 
-/// A line about the work, on a terminal.
+/// A line that shows how far the work is: only on a terminal, and not with `--quiet`.
 pub(super) struct Progress(bool);
 
 impl Progress {
@@ -144,7 +144,7 @@ fn to_recording(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
     Ok(result)
 }
 
-/// A recording that exists would be continued.
+/// Fails if the file exists, since a recording that exists would be continued.
 fn refuse_existing(path: &Path) -> Result<(), Failure> {
     match path.exists() {
         true => Err(Failure::Usage(format!("{} exists; name another file", path.display()))),
@@ -154,7 +154,7 @@ fn refuse_existing(path: &Path) -> Result<(), Failure> {
 
 /// The counters that are written to a log, and how.
 pub(super) struct Selected<'a> {
-    /// All where none is named.
+    /// The paths of the counters; all counters if there is none.
     pub(super) paths: &'a [String],
     pub(super) output: &'a Path,
     /// The zone of the log's times.
@@ -163,7 +163,7 @@ pub(super) struct Selected<'a> {
     pub(super) appends: bool,
 }
 
-/// The columns that a recording has.
+/// The columns that a recording has for these paths. It is an error if there are none.
 pub(super) fn columns(global: &Global, paths: &[String]) -> Result<Columns, Failure> {
     let mut columns = Columns::new(global);
     for_each_reading(&[(global, paths)], |query, reading| columns.add(query, reading))?;
@@ -173,7 +173,7 @@ pub(super) fn columns(global: &Global, paths: &[String]) -> Result<Columns, Fail
     }
 }
 
-/// Reads recordings, one behind the other, and hands out each reading.
+/// Reads recordings one after the other, and calls `with` for each reading.
 fn for_each_reading(
     recordings: &[(&Global, &[String])],
     mut with: impl FnMut(&Query, &Reading),
@@ -208,8 +208,8 @@ pub(super) fn to_log(
     }
 }
 
-/// Writes a binary log of recordings, one behind the other, each with its counters. Returns the samples of the last one, and the
-/// log's bytes.
+/// Writes recordings into one binary log, one after the other, each with the counters of its own
+/// paths. Returns the number of samples of the last one, and the bytes of the log.
 pub(super) fn to_binary(
     recordings: &[(&Global, &[String])],
     selected: &Selected<'_>,
@@ -270,7 +270,8 @@ fn to_text(
     Ok((written, writer.finish()?))
 }
 
-/// Reads the recording and hands out each sample with its time.
+/// Reads a recording and calls `with` for each sample with its time. Without paths it reads all
+/// counters. Faults are reported if `warns` is true.
 fn for_each_sample(
     global: &Global,
     paths: &[String],

@@ -24,7 +24,7 @@ const THREAD: TitleIndex = TitleIndex(232);
 struct Topic {
     object: CatalogueObject,
     counter: Option<CatalogueCounter>,
-    /// The instance as the path has it.
+    /// The instance as the path has it; `None` if the path names none.
     instance: Option<String>,
 }
 

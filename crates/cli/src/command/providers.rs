@@ -18,7 +18,7 @@ use std::time::Duration;
 /// of a provider's functions.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The most names that a provider is assumed to have registered.
+/// How many indexes from a provider's first name on are asked for at most.
 const MOST_NAMES: u32 = 4096;
 
 pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
@@ -192,7 +192,7 @@ fn collect_everything(source: &mut dyn Source) -> Result<(), SourceError> {
     Ok(())
 }
 
-/// Ends the quarantine of a provider.
+/// Ends the quarantine of a provider, and enables its registration if that is disabled.
 #[cfg(target_os = "linux")]
 pub(super) fn enable(name: &str) -> Result<(), Failure> {
     let failed = |error| Failure::Source(format!("{name} cannot be enabled: {error}"));

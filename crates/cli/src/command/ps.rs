@@ -190,7 +190,7 @@ struct List<'a> {
     processes: Vec<Process<'a>>,
 }
 
-/// The identity of a process in two samples: its ID and its start.
+/// The identity of a process in two samples: its ID, and its start time or 0 if that is unknown.
 type Key = (u64, u64);
 
 impl<'a> List<'a> {

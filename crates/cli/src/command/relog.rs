@@ -1,4 +1,4 @@
-//! `perfhive relog`: what scripts around Windows' relog rely on.
+//! `perfhive relog`: the options and the output of Windows' relog, as far as scripts rely on them.
 
 use super::convert::{LogForm, Selected, columns, to_binary, to_log};
 use super::typeperf::{counters_of, form_of, refuse_existing};
@@ -94,7 +94,7 @@ fn span(session: &mut Session) -> Result<Span, Failure> {
     })
 }
 
-/// What relog calls a file.
+/// The word of relog for the form of a file.
 fn kind(file: &Path) -> &'static str {
     let ending = file.extension().unwrap_or_default().to_ascii_lowercase();
     match ending.to_str() {

@@ -75,11 +75,12 @@ pub(super) struct Wanted<'a> {
     pub(super) choice: Choice,
     /// The thresholds; `None` for none.
     pub(super) rules: Option<&'a rules::Rules>,
-    /// How many processes.
+    /// How many of the busiest processes the report has, and how many of those with the largest
+    /// working sets.
     pub(super) top: usize,
 }
 
-/// Reads a recording.
+/// Reads a recording, and returns the report on it. A live source is an error.
 pub(super) fn of_recording(global: &Global, wanted: &Wanted<'_>) -> Result<Report, Failure> {
     let mut session = Session::open(global)?;
     if session.source.is_live() {

@@ -1,4 +1,5 @@
-//! `perfhive typeperf`: what scripts around Windows' typeperf rely on.
+//! `perfhive typeperf`: the options and the output of Windows' typeperf, as far as scripts rely on
+//! them.
 
 use super::capture::wait;
 use super::columns::Columns;
@@ -57,7 +58,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     sample(&global, args, form, &paths)
 }
 
-/// The form that is asked for; databases are not written.
+/// The form that is asked for; a database, which is not written, is an error.
 pub(super) fn form_of(form: ToolForm) -> Result<LogForm, Failure> {
     match form {
         ToolForm::Csv => Ok(LogForm::Text(TextForm::Csv)),

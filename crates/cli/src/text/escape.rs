@@ -4,7 +4,8 @@
 use std::fmt::{self, Write as _};
 use unicode_width::UnicodeWidthStr;
 
-/// Whether a character does more than be visible.
+/// Whether a character may do more than be shown: control a terminal, hide, or change the direction
+/// of text.
 pub(crate) fn is_unsafe(c: char) -> bool {
     match c {
         ' '..='~' => false,
@@ -98,7 +99,8 @@ pub(crate) fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.width() }
 }
 
-/// The beginning of a text that leaves room for an ellipsis, and whether anything was cut off.
+/// A text that is at most `room` columns wide, or as much of its beginning as leaves room for an
+/// ellipsis; and whether anything was cut off.
 pub(crate) fn clip(text: &str, room: usize) -> (&str, bool) {
     if width(text) <= room {
         return (text, false);

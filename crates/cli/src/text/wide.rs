@@ -20,7 +20,8 @@ pub(crate) struct Wide {
     records: Option<Records>,
     /// How many counters have no column, because they appeared after the first sample.
     late: usize,
-    /// How many lines follow the last line of titles.
+    /// How many samples were shown since the titles had to be repeated. They are repeated for each
+    /// page of samples.
     lines: usize,
     /// How many columns the titles were printed for.
     shown: usize,

@@ -16,7 +16,7 @@ impl DefinitionError {
         Self { file: file.to_path_buf(), line, message: message.into() }
     }
 
-    /// The file.
+    /// The file that the error is about: the definition file, or its symbol file.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
@@ -53,7 +53,8 @@ impl std::error::Error for DefinitionError {}
 pub struct WithWarnings<T> {
     /// The result.
     pub value: T,
-    /// The warnings, in the order of the lines.
+    /// The warnings, those of the symbol file first. After 100 warnings about one file, a last one
+    /// says how many more there are.
     pub warnings: Vec<DefinitionError>,
 }
 

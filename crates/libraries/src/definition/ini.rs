@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// The highest offset of a name, far above that of any known provider.
 pub(crate) const MAX_OFFSET: u32 = 0xfffe;
 
-/// One `key=value`.
+/// A line `key=value`; its number counts from 1.
 struct Line<'a> {
     number: u32,
     key: &'a str,
@@ -61,7 +61,7 @@ impl<'a> Sections<'a> {
         self.section(name).unwrap_or_default()
     }
 
-    /// The first value of a key that is not empty.
+    /// The first line with this key whose value is not empty. `None` without one.
     fn value(&self, section: &str, key: &str) -> Option<&Line<'a>> {
         let found = |line: &&Line<'_>| line.key.eq_ignore_ascii_case(key) && !line.value.is_empty();
         self.lines(section).iter().find(found)
@@ -100,7 +100,7 @@ fn text_key(key: &str) -> Option<(&str, &str, Kind)> {
     (is_language && !symbol.is_empty()).then_some((symbol, language, kind))
 }
 
-/// Reads an `.ini` file and the symbol file that it names.
+/// Reads an `.ini` file and its symbol file: that of the options, or the one that the file names.
 ///
 /// # Errors
 /// [`DefinitionError`] with file, line, and the way out.
@@ -143,7 +143,8 @@ fn symbol_file(ini: &Path, name: &str) -> Result<PathBuf, DefinitionError> {
     })
 }
 
-/// Reads the bytes of an `.ini` file; `header` gives the symbol file of a name.
+/// Reads the bytes of an `.ini` file. `header` returns path and bytes of the symbol file of a name;
+/// `file` and this path are for messages.
 ///
 /// # Errors
 /// [`DefinitionError`] with file, line, and the way out.
@@ -369,7 +370,8 @@ impl<'a> Made<'a> {
         Ok(objects)
     }
 
-    /// Adds warnings for the provider's author.
+    /// Adds warnings about what the provider's author may have forgotten: `[objects]`, the offset
+    /// 0, help texts.
     fn remarks(&self, objects: &BTreeSet<u32>, listed: bool, warnings: &mut Warnings<'_>) {
         if objects.is_empty() {
             let what = if listed { "[objects] is empty" } else { "there is no section [objects]" };

@@ -134,7 +134,8 @@ fn crowded_tag(text: &str) -> Option<usize> {
     None
 }
 
-/// The encoding that an XML declaration names, which is ASCII.
+/// The encoding that the XML declaration names; the declaration is read as ASCII. `None` without
+/// one, and for an unknown encoding or UTF-16.
 fn declared_encoding(bytes: &[u8]) -> Option<FileEncoding> {
     let head = bytes.get(..bytes.len().min(200))?;
     let head = String::from_utf8_lossy(head);
@@ -151,7 +152,7 @@ fn named(node: &Node<'_, '_>, name: &str) -> bool {
     node.is_element() && node.tag_name().name() == name
 }
 
-/// The child elements of a name. Searching all depths from every depth would cost too much in
+/// The child elements with this name. Searching all depths from every depth would cost too much in
 /// a deeply nested file.
 fn children<'a>(node: Node<'a, 'a>, name: &'a str) -> impl Iterator<Item = Node<'a, 'a>> {
     node.children().filter(move |node| named(node, name))
@@ -185,7 +186,7 @@ struct Reader<'a> {
     room: usize,
 }
 
-/// The texts of a definition while they are collected.
+/// The texts of a definition by language and offset, while they are collected.
 type Texts = BTreeMap<LanguageId, BTreeMap<u32, String>>;
 
 impl<'a> Reader<'a> {
@@ -312,7 +313,7 @@ impl<'a> Reader<'a> {
         Ok(object)
     }
 
-    /// Takes the next offset: names are numbered in the order of the file.
+    /// Returns `next`, the offset of this name, and adds 2 to it.
     fn allot(&self, node: Node<'_, '_>, next: &mut u32) -> Result<u32, DefinitionError> {
         let offset = *next;
         if offset > MAX_OFFSET {
@@ -372,7 +373,8 @@ impl<'a> Reader<'a> {
                 None => {}
             }
         }
-        // A base serves another counter, declared so or not.
+        // A base counter serves another counter and is never shown, even if nothing says
+        // `noDisplay`.
         one.no_display |= counter_type.is_base();
         Ok(one)
     }
@@ -394,7 +396,7 @@ impl<'a> Reader<'a> {
                     return Err(self.error(node, message));
                 }
                 if !text.is_empty() {
-                    // Many names may use one string.
+                    // Each use counts, since many names may use one string.
                     self.room = self.room.checked_sub(text.len() + 1).ok_or_else(|| {
                         let limit = MAX_TEXTS >> 20;
                         self.error(node, format!("there are more than {limit} MiB of texts"))
@@ -433,7 +435,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A counter type by its name in winperf.h, in any case of letters.
+/// A counter type by its name in winperf.h, in any case of letters. `None` for any other name.
 fn counter_type(name: &str) -> Option<CounterType> {
     let is = |other: &str| other.eq_ignore_ascii_case(name);
     let known = CounterType::named().iter();

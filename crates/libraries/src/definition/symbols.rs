@@ -5,7 +5,7 @@ use super::error::{DefinitionError, Warnings};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The longest value that is read as a number.
+/// The longest value that is read as a number, in bytes.
 const MAX_VALUE: usize = 200;
 
 /// A `#define` with a number.
@@ -28,7 +28,8 @@ impl Symbols {
         self.known.get(name).copied()
     }
 
-    /// Why a symbol that is defined has no number.
+    /// Why a symbol that is defined has no number, behind the line of its definition. `None` for
+    /// any other symbol.
     pub(super) fn unclear(&self, name: &str) -> Option<(u32, &str)> {
         self.unclear.get(name).map(|(line, why)| (*line, why.as_str()))
     }
@@ -104,7 +105,8 @@ impl Symbols {
     }
 }
 
-/// The value of a C integer: decimal, hexadecimal or octal, with or without U and L.
+/// The value of a C integer: decimal, hexadecimal or octal, with or without U and L. `None` for any
+/// other text.
 fn number(text: &str) -> Option<u32> {
     let text = text.trim_end_matches(['u', 'U', 'l', 'L']);
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {

@@ -105,7 +105,8 @@ impl Hive {
         })
     }
 
-    /// Enables a disabled provider; see [`perfhive_contract::Registrar::enable`].
+    /// Enables a provider; see [`perfhive_contract::Registrar::enable`]. Returns whether it was
+    /// disabled; `false` for a provider that is not registered.
     pub fn enable(&mut self, name: &str) -> bool {
         let Some(found) = self.place(name).and_then(|at| self.services.get_mut(at)) else {
             return false;
@@ -137,9 +138,10 @@ impl Hive {
         Some(one)
     }
 
-    /// The first index for a provider with offsets up to `last`.
+    /// The first index for a provider with offsets up to `last`. `old` is its registration before,
+    /// whose indexes it keeps if it can.
     fn first(&self, last: u32, old: Option<&Registration>) -> Result<u32, RegisterError> {
-        // Its old indexes, if no other provider is in the way.
+        // A provider keeps its old indexes, if no other provider is in the way.
         if let Some(old) = old {
             let end = old.first_counter.saturating_add(last).saturating_add(1);
             let range = old.first_counter..=end;
@@ -166,7 +168,8 @@ impl Hive {
         })
     }
 
-    /// The first index behind `behind` with room for offsets up to `last`.
+    /// The first even index above `behind` that has room for offsets up to `last`; `None` if no
+    /// allowed indexes are left.
     fn behind(&self, behind: u32, last: u32) -> Option<u32> {
         let end = |first: u32| first.checked_add(last)?.checked_add(1);
         let mut first = behind.checked_add(1)?.checked_next_multiple_of(2)?;

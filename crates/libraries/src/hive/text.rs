@@ -40,8 +40,8 @@ enum Part {
 }
 
 impl Section {
-    /// The section of a name in brackets; `draft` gives the place of a provider among the
-    /// drafts.
+    /// The section that this text, without its brackets, names. `draft` returns the index of a
+    /// provider in the list of drafts, or `None` if there are too many.
     fn parse(text: &str, draft: impl FnOnce(&str) -> Option<usize>) -> Option<Self> {
         let parts: Vec<&str> = text.split('\\').collect();
         let is = |part: &str, name: &str| part.eq_ignore_ascii_case(name);
@@ -80,9 +80,11 @@ struct Draft {
     linkage: Option<Vec<String>>,
     declared: Vec<RegisteredObject>,
     other: Vec<(String, String)>,
-    /// The number of the line with the value [`IN_PROCESS`], which is ignored.
+    /// The number of the line that sets [`IN_PROCESS`], which is ignored; `None` without it, and
+    /// for 0.
     in_process: Option<u32>,
-    /// Whether a line was damaged: the library might be called wrongly by the other lines.
+    /// Whether a line is damaged. The provider is left out then, since by the other lines alone its
+    /// library might be called wrongly.
     damaged: bool,
 }
 
@@ -111,7 +113,7 @@ const KNOWN: [&str; 15] = [
 struct Reader {
     hive: Hive,
     drafts: Vec<Draft>,
-    /// The place of the draft of each name, in lower case.
+    /// The index in `drafts` of each provider, by its name in lower case.
     places: HashMap<String, usize>,
     section: Section,
     faults: Vec<HiveFault>,

@@ -60,7 +60,8 @@ impl Value {
     }
 }
 
-/// The text in quotation marks at the beginning, without them, and the rest behind it.
+/// The text in quotation marks at the beginning, without the marks and with its escapes replaced,
+/// and the rest behind it.
 fn unquote(text: &str) -> Result<(String, &str), String> {
     let body = text.strip_prefix('"').ok_or_else(|| format!("{text:?} has no quotation mark"))?;
     let mut made = String::new();

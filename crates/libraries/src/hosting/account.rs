@@ -25,17 +25,18 @@ use std::time::{Duration, Instant, SystemTime};
 /// Failures in a row, or timeouts in a row, after which a provider is quarantined; as many
 /// as a broker allows by default.
 const QUARANTINE_AFTER: u32 = 5;
-/// The part of the usual patience, as a divisor, that a provider gets after a reader waited
-/// for it in vain.
+/// After a reader waited for a provider in vain, the provider gets the usual patience divided by
+/// this number.
 const PROBATION: u32 = 4;
-/// The part of the longest recent time, as a divisor, that is taken away with each call.
+/// Each call takes one part in this many off the longest recent time.
 const FADES: u32 = 64;
 /// How often the tally of collections is written.
 const WRITE_EVERY: Duration = Duration::from_secs(5);
 /// How long a failure waits for other programs that hold the lock.
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 
-/// What identifies a library's file: device, inode, time of the last change, size.
+/// What identifies a library's file: device, inode, seconds and nanoseconds of the last change,
+/// size.
 pub(crate) type LibraryStamp = (u64, u64, i64, i64, u64);
 
 /// The account of one provider.
@@ -50,17 +51,18 @@ struct Inner {
     file: Option<AccountFile>,
     /// The record of the file as last read or written, with the changes since.
     record: Record,
-    /// The part of the record that is not in the file.
+    /// The collections that the file does not count yet.
     unwritten: CollectionTally,
     /// The fingerprint of another library or registration, whose account in the file may be
-    /// replaced.
+    /// replaced. `None` if the file has no such account.
     replaces: Option<u64>,
     stamp: Option<FileStamp>,
     written: Instant,
 }
 
 impl Account {
-    /// The account of a registration and a library.
+    /// The account of a provider: that in the file if it is about the same registration, library
+    /// and test level, and a new one otherwise.
     pub(crate) fn open(
         options: &HostOptions,
         registration: &Registration,
@@ -135,7 +137,7 @@ impl Account {
         is_paused.then(|| (ProviderState::Failed, message()))
     }
 
-    /// How long the library must not be called yet; `None` without a pause.
+    /// For how long the library must still not be called; `None` without a pause.
     pub(crate) fn pause_left(&self) -> Option<Duration> {
         lock(&self.inner).record.pause_left(now())
     }
@@ -146,8 +148,9 @@ impl Account {
         (inner.record.in_a_row, inner.record.fault.clone().unwrap_or_default())
     }
 
-    /// How long a reader without a deadline waits: `usual`, or twice the longest recent
-    /// time; a part of `usual` after a wait in vain.
+    /// How long a reader without a deadline waits: twice the longest recent time (which counts as
+    /// five minutes at most), but at least `usual`. After a wait in vain, at least a quarter of
+    /// `usual`.
     pub(crate) fn patience(&self, usual: Duration) -> Duration {
         let inner = lock(&self.inner);
         let least = if inner.record.late > 0 { usual / PROBATION } else { usual };
@@ -170,7 +173,7 @@ impl Account {
         self.change(Duration::ZERO, |record| record.pause(pause, now()));
     }
 
-    /// Notes a collection.
+    /// Notes a collection and its fault, if it had one. With a fault `NotYet` nothing is noted.
     pub(crate) fn collected(&self, status: &ProviderStatus, fault: Option<&Fault>) {
         let mut inner = lock(&self.inner);
         // A reader that did not wait for the answer proves nothing about the library.
@@ -232,7 +235,7 @@ impl Account {
         inner.record.quarantined && !was_quarantined
     }
 
-    /// Writes to the file what it does not have yet.
+    /// Writes to the account's file what the file does not have yet.
     pub(crate) fn flush(&self) {
         let mut inner = lock(&self.inner);
         if inner.unwritten.collections > 0 {
@@ -245,8 +248,8 @@ impl Account {
         self.change(LOCK_PATIENCE, Record::release);
     }
 
-    /// Reads what other programs wrote to the file. Returns whether that changes the
-    /// provider's state.
+    /// Reads what other programs wrote to the file. Returns whether objects became known, or a
+    /// quarantine began or was ended.
     pub(crate) fn look(&self) -> bool {
         let mut inner = lock(&self.inner);
         let Some(file) = &inner.file else { return false };

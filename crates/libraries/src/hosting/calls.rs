@@ -95,7 +95,8 @@ pub(crate) fn conduct(request: &Request, library: &LoadedLibrary) -> Option<Resp
     }
 }
 
-/// Runs a closure on a thread of lowered priority; `None` where no thread can be started.
+/// Runs a closure on a thread of lowered priority; `None` if no thread can be started, or if the
+/// closure panics.
 pub(crate) fn on_low_priority<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     thread::scope(|scope| {
         let body = || {

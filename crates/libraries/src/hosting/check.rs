@@ -201,7 +201,8 @@ impl Check {
         }
     }
 
-    /// Makes one call; a failure of the call becomes a finding.
+    /// Makes one call. `None` if it fails, which becomes a finding, or if there is no library to
+    /// call.
     fn call(&mut self, value: &str, lane: Lane, room: usize) -> Option<CheckedCall> {
         if self.library.is_none() {
             self.library = self.state.library().ok();
@@ -226,7 +227,8 @@ impl Check {
         }
     }
 
-    /// Makes one call, with a larger buffer each time the library asks for one.
+    /// Makes one call, with a larger buffer each time the library asks for one. `None` if it fails,
+    /// or if the largest buffer is not enough; both become findings.
     fn collect(&mut self, value: &str, lane: Lane) -> Option<CheckedCall> {
         let mut room = crate::hosting::area::FIRST_ROOM;
         loop {
@@ -254,8 +256,8 @@ impl Check {
         }
     }
 
-    /// Tests an answer at every level. Returns the bytes of its objects, if they pass the
-    /// tests that readers make.
+    /// Tests an answer at every level; what is wrong becomes a finding. Returns the bytes of its
+    /// objects, `None` if they do not pass the tests that readers make.
     fn test(&mut self, value: &str, answer: &CheckedCall) -> Option<Vec<u8>> {
         answer.reports.iter().for_each(|text| self.warn(value, format!("it reports: {text}")));
         if answer.code != ERROR_SUCCESS {

@@ -59,11 +59,11 @@ impl KnownObjects {
         self.objects.iter().map(|known| (known.description.cost, &*known.definition))
     }
 
-    /// Takes the definition of an object from an account. Returns whether the bytes, which
-    /// may be hostile, are a definition.
+    /// Takes the definition of an object from an account. Returns `false` if the bytes, which may
+    /// be hostile, are no definition, or one that is known already.
     pub(crate) fn restore(&mut self, mut bytes: Vec<u8>, cost: Cost) -> bool {
         let definition = bytes.len();
-        // Made into an object without instances.
+        // The definition is made into that of an object without instances.
         if has_instances(&bytes) {
             bytes.get_mut(40..44).into_iter().for_each(|count| count.fill(0));
         } else {
@@ -80,9 +80,9 @@ impl KnownObjects {
         field(&bytes, 4) == Some(definition) && self.note(&bytes, cost).is_some()
     }
 
-    /// Notes an object that was delivered in answer to a request of a cost, from validated
-    /// bytes. Returns what is new about it. An object that is not delivered stays known,
-    /// because it may be absent only for the moment.
+    /// Notes an object that a request of this cost delivered; the bytes are validated. A known
+    /// object keeps its cost. Returns what is new about it; `None` if nothing is. An object that is
+    /// not delivered stays known, because it may be absent only for the moment.
     pub(crate) fn note(&mut self, bytes: &[u8], cost: Cost) -> Option<News> {
         let name = name_of(bytes);
         let known = self.objects.iter_mut().find(|known| known.description.spec.name == name);
@@ -123,7 +123,7 @@ pub(crate) fn name_of(object: &[u8]) -> TitleIndex {
     TitleIndex(name.map_or(0, |name| u32::from_le_bytes(*name)))
 }
 
-/// Whether an object still has a definition, apart from what changes with every sample.
+/// Whether an object still has this definition, apart from what changes with every sample.
 fn is_same(definition: &[u8], object: &[u8]) -> bool {
     let Some(counters) = definition.get(DEFINITIONS..) else { return false };
     STEADY.iter().all(|range| definition.get(range.clone()) == object.get(range.clone()))

@@ -56,7 +56,7 @@ fn serve() -> Result<(), Errno> {
                 let note = confine(&request)?;
                 let (mut response, loaded) = calls::open(&request);
                 library = loaded;
-                // What the process may not do may be why.
+                // The library may have failed because of what the process may not do.
                 if let (Some(failure), Some(note)) = (&mut response.failure, &note) {
                     failure.push_str("; ");
                     failure.push_str(note);

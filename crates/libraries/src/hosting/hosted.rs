@@ -22,10 +22,11 @@ const CALM: u32 = 10;
 /// times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Patience {
-    /// The reader's deadline.
+    /// The reader's deadline. `None` for a reader without one.
     pub(crate) deadline: Option<Instant>,
-    /// The time after the beginning of a call from which the call is overdue: a reader
-    /// without a deadline stops waiting then, and no reader waits for that call once more.
+    /// The time after the beginning of a call from which the call is overdue: a reader without a
+    /// deadline stops waiting then, and no reader waits for that call once more. `None` for the
+    /// function's own timeout.
     pub(crate) usual: Option<Duration>,
 }
 
@@ -36,7 +37,8 @@ pub(crate) struct Call {
     pub(crate) claim: RawClaim,
     /// The messages that the provider reported during the call.
     pub(crate) reports: Vec<String>,
-    /// The limits that could not be set for the process; reported once per process.
+    /// The limits that could not be set for the process; reported once per process. `None` if all
+    /// were set.
     pub(crate) note: Option<String>,
     /// The buffer that the library wrote, copied into this process' own memory; to be
     /// [given back](HostedLibrary::give_back).
@@ -72,7 +74,7 @@ impl CallFault {
 pub(crate) struct TogetherResult {
     pub(crate) calls: u32,
     pub(crate) wrong: u32,
-    /// The request of the first wrong answer, and what was wrong with it.
+    /// The request of the first wrong answer, and what was wrong with it. `None` if all were right.
     pub(crate) first_wrong: Option<(String, String)>,
 }
 
@@ -81,11 +83,12 @@ pub(crate) struct HostedLibrary {
     registration: Arc<Registration>,
     command: HostCommand,
     memory_limit: u64,
-    /// The first pause after a crash; `hang_pause` is the first pause after a hang.
+    /// The pause after the second crash in a row, since the first has none; `hang_pause` is that
+    /// after the first hang.
     crash_pause: Duration,
     hang_pause: Duration,
     process: Option<HostProcess>,
-    /// The call that the process is still at work on.
+    /// The call that the process is still at work on. `None` if it is at work on none.
     in_flight: Option<CallInFlight>,
     /// The collection that was sent before [`collect`](Self::collect) is called; `early` is
     /// the reason why it could not be sent.
@@ -168,7 +171,7 @@ impl HostedLibrary {
         self
     }
 
-    /// How long the library must not be called yet; `None` without a pause.
+    /// For how long the library must still not be called; `None` without a pause.
     pub(crate) fn pause_left(&self) -> Option<Duration> {
         let left = self.not_before?.checked_duration_since(Instant::now())?;
         (!left.is_zero()).then_some(left)
@@ -391,7 +394,7 @@ impl HostedLibrary {
         let end = since + timeout.min(day);
         let overdue = patience.usual.map_or(end, |usual| since + usual.min(day)).min(end);
         let until = match patience.deadline {
-            // An overdue call gets no further wait, only a look whether it came back.
+            // An overdue call gets no further wait, only a check whether it came back.
             Some(deadline) if !call.is_late => deadline.min(end),
             _ => overdue,
         };

@@ -11,8 +11,8 @@ const GUARD: usize = GuardedBuffer::GUARD;
 /// The size of the inaccessible pages on each side, in bytes: more than a page on every
 /// system.
 pub(crate) const FENCE: usize = 64 << 10;
-/// The step in bytes: the buffer and its two guards together are a multiple of it, so that
-/// the guard ends where the inaccessible pages begin.
+/// The memory between the inaccessible pages is a multiple of this many bytes. What it has too much
+/// lies before the guards, so that the last guard ends where the inaccessible pages begin.
 pub(crate) const STEP: usize = 64 << 10;
 
 /// Room of the smallest buffer in bytes.
@@ -20,23 +20,23 @@ pub(crate) const FIRST_ROOM: usize = STEP - 2 * GUARD;
 /// Room of the largest buffer in bytes: a block is no larger than 64 MiB.
 pub(crate) const LAST_ROOM: usize = (64 << 20) - 2 * GUARD;
 
-/// The room of the next larger buffer; `None` behind the largest.
+/// The room of the next larger buffer; `None` if `room` is the largest.
 pub(crate) fn larger(room: usize) -> Option<usize> {
     let more = (room + 2 * GUARD).saturating_mul(4).min(LAST_ROOM + 2 * GUARD) - 2 * GUARD;
     (more > room).then_some(more)
 }
 
-/// Length of the memory between the inaccessible pages, for a buffer with a room.
+/// Length of the memory between the inaccessible pages, for a buffer of `room` bytes.
 pub(crate) fn length(room: usize) -> usize {
     (GUARD + room + GUARD).next_multiple_of(STEP)
 }
 
-/// Offset of the region before the buffer in the memory between the inaccessible pages.
+/// Offset of the guard before the buffer, in the memory between the inaccessible pages.
 pub(crate) fn front(room: usize) -> usize {
     length(room) - GUARD - room - GUARD
 }
 
-/// Offset of the region behind the buffer in the memory between the inaccessible pages.
+/// Offset of the guard behind the buffer, in the memory between the inaccessible pages.
 #[cfg(target_os = "linux")]
 pub(crate) fn rear(room: usize) -> usize {
     length(room) - GUARD

@@ -93,7 +93,9 @@ impl LoadedLibrary {
         Ok(loaded)
     }
 
-    /// Calls Open. Returns its error code and the library's reports.
+    /// Calls Open with the linkage as a list of strings, or with NULL for `None`. Returns the error
+    /// code, and the messages that the library reported during the call or since the last call. A
+    /// library without Open gives 0.
     pub(crate) fn open(&self, linkage: Option<&str>) -> (u32, Vec<String>) {
         let mut linkage = linkage.map(wide_list);
         let list = linkage.as_mut().map_or(core::ptr::null_mut(), |list| list.as_mut_ptr());
@@ -104,7 +106,9 @@ impl LoadedLibrary {
         })
     }
 
-    /// Calls Collect with a value string ended by NUL and a buffer.
+    /// Calls Collect with a value string, which gets a NUL if it has none, and a buffer. Returns
+    /// its result, and the messages that the library reported during the call or since the last
+    /// call.
     ///
     /// # Safety
     /// `room` bytes behind `start` may be written.
@@ -136,8 +140,9 @@ impl LoadedLibrary {
     }
 }
 
-/// Refuses a library that belongs to neither root nor this user, or that others may write:
-/// its code would run with this user's rights.
+/// Refuses a path that is not absolute or leads to no file. On Unix it also refuses a library that
+/// belongs to neither root nor this user, or that all users may write: its code would run with this
+/// user's rights.
 fn check_file(path: &Path) -> Result<(), String> {
     let shown = path.display();
     if !path.is_absolute() {
@@ -171,7 +176,7 @@ fn check_owner(shown: &impl std::fmt::Display, meta: &std::fs::Metadata) -> Resu
     Ok(())
 }
 
-/// The function of a name.
+/// The function that the library exports under this name.
 ///
 /// # Safety
 /// The library's symbol of this name, if there is one, is an `F`, which is a function

@@ -102,7 +102,7 @@ impl HostOptions {
     /// The default pause: one second, less than the time between samples of most readers.
     pub const PAUSE: Duration = Duration::from_secs(1);
 
-    /// The first pause before a library is asked again what it offers.
+    /// The pause after the first time that a library hung or did not say what it offers.
     pub(crate) fn first_pause(&self) -> Duration {
         self.pause.saturating_mul(5)
     }

@@ -10,7 +10,8 @@ const LOWEST: i32 = 19;
 /// Lowers the priority of this thread.
 #[cfg(target_os = "linux")]
 pub(crate) fn lower() {
-    // Relative, because it may be low already. Where that is not allowed, it stays.
+    // The nice value is raised from what it is, because it may be high already. If the system
+    // refuses, it stays.
     let me = rustix::thread::gettid();
     let own = rustix::process::getpriority_process(Some(me)).unwrap_or(0);
     let _ = rustix::process::setpriority_process(Some(me), (own + LOWERED).min(LOWEST));

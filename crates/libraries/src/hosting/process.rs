@@ -185,7 +185,9 @@ impl HostProcess {
         });
     }
 
-    /// How a process ended that does not answer any more, as text. Waits no longer than `deadline`.
+    /// Tells how a process ended that does not answer any more. Waits for its end until `deadline`,
+    /// but for at least 20 and at most 100 ms; while it is closing, for 100 ms. A process that
+    /// still runs then is ended.
     fn how_it_went(&mut self, deadline: Instant) -> String {
         /// The socket is closed a little before the end of the process is known. A library may
         /// close it and go on: its reader must not wait beyond the deadline.
@@ -193,7 +195,7 @@ impl HostProcess {
         const AT_LEAST: Duration = Duration::from_millis(20);
         let start = Instant::now();
         let latest = start + PATIENCE;
-        // A closing process still has work to do behind that.
+        // A closing process still has work to do after its socket is closed.
         let end = if self.is_closing { latest } else { deadline.clamp(start + AT_LEAST, latest) };
         let Some(child) = &mut self.child else { return "is gone".to_string() };
         while Instant::now() < end {

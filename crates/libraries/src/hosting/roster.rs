@@ -167,8 +167,8 @@ impl ExtensionRoster {
         changed
     }
 
-    /// Takes the answers that are there, and waits until `deadline` for those that are
-    /// open. Returns whether there were any.
+    /// Takes the answers that have come. Waits until `deadline` as long as an answer is missing for
+    /// an entry of which `is_open` is true. Returns whether any answer was taken.
     fn take_answers(&mut self, deadline: Instant, is_open: impl Fn(&Entry) -> bool) -> bool {
         let mut changed = false;
         while self.entries.iter().any(&is_open) {
@@ -186,7 +186,8 @@ impl ExtensionRoster {
         changed
     }
 
-    /// Looks for replaced libraries and for what other programs found out.
+    /// Notes which libraries were replaced and what other programs found out. Returns whether there
+    /// is anything.
     fn look_again(&mut self) -> bool {
         let mut changed = false;
         for entry in &mut self.entries {

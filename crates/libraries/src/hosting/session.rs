@@ -196,7 +196,8 @@ impl ExtensionSession {
         }
     }
 
-    /// Begins a request of a collection, or goes on with it.
+    /// Calls `make` with the library and a request of a collection. Without a request it does
+    /// nothing.
     fn make(
         &mut self,
         request: Option<&(String, Lane)>,
@@ -286,7 +287,8 @@ impl Session for ExtensionSession {
         self.delivered.clear();
         self.failed = false;
         let foreign = matches!(collection.query(), ObjectQuery::Foreign(_));
-        // Objects that come along with a request by index need such a request.
+        // New objects in an answer by index count as costly: they may be missing from that to
+        // `Global`.
         let cost = match collection.query() {
             ObjectQuery::Global => Cost::Global,
             ObjectQuery::Foreign(_) => Cost::Foreign,

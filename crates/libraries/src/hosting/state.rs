@@ -74,7 +74,7 @@ impl LibraryState {
         of.claims(object) || (of.may_give(object) && self.owner(object).is_none())
     }
 
-    /// The other provider that registered an object.
+    /// The name of another provider that registered this object; `None` if no other did.
     fn owner(&self, object: TitleIndex) -> Option<String> {
         let others = lock(&self.others);
         let mut others = others.iter().filter(|one| one.name != self.registration.name);
@@ -119,10 +119,11 @@ impl LibraryState {
         Ok(library.after(self.account.failures(), self.account.pause_left()))
     }
 
-    /// Keeps a library with its running host process for the next session.
+    /// Keeps a library for the next session if its process can be called again at once. A library
+    /// that cannot, or that was kept before, is dropped.
     pub(crate) fn park(&self, library: HostedLibrary) {
         let before = if library.is_sound() { lock(&self.parked).replace(library) } else { None };
-        // Closed without the lock held.
+        // A library that was kept before is closed without the lock held.
         drop(before);
     }
 

@@ -1,10 +1,10 @@
 //! Which files are trusted: no user may have a library loaded into another user's process.
 //!
-//! A file is trusted if it, the folder it is in, every folder above, and every symbolic link
-//! on the way belong to root or to the reader, and no other user may write them. The path is
-//! opened step by step, and each part is examined after it was opened, so that the examined
-//! file is the one that is used. Access control lists that let others write show in the
-//! mode's group bits, which are their mask.
+//! A file is trusted if it, the folder it is in, every folder above, and every symbolic link on the
+//! way belong to root or to the reader, and no other user may write them. Only folders further up
+//! may be writable if they are sticky, as `/tmp` is. The path is opened step by step, and each part
+//! is examined after it was opened, so that the examined file is the one that is used. Access
+//! control lists that let others write show in the mode's group bits, which are their mask.
 
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::collections::VecDeque;
@@ -48,7 +48,8 @@ pub enum Refusal {
         /// The mode bits of the part.
         mode: u32,
     },
-    /// The path leads to no file, over too many links, or is not absolute.
+    /// The path is not absolute, leads over too many links, or leads to something other than a
+    /// file.
     Kind {
         /// The path.
         path: PathBuf,
@@ -127,7 +128,7 @@ impl Trust {
 /// A walk along a path from the root of the file system.
 struct Walk {
     trust: Trust,
-    /// The opened folders above the present place, the root first.
+    /// The opened folders on the way to where the walk is, the root first.
     folders: Vec<(OwnedFd, Stat)>,
     path: PathBuf,
     todo: VecDeque<OsString>,
@@ -178,7 +179,7 @@ impl Walk {
     /// Enters a trusted folder.
     fn folder(&mut self, folder: OwnedFd, stat: Stat) -> Result<(), Refusal> {
         self.check_owner(&stat)?;
-        // In a sticky folder such as /tmp only its owner can replace a file.
+        // In a sticky folder such as /tmp only a file's owner can replace the file.
         if is_writable(&stat) && stat.st_mode & 0o1000 == 0 {
             return Err(Refusal::Writable { path: self.path.clone(), mode: stat.st_mode });
         }
@@ -258,7 +259,7 @@ impl Walk {
             return Err(Refusal::NotFound);
         };
         self.check_owner(seen)?;
-        // Others could put a library beside it that it loads.
+        // Others could put another library into the folder, which the checked one loads.
         if is_writable(folder_stat) {
             let path = self.path.parent().unwrap_or(Path::new("/")).to_path_buf();
             return Err(Refusal::Writable { path, mode: folder_stat.st_mode });

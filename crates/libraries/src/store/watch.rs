@@ -82,8 +82,8 @@ pub struct Watch {
     trust: Trust,
     stamps: Vec<HiveStamp>,
     looked: Option<Instant>,
-    /// When refused files were last examined. They are examined by time, because a corrected mode
-    /// does not show in the hive.
+    /// When the hives were last read, if that gave faults; `None` if it gave none. They are read
+    /// again after a time, because a corrected mode of a file does not show in the hive.
     refused: Option<Instant>,
     providers: Vec<Registration>,
 }
@@ -104,6 +104,7 @@ impl Watch {
     /// All registrations if they may have changed since the last call, and on the first call.
     /// Examines the files at most every [`EVERY`](Self::EVERY). Unchanged files allocate nothing,
     /// unless the last read had faults: then all are read again every [`AGAIN`](Self::AGAIN).
+    /// `None` if nothing changed, or if it is too early to examine the files.
     pub fn changed(&mut self) -> Option<ReadHives> {
         self.changed_at(Instant::now())
     }

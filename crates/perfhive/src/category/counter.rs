@@ -13,9 +13,9 @@ use std::fmt;
 
 /// One counter of one instance (.NET: `PerformanceCounter`, for reading).
 ///
-/// It selects its instance by name at each sample, and remembers the identity. If another
-/// process has taken the name, there is no value this time, since no value is calculated across
-/// two processes. The next sample has one, also after a process of the name has come back.
+/// It selects its instance by name at each sample, and remembers the identity. If another process
+/// has taken the name, there is no value this time, since no value is calculated across two
+/// processes. The next sample has one again.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::{NoValue, PerformanceCounter};
@@ -84,7 +84,7 @@ impl PerformanceCounter {
         Ok(Self::asked(source, &directory, (&object, category), (&found, counter), instance))
     }
 
-    /// The counter of an object in a directory.
+    /// A reader of this counter, which a directory has with its object.
     pub(super) fn of(
         source: &SharedSource,
         directory: &Directory,
@@ -163,7 +163,8 @@ impl PerformanceCounter {
         self.counter.counter_type
     }
 
-    /// The identity of the instance at the last [`next_value`](Self::next_value).
+    /// The identity of the instance at the last [`next_value`](Self::next_value); `None` if there
+    /// was no such call, or if it found no instance.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Identity, PerformanceCounter};
@@ -216,8 +217,9 @@ impl PerformanceCounter {
     /// ```
     ///
     /// # Errors
-    /// The reason why there is none: the instance is missing, the source failed, or the counter
-    /// is not a number ([`next_text`](Self::next_text)).
+    /// The reason why there is none: the source failed; the category, the counter or the instance
+    /// is missing; several instances match the name; or the counter is not a number
+    /// ([`next_text`](Self::next_text)).
     pub fn next_sample(&mut self) -> Result<CounterSample, NoValue> {
         let sampled = self.take()?;
         Ok(CounterSample::of(sampled.counter_type(), *sampled.raw()?))

@@ -77,8 +77,8 @@ impl CategoryData {
         DataByCounter { data: self }
     }
 
-    /// The data of one counter of one instance, both found as
-    /// [`DataByCounter::get`] and [`DataByInstance::get`] find them.
+    /// The data of one counter of one instance, both found as [`DataByCounter::get`] and
+    /// [`DataByInstance::get`] find them. `None` if either is not found.
     ///
     /// ```ignore-windows,ignore-macos
     /// let data = perfhive::Category::new("Memory")?.read()?;
@@ -398,8 +398,9 @@ list! {
 }
 
 impl<'a> DataByInstance<'a> {
-    /// The instance of a name without regard to case: as it prints, or without the parent if
-    /// only one instance has the name. The name is empty for a category without instances.
+    /// The instance with this name, without regard to case: as it prints, or without the parent if
+    /// only one instance has the name. The name is empty for a category without instances. `None`
+    /// if no instance matches, or several do.
     #[must_use]
     pub fn get(&self, instance: &str) -> Option<InstanceRow<'a>> {
         self.data.place_of_instance(instance).map(|place| self.at(place))
@@ -426,8 +427,8 @@ impl<'a> InstanceRow<'a> {
         self.data.sample.identities().identity(self.instance)
     }
 
-    /// The counter of a name in any language, without regard to case, or of a
-    /// title index.
+    /// The counter with this name, in any language and without regard to case, or with this title
+    /// index as text. `None` if there is none.
     #[must_use]
     pub fn get(&self, counter: &str) -> Option<InstanceData<'a>> {
         self.data.place_of_counter(counter).map(|place| self.at(place))
@@ -435,8 +436,8 @@ impl<'a> InstanceRow<'a> {
 }
 
 impl<'a> DataByCounter<'a> {
-    /// The counter of a name in any language, without regard to case, or of a
-    /// title index.
+    /// The counter with this name, in any language and without regard to case, or with this title
+    /// index as text. `None` if there is none.
     #[must_use]
     pub fn get(&self, counter: &str) -> Option<CounterColumn<'a>> {
         self.data.place_of_counter(counter).map(|place| self.at(place))

@@ -175,8 +175,8 @@ impl CounterSample {
     /// ```
     ///
     /// # Errors
-    /// The reason why there is no value: [`NoValue::Cook`] for a type that takes two samples,
-    /// is not a number, or has no formula.
+    /// The reason why there is no value: [`NoValue::NeedsTwoSamples`] for a type that takes two
+    /// samples, [`NoValue::Cook`] for one that is not a number or has no formula.
     pub fn calculate(sample: Self) -> Result<f64, NoValue> {
         sample.cook(None)
     }
@@ -201,7 +201,8 @@ impl CounterSample {
     ///
     /// # Errors
     /// The reason why there is no value: [`NoValue::DifferentTypes`] for samples of different
-    /// counter types, [`NoValue::Cook`] otherwise.
+    /// counter types, [`NoValue::NeedsTwoSamples`] if the older one is [`EMPTY`](Self::EMPTY) and
+    /// the type takes two, [`NoValue::Cook`] otherwise.
     pub fn calculate_between(old: Self, new: Self) -> Result<f64, NoValue> {
         if old == Self::EMPTY {
             return new.cook(None);
@@ -222,7 +223,7 @@ impl CounterSample {
     }
 }
 
-/// [`CounterSample::EMPTY`].
+/// The default is [`CounterSample::EMPTY`].
 impl Default for CounterSample {
     fn default() -> Self {
         Self::EMPTY

@@ -75,13 +75,13 @@ pub(crate) fn users_root() -> Option<&'static Path> {
     Some(Path::new(SHARED_MEMORY))
 }
 
-/// The time of the last change of a folder, a file, or a link itself.
+/// The time of the last change of a folder, a file, or a link itself. `None` if it cannot be read.
 #[cfg(feature = "reader")]
 pub(crate) fn changed(path: &Path) -> Option<std::time::SystemTime> {
     std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok()
 }
 
-/// The owner of a file.
+/// The owner of a file. `None` if it cannot be read.
 #[cfg(feature = "reader")]
 pub(crate) fn owner_of(path: &Path) -> Option<User> {
     std::fs::symlink_metadata(path).ok().map(|meta| User(meta.uid()))
@@ -141,7 +141,7 @@ impl fmt::Display for User {
 }
 
 /// Creates a folder if it is missing. Below the folder of shared memory, where any user may create
-/// folders, it must belong to this user.
+/// folders, it must belong to this user, and no other user may write it.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     let everybodys = folder.parent() == Some(Path::new(SHARED_MEMORY));
     match DirBuilder::new().mode(0o755).recursive(!everybodys).create(folder) {
@@ -197,8 +197,9 @@ fn namespace(which: &str) -> u64 {
     std::fs::metadata(format!("/proc/self/ns/{which}")).map_or(0, |meta| meta.ino())
 }
 
-/// Field 22 of /proc/PID/stat, by default of this process. Called for every publisher again and
-/// again, so it does not allocate.
+/// When a process started, in clock ticks since the start of the machine: field 22 of
+/// `/proc/PID/stat`. Without a number, of this process. Called for every publisher again and again,
+/// so it does not allocate. `None` if it cannot be read.
 fn start_of(pid: Option<u32>) -> Option<u64> {
     let mut path = [0u8; 32];
     let mut rest = &mut path[..];
@@ -208,7 +209,7 @@ fn start_of(pid: Option<u32>) -> Option<u64> {
     }
     let left = rest.len();
     let path = std::str::from_utf8(path.get(..path.len() - left)?).ok()?;
-    // The fields before it take some 300 bytes.
+    // The fields before the start time take some 300 bytes.
     let mut text = [0; 1024];
     let length = File::open(path).ok()?.read_at(&mut text, 0).ok()?;
     let stat = text.get(..length)?;
@@ -233,7 +234,7 @@ impl ForkGuard {
         let page = *PAGE.get_or_init(|| guard_page().ok());
         let page = page.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        // Never 0, and never that of the parent process, which took it earlier.
+        // The token is never 0, and never that of the parent process, which took the time earlier.
         let token = (time.tv_sec as u64).wrapping_mul(1_000_000_000) + time.tv_nsec as u64 + 1;
         let token = match page.compare_exchange(0, token, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => token,
@@ -309,8 +310,8 @@ impl Mapping {
         fits.then(|| unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) })
     }
 
-    /// Copies bytes into the mapping; does nothing if they do not fit. Only one thread may write to
-    /// a place at a time, and no number in use may be there.
+    /// Copies bytes into the mapping; does nothing if they do not fit. Only one thread at a time
+    /// may write to the same bytes, and no number in use may lie there.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         if offset.checked_add(bytes.len()).is_some_and(|end| end <= self.length) {
             // SAFETY: the range is within the mapping, and `bytes`, of this process's own memory,
@@ -339,7 +340,8 @@ impl Drop for Mapping {
 pub(crate) struct PublishedFile {
     pub(crate) mapping: Mapping,
     pub(crate) path: PathBuf,
-    /// Holds the lock that shows that the process is alive; the kernel releases it.
+    /// Holds the lock that shows that the process is alive; the kernel releases the lock when the
+    /// process ends.
     file: File,
 }
 
@@ -387,7 +389,7 @@ pub(crate) fn publish(
     }
 }
 
-/// Opens a path of any kind.
+/// Opens a file of any kind for reading. It follows no link and does not wait for a pipe's writer.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
@@ -411,23 +413,24 @@ pub(super) fn remove(file: &File, path: &Path) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(&folder, name, AtFlags::empty())?)
 }
 
-/// Whether it is a regular file.
+/// Whether the file is a regular one.
 pub(super) fn is_plain_file(file: &File) -> bool {
     rustix::fs::fstat(file)
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
 }
 
-/// Whether it belongs to this user.
+/// Whether the file belongs to this user.
 pub(super) fn is_mine(file: &File) -> bool {
     rustix::fs::fstat(file).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
 }
 
-/// Takes the writer's lock of a file, until it is closed, if it is free.
+/// Takes the lock that the writer of a file holds, unless a process has it. Closing the file
+/// releases it. Returns whether it was free.
 pub(super) fn lock_if_free(file: &File) -> bool {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockShared).is_ok()
 }
 
-/// The first bytes, if there are as many.
+/// The first 12 bytes; `None` if the file has fewer.
 pub(super) fn head(file: &File) -> Option<[u8; 12]> {
     let mut head = [0; 12];
     file.read_exact_at(&mut head, 0).is_ok().then_some(head)
@@ -441,7 +444,8 @@ pub(crate) struct Opened(File);
 
 #[cfg(feature = "reader")]
 impl Opened {
-    /// Opens a path of any kind.
+    /// Opens a file of any kind for reading. It follows no link and does not wait for a pipe's
+    /// writer.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         open(path).map(Self)
     }
@@ -455,7 +459,7 @@ impl Opened {
         free
     }
 
-    /// The file system's data about it.
+    /// The file system's data about the file.
     pub(crate) fn facts(&self) -> io::Result<Facts> {
         let meta = self.0.metadata()?;
         Ok(Facts {
@@ -468,12 +472,13 @@ impl Opened {
         })
     }
 
-    /// Fills the whole buffer.
+    /// Fills the buffer with the bytes at an offset. It is an error if the file ends before.
     pub(crate) fn read_bytes(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.0.read_exact_at(out, offset)
     }
 
-    /// Reads numbers of 8 bytes, in the file's byte order, into aligned memory.
+    /// Fills the buffer, which is aligned memory, with numbers of 8 bytes in the file's byte order.
+    /// It is an error if the file ends before.
     pub(crate) fn read_words(&self, offset: u64, out: &mut [u64]) -> io::Result<()> {
         let length = std::mem::size_of_val(out);
         // SAFETY: the same memory, valid for writing while `out` is borrowed; bytes have no
@@ -505,7 +510,7 @@ mod tests {
         std::os::unix::fs::symlink(&yours, &link).unwrap();
         let elsewhere = remove(&file, &path);
         let left = yours.join("a.counters").exists();
-        // And there where it is.
+        // The file is removed in the folder that has it.
         let there = remove(&file, &mine.join("a.counters"));
         let gone = !mine.join("a.counters").exists();
         std::fs::remove_dir_all(&here).unwrap();

@@ -41,7 +41,7 @@ pub(crate) use user::User;
 /// lock keeps others from reading what is locked.
 const LOCKED_AT: u32 = 1 << 30;
 
-/// The folder of this user's programs, closed to other users.
+/// The folder of this user's programs, closed to other users. `None` if the environment names none.
 fn local_data() -> Option<PathBuf> {
     let named = std::env::var_os("LOCALAPPDATA").filter(|folder| !folder.is_empty());
     let home = || Some(std::env::home_dir()?.join("AppData").join("Local"));
@@ -91,7 +91,7 @@ pub(super) fn this_process() -> Owner {
     Owner { pid: pid.into(), start, pid_namespace: 0, time_namespace: 0 }
 }
 
-/// The start time of a process.
+/// The start time of a process as a FILETIME; `None` if it cannot be read.
 fn start_of(process: HANDLE) -> Option<u64> {
     let no_time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
     let [mut start, mut end, mut kernel, mut user] = [no_time; 4];
@@ -187,8 +187,8 @@ impl Mapping {
         self.0.word(offset)
     }
 
-    /// Copies bytes into the mapping; does nothing if they do not fit. Only one thread may write to
-    /// a place at a time, and no number in use may be there.
+    /// Copies bytes into the mapping; does nothing if they do not fit. Only one thread at a time
+    /// may write to the same bytes, and no number in use may lie there.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         if offset.checked_add(bytes.len()).is_some_and(|end| end <= self.0.length) {
             // SAFETY: the range is within the view, which is writable, and `bytes`, of this
@@ -202,14 +202,14 @@ impl Mapping {
     }
 }
 
-/// The place of the byte whose lock shows that a program is alive.
+/// Where the byte lies whose lock shows that a program is alive, in the form that the calls take.
 fn locked_byte() -> OVERLAPPED {
     let mut place = OVERLAPPED::default();
     place.Anonymous.Anonymous.Offset = LOCKED_AT;
     place
 }
 
-/// Locks the byte; with `wait` until its holder releases it.
+/// Locks the byte. If another handle holds it: waits with `wait`, and is an error without it.
 fn lock(file: &File, exclusive: bool, wait: bool) -> io::Result<()> {
     let flags = if exclusive { LOCKFILE_EXCLUSIVE_LOCK } else { 0 };
     let flags = if wait { flags } else { flags | LOCKFILE_FAIL_IMMEDIATELY };
@@ -245,7 +245,7 @@ struct Last(PathBuf);
 
 impl Drop for Last {
     fn drop(&mut self) {
-        // Usually it is gone already.
+        // Usually the file is gone already.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -264,9 +264,9 @@ pub(crate) fn publish(
         .write(true)
         .create_new(true)
         .access_mode(GENERIC_READ | GENERIC_WRITE | DELETE)
-        // No other process can write to it while this process has it open.
+        // No other process can write to the file while this process has it open.
         .share_mode(FILE_SHARE_READ | FILE_SHARE_DELETE)
-        // A hint that it should stay in memory.
+        // A hint that the file should stay in memory.
         .attributes(FILE_ATTRIBUTE_TEMPORARY | FILE_ATTRIBUTE_NOT_CONTENT_INDEXED)
         .custom_flags(FILE_FLAG_DELETE_ON_CLOSE)
         .open(&unfinished)?;
@@ -320,28 +320,29 @@ fn name_in_place(path: &Path) -> Option<[u16; PLAIN]> {
     Some(name)
 }
 
-/// Removes a file that was opened by its path. Folders writable by other users are not looked at,
-/// and names are never reused.
+/// Removes a file that was opened by its path. The path still leads to that file, since folders
+/// that other users may write are not read, and names are never reused.
 pub(super) fn remove(_: &File, path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }
 
-/// Whether it is a regular file.
+/// Whether the file is a regular one.
 pub(super) fn is_plain_file(file: &File) -> bool {
     file.metadata().is_ok_and(|meta| meta.is_file())
 }
 
-/// Whether it belongs to this user.
+/// Whether the file belongs to this user.
 pub(super) fn is_mine(file: &File) -> bool {
     User::of_file(file).is_ok_and(|user| user.is_here())
 }
 
-/// Takes the writer's lock of a file, until it is closed, if it is free.
+/// Takes the lock that the writer of a file holds, unless a process has it. Closing the file
+/// releases it. Returns whether it was free.
 pub(super) fn lock_if_free(file: &File) -> bool {
     lock(file, false, false).is_ok()
 }
 
-/// The first bytes, if the file has that many.
+/// The first 12 bytes; `None` if the file has fewer.
 pub(super) fn head(file: &File) -> Option<[u8; 12]> {
     let mut head = [0; 12];
     (file.seek_read(&mut head, 0).ok()? == head.len()).then_some(head)

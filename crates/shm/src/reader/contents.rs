@@ -11,9 +11,9 @@ use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{Ordering, fence};
 
-/// Limit to reading a pair again that changed meanwhile.
+/// How often a pair is read again at most, if it changed during the read.
 const TRIES: usize = 64;
-/// Limit to reading all pairs of a file again in one collection, plus one for each
+/// How many repeated reads of pairs a file gets in one collection, besides one for each
 /// [`BYTES_FOR_A_TRY`] of its values: a file of pairs that never settle slows readers down in
 /// proportion to its size.
 const TRIES_OF_A_FILE: usize = 256;
@@ -23,7 +23,7 @@ const KEPT: usize = 1 << 17;
 
 /// Something readable at an offset.
 pub(super) trait ReadAt {
-    /// Fills the whole buffer.
+    /// Fills the buffer with the numbers at an offset.
     fn read_words(&self, offset: usize, out: &mut [u64]) -> io::Result<()>;
 }
 
@@ -48,7 +48,8 @@ impl ReadAt for [u8] {
     }
 }
 
-/// Unwanted bytes of values that are read along rather than left out by one more call.
+/// Up to so many bytes of unwanted values between wanted ones are read too, which is cheaper than
+/// one more call.
 const GAP: usize = 4096;
 
 /// Buffers for the contents of one file at a time.
@@ -56,11 +57,12 @@ const GAP: usize = 4096;
 pub(super) struct Contents {
     /// All slots ever used, read before the values.
     before: Vec<u64>,
-    /// The slots that are read.
+    /// The numbers of the slots whose values are read.
     runs: Vec<Range<usize>>,
-    /// These slots, read after the values.
+    /// The slots in `runs`, read again after the values.
     after: Vec<u64>,
-    /// Three copies of their values.
+    /// The values of the slots in `runs`: three copies, made one after the other. Without pairs
+    /// only the second is made.
     values: [Vec<u64>; 3],
     names: Vec<u64>,
     /// The values of one instance.
@@ -68,14 +70,14 @@ pub(super) struct Contents {
     state: u64,
 }
 
-/// What is known of an instance's name since the last read.
+/// The names that earlier reads found in a file. For each slot: its state then, and the name.
 #[derive(Default)]
 pub(super) struct Names(Vec<(u64, String)>);
 
 /// One instance.
 pub(super) struct Row<'a> {
     pub(super) slot: usize,
-    /// Number of the slot's use.
+    /// The state of the slot, which each use of the slot changes.
     pub(super) state: u64,
     pub(super) name: &'a str,
     pub(super) unique_id: Option<u32>,
@@ -85,7 +87,7 @@ pub(super) struct Row<'a> {
 /// The values of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Values<'a> {
-    /// One for each counter, followed by its base.
+    /// One value for each counter, followed by that of its base if it has one.
     Whole(&'a [u64]),
     /// A pair changed too fast to be read.
     Torn,
@@ -94,7 +96,7 @@ pub(super) enum Values<'a> {
 }
 
 impl Contents {
-    /// The state in the file.
+    /// The state of the category, from the file's live header.
     pub(super) fn state(&self) -> u64 {
         self.state
     }
@@ -166,7 +168,7 @@ impl Contents {
             runs.iter()
                 .try_for_each(|run| append(file, at + run.start * size, run.len() * size, out))
         };
-        // Only pairs are made of three copies.
+        // Three copies are needed only to read pairs.
         let copies = if definition.pairs() > 0 { 0..3 } else { 1..2 };
         for values in values.get_mut(copies).unwrap_or_default() {
             read(definition.values_at, definition.values_size, values)?;
@@ -223,7 +225,7 @@ impl Contents {
         }
     }
 
-    /// As [`each_named`](Self::each_named), without known names.
+    /// As [`each_named`](Self::each_named), for all instances, and without known names.
     pub(super) fn each(
         &mut self,
         file: &(impl ReadAt + ?Sized),
@@ -235,8 +237,9 @@ impl Contents {
 }
 
 impl Names {
-    /// The name of the living instance in a slot, given as the slot's place and words. Reads it
-    /// where it is not known yet.
+    /// The name of the living instance in a slot, given as the slot's number and its two words.
+    /// Reads a name that is not known yet. `None` if no instance lives there, or if the slot
+    /// changed meanwhile.
     fn name(
         &mut self,
         file: &(impl ReadAt + ?Sized),
@@ -263,7 +266,8 @@ impl Names {
     }
 }
 
-/// Empties a buffer that is about to take so many bytes.
+/// Empties a buffer that is about to take `length` bytes. Frees its memory if that is far too
+/// large.
 fn begin(out: &mut Vec<u64>, length: usize) {
     if out.capacity() > KEPT && length / 8 <= KEPT {
         *out = Vec::new();
@@ -271,7 +275,7 @@ fn begin(out: &mut Vec<u64>, length: usize) {
     out.clear();
 }
 
-/// Appends so many bytes of a file to a buffer.
+/// Appends `length` bytes of a file from the offset `at` on to a buffer.
 fn append(
     file: &(impl ReadAt + ?Sized),
     at: usize,
@@ -311,9 +315,9 @@ fn read_name(
 
 /// Why a pair has no values.
 enum Lost {
-    /// It changed too fast, or can no longer be read.
+    /// The pair changed too fast, or can no longer be read.
     Torn,
-    /// It had changed, and no try is left.
+    /// The pair had changed at the first read, and the file has no repeated reads left.
     Untried,
 }
 
@@ -354,7 +358,8 @@ fn put_values(
     Err(Lost::Torn)
 }
 
-/// The pair decoded from three copies of its cells, made one after the other.
+/// The pair decoded from three copies of its cells, made one after the other. `None` if it changed
+/// meanwhile.
 fn pair_of([first, second, third]: &[[u64; PAIR / 8]; 3]) -> Option<(u64, u64)> {
     let word = |cells: &[u64; PAIR / 8], at: usize| cells.get(at / 8).copied().unwrap_or(0);
     settle(

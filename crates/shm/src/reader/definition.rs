@@ -28,7 +28,7 @@ impl LayoutError {
         }
     }
 
-    /// The way out.
+    /// What a user can do about the error.
     pub(crate) fn way_out(&self) -> &'static str {
         match self.offset {
             Some(header::VERSION) => "its program and this reader need perfhive of one version",
@@ -37,7 +37,7 @@ impl LayoutError {
         }
     }
 
-    /// The offset in the file, if it is one place.
+    /// The offset of the wrong field in the file; `None` if the file is too short.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.offset
@@ -86,7 +86,8 @@ pub(crate) struct PublishedCounter {
     pub(crate) nanoseconds: bool,
 }
 
-/// Limit to the copied bytes of texts in a small file: counters may share a help text.
+/// Texts of at least so many bytes may be copied from a file, however few it has: counters may
+/// share a help text.
 const SHARED_TEXT: usize = 64 << 10;
 
 /// Little-endian numbers within the bytes.
@@ -113,7 +114,8 @@ impl Fields<'_> {
         checked(at, what, self.u32(at)?.into(), range)
     }
 
-    /// The start of an area that must hold `size` bytes.
+    /// The start of an area of `size` bytes, from the 64-bit number at `at`. The area must lie
+    /// between `from` and `end`.
     fn area(
         &self,
         at: usize,
@@ -209,7 +211,7 @@ impl FileDefinition {
         if !name_size.is_multiple_of(8) || !values_size.is_multiple_of(8) {
             return Err(LayoutError::at(header::NAME_SIZE, "lengths that are not a multiple of 8"));
         }
-        // Products of numbers below 2^25 only.
+        // The factors of all products are below 2^25, so that none overflows.
         let slots_end = live_at.saturating_add(LIVE + slots * SLOT);
         checked(header::SLOTS, "end of the slots", slots_end as u64, 0..=end)?;
         let (names, values) = (slots.saturating_mul(name_size), slots.saturating_mul(values_size));
@@ -316,7 +318,7 @@ impl FileDefinition {
         &self.name
     }
 
-    /// Whether it has instances.
+    /// Whether the category has instances.
     #[must_use]
     pub fn has_instances(&self) -> bool {
         self.has_instances

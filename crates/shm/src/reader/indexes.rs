@@ -15,13 +15,13 @@ use std::ops::Range;
 /// fill a reader's memory with names.
 const MOST_OF_A_USER: usize = 2048;
 
-/// A name and counters, as 128 unpredictable bits.
+/// A hash of the name and counters of a category, which programs cannot predict.
 type Key = (u64, u64);
 
 struct Known {
     index: u32,
     user: User,
-    /// The time of its last use.
+    /// The value of `asked` when the index was used last.
     used: u64,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Indexes {
     /// are not subtracted.
     counts: BTreeMap<User, usize>,
     next: u32,
-    /// Whether all numbers were allotted once.
+    /// Whether all indexes were allotted once, so that those in use must be avoided.
     again: bool,
     asked: u64,
     hashes: [RandomState; 2],
@@ -72,7 +72,8 @@ impl Indexes {
         let others = if self.again { in_use() } else { Vec::new() };
         let index = match behind(self.next, width, &others) {
             Some(index) => index,
-            // All numbers are used up: the oldest entries are forgotten.
+            // All indexes were allotted once: entries that are not in use are forgotten, and
+            // allotting begins again.
             None => {
                 self.again = true;
                 let others = in_use();
@@ -122,7 +123,8 @@ impl Indexes {
     }
 }
 
-/// The next index with `width` free ones behind it.
+/// The lowest index from `index` on at which `width` indexes begin that are in none of `others`.
+/// `None` if no indexes are left.
 fn behind(mut index: u32, width: u32, others: &[Range<u32>]) -> Option<u32> {
     loop {
         let end = index.checked_add(width)?;

@@ -65,7 +65,8 @@ impl CategoryProvider {
         }
     }
 
-    /// Sets the files whose instances are shown; returns the owner of the first one before.
+    /// Sets the files whose instances are shown. Returns the owner of the first file before, `None`
+    /// if there was none.
     pub(super) fn set_members(&self, members: Members) -> Option<User> {
         let mut now = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *now, Arc::new(members));
@@ -157,7 +158,8 @@ struct CategorySession {
     next_number: Arc<AtomicI32>,
     contents: Contents,
     names: HashMap<FileKey, Names>,
-    /// The file that a category without instances was last read from.
+    /// The file that a category without instances was last read from. `None` if there was no file
+    /// at the last collection.
     shown: Option<FileKey>,
     row: Vec<u64>,
 }
@@ -191,7 +193,7 @@ fn now() -> (i64, i64) {
 }
 
 impl CategorySession {
-    /// The wanted instances for which there is time, and room.
+    /// Writes the wanted instances for which there is time, and room. What is left out is a fault.
     fn collect_instances(
         &mut self,
         members: &Members,
@@ -352,8 +354,8 @@ impl CategorySession {
                 }
             }
             busy = self.row.is_empty() && failed.is_none() && !told;
-            // Numbers of two processes make no difference: a sample without values comes between
-            // them.
+            // Numbers of two processes must not be subtracted from each other: a sample without
+            // values comes between them.
             if self.shown.replace(file.key).is_some_and(|shown| shown != file.key) {
                 self.row.clear();
             }

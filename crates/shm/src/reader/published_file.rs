@@ -24,24 +24,26 @@ pub(super) struct PublishedFile {
     pub(super) length: u64,
     pub(super) made: Option<SystemTime>,
     pub(super) file: Opened,
-    /// The bytes of a block that it may take.
+    /// How many bytes of a block the file may take.
     pub(super) share: AtomicU64,
-    /// By slot: the number of each use.
+    /// For each slot: the state in which it was last read, and the unique number that its instance
+    /// got.
     numbers: Mutex<HashMap<usize, (u64, i32)>>,
 }
 
 /// Why a file is not read.
 pub(super) enum FileError {
-    /// It cannot be opened, or is not a file.
+    /// The path cannot be opened, or is not that of a file.
     Io(io::Error),
-    /// Its contents are invalid.
+    /// The file's contents are invalid.
     Layout(LayoutError),
     /// The limit to the user's bytes is reached.
     TooMuch(User),
 }
 
 impl PublishedFile {
-    /// Opens a file and reads its definition. `admit` decides by the owner and the number of bytes.
+    /// Opens a file and reads its definition. With `of_user`, the file must be one that this user's
+    /// folder may hold. `admit` decides by the owner and the number of bytes of the definition.
     pub(super) fn open(
         path: &Path,
         of_user: Option<&User>,
@@ -76,12 +78,12 @@ impl PublishedFile {
     pub(super) fn slots_used(&self) -> usize {
         let mut used = [0];
         let at = self.definition.live_at + live::USED;
-        // An unreadable file has no instances either.
+        // A file that cannot be read counts as one without instances, since none can be read.
         let _ = self.file.read_words(at as u64, &mut used);
         usize::try_from(used[0]).unwrap_or(usize::MAX).min(self.definition.slots)
     }
 
-    /// Sets the bytes of a block that it may take.
+    /// Sets how many bytes of a block the file may take.
     pub(super) fn set_share(&self, bytes: u64) {
         self.share.store(bytes, Ordering::Relaxed);
     }
@@ -112,7 +114,8 @@ impl PublishedFile {
         (self.user.rank(), other, self.made, self.key)
     }
 
-    /// The unique number of the instance in a slot.
+    /// A unique number for an instance to which its program gave none. It is the same as long as
+    /// the slot has this `state`.
     pub(super) fn number(&self, slot: usize, state: u64, next: &AtomicI32) -> i32 {
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, number) = numbers.entry(slot).or_insert((state.wrapping_add(1), 0));

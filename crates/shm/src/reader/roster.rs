@@ -47,7 +47,7 @@ pub struct PublishedCounters {
     /// This process, once there is a file to compare with.
     here: OnceCell<Owner>,
     files: BTreeMap<PathBuf, Known>,
-    /// By name in lower case.
+    /// The categories, by their names in lower case.
     categories: BTreeMap<String, Arc<CategoryProvider>>,
     /// Categories without publishers and their last owners, in order of their end.
     gone: Vec<(String, User)>,
@@ -63,7 +63,7 @@ enum Known {
 /// A file that is not read.
 struct Refused {
     why: String,
-    /// Whether a process still holds it, as far as is known.
+    /// Whether a process still holds the file, as far as is known.
     in_use: bool,
 }
 
@@ -72,7 +72,8 @@ impl Refused {
         Self { why: why.to_string(), in_use: true }
     }
 
-    /// Whether its process has ended meanwhile, after which the file is removed if this user may.
+    /// Whether the file's process has ended meanwhile, after which the file is removed if this user
+    /// may.
     fn look(&mut self, path: &Path) -> os::Cleared {
         let cleared = if self.in_use { os::clear_away(path) } else { os::Cleared::InUse };
         if cleared == os::Cleared::Left {
@@ -85,15 +86,16 @@ impl Refused {
 
 /// The folders that are looked at.
 enum Folders {
-    /// This one.
+    /// The folder that the caller or the environment names.
     One(Folder),
-    /// The usual ones.
+    /// The usual folders: that of the system, and those of users by path. `list` tells whether the
+    /// folder above the users' folders changed.
     Known { system: Option<Folder>, users: BTreeMap<PathBuf, Folder>, list: Listing },
 }
 
 struct Folder {
     path: PathBuf,
-    /// The only user whose files are read.
+    /// The only user whose files are read. `None` if those of all users are.
     user: Option<User>,
     listing: Listing,
 }
@@ -101,14 +103,15 @@ struct Folder {
 /// The contents of a folder.
 struct Listed {
     folder: PathBuf,
-    /// Its published files, in order.
+    /// The published files, in order.
     paths: Vec<PathBuf>,
-    /// Whether it holds more than the limit.
+    /// Whether the folder holds more files than are listed.
     is_cut: bool,
     user: Option<User>,
 }
 
-/// The time of change at the last listing.
+/// The folder's time of change at the last listing, and whether any later change must have another
+/// time. `None` before the first listing.
 #[derive(Default)]
 struct Listing(Option<(SystemTime, bool)>);
 
@@ -209,7 +212,7 @@ impl PublishedCounters {
             }
         }
         let mut changed = false;
-        // Files of ended processes go first, so that they take no places.
+        // Files of ended processes go first, so that they do not count against the limits.
         self.files.retain(|path, known| {
             let Known::Read(file) = known else { return true };
             let dead = file.is_dead(self.here.get_or_init(Owner::this));
@@ -353,7 +356,7 @@ impl PublishedCounters {
         read.sum()
     }
 
-    /// Groups the files of one category.
+    /// Makes one provider of the files of each category, and a fault of each file that is not read.
     fn arrange(&mut self) -> Vec<Arc<dyn Provider>> {
         self.faults.clear();
         let mut groups: BTreeMap<String, Vec<Arc<PublishedFile>>> = BTreeMap::new();
@@ -400,7 +403,8 @@ impl PublishedCounters {
             self.gone.retain(|(gone, _)| *gone != name);
             self.categories.insert(name, provider);
         }
-        // Its names stay, so that a viewer does not show numbers while the program is gone.
+        // A category without publishers keeps its names, so that a viewer does not show numbers
+        // while the program is gone.
         for (name, provider) in before {
             let none = Members::new(Vec::new(), Vec::new());
             if let Some(last) = provider.set_members(none) {

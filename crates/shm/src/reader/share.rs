@@ -66,8 +66,9 @@ pub(super) fn allot<'a>(files: impl Iterator<Item = &'a PublishedFile> + Clone, 
     }
 }
 
-/// The shares of `total` for these wishes: the same for all, except smaller wishes. The rest is
-/// shared too, since a small wish may grow a moment later.
+/// Divides `total` among these wishes; returns a share for each, in their order. A wish that is
+/// smaller than an equal share gets what it wants; the others divide what remains. If all wishes
+/// are met, the rest is added in equal parts to every share, since a wish may grow a moment later.
 pub(super) fn fair(wanted: &[u64], total: u64) -> Vec<u64> {
     let mut order: Vec<(usize, u64)> = wanted.iter().copied().enumerate().collect();
     order.sort_by_key(|(_, wanted)| *wanted);
@@ -93,7 +94,7 @@ pub(super) struct Turn {
     users: u32,
     /// Files of this user still to be read, this one included.
     files: u32,
-    /// Bytes of the files behind it.
+    /// Bytes of the files that are read after this one.
     behind: u64,
 }
 

@@ -71,7 +71,8 @@ fn other_counters_or_no_instances_are_left_out() {
     third.counter("Orders").unwrap().set(3);
     assert_eq!(reader.rows("Web Shop")[0].1[0], Some((2, None)));
     assert!(reader.faults()[0].contains("publishes it too, without instances"));
-    // No difference is made of the third's and second's numbers: one sample has no values.
+    // The numbers of the third and the second are not subtracted from each other: one sample has no
+    // values.
     drop(second);
     assert_eq!(reader.rows("Web Shop")[0].1[0], None);
     assert_eq!(reader.rows("Web Shop")[0].1[0], Some((3, None)));

@@ -405,7 +405,8 @@ pub(super) fn with_trend(
     figures.summary().map(|summary| (summary, trend))
 }
 
-/// The place in the scope of each counter of [`chosen::PROCESSES`]; `None` where the scope does not have it.
+/// The index of each counter of [`chosen::PROCESSES`] among those of the scope; `None` where the
+/// scope does not have it.
 pub(super) fn places_of(scoped: &ScopedObject) -> [Option<usize>; 6] {
     let mut places = [None; 6];
     for (place, (index, english)) in places.iter_mut().zip(chosen::PROCESSES) {

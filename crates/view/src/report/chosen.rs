@@ -68,7 +68,7 @@ const OBJECTS: &[(u32, &str, &[Name])] = &[
 /// The title index of Process.
 const PROCESS: u32 = 230;
 
-/// The time since the machine started.
+/// The counter of the time since the machine started.
 pub(super) const UPTIME: (u32, &str) = (674, "System Up Time");
 
 const PROCESSOR: &[Name] = &[
@@ -138,8 +138,9 @@ pub(super) fn is_meant(titles: &TitleSet, counter: &CatalogueCounter, meant: (u3
     }
 }
 
-/// The counters of an object that a report lists: those of [`OBJECTS`], or for another object all numbers; if
-/// these are more than [`MOST`], the first ones of the level for every user.
+/// The counters of an object that a report lists: those of [`OBJECTS`], or for another object all
+/// numbers. If these are more than [`MOST`], only those of the novice level, and of them the first
+/// [`MOST`].
 pub(super) fn of_object<'a>(
     titles: &TitleSet,
     object: &'a CatalogueObject,
@@ -164,7 +165,8 @@ pub(super) fn of_object<'a>(
     for_all.take(MOST).collect()
 }
 
-/// The place of an object in the order of the report: objects of [`OBJECTS`] come first, in its order.
+/// The rank of an object in the order of the report: objects of [`OBJECTS`] come first, in its
+/// order. All others have the same rank.
 pub(super) fn rank(titles: &TitleSet, object: &CatalogueObject) -> usize {
     let name = titles.english_name(object.name);
     let is_it = |(index, english, _): &(u32, &str, _)| match name {

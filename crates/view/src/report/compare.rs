@@ -33,9 +33,9 @@ pub struct CounterChange {
     pub unit: &'static str,
     /// The counter's type.
     pub counter_type: CounterType,
-    /// The statistics of its values in the first report.
+    /// The statistics of the counter's values in the first report.
     pub first: Summary,
-    /// The statistics of its values in the second report.
+    /// The statistics of the counter's values in the second report.
     pub second: Summary,
     /// Whether the difference of the means is at least four times its standard error. Otherwise it
     /// may be chance.
@@ -49,8 +49,8 @@ impl CounterChange {
         self.second.mean - self.first.mean
     }
 
-    /// The difference divided by the larger of both means: -1 if the second mean is zero, 1 if the first
-    /// is zero (for values that are not negative).
+    /// The difference divided by the larger of both means: -1 if only the second mean is zero, 1 if
+    /// only the first is (for values that are not negative), 0 if both are.
     #[must_use]
     pub fn part(&self) -> f64 {
         let larger = self.first.mean.abs().max(self.second.mean.abs());
@@ -84,9 +84,11 @@ impl CounterChange {
 pub struct ProcessChange {
     /// The name.
     pub name: String,
-    /// Processor time in percent of one processor, in the first report and in the second.
+    /// Processor time in percent of one processor, in the first report and in the second; 0 where a
+    /// report has none for this name.
     pub processor: [f64; 2],
-    /// Working set in bytes, in the first report and in the second.
+    /// Working set in bytes, in the first report and in the second; 0 where a report has none for
+    /// this name.
     pub working_set: [f64; 2],
 }
 

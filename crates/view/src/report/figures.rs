@@ -101,7 +101,8 @@ pub struct Summary {
     pub maximum: f64,
     /// The time of the first sample with the greatest value.
     pub maximum_at: FileTime,
-    /// The standard deviation of the values.
+    /// The standard deviation of the values, calculated with their number less one; 0 for a single
+    /// value.
     pub deviation: f64,
 }
 
@@ -166,14 +167,14 @@ pub struct CurvePart {
     pub number: u64,
     /// How many values the part has.
     pub count: u64,
-    /// The sum of its values.
+    /// The sum of the part's values.
     pub sum: f64,
-    /// The greatest of its values.
+    /// The greatest of the part's values.
     pub maximum: f64,
 }
 
 impl CurvePart {
-    /// The mean of its values.
+    /// The mean of the part's values.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.sum / self.count.max(1) as f64

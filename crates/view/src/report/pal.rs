@@ -257,8 +257,9 @@ fn counters_of(node: Node<'_, '_>) -> Result<CounterSet, String> {
     })
 }
 
-/// The part for the object of a regular expression for a whole path, such as `\(MSSQL|SQLServer).*:Locks(*)\Waits/sec`;
-/// `None` if the path has another form.
+/// The part of a regular expression for a whole path that is about the object: of
+/// `\(MSSQL|SQLServer).*:Locks(*)\Waits/sec` it is `(MSSQL|SQLServer).*:Locks`. `None` if the path
+/// has another form.
 fn object_expression(path: &str, has_instances: bool) -> Option<&str> {
     let (object, _) = path.strip_prefix('\\')?.rsplit_once('\\')?;
     match has_instances {
@@ -281,7 +282,8 @@ impl Recording<'_> {
         counters.find(&self.catalogue.objects, self.titles)
     }
 
-    /// How many instances the first sample has of the objects with these counters.
+    /// How many instances the first sample has of the objects with these counters. An object
+    /// without instances counts 1.
     fn count(&self, counters: &CounterSet) -> u64 {
         let found = self.find(counters);
         let of = |(object, _): &(TitleIndex, TitleIndex)| {

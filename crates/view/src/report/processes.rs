@@ -9,39 +9,41 @@ use perfhive_format::FileTime;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The least time for which a process must be seen before its growth per hour is reported, in steps of 100 ns:
-/// five minutes.
+/// The least time for which a process must be seen before its growth per hour is reported, in steps
+/// of 100 ns: five minutes.
 const SHORTEST_GROWTH: i64 = 3_000_000_000;
 
-/// The figures of a process in a recording.
+/// The figures of a process in a recording. A figure is `None` if the recording does not have the
+/// counter, or the counter had no value.
 #[derive(Clone, Debug)]
 pub struct ProcessReport {
-    /// Its name.
+    /// The process's name.
     pub name: String,
-    /// Its ID; `None` in recordings that do not have it.
+    /// The process's ID; `None` in recordings that do not have it.
     pub id: Option<u32>,
     /// The times of the first and of the last sample that have the process.
     pub seen: (FileTime, FileTime),
     /// Whether the process is in the first and in the last sample.
     pub was_there_always: bool,
-    /// Its processor time over the whole recording, in percent of one processor: a process that
-    /// ran half of the time counts half.
+    /// The process's time on processors over the whole recording, in percent of one processor: a
+    /// process that ran half of the time counts half.
     pub share: Option<f64>,
-    /// Its processor time while it ran, in percent of one processor.
+    /// The process's time on processors while it ran, in percent of one processor.
     pub processor: Option<Summary>,
-    /// The course of its processor time over time.
+    /// The course of the processor time.
     pub curve: Curve,
-    /// Its working set in bytes.
+    /// The working set in bytes.
     pub working_set: Option<Summary>,
-    /// Its private memory in bytes.
+    /// The private memory in bytes.
     pub private_bytes: Option<Summary>,
-    /// The growth of its private bytes per hour; `None` where it was seen for less than five minutes.
+    /// The growth of the private bytes per hour; `None` where the process was seen for less than
+    /// five minutes.
     pub growth: Option<f64>,
-    /// The number of its threads.
+    /// The number of the process's threads.
     pub threads: Option<Summary>,
-    /// The number of its handles.
+    /// The number of the process's handles.
     pub handles: Option<Summary>,
-    /// The bytes that it read and wrote per second.
+    /// The bytes that the process read and wrote per second.
     pub io: Option<Summary>,
 }
 
@@ -69,7 +71,8 @@ pub struct Restart {
     pub ids: (u32, u32),
 }
 
-/// The totals of all processes of one name, on average over the whole recording.
+/// The totals of all processes of one name, on average over the whole recording. A total is `None`
+/// if no process of the name had a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NameTotal {
     /// The name.
@@ -80,7 +83,8 @@ pub struct NameTotal {
     pub working_set: Option<f64>,
 }
 
-/// The places of a process's counters in the figures of a row.
+/// The indexes of a process's counters in the figures of a row, in the order of
+/// [`PROCESSES`](super::chosen::PROCESSES).
 pub(super) struct ProcessFigures {
     places: [Option<usize>; 6],
 }

@@ -41,7 +41,7 @@ pub(super) struct ScopedCounter {
     pub(super) is_shown: bool,
     /// The instances that are listed; all of them if empty.
     pub(super) only: Vec<CounterSet>,
-    /// The thresholds for the counter's values, as places in [`ReportScope::thresholds`].
+    /// The thresholds for the counter's values, as indexes into [`ReportScope::thresholds`].
     pub(super) thresholds: Vec<usize>,
     /// Whether the counter is the time since the machine started.
     pub(super) is_uptime: bool,
@@ -145,7 +145,8 @@ impl ReportScope {
         }
     }
 
-    /// Adds a counter that only thresholds need. Returns the places of the object and the counter.
+    /// Adds a counter that only thresholds need. Returns the indexes of the object and the counter;
+    /// `None` if the catalogue lacks it.
     fn add_hidden(
         &mut self,
         catalogue: &Catalogue,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// How severe it is that a threshold is crossed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ThresholdLevel {
-    /// Worth a look.
+    /// Something that should be examined.
     Warning,
     /// A problem.
     Critical,
@@ -177,7 +177,9 @@ impl Threshold {
     }
 }
 
-/// The values of one counter of one instance that are beyond a limit.
+/// A summary of the values of one counter of one instance that are beyond a limit: how many, when
+/// the first and the last one were, and the worst one. The values themselves are not kept. For a
+/// trend it describes the change per hour.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crossing {
     /// How many values are beyond the limit. For a trend, 1.
@@ -188,7 +190,7 @@ pub struct Crossing {
     pub last: FileTime,
     /// The value farthest beyond the limit; for a trend, the change per hour.
     pub worst: f64,
-    /// The time of that value.
+    /// The time of that value; for a trend, the beginning of the last slice.
     pub worst_at: FileTime,
 }
 

@@ -27,14 +27,14 @@ pub(crate) fn expanded(text: &str) -> String {
     end.and_then(text_of).unwrap_or_else(|| text.to_string())
 }
 
-/// The folders of Windows in which it looks for libraries: `System32` and its parent.
+/// The folders in which Windows looks for libraries: `System32` and its parent.
 pub(crate) fn system_folders() -> Vec<PathBuf> {
     let folder = |call: unsafe extern "system" fn(*mut u16, u32) -> u32| {
         let mut units = [0u16; 260];
         // SAFETY: both functions write a path of at most the given number of units to the buffer,
         // which has that many and is borrowed exclusively.
         let length = unsafe { call(units.as_mut_ptr(), units.len() as u32) } as usize;
-        // 0 after a failure, and more than the room if that was too small.
+        // The length is 0 after a failure, and more than the room if that was too small.
         let path = units.get(..length).filter(|path| !path.is_empty())?;
         Some(PathBuf::from(String::from_utf16_lossy(path)))
     };

@@ -75,7 +75,7 @@ pub(crate) fn descriptor(path: &str) -> Result<String, u32> {
     Ok(unsafe { taken(text) })
 }
 
-/// The security identifier of this process's user, as text.
+/// The security identifier of this process's user, as text. `None` if a call fails.
 pub(crate) fn own_user() -> Option<String> {
     let mut token = null_mut();
     // SAFETY: the handle of this process needs no closing; `token` is the place for a handle.

@@ -152,7 +152,8 @@ impl LoadPerf {
         }
     }
 
-    /// Calls the function with a command line. `None` if the library or function is missing.
+    /// Calls the function with a command line. Returns its error code; `None` if the library or
+    /// function is missing.
     pub(crate) fn call(self, command: &str) -> Option<u32> {
         type Function = unsafe extern "system" fn(command: *mut u16, quiet: i32) -> u32;
         let units = command.encode_utf16().filter(|unit| *unit != 0);
@@ -179,8 +180,9 @@ impl LoadPerf {
     }
 }
 
-/// A text of a file in the format of `loadperf`'s files, read by the function that
-/// `loadperf` uses.
+/// The value of a key in a section of an `.ini` file; empty if the key is missing. Windows'
+/// `GetPrivateProfileString` reads it, as `loadperf` does. Values longer than 999 UTF-16 units are
+/// cut. For tests.
 #[cfg(test)]
 pub(crate) fn profile_string(file: &std::path::Path, section: &str, key: &str) -> String {
     use windows_sys::Win32::System::WindowsProgramming::GetPrivateProfileStringW;

@@ -177,7 +177,8 @@ impl Buffer {
             if length >= LARGEST {
                 return Err(NoInformation::TooLarge(class));
             }
-            // An eighth more: further processes may start before the next call.
+            // An eighth more than was needed, since further processes may start before the next
+            // call.
             let wanted = told.saturating_add(told / 8);
             self.size = wanted.max(length.saturating_mul(2)).min(LARGEST);
         }
@@ -239,7 +240,7 @@ pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// A 64-bit number at an offset.
+/// A 64-bit number at an offset. `None` beyond the bytes.
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }

@@ -39,7 +39,7 @@ impl NativeClock {
     #[must_use]
     pub fn new() -> Self {
         let (start, frequency) = ffi::performance_counter();
-        // Windows documents that it is never 0; the division does not rely on it.
+        // Windows documents that the frequency is never 0; the division does not rely on it.
         Self { frequency: frequency.max(1), start, calendar: ffi::system_time() }
     }
 }

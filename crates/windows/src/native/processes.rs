@@ -21,7 +21,8 @@ const ELAPSED: usize = 3;
 const ID: usize = 4;
 const PARENT: usize = 5;
 
-/// The place of the parent of `_Total`'s threads; `None` if it was not written.
+/// The number of `_Total` among the instances of Process, where it is the parent of Thread's
+/// `_Total`; `None` if it was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Places {
     pub(super) total: Option<u32>,
@@ -129,7 +130,8 @@ fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
     values
 }
 
-/// The name of a process as in Windows' own library: that of the image without `.exe`.
+/// The name of a process as in Windows' own library: that of the image without `.exe`. Without an
+/// image it is `Idle` for process 0, and the process ID for all others.
 fn name<'a>(process: &Process<'a>, digits: &'a Digits) -> NameRef<'a> {
     const EXE: [u8; 4] = *b".exe";
     if process.name.is_empty() {

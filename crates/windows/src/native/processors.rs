@@ -47,7 +47,8 @@ impl Writer {
         for processor in processors {
             match values(processor) {
                 (values, true) => self.filled.see(&values),
-                // Kernel time without the idle time that belongs in it, or no time at all.
+                // The kernel time lacks the idle time that belongs in it, so % Privileged Time is
+                // unknown.
                 (values, false) => {
                     self.filled.see(&values);
                     mask = 0;
@@ -67,7 +68,7 @@ impl Writer {
             let head = InstanceHead::named(digits.text());
             object.instance(&head, pick(&values, mask, &mut row))?;
         }
-        // A share of the whole: times are averages.
+        // `_Total` shows shares of the whole: its times are averages.
         let times = total.iter_mut().enumerate().filter(|(place, _)| *place != INTERRUPTS);
         for (_, sum) in times {
             *sum /= processors.len() as u64;

@@ -3,7 +3,9 @@
 //! `SYSTEM_PERFORMANCE_INFORMATION` has had 312 bytes since Windows 2000; later systems append to
 //! it. These fields are read:
 //!
-//! | field | place | bytes |
+//! | field
+//! offset
+//! bytes |
 //! |---|---|---|
 //! | `IoReadTransferCount`, `IoWriteTransferCount`, `IoOtherTransferCount` | 8, 16, 24 | 8 |
 //! | `IoReadOperationCount`, `IoWriteOperationCount`, `IoOtherOperationCount` | 32, 36, 40 | 4 |

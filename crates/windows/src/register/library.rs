@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The library of a registration, as Windows finds it for any reader: environment variables are
 /// expanded where the value says so, and a partial path is searched. The folder of the reader's
 /// program, which Windows searches first, differs between readers and is left out. A path that is
-/// not found stays unchanged.
+/// not found stays unchanged. `None` if the registration names no library.
 pub(super) fn library(key: &Key) -> Option<PathBuf> {
     let text = key.text("Library").filter(|text| !text.is_empty())?;
     let text = if key.expands("Library") { ffi::expanded(&text) } else { text };

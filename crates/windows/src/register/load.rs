@@ -14,7 +14,8 @@ use perfhive_registry::{Size, ValueName, read};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Loads titles, by `loadperf` where it works.
+/// Allots indexes to the titles of a provider and writes both to the registry: by `loadperf`, or
+/// directly under Wine, whose `loadperf` does nothing. Returns the first indexes.
 pub(super) fn load(
     name: &str,
     objects: &[u32],
@@ -168,7 +169,7 @@ fn remove_titles(name: &str) -> Result<(), RegisterError> {
             }
             .map_err(failed)?;
         }
-        // The numbers of the last provider become free, as after `unlodctr`.
+        // The indexes of the provider that was registered last become free, as after `unlodctr`.
         if perflib.number(&ValueName::new(last)) == Some(last_index) {
             perflib.set(last, Value::Number(highest)).map_err(failed)?;
         }

@@ -18,7 +18,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Values that wait for their row groups, of all objects together: some 50 MB.
+/// The most values that are kept until they are written, of all objects together: some 50 MB.
 const MOST_VALUES: usize = 2 << 20;
 
 /// Types whose values are whole numbers.
@@ -110,7 +110,7 @@ impl Column {
     }
 }
 
-/// A row that waits.
+/// A row that is not written yet.
 struct Row {
     instance: String,
     process: Option<u32>,
@@ -166,7 +166,7 @@ impl Object {
         });
     }
 
-    /// The values that wait.
+    /// How many values are not written yet.
     fn values(&self) -> usize {
         self.rows.len() * (self.columns.len() + 4)
     }
@@ -237,7 +237,7 @@ impl Object {
         let name = unique(files, name.trim_start_matches('.'));
         let path = folder.join(format!("{name}.parquet"));
         let schema = Arc::new(self.schema(source));
-        // Rows of a group are in the order of the instance and, of each, of time.
+        // The rows of a group are ordered by instance, process and time.
         let last = i32::from(self.has_instances) + i32::from(self.has_processes);
         let sorted =
             |column_idx| SortingColumn { column_idx, descending: false, nulls_first: true };
@@ -256,7 +256,7 @@ impl Object {
         Ok(())
     }
 
-    /// Writes the rows that wait as a row group.
+    /// Writes the rows that are kept as a row group.
     fn flush(&mut self) -> Result<(), Failure> {
         let Some((path, writer, schema)) = &mut self.file else { return Ok(()) };
         let mut rows = std::mem::take(&mut self.rows);
@@ -323,7 +323,7 @@ fn array_of(
     Arc::new(array.finish())
 }
 
-/// A name that none before it had, without regard to case: with a number behind it where one had.
+/// The name, with a number behind it if it was returned before, without regard to case.
 fn unique(names: &mut HashMap<String, u32>, name: &str) -> String {
     let count = names.entry(name.to_lowercase()).and_modify(|count| *count += 1).or_insert(0);
     match *count {

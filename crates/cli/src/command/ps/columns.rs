@@ -19,7 +19,7 @@ pub(super) struct Column {
     pub(super) english: String,
     /// The column's counter; `None` for a column without one, such as the name.
     pub(super) counter: Option<TitleIndex>,
-    /// How its values are written.
+    /// How the column's values are written.
     pub(super) form: Form,
     /// Whether the column is left out if the source lacks its counter; otherwise that is an error.
     pub(super) optional: bool,

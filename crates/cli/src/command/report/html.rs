@@ -10,7 +10,7 @@ use perfhive_view::report::{
 };
 use std::fmt::{self, Write};
 
-/// The instances of a chart.
+/// The most instances that a chart has.
 const LINES: usize = 6;
 
 const STYLE: &str = "\
@@ -29,7 +29,8 @@ figure{margin:0}figcaption{font-size:.9em;font-weight:600}svg{width:100%;height:
 svg text{fill:var(--faint);font-size:11px}.key{font-size:.8em;color:var(--faint)}.key span{margin-right:.8em}\
 summary{cursor:pointer;color:var(--faint);margin:.8em 0}";
 
-/// A text as HTML has it. What could turn a line around is escaped, as on a terminal.
+/// A text, escaped for HTML. Characters that could turn a line around are escaped too, as on a
+/// terminal.
 struct Html<'a>(&'a str);
 
 impl fmt::Display for Html<'_> {
@@ -48,7 +49,7 @@ impl fmt::Display for Html<'_> {
     }
 }
 
-/// The page. Writing to a text cannot fail.
+/// Returns the report as an HTML page. Writing to a text cannot fail.
 pub(super) fn page(report: &Report, source: &str, top: usize) -> String {
     let mut page = String::new();
     let _ = write_page(&mut page, report, source, top);
@@ -108,7 +109,7 @@ fn facts(page: &mut String, report: &Report, source: &str) -> fmt::Result {
     Ok(())
 }
 
-/// Writes the head of a table; a title with `#` before it is that of numbers.
+/// Writes the head of a table. A title that begins with `#` is that of a column of numbers.
 fn head(page: &mut String, titles: &[&str]) -> fmt::Result {
     page.push_str("<div class=\"scroll\"><table><tr>");
     for title in titles {

@@ -8,7 +8,7 @@ use perfhive_view::time::rfc3339;
 use perfhive_view::{Field, LOCAL_KEYS};
 use serde_json::{Value, json};
 
-/// A time for programs.
+/// A time for programs, as RFC 3339 writes it; `None` if it is no valid date.
 pub(in crate::command) fn time(time: FileTime) -> Option<String> {
     rfc3339(time.to_system_time())
 }
@@ -18,7 +18,7 @@ fn seconds(steps: i64) -> f64 {
     steps as f64 / 1e7
 }
 
-/// A summary as an object.
+/// A summary as a JSON object.
 pub(in crate::command) fn summary(of: &Summary) -> Value {
     json!({
         "count": of.count,
@@ -81,7 +81,7 @@ fn finding(of: &ThresholdFinding) -> Value {
     })
 }
 
-/// The whole report as one object.
+/// Appends the whole report as one JSON object.
 pub(super) fn push(text: &mut String, report: &Report, source: &str) {
     let times = report.timeline.times();
     let gaps = report.timeline.gaps();
@@ -145,7 +145,7 @@ pub(super) fn push(text: &mut String, report: &Report, source: &str) {
     text.push('\n');
 }
 
-/// The figures of the counters, a row each.
+/// Appends the statistics of the counters: one row for each counter of each instance.
 pub(super) fn push_rows(text: &mut String, report: &Report, output: &Output) {
     let keys = [
         "object",

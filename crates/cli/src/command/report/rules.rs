@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 /// The largest file of thresholds; PAL's largest has 600 kB.
 const LARGEST: u64 = 16 << 20;
 
-/// Thresholds, and answers to their questions.
+/// The thresholds of PAL's files, and the answers to their questions.
 pub(in crate::command) struct Rules {
-    /// PAL's; without any, the built-in thresholds are meant.
+    /// The thresholds; if there are none, the built-in ones are used.
     pub(super) pal: PalRules,
-    /// By variable in lower case.
+    /// The answers, by variable in lower case.
     pub(super) answers: HashMap<String, String>,
 }
 

@@ -98,7 +98,7 @@ pub(in crate::command) fn limit(finding: &ThresholdFinding, detail: Detail) -> S
     format!("{} {value}{per_hour}", threshold.comparison.sign())
 }
 
-/// The instances that a report shows: sums, and so many others.
+/// The instances that a report shows: all sums, and the first `top` of the others.
 pub(in crate::command) fn most(object: &ObjectReport, top: usize) -> Vec<&InstanceReport> {
     let mut single = 0;
     let is_shown = |instance: &&InstanceReport| {
@@ -371,7 +371,8 @@ pub(in crate::command) fn figures(summary: &Summary) -> [f64; 4] {
     [summary.minimum, summary.mean, summary.percentile_95, summary.maximum]
 }
 
-/// How many thresholds are about counters that the recording does not have.
+/// The note on thresholds about counters that the recording does not have, of which there are
+/// `count`; empty for 0.
 fn without_note(count: usize) -> String {
     match count {
         0 => String::new(),

@@ -143,7 +143,8 @@ impl View {
     }
 }
 
-/// The names of object and counter, if all readings are of instances of one counter; `None` otherwise.
+/// The text `OBJECT COUNTER`, if every reading is of an instance and all are of one counter of one
+/// source. `None` otherwise, and without readings.
 fn common(query: &Query, readings: &[&Reading]) -> Option<String> {
     let first = readings.first()?;
     let is_like = |one: &&Reading| {

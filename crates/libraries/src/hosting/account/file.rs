@@ -21,14 +21,15 @@ pub(super) struct AccountFile {
 }
 
 impl AccountFile {
-    /// The file of a provider's account in a folder, which is made. `None` where others
-    /// than this user may write the folder.
+    /// The file of a provider's account in a folder, which is made if it is missing. `None` if it
+    /// cannot be made, or if others than this user may write it.
     pub(super) fn new(folder: &Path, provider: &str) -> Option<Self> {
         make(folder).ok()?;
         Some(Self { folder: folder.into(), name: file_name(provider) })
     }
 
-    /// The file of a provider's account in a folder that exists.
+    /// The file of a provider's account in a folder that exists. It is an error if the folder is
+    /// missing, or if others than this user may write it.
     pub(super) fn present(folder: &Path, provider: &str) -> io::Result<Self> {
         owned(folder, &std::fs::symlink_metadata(folder)?)?;
         Ok(Self { folder: folder.into(), name: file_name(provider) })
@@ -42,8 +43,8 @@ impl AccountFile {
         std::fs::symlink_metadata(self.path()).ok().map(|meta| stamp_of(&meta))
     }
 
-    /// The record in the file. A file that is damaged, a link, or writable for others counts
-    /// as missing.
+    /// The record in the file. `None` for a file that is missing or damaged, that is a link, or
+    /// that others may write.
     pub(super) fn read(&self) -> Option<(Record, FileStamp)> {
         let file = no_link(OpenOptions::new().read(true)).open(self.path()).ok()?;
         let meta = file.metadata().ok()?;
@@ -55,9 +56,9 @@ impl AccountFile {
         Some((Record::parse(&bytes)?, stamp_of(&meta)))
     }
 
-    /// Changes the file under the lock, which is waited for no longer than `patience`.
-    /// `change` gets the current record and returns the new one, or `None` to leave the file
-    /// as it is.
+    /// Changes the file under the lock, for which it waits no longer than `patience`. `change` gets
+    /// the current record and returns the new one, or `None` to leave the file as it is. Returns
+    /// the stamp of the new file, `None` if the file was left.
     pub(super) fn change(
         &self,
         patience: Duration,

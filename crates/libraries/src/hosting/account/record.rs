@@ -39,7 +39,7 @@ pub(super) struct Record {
     pub(super) known: KnownObjects,
 }
 
-/// The number of collections, how long they took and how many bytes they gave.
+/// The number of collections, how long they took, and how many bytes the last one gave.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CollectionTally {
     pub(super) collections: u64,

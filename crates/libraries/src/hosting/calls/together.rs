@@ -91,7 +91,7 @@ fn one(library: &LoadedLibrary, value: &str, buffer: &mut GuardedBuffer) -> Resu
             return checked.map(drop).map_err(|fault| fault.to_string());
         }
         let (bytes, _) = buffer.check(TestLevel::All, &claim).map_err(|fault| fault.to_string())?;
-        // The library gave each of these objects to a single thread before.
+        // One thread alone got each of these objects before.
         let wanted: Vec<u32> = value.split(' ').filter_map(|index| index.parse().ok()).collect();
         let given: Vec<u32> = objects(bytes).map(|object| name_of(object).0).collect();
         return match wanted.iter().find(|index| !given.contains(index)) {

@@ -111,7 +111,7 @@ fn counter_fault(
             .and_then(|(object, block)| sample(object, *block, TIMES[0]));
         cook(plan.counter_type, Some(&previous?), &current).err()
     });
-    // Of several instances, the worst reason counts.
+    // One instance with such a reason is enough.
     let mut worst = None;
     for fault in faults {
         match fault {
@@ -136,8 +136,8 @@ fn blocks<'a>(object: PerfObject<'a>) -> impl Iterator<Item = CounterBlock<'a>> 
     single.chain(object.instances().map(Instance::counter_block))
 }
 
-/// The raw sample of a counter with `time` as the reader's clocks, and the object's own
-/// clock.
+/// The raw sample of a counter with `time` as the reader's clocks, and the object's own clock.
+/// `None` if the counter has no number in this block.
 fn sample_at(
     plan: &CounterPlan,
     object: PerfObject<'_>,
@@ -150,7 +150,8 @@ fn sample_at(
     Some(sample)
 }
 
-/// The fault of the first instance without a name of its own that readers can write.
+/// The fault of the first instance whose name readers cannot write, or cannot tell from that of
+/// another instance; `None` if there is none.
 fn name_fault(object: PerfObject<'_>) -> Option<String> {
     let name = object.name_index();
     if let Some(fault) = object.name_fault() {

@@ -1,8 +1,9 @@
 //! What the host process gives up before it loads a library.
 //!
-//! A library has the rights of its reader's user, less: all capabilities, root's own files, writing
-//! files, tracing and signalling other processes, reading their memory, starting processes, and a
-//! life longer than its reader's.
+//! A library has the rights of its reader's user, but no capabilities (that of root may read files
+//! that it is registered to read), not root's own files, and no right to write files, to trace and
+//! signal other processes, to read their memory, and to start processes (unless it is registered
+//! to). It does not outlive its reader.
 
 use super::supervise;
 use crate::hosting::wire::OpenRequest;
@@ -77,7 +78,7 @@ pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     if is_root && let Err(error) = become_nobody(reads_all) {
         notes.push(format!("it may read root's own files ({error})"));
     }
-    // A change of the user switches it off.
+    // Set after the change of the user, which would switch it off.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid() != parent {
         return Err(Errno::SRCH);
@@ -101,7 +102,7 @@ pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     let is_enforced =
         restrict_files(request).is_ok_and(|status| status != RulesetStatus::NotEnforced);
     if !is_enforced {
-        // Without the limit it would read every file.
+        // With the capability and without the restriction, the library would read every file.
         keep_capabilities(CapabilitySet::empty())?;
         if !request.reads.is_empty() {
             notes.push("it may read other files than it is registered for".to_string());
@@ -159,7 +160,7 @@ fn own_user_namespace() -> Result<(), Errno> {
 }
 
 /// Whether the kernel counts the threads of a user in each namespace by themselves (Linux 5.14).
-/// Before that, the limit would be one to all threads of the user.
+/// Before that, the limit would apply to all threads of the user.
 fn counts_by_namespace() -> bool {
     let system = rustix::system::uname();
     let release = system.release().to_string_lossy();
@@ -176,8 +177,8 @@ fn keep_capabilities(kept: CapabilitySet) -> Result<(), Errno> {
     rustix::thread::set_capabilities(None, sets)
 }
 
-/// Forbids the process to write files other than devices without blocks, and to read files other
-/// than the registered ones, where there are any. Kernels before 5.13 forbid neither.
+/// Forbids the process to write files other than character devices. If it is registered to read
+/// files, forbids it also to read any others. Kernels before 5.13 forbid neither.
 fn restrict_files(request: &OpenRequest) -> Result<RulesetStatus, RulesetError> {
     let writes = AccessFs::from_write(ABI::V3);
     let reads = AccessFs::ReadFile | AccessFs::ReadDir;
@@ -197,7 +198,7 @@ fn restrict_files(request: &OpenRequest) -> Result<RulesetStatus, RulesetError> 
     Ok(rules.add_rules(path_beneath_rules(paths, reads))?.restrict_self()?.ruleset)
 }
 
-/// The devices without blocks in `/dev` and its folders. Their own permissions say who may write.
+/// The character devices in `/dev` and its folders. Their own permissions say who may write.
 fn devices() -> Vec<PathBuf> {
     let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found = Vec::new();
@@ -267,7 +268,7 @@ fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
         libc::SYS_setns,
         // Files without a path, which the restriction of files does not know.
         libc::SYS_open_by_handle_at,
-        // Modes, owners and attributes, which it does not cover.
+        // Modes, owners and attributes, which the restriction of files does not cover.
         libc::SYS_fchmod,
         libc::SYS_fchmodat,
         FCHMODAT2,
@@ -304,7 +305,7 @@ fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
             numbers.map(not).collect::<Result<_, _>>()?,
         )?])
     };
-    // Of `kill`, 0 is the group, and of `prlimit64` the process itself.
+    // The number 0 means the own group in `kill`, and the process itself in `prlimit64`.
     calls.extend([
         (libc::SYS_kill, other(Some(0))?),
         (libc::SYS_prlimit64, other(Some(0))?),
@@ -313,7 +314,7 @@ fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
         (libc::SYS_rt_tgsigqueueinfo, other(None)?),
         (libc::SYS_pidfd_send_signal, vec![]),
     ]);
-    // It names no process; musl signals its own threads with it.
+    // `tkill` names a thread without its process; musl signals its own threads with it.
     #[cfg(not(target_env = "musl"))]
     calls.push((libc::SYS_tkill, vec![]));
     #[cfg(target_arch = "x86_64")]

@@ -24,7 +24,8 @@ impl HostedLibrary {
         self.special(Function::Close, |id| Request::CloseOnce { id }).map(drop)
     }
 
-    /// Collects from several threads at once, for at most half of the timeout of Collect.
+    /// Collects from several threads at once, for at most half of the timeout of Collect and five
+    /// seconds.
     pub(crate) fn together(
         &mut self,
         threads: u32,

@@ -20,13 +20,15 @@ pub(super) struct Entry {
     pub(super) state: Arc<LibraryState>,
     pub(super) provider: Arc<ExtensionProvider>,
     described: Instant,
-    /// The number of the question for its objects that is not answered yet.
+    /// The number of the question for its objects that is not answered yet. `None` without such a
+    /// question.
     pub(super) question: Option<u64>,
-    /// The times since which and until which readers wait for the answer to `question`.
+    /// The times since which and until which readers wait for the answer to `question`. `None` if
+    /// they do not wait.
     pub(super) waited_for: Option<(Instant, Instant)>,
     /// Whether readers waited for the library in vain, so that they do not wait again.
     pub(super) was_late: bool,
-    /// The pause after an answer without objects.
+    /// The pause after the next answer without objects; it doubles with each such answer.
     pub(super) pause: Duration,
     /// The time of the next question for the library's objects; `None` if there is to be
     /// none.
@@ -114,7 +116,7 @@ impl Entry {
         self.question.is_some() && self.may_have(wanted)
     }
 
-    /// Sets the question for after the pause, because no thread could be started for it.
+    /// Puts the question off until after the pause, because no thread could be started for it.
     pub(super) fn postpone(&mut self) {
         self.due = Some(after(Instant::now(), self.pause));
     }

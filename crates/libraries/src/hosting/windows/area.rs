@@ -12,7 +12,7 @@ use windows_sys::Win32::System::Memory::{
 
 const GUARD: usize = GuardedBuffer::GUARD;
 
-/// Memory for one room.
+/// Memory for a buffer of one size.
 pub(crate) struct Area {
     /// Where the memory begins, fence included.
     whole: *mut c_void,
@@ -20,7 +20,7 @@ pub(crate) struct Area {
 }
 
 impl Area {
-    /// Allocates the memory for a buffer with a room.
+    /// Allocates the memory for a buffer of `room` bytes.
     pub(crate) fn new(room: usize) -> io::Result<Self> {
         // An odd room would give the provider an odd address.
         if !room.is_multiple_of(8) || room > LAST_ROOM {
@@ -68,8 +68,8 @@ impl Area {
     pub(crate) fn copy(&self) -> Vec<u8> {
         let length = GUARD + self.room + GUARD;
         let mut copy = Vec::with_capacity(length);
-        // SAFETY: the guards and the buffer may be read, and the copy has room for
-        // as many bytes, which the call initialises. Of threads that write: above.
+        // SAFETY: the guards and the buffer may be read, and the copy has room for as many bytes,
+        // which the call initialises. For threads that write meanwhile see `renew`.
         unsafe {
             core::ptr::copy_nonoverlapping(self.start().sub(GUARD), copy.as_mut_ptr(), length);
             copy.set_len(length);

@@ -64,7 +64,8 @@ unsafe extern "system" fn crash(exception: *const EXCEPTION_POINTERS) -> i32 {
 /// The exit status of a host that has another version than its reader.
 pub(crate) const OTHER_VERSION: i32 = 86;
 
-/// The pipes that the reader named, which processes of the library do not inherit.
+/// The pipes that the reader named, which processes of the library do not inherit. `None` if it
+/// named none.
 fn pipes() -> Option<(File, File)> {
     let named = std::env::var(PIPES).ok()?;
     let (requests, answers) = named.split_once(',')?;

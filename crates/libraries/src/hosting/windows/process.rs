@@ -97,8 +97,8 @@ impl HostProcess {
         Ok(process)
     }
 
-    /// Copies the guards of a buffer of `room` bytes, and its first `data` bytes, out of
-    /// what came with the last answer. Returns whether all of that was there.
+    /// Copies the buffer that came with the last answer into `whole`, guards included. Returns
+    /// `false` if it is not a buffer of `room` bytes, or if `data` exceeds `room`.
     pub(crate) fn copy(&mut self, room: usize, data: usize, whole: &mut [u8]) -> bool {
         const GUARD: usize = GuardedBuffer::GUARD;
         if self.data.len() != whole.len() || data > room || whole.len() != GUARD + room + GUARD {
@@ -146,13 +146,14 @@ impl HostProcess {
         }
     }
 
-    /// Makes the process close the library and end by itself within half a second.
+    /// Makes the process close the library and end by itself, and waits up to half a second. A
+    /// process that still runs then is ended.
     pub(crate) fn close(self) {
         self.close_and_wait();
     }
 
-    /// Makes the process close the library and end by itself, and waits for that. Returns
-    /// whether Close came back.
+    /// Makes the process close the library and end by itself, and waits up to half a second. A
+    /// process that still runs then is ended. Returns whether Close came back.
     pub(crate) fn close_and_wait(mut self) -> bool {
         let sent = self.send(&Request::Close).is_ok();
         let end = Instant::now() + Duration::from_millis(500);
@@ -168,7 +169,8 @@ impl HostProcess {
         let _ = child.wait();
     }
 
-    /// How a process ended that does not answer any more, as text.
+    /// Tells how a process ended that does not answer any more. A process that still runs after a
+    /// second is ended.
     fn how_it_went(&mut self) -> String {
         /// The pipe is closed a little before the end of the process is known.
         const PATIENCE: Duration = Duration::from_millis(1000);

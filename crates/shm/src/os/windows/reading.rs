@@ -39,7 +39,7 @@ pub(crate) fn users_root() -> Option<&'static Path> {
 }
 
 /// The time of the last change of a folder, a file, or a link itself. Does not allocate for a path
-/// of usual length.
+/// of usual length. `None` if it cannot be read.
 pub(crate) fn changed(path: &Path) -> Option<SystemTime> {
     let Some(name) = name_in_place(path) else {
         return std::fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok();
@@ -58,13 +58,13 @@ pub(crate) fn changed(path: &Path) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(since)
 }
 
-/// The folders of users: only this user's, since others' are closed. It is looked at whether it
-/// exists or not.
+/// The folders of users: only this user's, since others' are closed. It is listed even if it does
+/// not exist.
 pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
     own_folder().ok().zip(User::this()).into_iter().collect()
 }
 
-/// The owner of a file.
+/// The owner of a file. `None` if it cannot be read.
 pub(crate) fn owner_of(path: &Path) -> Option<User> {
     open(path).ok().and_then(|file| User::of_file(&file).ok())
 }
@@ -101,7 +101,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Opens a path of any kind.
+    /// Opens a path of any kind, and maps what is a plain file; one on another machine is an error.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = open(path)?;
         let meta = file.metadata()?;
@@ -129,7 +129,7 @@ impl Opened {
         free
     }
 
-    /// The file system's data about it.
+    /// The file system's data about the file.
     pub(crate) fn facts(&self) -> io::Result<Facts> {
         let meta = self.file.metadata()?;
         let mut told = BY_HANDLE_FILE_INFORMATION::default();
@@ -152,7 +152,7 @@ impl Opened {
         self.view.as_ref().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Fills the whole buffer.
+    /// Fills the buffer with the bytes at an offset. It is an error if the file ends before.
     pub(crate) fn read_bytes(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let view = self.view()?;
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -168,7 +168,8 @@ impl Opened {
         Ok(())
     }
 
-    /// Reads numbers of 8 bytes, in the file's byte order.
+    /// Fills the buffer with numbers of 8 bytes in the file's byte order. It is an error if the
+    /// file ends before.
     pub(crate) fn read_words(&self, offset: u64, out: &mut [u64]) -> io::Result<()> {
         let view = self.view()?;
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -181,7 +182,8 @@ impl Opened {
     }
 }
 
-/// Whether it is neither a link nor a file that is fetched from elsewhere when read.
+/// Whether a path with these attributes is neither a link nor a file that is fetched from elsewhere
+/// when read.
 fn is_plain(attributes: u32) -> bool {
     let elsewhere = FILE_ATTRIBUTE_REPARSE_POINT
         | FILE_ATTRIBUTE_OFFLINE

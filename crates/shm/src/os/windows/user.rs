@@ -111,7 +111,7 @@ impl User {
         }
     }
 
-    /// Whether files that this process creates belong to this user.
+    /// Whether this is the user that this process acts for, or the owner of files that it creates.
     pub(crate) fn is_here(&self) -> bool {
         Self::here().contains(self)
     }
@@ -136,7 +136,7 @@ impl User {
 
 #[cfg(feature = "reader")]
 impl User {
-    /// The user that this process acts for.
+    /// The user that this process acts for. `None` if it cannot be read.
     pub(crate) fn this() -> Option<Self> {
         Self::here().first().cloned()
     }

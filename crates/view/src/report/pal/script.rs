@@ -215,7 +215,8 @@ impl Script<'_> {
             };
             is_done |= holds;
             self.block(does && holds)?;
-            // Windows takes the default last wherever it stands, so a default before other labels is refused.
+            // PowerShell runs the default last wherever it stands; here it would run too early, so
+            // it is refused before other labels.
             if is_default && !self.is_sign('}') {
                 return Err("has a \"default\" in front of other labels".to_string());
             }

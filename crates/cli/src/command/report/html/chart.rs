@@ -8,7 +8,7 @@ use perfhive_view::report::{CounterReport, Curve, Timeline};
 use std::fmt::{self, Write};
 
 const COLOURS: [&str; 6] = ["--a", "--b", "--c", "--d", "--e", "--f"];
-/// The place of the values in a chart: left, top, width, height.
+/// The rectangle of the values in a chart: left, top, width, height.
 const PLOT: (f64, f64, f64, f64) = (8.0, 6.0, 404.0, 110.0);
 
 /// Where times and values are in a chart.
