@@ -1,8 +1,7 @@
 //! Measuring, from addresses to data sources.
 //!
-//! [`open`] makes the [`DataSources`] of addresses; everything else is that of
-//! [`perfhive_engine::measure`], where states and anomalies are explained, with
-//! clocks of this machine beside it.
+//! [`open`] makes the [`DataSources`] of addresses. This module also has clocks of this machine,
+//! and everything of [`perfhive_engine::measure`], which explains states and anomalies.
 //!
 //! ```ignore-windows,ignore-macos
 //! use perfhive::measure::{self, MeasurementContext, MeasurementOptions, Readings, SensorName};

@@ -16,7 +16,7 @@
 
 pub(crate) mod information;
 mod layout;
-// Where the repository is, which is missing under Wine.
+// These tests read the manual in the repository, which is missing under Wine.
 #[cfg(all(test, not(windows)))]
 mod manual;
 #[cfg(windows)]

@@ -18,7 +18,7 @@ pub(super) struct PublishedFile {
     pub(super) definition: FileDefinition,
     pub(super) key: FileKey,
     pub(super) path: PathBuf,
-    /// The owner.
+    /// The file's owner.
     pub(super) user: User,
     /// Length in bytes.
     pub(super) length: u64,

@@ -74,7 +74,7 @@ impl AccountFile {
         let mut file = mine_alone(OpenOptions::new().write(true).create_new(true)).open(&new)?;
         file.write_all(record.to_text().as_bytes())?;
         let stamp = stamp_of(&file.metadata()?);
-        // Not synced to the disk: what a loss of power costs, a reader finds out again.
+        // The file is not synced to the disk: what a loss of power costs, a reader finds out again.
         std::fs::rename(&new, self.path())?;
         drop(lock);
         Ok(Some(stamp))
