@@ -13,7 +13,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::WriterProperties;
 use perfhive::{CookedValue, CounterType, FileTime, Identity, NoValue, Query, Reading, TitleIndex};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure>
         return Err(Failure::Usage(of_source(&global.source, "has no counters to write")));
     }
     std::fs::create_dir(&args.output).map_err(failed)?;
-    let mut files: HashMap<String, u32> = HashMap::new();
+    let mut files: HashSet<String> = HashSet::new();
     for object in objects.values_mut() {
         object.create(&args.output, &mut files, &global.source)?;
     }
@@ -200,8 +200,8 @@ impl Object {
             fields.push(Field::new("pid", DataType::UInt32, true));
         }
         fields.push(Field::new("time", utc, false));
-        let mut names: HashMap<String, u32> =
-            fields.iter().map(|field| (field.name().clone(), 0)).collect();
+        let mut names: HashSet<String> =
+            fields.iter().map(|field| field.name().to_lowercase()).collect();
         for column in &self.columns {
             let kind = if column.is_whole() { DataType::UInt64 } else { DataType::Float64 };
             let about = [
@@ -229,7 +229,7 @@ impl Object {
     fn create(
         &mut self,
         folder: &Path,
-        files: &mut HashMap<String, u32>,
+        files: &mut HashSet<String>,
         source: &str,
     ) -> Result<(), Failure> {
         let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '$');
@@ -324,14 +324,24 @@ fn array_of(
 }
 
 /// The name, with a number behind it if it was returned before, without regard to case.
-fn unique(names: &mut HashMap<String, u32>, name: &str) -> String {
-    let count = names.entry(name.to_lowercase()).and_modify(|count| *count += 1).or_insert(0);
-    match *count {
-        0 => name.to_string(),
-        count => format!("{name} #{count}"),
-    }
+fn unique(names: &mut HashSet<String>, name: &str) -> String {
+    let numbered = (1_u64..).map(|count| format!("{name} #{count}"));
+    let mut all = std::iter::once(name.to_string()).chain(numbered);
+    all.find(|name| names.insert(name.to_lowercase())).unwrap_or_default()
 }
 
 fn failed(path: &Path, error: &ParquetError) -> Failure {
     Failure::Source(format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_looks_numbered_is_not_returned_twice() {
+        let mut names = HashSet::new();
+        let names = ["a #1", "A", "a", "a"].map(|name| unique(&mut names, name));
+        assert_eq!(names, ["a #1", "A", "a #2", "a #3"]);
+    }
 }
