@@ -347,8 +347,8 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Args)]
 pub(crate) struct View {
-    /// Counter paths or short names to chart; without any, the overview
-    #[arg(value_name = "PATH", value_parser = value::path)]
+    /// Counter paths or short names to chart; without any, the overview. First may be the file of a recording
+    #[arg(value_name = "PATH", value_parser = value::file_or_path)]
     pub(crate) paths: Vec<String>,
 
     /// A built-in view (overview, processor, memory, disk, network, processes, containers), or a

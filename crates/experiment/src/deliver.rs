@@ -107,7 +107,12 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
                 json!({"name": name, "unit": &*column.unit, "raw_per_second": column.raw_per_second})
             });
             let sensors: Vec<Value> = sensors.collect();
-            self.push(&json!({"kind": "source", "source": batch.source(), "sensors": sensors}))?;
+            self.push(&json!({
+                "kind": "source",
+                "source": batch.source(),
+                "interval": batch.interval().map(|every| every.as_secs_f64()),
+                "sensors": sensors,
+            }))?;
         }
         for record in batch.records() {
             let readings = || names.iter().zip(&record.readings);

@@ -68,6 +68,7 @@ pub(crate) struct RecordHead {
 #[derive(Debug)]
 pub struct RecordBatch<'a> {
     pub(crate) source: &'a str,
+    pub(crate) interval: Option<Duration>,
     pub(crate) columns: &'a [RecordColumn],
     pub(crate) half: &'a Half,
 }
@@ -77,6 +78,12 @@ impl<'a> RecordBatch<'a> {
     #[must_use]
     pub fn source(&self) -> &'a str {
         self.source
+    }
+
+    /// The distance of the events of this source, if a clock decides when they are.
+    #[must_use]
+    pub fn interval(&self) -> Option<Duration> {
+        self.interval
     }
 
     /// The sensors of the records.

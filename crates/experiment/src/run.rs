@@ -112,6 +112,7 @@ pub struct ExperimentEnd {
 /// A binding, as its threads share it.
 struct Bound {
     source: Arc<str>,
+    interval: Option<Duration>,
     columns: Vec<RecordColumn>,
     store: RecordStore,
     closer: Closer,
@@ -297,6 +298,7 @@ impl ExperimentHandle {
         let (store, empty) = RecordStore::new(self.0.capacity, columns.len());
         let bound = Arc::new(Bound {
             source: source.name().into(),
+            interval: source.interval(),
             columns,
             store,
             closer: source.closer(),
@@ -465,8 +467,12 @@ fn deliver_all(
                 (Arc::clone(&one.bound), std::mem::take(half), std::mem::take(sections))
             });
             let Some((binding, half, mut sections)) = taken else { break };
-            let batch =
-                RecordBatch { source: &binding.source, columns: &binding.columns, half: &half };
+            let batch = RecordBatch {
+                source: &binding.source,
+                interval: binding.interval,
+                columns: &binding.columns,
+                half: &half,
+            };
             outcome.deliver(&batch, &mut sections, &binding);
             if let Some(one) = locked(&shared.bound).get_mut(place) {
                 (one.empty, one.sections) = (half, sections);

@@ -7,6 +7,7 @@
 //! | write samples into one file, as `perfhive record` does | [`RecordingWriter`] |
 //! | keep a source's raw answers in a folder, for tests and reports | [`Capture`] |
 //! | write a text or binary log as perfmon does | [`TextLogWriter`], [`BinaryLogWriter`] |
+//! | read the records of an experiment, line by line | [`RecordLines`] |
 //! | answer with data blocks that are in memory | [`ReplaySource`] |
 //!
 //! ```
@@ -31,7 +32,8 @@
 //! ```
 
 pub use perfhive_recording::{
-    BinaryLogCounters, BinaryLogWriter, Capture, CaptureOptions, Excerpt, RecordedBlock,
-    RecordingOptions, RecordingWriter, ReplaySource, Rotation, TextForm, TextLines, TextLogWriter,
-    TextZone, TimeBound, language_of_titles, read_block, read_titles,
+    BinaryLogCounters, BinaryLogWriter, Capture, CaptureOptions, EventBlocks, Excerpt, RecordKind,
+    RecordLine, RecordLines, RecordedBlock, RecordingOptions, RecordingWriter, ReplaySource,
+    Rotation, SensorLine, TextForm, TextLines, TextLogWriter, TextZone, TimeBound, has_records,
+    language_of_titles, read_block, read_titles,
 };

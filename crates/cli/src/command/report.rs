@@ -19,7 +19,7 @@ use perfhive_view::report::{Analysis, Choice, Prepared, Report, ReportScope, Thr
 use std::path::Path;
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
-    if let Some(file) = args.file.as_deref().filter(|file| experiment::has_records(file)) {
+    if let Some(file) = args.file.as_deref().filter(|file| perfhive::recording::has_records(file)) {
         return experiment::run(global, args, file);
     }
     let rules = rules::read(args)?;

@@ -261,6 +261,7 @@ fn lines(
     lines.line(&json!({
         "kind": "experiment",
         "version": 1,
+        "machine": machine(),
         "program": words.collect::<Vec<String>>(),
         "pid": process,
         "started": jiff::Timestamp::now().to_string(),
@@ -268,6 +269,12 @@ fn lines(
         "call_seconds": call.as_secs_f64(),
     }))?;
     Ok(lines)
+}
+
+/// The name of this machine; `None` where the system does not tell.
+fn machine() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_string()).filter(|name| !name.is_empty())
 }
 
 /// The sensors of the command line.

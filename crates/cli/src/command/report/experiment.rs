@@ -1,19 +1,16 @@
 //! The report of an experiment's records.
 
-mod lines;
 mod show;
 
 use super::super::experiment::figures::titled;
 use crate::args::{Format, Global, Report as Args};
 use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::output::Output;
-use lines::{Line, Lines};
 use perfhive::experiment::{EventKind, SummaryFigures};
+use perfhive::recording::{RecordKind, RecordLine as Line, RecordLines};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-
-pub(super) use lines::has_records;
 
 /// The most figures, of times and sensors, that are kept. A sketch takes up to some 16 KiB.
 const MOST_FIGURES: usize = 4096;
@@ -36,13 +33,13 @@ pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
     }
     let failed = |error| Failure::Source(format!("{}: {error}", file.display()));
     let mut records = Records::default();
-    let mut lines = Lines::open(file).map_err(failed)?;
+    let mut lines = RecordLines::open(file).map_err(failed)?;
     while let Some(line) = lines.next().map_err(failed)? {
         records.add(line, file)?;
     }
     // The width of the parts is known only now.
     let mut timeline = Timeline::over(records.span);
-    let mut again = Lines::open(file).map_err(failed)?;
+    let mut again = RecordLines::open(file).map_err(failed)?;
     // Lines that were written meanwhile belong to the next report.
     while again.number < lines.number
         && let Some(line) = again.next().map_err(failed)?
@@ -73,6 +70,15 @@ pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
     }
     output.write(&text)?;
     Ok(Exit::Done)
+}
+
+/// What an event is, by the word of its line.
+fn kind_of(kind: RecordKind) -> EventKind {
+    match kind {
+        RecordKind::Start => EventKind::Start,
+        RecordKind::End => EventKind::End,
+        _ => EventKind::Point,
+    }
 }
 
 /// An event source with a name and kind of its events, or without a kind its sections.
@@ -126,7 +132,7 @@ struct Records {
 impl Records {
     fn add(&mut self, line: Line, file: &Path) -> Result<(), Failure> {
         match line {
-            Line::Experiment { version, program, started, call_seconds } => {
+            Line::Experiment { version, program, started, call_seconds, .. } => {
                 if version != 1 {
                     let what = format!("version {version} of records is not known; version 1 is");
                     return Err(Failure::Source(format!("{}: {what}", file.display())));
@@ -135,7 +141,7 @@ impl Records {
                 self.started = started;
                 self.call_seconds = call_seconds;
             }
-            Line::Source { sensors } => {
+            Line::Source { sensors, .. } => {
                 for sensor in sensors {
                     if self.sensors.len() < MOST_SENSORS {
                         let about = Sensor { unit: sensor.unit, per_second: sensor.raw_per_second };
@@ -145,7 +151,7 @@ impl Records {
             }
             Line::Record { source, event, kind, time, delay, sample, values } => {
                 self.note(time);
-                let Some(place) = self.place((source, event, Some(kind.into()))) else {
+                let Some(place) = self.place((source, event, Some(kind_of(kind)))) else {
                     return Ok(());
                 };
                 self.count(place, [Some(delay), Some(sample)], values);
@@ -167,7 +173,7 @@ impl Records {
             Line::End { seconds, unmatched, sources } => {
                 self.end = Some((seconds, unmatched, sources));
             }
-            Line::Other => {}
+            _ => {}
         }
         Ok(())
     }
@@ -268,7 +274,7 @@ impl Timeline {
     fn add(&mut self, records: &Records, line: Line) {
         let (key, time, values) = match line {
             Line::Record { source, event, kind, time, values, .. } => {
-                ((source, event, Some(kind.into())), time, values)
+                ((source, event, Some(kind_of(kind))), time, values)
             }
             Line::Section { event, time, .. } => {
                 ((String::new(), event, None), time, BTreeMap::new())

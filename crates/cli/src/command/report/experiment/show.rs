@@ -1,7 +1,6 @@
 //! The report as a table and as JSON.
 
 use super::super::super::experiment::figures::{self, Scale, SensorFigures, short};
-use super::lines::Lines;
 use super::{Events, Records, Timeline};
 use crate::output::Output;
 use crate::text::escape::Escaped;
@@ -9,6 +8,7 @@ use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::experiment::SummaryFigures;
 use perfhive::measure::SensorName;
+use perfhive::recording::RecordLines;
 use perfhive_view::number::{push_float, push_grouped};
 use serde_json::{Map, Value, json};
 
@@ -155,7 +155,12 @@ fn event(records: &Records, events: &Events) -> Value {
     line
 }
 
-pub(super) fn push_json(text: &mut String, records: &Records, timeline: &Timeline, lines: &Lines) {
+pub(super) fn push_json(
+    text: &mut String,
+    records: &Records,
+    timeline: &Timeline,
+    lines: &RecordLines,
+) {
     let end = records.end.as_ref();
     let units: Map<String, Value> = (records.sensors.iter())
         .map(|(name, about)| (name.clone(), about.unit.as_str().into()))
