@@ -12,8 +12,8 @@ pub(crate) use choice::Choice;
 pub(crate) use experiment::Experiment;
 #[cfg(target_os = "linux")]
 pub(crate) use experiment::{
-    ExperimentBind, ExperimentCommand, ExperimentEvent, ExperimentFetch, ExperimentLimit,
-    ExperimentOne, ExperimentRun, ExperimentSource, event as experiment_event,
+    ExperimentBind, ExperimentCommand, ExperimentEvent, ExperimentFetch, ExperimentFilter,
+    ExperimentLimit, ExperimentOne, ExperimentRun, ExperimentSource, event as experiment_event,
 };
 pub(crate) use providing::{Check, Providers, Register, RegistrationPlace, Unregister};
 pub(crate) use recordings::{Capture, Convert, Diff, FileSpan, Info, Record, Report};

@@ -139,6 +139,20 @@ impl Half {
         }
     }
 
+    /// A copy of those records for which there is a true.
+    pub(crate) fn chosen(&self, choice: &[bool], width: usize) -> Self {
+        let mut chosen = Self::default();
+        for (number, head) in self.heads.iter().enumerate() {
+            if choice.get(number) == Some(&true) {
+                chosen.heads.push(head.clone());
+                chosen.done.extend(self.done.get(number));
+                let readings = self.readings.get(number * width..(number + 1) * width);
+                chosen.readings.extend_from_slice(readings.unwrap_or_default());
+            }
+        }
+        chosen
+    }
+
     /// Makes room for as many records again.
     pub(crate) fn clear(&mut self) {
         self.heads.clear();

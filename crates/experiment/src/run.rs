@@ -3,8 +3,9 @@
 use crate::clock;
 use crate::deliver::Delivery;
 use crate::event::{Closer, EventSource, locked};
-use crate::record::{Half, Kept, RecordBatch, RecordColumn, RecordHead, RecordStore};
-use crate::section::Sections;
+use crate::filter::{BadFilter, BoundFilter, EventFilter};
+use crate::record::{EventRecord, Half, Kept, RecordBatch, RecordColumn, RecordHead, RecordStore};
+use crate::section::{Section, Sections};
 use crate::summary::ExperimentSummary;
 use perfhive_engine::measure::{MeasureError, MeasurementContext, Readings};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -75,8 +76,10 @@ pub struct ExperimentBuilder {
 pub struct BindingCounts {
     /// The name of the event source.
     pub source: Arc<str>,
-    /// Events with a sample.
+    /// Recorded events.
     pub events: u64,
+    /// Events that the filter left out.
+    pub filtered: u64,
     /// Events without room for their record, in memory or in a delivery.
     pub lost: u64,
     /// Events that the source knows it missed.
@@ -121,6 +124,10 @@ struct Bound {
     skipped: AtomicU64,
     undelivered: AtomicU64,
     busy: AtomicU64,
+    /// Events that the filter left out before they had a record, and after.
+    filtered: AtomicU64,
+    filtered_late: AtomicU64,
+    filter: Mutex<Option<BoundFilter>>,
     stopped: AtomicBool,
     limit: AtomicU64,
     failure: Mutex<Option<String>>,
@@ -235,6 +242,19 @@ impl Experiment {
         self.handle.bind(source, context)
     }
 
+    /// Binds an event source as [`bind`](Self::bind) does, and records what a filter lets through.
+    ///
+    /// # Errors
+    /// As there; a filter with a sensor that the context does not have.
+    pub fn bind_where(
+        &self,
+        source: impl EventSource + 'static,
+        context: MeasurementContext,
+        filter: EventFilter,
+    ) -> Result<(), MeasureError> {
+        self.handle.bind_where(source, context, filter)
+    }
+
     /// The bindings as they are now.
     #[must_use]
     pub fn bindings(&self) -> Vec<BindingCounts> {
@@ -294,7 +314,22 @@ impl ExperimentHandle {
         source: impl EventSource + 'static,
         context: MeasurementContext,
     ) -> Result<(), MeasureError> {
+        self.bind_where(source, context, EventFilter::default())
+    }
+
+    /// As [`Experiment::bind_where`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn bind_where(
+        &self,
+        source: impl EventSource + 'static,
+        context: MeasurementContext,
+        filter: EventFilter,
+    ) -> Result<(), MeasureError> {
         let columns = columns_of(&context)?;
+        let filter = filter.bound(&columns);
+        let filter = Some(filter.map_err(|why| MeasureError::Other(why.to_string().into()))?);
         let (store, empty) = RecordStore::new(self.0.capacity, columns.len());
         let bound = Arc::new(Bound {
             source: source.name().into(),
@@ -307,6 +342,9 @@ impl ExperimentHandle {
             skipped: AtomicU64::new(0),
             undelivered: AtomicU64::new(0),
             busy: AtomicU64::new(0),
+            filtered: AtomicU64::new(0),
+            filtered_late: AtomicU64::new(0),
+            filter: Mutex::new(filter),
             stopped: AtomicBool::new(false),
             limit: AtomicU64::new(u64::MAX),
             failure: Mutex::new(None),
@@ -350,6 +388,29 @@ impl ExperimentHandle {
     pub fn set_limit(&self, source: Option<&str>, events: Option<u64>) -> usize {
         let events = events.unwrap_or(u64::MAX);
         self.each(source, |bound| bound.limit.store(events, Ordering::Relaxed))
+    }
+
+    /// Sets the filter of the bindings of this event source, or of all without a name; `None` records
+    /// everything. Returns the number of bindings.
+    ///
+    /// # Errors
+    /// A filter with a sensor that one of them does not have; then none is changed.
+    pub fn set_filter(
+        &self,
+        source: Option<&str>,
+        filter: Option<&EventFilter>,
+    ) -> Result<usize, BadFilter> {
+        let list = locked(&self.0.bound);
+        let of_source = list.iter().filter(|one| source.is_none_or(|it| it == &*one.bound.source));
+        let mut new = Vec::new();
+        for one in of_source {
+            let filter =
+                filter.map(|filter| filter.clone().bound(&one.bound.columns)).transpose()?;
+            new.push((&one.bound, filter));
+        }
+        let count = new.len();
+        new.into_iter().for_each(|(bound, filter)| *locked(&bound.filter) = filter);
+        Ok(count)
     }
 
     fn each(&self, source: Option<&str>, mut change: impl FnMut(&Bound)) -> usize {
@@ -400,6 +461,11 @@ impl Bound {
                 self.skipped.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
+            // Not locked while it is measured: the delivery looks at the filter, too.
+            if !locked(&self.filter).as_mut().is_none_or(|filter| filter.wants(&event)) {
+                self.filtered.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
             let mut sample = Duration::ZERO;
             if is_ready {
                 match context.sample() {
@@ -412,6 +478,11 @@ impl Bound {
             if !is_ready {
                 readings = Readings::new();
             }
+            let wants = |filter: &mut BoundFilter| filter.wants_readings(&event, &readings);
+            if !locked(&self.filter).as_mut().is_none_or(wants) {
+                self.filtered.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
             let head = RecordHead { event, taken, sample, sampled };
             let (kept, done) = self.store.keep(head, &readings);
             self.events.fetch_add(1, Ordering::Relaxed);
@@ -423,11 +494,25 @@ impl Bound {
         }
     }
 
+    /// Whether the filter lets a record through by the duration of its section, without the calls in it.
+    /// Where it asks for a duration, the ends of those sections alone are left.
+    fn chooses(&self, record: &EventRecord, section: Option<&Section>, call: Duration) -> bool {
+        let mut filter = locked(&self.filter);
+        let name = &record.event.name;
+        match filter.as_mut() {
+            Some(filter) if filter.has_seconds(name) => section.is_some_and(|section| {
+                filter.wants_section(name, section.corrected(call).as_secs_f64())
+            }),
+            _ => true,
+        }
+    }
+
     fn counts(&self) -> BindingCounts {
         let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
         BindingCounts {
             source: Arc::clone(&self.source),
-            events: load(&self.events),
+            events: load(&self.events).saturating_sub(load(&self.filtered_late)),
+            filtered: load(&self.filtered) + load(&self.filtered_late),
             lost: self.store.lost() + load(&self.undelivered),
             missed: load(&self.missed),
             skipped: load(&self.skipped),
@@ -493,12 +578,29 @@ impl DeliveryOutcome {
             return;
         }
         let mut ended = Vec::new();
+        let mut choice = Vec::with_capacity(batch.len());
         for record in batch.records() {
+            let section = sections.add(&record);
+            let is_chosen = binding.chooses(&record, section.as_ref(), self.summary.call);
+            choice.push(is_chosen);
+            if !is_chosen {
+                continue;
+            }
             self.summary.add(batch, &record);
-            if let Some(section) = sections.add(&record) {
+            if let Some(section) = section {
                 self.summary.add_section(batch, &section);
                 ended.push(section);
             }
+        }
+        let left_out = choice.iter().filter(|is_chosen| !**is_chosen).count() as u64;
+        binding.filtered_late.fetch_add(left_out, Ordering::Relaxed);
+        let chosen;
+        let mut batch = batch;
+        let filtered;
+        if left_out > 0 {
+            chosen = batch.half.chosen(&choice, batch.columns.len());
+            filtered = RecordBatch { half: &chosen, ..*batch };
+            batch = &filtered;
         }
         self.guests.retain_mut(|guest| guest.deliver(batch, &ended).is_ok());
         let failures = &mut self.failures;

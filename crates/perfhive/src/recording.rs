@@ -8,6 +8,7 @@
 //! | keep a source's raw answers in a folder, for tests and reports | [`Capture`] |
 //! | write a text or binary log as perfmon does | [`TextLogWriter`], [`BinaryLogWriter`] |
 //! | read the records of an experiment, line by line | [`RecordLines`] |
+//! | record an experiment's events | `EventRecording`, with the feature `experiment` |
 //! | answer with data blocks that are in memory | [`ReplaySource`] |
 //!
 //! ```
@@ -31,6 +32,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "experiment")]
+pub use crate::event_recording::EventRecording;
 pub use perfhive_recording::{
     BinaryLogCounters, BinaryLogWriter, Capture, CaptureOptions, EventBlocks, Excerpt, RecordKind,
     RecordLine, RecordLines, RecordedBlock, RecordingOptions, RecordingWriter, ReplaySource,

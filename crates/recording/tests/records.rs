@@ -139,6 +139,16 @@ fn records_are_the_same_behind_a_recording() {
 }
 
 #[test]
+fn section_without_its_start_is_open_from_its_time_on() {
+    let mut lines = known();
+    lines.remove(2);
+    let mut without = expected();
+    // The reading at the start is gone, which did not count.
+    without[1][4] = None;
+    assert_eq!(values(Scratch::new(text(&lines)).open()), without);
+}
+
+#[test]
 fn names_beyond_the_limits_are_left_out_and_counted() {
     let mut lines = vec![source("calls", None)];
     for number in 0..300 {
@@ -177,7 +187,12 @@ fn file_without_events_is_refused_and_so_is_another_version() {
 
 #[test]
 fn every_cut_and_every_changed_byte_is_a_recording_or_refused() {
-    let whole = text(&known()).into_bytes();
+    // A line of each kind.
+    let mut lines = known();
+    lines.retain(|line| line["source"] != "calls" || line["event"] == "paid");
+    lines.truncate(4);
+    lines.extend(known().pop());
+    let whole = text(&lines).into_bytes();
     let file = Scratch::new("");
     let read = |bytes: &[u8]| {
         std::fs::write(&file.0, bytes).unwrap();

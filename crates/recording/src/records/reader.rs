@@ -65,6 +65,8 @@ struct Reading {
     clocks: HashSet<String>,
     /// Events and values without a place.
     left_out: u64,
+    /// Sections by their starts.
+    sections: Vec<(FileTime, u32)>,
     has_start: bool,
     has_end: bool,
 }
@@ -91,12 +93,14 @@ impl EventRecords {
             sensors: HashMap::new(),
             clocks: HashSet::new(),
             left_out: 0,
+            sections: Vec::new(),
             has_start: false,
             has_end: false,
         };
         while let Some(line) = lines.next().map_err(failed)? {
             reading.add(line).map_err(|why| error(path, SourceErrorKind::Mismatch, why))?;
         }
+        reading.add_starts();
         let mut warn = |what: String| {
             let name = path.display().to_string();
             reading.records.faults.push(Fault::new(FaultKind::Warning, &name, what));
@@ -224,6 +228,7 @@ impl Reading {
                 let Some(event) = self.event(&event) else { return Ok(()) };
                 let without = |seconds: f64| (seconds - self.call_seconds * calls as f64).max(0.0);
                 let thread_seconds = thread_seconds.map_or(f64::NAN, without);
+                self.sections.push((self.at(time), event));
                 let what = What::Section { seconds: without(seconds), thread_seconds };
                 self.push(time + seconds, event, what);
             }
@@ -256,10 +261,35 @@ impl Reading {
         place
     }
 
+    /// A time in seconds since the beginning.
+    fn at(&self, time: f64) -> FileTime {
+        let steps = (time * FileTime::PER_SECOND as f64).round() as i64;
+        FileTime(self.begin.0.saturating_add(steps))
+    }
+
+    /// Adds the starts of sections that have none, because a filter chose the sections by their duration.
+    fn add_starts(&mut self) {
+        let is_start =
+            |one: &&Happening| matches!(one.what, What::Event { kind: RecordKind::Start, .. });
+        let mut starts: HashMap<(FileTime, u32), u64> = HashMap::new();
+        for one in self.records.happenings.iter().filter(is_start) {
+            *starts.entry((one.time, one.event)).or_default() += 1;
+        }
+        for (time, event) in std::mem::take(&mut self.sections) {
+            match starts.get_mut(&(time, event)).filter(|left| **left > 0) {
+                Some(left) => *left -= 1,
+                None => {
+                    let (kind, is_by_clock) = (RecordKind::Start, false);
+                    let what = What::Event { kind, is_by_clock, values: 0, count: 0 };
+                    self.records.happenings.push(Happening { time, event, what });
+                }
+            }
+        }
+    }
+
     /// Adds what happened at a time, in seconds since the beginning.
     fn push(&mut self, time: f64, event: u32, what: What) {
-        let steps = (time * FileTime::PER_SECOND as f64).round() as i64;
-        let time = FileTime(self.begin.0.saturating_add(steps));
+        let time = self.at(time);
         self.records.happenings.push(Happening { time, event, what });
     }
 }

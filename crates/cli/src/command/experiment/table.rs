@@ -85,7 +85,7 @@ fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
     for one in &end.bindings {
         if one.lost > 0 {
             attention(format!(
-                "! {}: {} records found no room and are not in the file; --capacity gives more",
+                "! {}: {} records found no room in memory or with a receiver; --capacity gives more",
                 Escaped(&one.source),
                 one.lost
             ));
@@ -106,6 +106,10 @@ fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
     }
     if unnamed > 0 {
         attention(format!("! {unnamed} events have no figures: there are too many names"));
+    }
+    for one in end.bindings.iter().filter(|one| one.filtered > 0) {
+        let name = Escaped(&one.source).to_string();
+        text.push_str(&format!("{name}: {} events were filtered.\n", one.filtered));
     }
     if whole {
         text.push_str("No event was lost.\n");
