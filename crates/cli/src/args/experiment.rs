@@ -158,6 +158,10 @@ pub(crate) struct ExperimentRun {
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Print what the sensors of intervals read up to so long before and after events
+    #[arg(long, value_name = "TIME", value_parser = super::value::duration)]
+    pub(crate) around: Option<Duration>,
+
     /// Send every record, as JSON lines, to what listens there: unix:PATH or tcp:127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", action = ArgAction::Append)]
     pub(crate) deliver: Vec<String>,

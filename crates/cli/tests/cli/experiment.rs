@@ -454,6 +454,62 @@ fn report_of_records_has_figures_by_event_and_a_timeline_with_readings() {
 }
 
 #[test]
+fn readings_of_intervals_around_events_are_reported() {
+    let folder = Folder::new();
+    let sensor = "linux.procfs/Process/Working Set#7";
+    let mut text = known_records();
+    let interval = serde_json::json!({"kind": "source", "source": "interval 1s", "interval": 1.0,
+        "sensors": [{"name": sensor, "unit": "B", "raw_per_second": null}]});
+    text.push_str(&format!("{interval}\n"));
+    // 1 MiB before the first half of each second, 3 MiB behind it.
+    for second in 0..10 {
+        for (after, size) in [(0.95, 1), (0.35, 3)] {
+            let line = serde_json::json!({"kind": "record", "source": "interval 1s",
+                "event": "interval 1s", "type": "point", "time": f64::from(second) + after, "pid": 0,
+                "tid": 0, "delay": 0, "sample": 0, "values": {sensor: size << 20}, "raw": {}});
+            text.push_str(&format!("{line}\n"));
+        }
+    }
+    let file = folder.file("records.jsonl", text);
+    let page = perfhive(["report", &file, "--around", "200ms"]).ok();
+    let rows: Vec<String> =
+        page.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for row in [
+        "AROUND 200ms BEFORE AFTER OVERALL",
+        "checkout start Process/Working Set#7 1.00 - 2.00 MiB",
+        "checkout section Process/Working Set#7 1.00 3.00 2.00 MiB",
+    ] {
+        assert!(rows.iter().any(|one| one == row), "{row}\n{page}");
+    }
+    let json = perfhive(["report", &file, "--around", "200ms", "--json"]).ok();
+    let report: Value = serde_json::from_str(&json).unwrap();
+    let all = report["around"]["readings"].as_array().unwrap();
+    let section = all.iter().find(|one| one["type"] == "section").unwrap();
+    assert_eq!(section["after"], serde_json::json!({"mean": 3_145_728.0, "count": 10}));
+    assert_eq!(
+        (&section["before"]["count"], &section["overall_mean"]),
+        (&9.into(), &2_097_152.0.into())
+    );
+    let alone = folder.file("alone.jsonl", known_records());
+    let page = perfhive(["report", &alone, "--around", "200ms"]).ok();
+    assert!(page.contains("it takes an interval's readings"), "{page}");
+}
+
+#[test]
+fn figures_of_a_run_have_the_readings_around_its_events() {
+    let folder = Folder::new();
+    let program = compile(&folder, SHOP);
+    let args =
+        ["run", "--on", "interval 5ms", "--on", "call paid", "--around", "2s", "--", "sh", "-c"];
+    let mut command = experiment(&folder, &args);
+    let run = finish(command.arg(format!("sleep 0.1; '{program}'; sleep 0.1")));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let around = run.err.split_once("AROUND 2s").unwrap().1;
+    assert!(around.lines().any(|line| line.starts_with("paid ")), "{}", run.err);
+    assert!(around.contains("MiB"), "{}", run.err);
+}
+
+#[test]
 fn report_of_damaged_records_tells_and_leaves_out_the_damaged_lines() {
     let folder = Folder::new();
     let whole = known_records();

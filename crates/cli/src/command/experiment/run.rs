@@ -1,5 +1,6 @@
 //! `perfhive experiment run`: starts a program and measures it.
 
+use super::around::Around;
 use super::program::{HeldProgram, ProgramEnder};
 use super::sources::{LineEvents, SignalEvents};
 use super::table;
@@ -12,7 +13,7 @@ use crate::signals::{Event, Signals, end_by};
 use perfhive::experiment::{
     BindRequest, CALLS_VARIABLE, CallNames, Calls, EventFilter, EventKind, EventSource as _,
     Experiment, ExperimentFolder, ExperimentHandle, ExperimentManager, Interval, JsonLines,
-    Processes, SocketLines, ThresholdCrossing, call_cost,
+    Processes, RecordBatch, Section, SocketLines, ThresholdCrossing, call_cost,
 };
 use perfhive::measure::{DataSources, MeasurementContext, SensorName, data_source, name_of};
 use perfhive::recording::EventRecording;
@@ -97,6 +98,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         let (machine, program) = (machine().unwrap_or_default(), words(args).join(" "));
         builder = builder.deliver(EventRecording::create(path, &machine, &program, call)?);
     }
+    let around = args.around.map(|window| Arc::new(Mutex::new(Around::new(window))));
+    if let Some(around) = &around {
+        let theirs = Arc::clone(around);
+        builder = builder.deliver(move |batch: &RecordBatch<'_>, sections: &[Section]| {
+            let mut around = theirs.lock().unwrap_or_else(PoisonError::into_inner);
+            add_around(&mut around, batch, sections);
+        });
+    }
     for address in &args.deliver {
         let failed = |error| Failure::Source(format!("{address}: {error}"));
         let mut lines = SocketLines::connect(address).map_err(failed)?;
@@ -166,7 +175,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     drop(manager);
     drop(folder);
     let words = args.program.first().map(|word| word.display().to_string()).unwrap_or_default();
-    let text = table::page(global, &end, &words, elapsed);
+    let mut around = around.as_ref().map(|one| one.lock().unwrap_or_else(PoisonError::into_inner));
+    let text = table::page(global, &end, &words, elapsed, around.as_deref_mut());
     // The program's own output is on standard output.
     let _ = std::io::stderr().write_all(text.as_bytes());
     let mut whole = true;
@@ -329,6 +339,26 @@ fn checked(global: &Global) -> Result<SourceAddress, Failure> {
         return Err(Failure::Usage(of_source(&global.source, what)));
     }
     Ok(address)
+}
+
+/// Adds the readings of an interval, or other events and their sections.
+fn add_around(around: &mut Around, batch: &RecordBatch<'_>, sections: &[Section]) {
+    let seconds = |time: u64| time as f64 / 1e9;
+    let names: Vec<String> = batch.columns().iter().map(|one| one.name.to_string()).collect();
+    for record in batch.records() {
+        let time = seconds(record.event.time);
+        if batch.interval().is_none() {
+            around.add_event(&record.event.name, Some(record.event.kind), time, time);
+            continue;
+        }
+        for (name, reading) in names.iter().zip(&record.readings) {
+            reading.value.iter().for_each(|value| around.add_reading(name, time, *value));
+        }
+    }
+    for section in sections {
+        let from = seconds(section.start);
+        around.add_event(&section.name, None, from, from + section.duration.as_secs_f64());
+    }
 }
 
 /// The filter of an event: those for it, and if no clock decides when it is, those for all.

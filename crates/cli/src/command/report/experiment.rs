@@ -2,6 +2,7 @@
 
 mod show;
 
+use super::super::experiment::around::Around;
 use super::super::experiment::figures::titled;
 use crate::args::{Format, Global, Report as Args};
 use crate::failure::{Exit, Failure, Outcome, warn};
@@ -9,7 +10,7 @@ use crate::output::Output;
 use perfhive::experiment::{EventKind, SummaryFigures};
 use perfhive::recording::{RecordKind, RecordLine as Line, RecordLines};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 /// The most figures, of times and sensors, that are kept. A sketch takes up to some 16 KiB.
@@ -32,7 +33,8 @@ pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
         return Err(Failure::Usage(format!("{}: {what}", file.display())));
     }
     let failed = |error| Failure::Source(format!("{}: {error}", file.display()));
-    let mut records = Records::default();
+    let around = args.around.map(Around::new);
+    let mut records = Records { around, ..Records::default() };
     let mut lines = RecordLines::open(file).map_err(failed)?;
     while let Some(line) = lines.next().map_err(failed)? {
         records.add(line, file)?;
@@ -61,12 +63,13 @@ pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
         let what = "has no end: the experiment is under way, or perfhive was killed";
         warn(&format!("{}: {what}", file.display()));
     }
+    let around = records.around.take().map(|mut around| (around.rows(), around));
     let output = Output::new(global);
     let mut text = String::new();
     if output.is_table() {
-        show::page(&mut text, &records, &timeline, &output);
+        show::page(&mut text, &records, &timeline, around.as_ref(), &output);
     } else {
-        show::push_json(&mut text, &records, &timeline, &lines);
+        show::push_json(&mut text, &records, &timeline, around.as_ref(), &lines);
     }
     output.write(&text)?;
     Ok(Exit::Done)
@@ -125,6 +128,10 @@ struct Records {
     left_out: u64,
     /// The first and the last time of an event.
     span: Option<(f64, f64)>,
+    /// The event sources with an interval.
+    clocks: HashSet<String>,
+    /// Readings around events, where they are wanted.
+    around: Option<Around>,
     /// Seconds, starts and ends without the other, and the sources, from the last line.
     end: Option<(f64, u64, Vec<Value>)>,
 }
@@ -141,7 +148,10 @@ impl Records {
                 self.started = started;
                 self.call_seconds = call_seconds;
             }
-            Line::Source { sensors, .. } => {
+            Line::Source { source, interval, sensors, .. } => {
+                if interval.is_some() && self.clocks.len() < MOST_SENSORS {
+                    self.clocks.insert(source);
+                }
                 for sensor in sensors {
                     if self.sensors.len() < MOST_SENSORS {
                         let about = Sensor { unit: sensor.unit, per_second: sensor.raw_per_second };
@@ -151,6 +161,15 @@ impl Records {
             }
             Line::Record { source, event, kind, time, delay, sample, values } => {
                 self.note(time);
+                if let Some(around) = &mut self.around {
+                    let kind = kind_of(kind);
+                    match self.clocks.contains(&source) {
+                        true => values.iter().for_each(|(sensor, value)| {
+                            value.iter().for_each(|value| around.add_reading(sensor, time, *value));
+                        }),
+                        false => around.add_event(&event, Some(kind), time, time),
+                    }
+                }
                 let Some(place) = self.place((source, event, Some(kind_of(kind)))) else {
                     return Ok(());
                 };
@@ -158,6 +177,9 @@ impl Records {
             }
             Line::Section { event, time, seconds, thread_seconds, calls, growth } => {
                 self.note(time);
+                if let Some(around) = &mut self.around {
+                    around.add_event(&event, None, time, time + seconds);
+                }
                 let without = self.call_seconds * calls as f64;
                 let times = [Some(seconds), thread_seconds];
                 let times = times.map(|time| Some((time? - without).max(0.0)));
