@@ -54,22 +54,15 @@ pub(crate) struct ExperimentBind {
     pub(crate) sensor: Vec<String>,
 
     /// Which of the events are recorded, as for run
-    #[arg(long = "where", value_name = "FILTER")]
-    pub(crate) filter: Option<EventFilterText>,
+    #[arg(long = "where", value_name = "FILTER", value_parser = filter_text)]
+    pub(crate) filter: Option<String>,
 }
 
-/// The text of a filter that was checked.
-#[derive(Clone, Debug)]
-pub(crate) struct EventFilterText(pub(crate) String);
-
-impl std::str::FromStr for EventFilterText {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text != "none" {
-            text.parse::<EventFilter>().map_err(|why| why.to_string())?;
-        }
-        Ok(Self(text.to_string()))
+/// The text of a filter, or `none`.
+fn filter_text(text: &str) -> Result<String, String> {
+    match text {
+        "none" => Ok(text.to_string()),
+        _ => text.parse::<EventFilter>().map(|_| text.to_string()).map_err(|why| why.to_string()),
     }
 }
 
@@ -97,8 +90,8 @@ pub(crate) struct ExperimentLimit {
     pub(crate) event_source: Option<String>,
 
     /// Which of the events are recorded, as for run; none for all
-    #[arg(long = "where", value_name = "FILTER")]
-    pub(crate) filter: Option<EventFilterText>,
+    #[arg(long = "where", value_name = "FILTER", value_parser = filter_text)]
+    pub(crate) filter: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -200,8 +200,10 @@ fn ask(pid: u32, request: &Value) -> Outcome {
 
 pub(super) fn bind(args: &ExperimentBind) -> Outcome {
     let event = args.event.to_string();
-    let filter = args.filter.as_ref().map(|filter| &filter.0);
-    ask(args.pid, &json!({"do": "bind", "event": event, "sensors": args.sensor, "where": filter}))
+    ask(
+        args.pid,
+        &json!({"do": "bind", "event": event, "sensors": args.sensor, "where": args.filter}),
+    )
 }
 
 pub(super) fn set_running(args: &ExperimentSource, running: bool) -> Outcome {
@@ -210,9 +212,8 @@ pub(super) fn set_running(args: &ExperimentSource, running: bool) -> Outcome {
 }
 
 pub(super) fn limit(args: &ExperimentLimit) -> Outcome {
-    let filter = args.filter.as_ref().map(|filter| &filter.0);
     let (events, source) = (args.limit.0, &args.event_source);
-    ask(args.pid, &json!({"do": "limit", "events": events, "source": source, "where": filter}))
+    ask(args.pid, &json!({"do": "limit", "events": events, "source": source, "where": args.filter}))
 }
 
 pub(super) fn fetch(args: &ExperimentFetch) -> Outcome {

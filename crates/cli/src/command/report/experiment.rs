@@ -29,7 +29,7 @@ pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
         || global.begin.or(global.end).is_some();
     if takes_others || !matches!(global.format, Format::Table | Format::Json) {
         let what = "holds the records of an experiment, of which report prints a table, or JSON with \
-                    --json; it takes no other option";
+                    --json; it takes no other option but --around";
         return Err(Failure::Usage(format!("{}: {what}", file.display())));
     }
     let failed = |error| Failure::Source(format!("{}: {error}", file.display()));
