@@ -12,8 +12,8 @@ pub(crate) use choice::Choice;
 pub(crate) use experiment::Experiment;
 #[cfg(target_os = "linux")]
 pub(crate) use experiment::{
-    ExperimentBind, ExperimentCommand, ExperimentEvent, ExperimentFetch, ExperimentLimit,
-    ExperimentOne, ExperimentRun, ExperimentSource, event as experiment_event,
+    ExperimentBind, ExperimentCommand, ExperimentEvent, ExperimentFetch, ExperimentFilter,
+    ExperimentLimit, ExperimentOne, ExperimentRun, ExperimentSource, event as experiment_event,
 };
 pub(crate) use providing::{Check, Providers, Register, RegistrationPlace, Unregister};
 pub(crate) use recordings::{Capture, Convert, Diff, FileSpan, Info, Record, Report};
@@ -347,8 +347,8 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Args)]
 pub(crate) struct View {
-    /// Counter paths or short names to chart; without any, the overview
-    #[arg(value_name = "PATH", value_parser = value::path)]
+    /// Counter paths or short names to chart; without any, the overview. First may be the file of a recording
+    #[arg(value_name = "PATH", value_parser = value::file_or_path)]
     pub(crate) paths: Vec<String>,
 
     /// A built-in view (overview, processor, memory, disk, network, processes, containers), or a

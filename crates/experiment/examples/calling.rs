@@ -13,8 +13,9 @@ fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("shop") => shop(),
         Some("known") => known(),
+        Some("same") => same(),
         Some("flood") => flood(),
-        _ => println!("usage: calling shop | known | flood"),
+        _ => println!("usage: calling shop | known | same | flood"),
     }
 }
 
@@ -46,6 +47,22 @@ fn known() {
         (0..200).for_each(|_| call("inside"));
         while begun.elapsed() < Duration::from_millis(2) {
             spin_loop();
+        }
+    }
+}
+
+/// The same work in turn without calls in it and with a hundred.
+fn same() {
+    for _ in 0..40 {
+        for (name, calls) in [("without", 0), ("with", 100)] {
+            let _section = section(name);
+            for part in 0..100_u64 {
+                let work = (0..1_000).fold(part, |sum, one| std::hint::black_box(sum ^ one));
+                std::hint::black_box(work);
+                if part < calls {
+                    call("inside");
+                }
+            }
         }
     }
 }

@@ -98,6 +98,18 @@ impl<W: Write + Send> JsonLines<W> {
     }
 }
 
+impl JsonLines<Vec<u8>> {
+    /// Takes the lines that were written out of memory.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// Writes the sensors of each source again.
+    pub(crate) fn forget(&mut self) {
+        self.known.clear();
+    }
+}
+
 impl<W: Write + Send> Delivery for JsonLines<W> {
     fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &[Section]) -> io::Result<u64> {
         let names: Vec<String> = batch.columns().iter().map(|one| one.name.to_string()).collect();
@@ -107,7 +119,12 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
                 json!({"name": name, "unit": &*column.unit, "raw_per_second": column.raw_per_second})
             });
             let sensors: Vec<Value> = sensors.collect();
-            self.push(&json!({"kind": "source", "source": batch.source(), "sensors": sensors}))?;
+            self.push(&json!({
+                "kind": "source",
+                "source": batch.source(),
+                "interval": batch.interval().map(|every| every.as_secs_f64()),
+                "sensors": sensors,
+            }))?;
         }
         for record in batch.records() {
             let readings = || names.iter().zip(&record.readings);
@@ -157,7 +174,7 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
             .map(|one| {
                 json!({
                     "source": &*one.source, "events": one.events, "lost": one.lost,
-                    "missed": one.missed, "error": one.failure,
+                    "missed": one.missed, "filtered": one.filtered, "error": one.failure,
                 })
             })
             .collect();

@@ -59,6 +59,11 @@ pub trait EventSource: Send {
 
     /// The number of events that the source knows it missed.
     fn missed(&self) -> u64;
+
+    /// The distance of its events, if a clock decides when they are.
+    fn interval(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// An event at equal distances of time. Where the measuring takes longer than the interval, the
@@ -129,6 +134,10 @@ impl EventSource for Interval {
 
     fn missed(&self) -> u64 {
         self.missed
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(self.every))
     }
 }
 

@@ -16,6 +16,7 @@
 //! - A **delivery** ([`Delivery`]) gets the records when their memory is half full, after a second
 //!   at the latest, and at the end: a file or socket ([`JsonLines`]), a callback, a channel. What
 //!   does not fit is counted as lost.
+//! - A **filter** ([`EventFilter`]) says which events of a binding are recorded.
 //! - A **section** ([`Section`]) is what lies between a start and its end on one thread.
 //!
 //! # In the program under test
@@ -46,6 +47,8 @@ mod clock;
 mod deliver;
 #[cfg(feature = "runner")]
 mod event;
+#[cfg(feature = "runner")]
+mod filter;
 #[cfg(all(feature = "runner", target_os = "linux"))]
 mod folder;
 #[cfg(all(feature = "runner", target_os = "linux"))]
@@ -58,6 +61,8 @@ mod record;
 mod run;
 #[cfg(feature = "runner")]
 mod section;
+#[cfg(feature = "runner")]
+mod socket;
 #[cfg(feature = "runner")]
 mod summary;
 #[cfg(feature = "runner")]
@@ -72,6 +77,8 @@ pub use calls::{CallNames, Calls, call_cost};
 pub use deliver::{Delivery, JsonLines};
 #[cfg(feature = "runner")]
 pub use event::{Closer, EventSource, Interval, PerfEvent};
+#[cfg(feature = "runner")]
+pub use filter::{BadFilter, EventFilter};
 #[cfg(all(feature = "runner", target_os = "linux"))]
 pub use folder::ExperimentFolder;
 #[cfg(all(feature = "runner", target_os = "linux"))]
@@ -84,6 +91,8 @@ pub use record::{EventRecord, RecordBatch, RecordColumn, RecordedReading};
 pub use run::{BindingCounts, Experiment, ExperimentBuilder, ExperimentEnd, ExperimentHandle};
 #[cfg(feature = "runner")]
 pub use section::Section;
+#[cfg(feature = "runner")]
+pub use socket::SocketLines;
 #[cfg(feature = "runner")]
 pub use summary::{EventSummary, ExperimentSummary, SummaryFigures};
 #[cfg(feature = "runner")]

@@ -6,9 +6,10 @@
 //! | request | answer |
 //! |---|---|
 //! | `{"do": "list"}` | what the experiment is about, its bindings with their sensors and counts, names of calls |
-//! | `{"do": "bind", "event": E, "sensors": [...]}` | `{}` |
+//! | `{"do": "sensors"}` | the sensors that can be bound, by group; with `"text"` those with it in their names |
+//! | `{"do": "bind", "event": E, "sensors": [...]}`, with `"where"` for a filter | `{}` |
 //! | `{"do": "start"}`, `"stop"`, with `"source"` for one | `{"bindings": N}` |
-//! | `{"do": "limit", "events": N}`, `null` for none, with `"source"` | `{"bindings": N}` |
+//! | `{"do": "limit", "events": N}`, `null` for none, with `"source"`, with `"where"` for another filter, `"none"` for none | `{"bindings": N}` |
 //! | `{"do": "fetch"}` | the lines of [`JsonLines`] from now on, and `{"kind": "alive"}` each second |
 //!
 //! An answer `{"error": "..."}` says what was wrong.
@@ -19,6 +20,7 @@
 
 use crate::deliver::JsonLines;
 use crate::event::locked;
+use crate::filter::EventFilter;
 use crate::run::{BindingCounts, ExperimentHandle};
 use rustix::process::geteuid;
 use serde_json::{Value, json};
@@ -51,9 +53,12 @@ pub struct BindRequest {
     pub event: String,
     /// The sensors.
     pub sensors: Vec<String>,
+    /// Which of its events are recorded; all without.
+    pub filter: Option<String>,
 }
 
 type Bind = dyn FnMut(BindRequest) -> Result<(), String> + Send;
+type Find = dyn FnMut(Option<&str>) -> Result<Value, String> + Send;
 type About = dyn Fn() -> Value + Send + Sync;
 
 /// What all connections share.
@@ -61,6 +66,7 @@ struct Served {
     handle: ExperimentHandle,
     about: Box<About>,
     bind: Mutex<Box<Bind>>,
+    sensors: Mutex<Box<Find>>,
     connections: AtomicUsize,
     /// How many of them fetch records.
     fetching: AtomicUsize,
@@ -76,7 +82,8 @@ pub struct ExperimentManager {
 
 impl ExperimentManager {
     /// Listens at a path where nothing is, in a folder of this user's. `about` describes the experiment,
-    /// in an object; `bind` makes another binding of it.
+    /// in an object; `bind` makes another binding of it; `sensors` answers which sensors there are, with a text in
+    /// their names.
     ///
     /// # Errors
     /// Where the socket cannot be made.
@@ -85,12 +92,14 @@ impl ExperimentManager {
         handle: ExperimentHandle,
         about: impl Fn() -> Value + Send + Sync + 'static,
         bind: impl FnMut(BindRequest) -> Result<(), String> + Send + 'static,
+        sensors: impl FnMut(Option<&str>) -> Result<Value, String> + Send + 'static,
     ) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         let served = Arc::new(Served {
             handle,
             about: Box::new(about),
             bind: Mutex::new(Box::new(bind)),
+            sensors: Mutex::new(Box::new(sensors)),
             connections: AtomicUsize::new(0),
             fetching: AtomicUsize::new(0),
             end: AtomicBool::new(false),
@@ -151,7 +160,7 @@ fn accept(listener: &UnixListener, served: &Arc<Served>) {
 }
 
 /// Connects without waiting: a process that accepts nothing holds nothing up.
-fn connect(path: &Path) -> io::Result<UnixStream> {
+pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -209,18 +218,28 @@ impl Served {
                 if !events.is_null() && !events.is_u64() {
                     return Err("a limit is a number of events, or null".to_string());
                 }
+                if let Some(text) = request["where"].as_str() {
+                    let filter = match text {
+                        "none" => None,
+                        text => Some(text.parse::<EventFilter>().map_err(|why| why.to_string())?),
+                    };
+                    let set = self.handle.set_filter(source, filter.as_ref());
+                    set.map_err(|why| why.to_string())?;
+                }
                 bindings(self.handle.set_limit(source, events.as_u64()))
             }
+            Some("sensors") => locked(&self.sensors)(request["text"].as_str()),
             Some("bind") => {
                 let event = request["event"].as_str().ok_or("bind takes an event")?.to_string();
                 let sensors = request["sensors"].as_array().map(Vec::as_slice).unwrap_or_default();
                 let sensors = sensors.iter().map(|one| one.as_str().map(str::to_string));
                 let sensors: Option<Vec<String>> = sensors.collect();
                 let sensors = sensors.ok_or("sensors are texts")?;
-                locked(&self.bind)(BindRequest { event, sensors })?;
+                let filter = request["where"].as_str().map(str::to_string);
+                locked(&self.bind)(BindRequest { event, sensors, filter })?;
                 Ok(json!({}))
             }
-            _ => Err("expected list, bind, start, stop, limit or fetch".to_string()),
+            _ => Err("expected list, sensors, bind, start, stop, limit or fetch".to_string()),
         }
     }
 }
@@ -232,7 +251,7 @@ fn described(one: &BindingCounts) -> Value {
         .map(|column| json!({"name": column.name.to_string(), "unit": &*column.unit}));
     json!({
         "source": &*one.source, "running": one.running, "limit": one.limit, "events": one.events,
-        "lost": one.lost, "missed": one.missed, "skipped": one.skipped, "error": one.failure,
+        "lost": one.lost, "missed": one.missed, "filtered": one.filtered, "skipped": one.skipped, "error": one.failure,
         "sensors": sensors.collect::<Vec<Value>>(),
     })
 }

@@ -68,6 +68,7 @@ pub(crate) struct RecordHead {
 #[derive(Debug)]
 pub struct RecordBatch<'a> {
     pub(crate) source: &'a str,
+    pub(crate) interval: Option<Duration>,
     pub(crate) columns: &'a [RecordColumn],
     pub(crate) half: &'a Half,
 }
@@ -77,6 +78,12 @@ impl<'a> RecordBatch<'a> {
     #[must_use]
     pub fn source(&self) -> &'a str {
         self.source
+    }
+
+    /// The distance of the events of this source, if a clock decides when they are.
+    #[must_use]
+    pub fn interval(&self) -> Option<Duration> {
+        self.interval
     }
 
     /// The sensors of the records.
@@ -130,6 +137,20 @@ impl Half {
             done: Vec::with_capacity(records),
             readings: Vec::with_capacity(records * width),
         }
+    }
+
+    /// A copy of those records for which there is a true.
+    pub(crate) fn chosen(&self, choice: &[bool], width: usize) -> Self {
+        let mut chosen = Self::default();
+        for (number, head) in self.heads.iter().enumerate() {
+            if choice.get(number) == Some(&true) {
+                chosen.heads.push(head.clone());
+                chosen.done.extend(self.done.get(number));
+                let readings = self.readings.get(number * width..(number + 1) * width);
+                chosen.readings.extend_from_slice(readings.unwrap_or_default());
+            }
+        }
+        chosen
     }
 
     /// Makes room for as many records again.

@@ -1,19 +1,19 @@
 //! Experiments: bindings at work, and the delivery of their records.
 
+mod delivering;
+
 use crate::clock;
 use crate::deliver::Delivery;
 use crate::event::{Closer, EventSource, locked};
-use crate::record::{Half, Kept, RecordBatch, RecordColumn, RecordHead, RecordStore};
+use crate::filter::{BadFilter, BoundFilter, EventFilter};
+use crate::record::{Half, Kept, RecordColumn, RecordHead, RecordStore};
 use crate::section::Sections;
 use crate::summary::ExperimentSummary;
 use perfhive_engine::measure::{MeasureError, MeasurementContext, Readings};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// The time after which records are delivered, however few there are.
-const AT_LATEST: Duration = Duration::from_secs(1);
 
 /// How many records of a binding wait for delivery, unless the builder says otherwise.
 const CAPACITY: usize = 16_384;
@@ -75,8 +75,10 @@ pub struct ExperimentBuilder {
 pub struct BindingCounts {
     /// The name of the event source.
     pub source: Arc<str>,
-    /// Events with a sample.
+    /// Recorded events.
     pub events: u64,
+    /// Events that the filter left out.
+    pub filtered: u64,
     /// Events without room for their record, in memory or in a delivery.
     pub lost: u64,
     /// Events that the source knows it missed.
@@ -112,6 +114,7 @@ pub struct ExperimentEnd {
 /// A binding, as its threads share it.
 struct Bound {
     source: Arc<str>,
+    interval: Option<Duration>,
     columns: Vec<RecordColumn>,
     store: RecordStore,
     closer: Closer,
@@ -120,6 +123,10 @@ struct Bound {
     skipped: AtomicU64,
     undelivered: AtomicU64,
     busy: AtomicU64,
+    /// Events that the filter left out before they had a record, and after.
+    filtered: AtomicU64,
+    filtered_late: AtomicU64,
+    filter: Mutex<Option<BoundFilter>>,
     stopped: AtomicBool,
     limit: AtomicU64,
     failure: Mutex<Option<String>>,
@@ -197,7 +204,7 @@ impl ExperimentBuilder {
             woken: Condvar::new(),
         });
         let (theirs, deliveries, call) = (Arc::clone(&shared), self.deliveries, self.call);
-        let work = move || deliver_all(&theirs, deliveries, call);
+        let work = move || delivering::deliver_all(&theirs, deliveries, call);
         let delivery = std::thread::Builder::new().name("perfhive-deliver".into()).spawn(work)?;
         Ok(Experiment {
             handle: ExperimentHandle(shared),
@@ -232,6 +239,19 @@ impl Experiment {
         context: MeasurementContext,
     ) -> Result<(), MeasureError> {
         self.handle.bind(source, context)
+    }
+
+    /// Binds an event source as [`bind`](Self::bind) does, and records what a filter lets through.
+    ///
+    /// # Errors
+    /// As there; a filter with a sensor that the context does not have.
+    pub fn bind_where(
+        &self,
+        source: impl EventSource + 'static,
+        context: MeasurementContext,
+        filter: EventFilter,
+    ) -> Result<(), MeasureError> {
+        self.handle.bind_where(source, context, filter)
     }
 
     /// The bindings as they are now.
@@ -293,10 +313,26 @@ impl ExperimentHandle {
         source: impl EventSource + 'static,
         context: MeasurementContext,
     ) -> Result<(), MeasureError> {
+        self.bind_where(source, context, EventFilter::default())
+    }
+
+    /// As [`Experiment::bind_where`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn bind_where(
+        &self,
+        source: impl EventSource + 'static,
+        context: MeasurementContext,
+        filter: EventFilter,
+    ) -> Result<(), MeasureError> {
         let columns = columns_of(&context)?;
+        let filter = filter.bound(&columns);
+        let filter = Some(filter.map_err(|why| MeasureError::Other(why.to_string().into()))?);
         let (store, empty) = RecordStore::new(self.0.capacity, columns.len());
         let bound = Arc::new(Bound {
             source: source.name().into(),
+            interval: source.interval(),
             columns,
             store,
             closer: source.closer(),
@@ -305,6 +341,9 @@ impl ExperimentHandle {
             skipped: AtomicU64::new(0),
             undelivered: AtomicU64::new(0),
             busy: AtomicU64::new(0),
+            filtered: AtomicU64::new(0),
+            filtered_late: AtomicU64::new(0),
+            filter: Mutex::new(filter),
             stopped: AtomicBool::new(false),
             limit: AtomicU64::new(u64::MAX),
             failure: Mutex::new(None),
@@ -348,6 +387,29 @@ impl ExperimentHandle {
     pub fn set_limit(&self, source: Option<&str>, events: Option<u64>) -> usize {
         let events = events.unwrap_or(u64::MAX);
         self.each(source, |bound| bound.limit.store(events, Ordering::Relaxed))
+    }
+
+    /// Sets the filter of the bindings of this event source, or of all without a name; `None` records
+    /// everything. Returns the number of bindings.
+    ///
+    /// # Errors
+    /// A filter with a sensor that one of them does not have; then none is changed.
+    pub fn set_filter(
+        &self,
+        source: Option<&str>,
+        filter: Option<&EventFilter>,
+    ) -> Result<usize, BadFilter> {
+        let list = locked(&self.0.bound);
+        let of_source = list.iter().filter(|one| source.is_none_or(|it| it == &*one.bound.source));
+        let mut new = Vec::new();
+        for one in of_source {
+            let filter =
+                filter.map(|filter| filter.clone().bound(&one.bound.columns)).transpose()?;
+            new.push((&one.bound, filter));
+        }
+        let count = new.len();
+        new.into_iter().for_each(|(bound, filter)| *locked(&bound.filter) = filter);
+        Ok(count)
     }
 
     fn each(&self, source: Option<&str>, mut change: impl FnMut(&Bound)) -> usize {
@@ -398,6 +460,11 @@ impl Bound {
                 self.skipped.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
+            // Not locked while it is measured: the delivery looks at the filter, too.
+            if !locked(&self.filter).as_mut().is_none_or(|filter| filter.wants(&event)) {
+                self.filtered.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
             let mut sample = Duration::ZERO;
             if is_ready {
                 match context.sample() {
@@ -409,6 +476,11 @@ impl Bound {
             is_ready = is_ready && context.decode(&mut readings).is_ok();
             if !is_ready {
                 readings = Readings::new();
+            }
+            let wants = |filter: &mut BoundFilter| filter.wants_readings(&event, &readings);
+            if !locked(&self.filter).as_mut().is_none_or(wants) {
+                self.filtered.fetch_add(1, Ordering::Relaxed);
+                continue;
             }
             let head = RecordHead { event, taken, sample, sampled };
             let (kept, done) = self.store.keep(head, &readings);
@@ -425,7 +497,8 @@ impl Bound {
         let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
         BindingCounts {
             source: Arc::clone(&self.source),
-            events: load(&self.events),
+            events: load(&self.events).saturating_sub(load(&self.filtered_late)),
+            filtered: load(&self.filtered) + load(&self.filtered_late),
             lost: self.store.lost() + load(&self.undelivered),
             missed: load(&self.missed),
             skipped: load(&self.skipped),
@@ -436,75 +509,5 @@ impl Bound {
                 && load(&self.events) < load(&self.limit),
             failure: locked(&self.failure).clone(),
         }
-    }
-}
-
-/// Delivers records until the experiment ends.
-fn deliver_all(
-    shared: &Shared,
-    deliveries: Vec<Box<dyn Delivery>>,
-    call: Duration,
-) -> DeliveryOutcome {
-    let summary = ExperimentSummary { call, ..ExperimentSummary::default() };
-    let mut outcome = DeliveryOutcome { summary, deliveries, ..DeliveryOutcome::default() };
-    loop {
-        outcome.guests.append(&mut locked(&shared.guests));
-        let is_end = {
-            let wanted = locked(&shared.wanted);
-            let waited =
-                shared.woken.wait_timeout_while(wanted, AT_LATEST, |one| !one.now && !one.end);
-            let mut wanted = waited.unwrap_or_else(PoisonError::into_inner).0;
-            wanted.now = false;
-            wanted.end
-        };
-        for place in 0.. {
-            // The list is not locked while records are delivered: bindings are added to it.
-            let taken = locked(&shared.bound).get_mut(place).map(|one| {
-                one.bound.store.exchange(&mut one.empty);
-                let (half, sections) = (&mut one.empty, &mut one.sections);
-                (Arc::clone(&one.bound), std::mem::take(half), std::mem::take(sections))
-            });
-            let Some((binding, half, mut sections)) = taken else { break };
-            let batch =
-                RecordBatch { source: &binding.source, columns: &binding.columns, half: &half };
-            outcome.deliver(&batch, &mut sections, &binding);
-            if let Some(one) = locked(&shared.bound).get_mut(place) {
-                (one.empty, one.sections) = (half, sections);
-            }
-        }
-        if is_end {
-            let bound = locked(&shared.bound);
-            outcome.summary.unmatched = bound.iter().map(|one| one.sections.unmatched()).sum();
-            return outcome;
-        }
-    }
-}
-
-impl DeliveryOutcome {
-    /// Delivers one batch everywhere.
-    fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &mut Sections, binding: &Bound) {
-        if batch.is_empty() {
-            return;
-        }
-        let mut ended = Vec::new();
-        for record in batch.records() {
-            self.summary.add(batch, &record);
-            if let Some(section) = sections.add(&record) {
-                self.summary.add_section(batch, &section);
-                ended.push(section);
-            }
-        }
-        self.guests.retain_mut(|guest| guest.deliver(batch, &ended).is_ok());
-        let failures = &mut self.failures;
-        self.deliveries.retain_mut(|delivery| match delivery.deliver(batch, &ended) {
-            Ok(lost) => {
-                binding.undelivered.fetch_add(lost, Ordering::Relaxed);
-                true
-            }
-            Err(error) => {
-                failures.push(error.to_string());
-                false
-            }
-        });
     }
 }

@@ -32,6 +32,7 @@
 //! | `chain.rs` | several recordings, one after the other |
 //! | `excerpt.rs` | [`Excerpt`]: a part of a recording |
 //! | `phr.rs` | perfhive's own recordings: [`RecordingWriter`] |
+//! | `records.rs` | records of experiments: their lines, and [`EventBlocks`] |
 //! | `names.rs` | title indexes for recordings that have names only |
 //! | `open.rs` | [`open`]: files or a capture folder become a [`ReplaySource`] |
 //! | `capture.rs` | [`Capture`]: writes a source's answers to a folder |
@@ -50,6 +51,7 @@ mod names;
 mod open;
 mod phr;
 mod pseudonyms;
+mod records;
 mod replay;
 mod text_log;
 
@@ -78,5 +80,6 @@ pub use excerpt::{Excerpt, TimeBound};
 pub use files::{language_of_titles, read_block, read_titles};
 pub use open::{open, reader_of_processes};
 pub use phr::{RecordingOptions, RecordingWriter, Rotation};
+pub use records::{EventBlocks, RecordKind, RecordLine, RecordLines, SensorLine, has_records};
 pub use replay::{RecordedBlock, ReplaySource};
 pub use text_log::{TextForm, TextLines, TextLogWriter, TextZone};

@@ -1,9 +1,10 @@
-//! From files to a source: data blocks, perfmon's binary logs, or the folder of a capture.
+//! From files to a source: data blocks, perfmon's binary logs, records of an experiment, or the folder of a capture.
 
 use crate::chain::Chain;
 use crate::files::{error, language_of_titles, read_block, read_titles};
 use crate::manifest::{self, ListedFile, is_capture};
 use crate::names::MadeUpNames;
+use crate::records::{EventRecords, has_records};
 use crate::replay::{RecordedBlock, ReplaySource, Samples};
 use crate::text_log::{TextLog, is_text_log};
 use crate::{blg, phr};
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Opens raw data blocks, one a file, and binary logs of perfmon as successive samples of one
-/// machine; or a single folder that [`Capture`](crate::Capture) wrote. `name` is the source's name
+/// machine; a single folder that [`Capture`](crate::Capture) wrote, or a single file with the records of an experiment. `name` is the source's name
 /// in messages. Title lists in `titles` are preferred to those of a capture or log.
 ///
 /// # Errors
@@ -44,6 +45,14 @@ pub fn open(
     if blocks.first().is_some_and(|file| is_text_log(file)) {
         return open_text_logs(name, blocks, titles);
     }
+    if let [file] = blocks
+        && has_records(file)
+    {
+        let records = EventRecords::open(file)?;
+        let (faults, names) = (records.faults.clone(), records.titles());
+        let source = ReplaySource::of(name, Box::new(records)).with_faults(faults);
+        return Ok(with_titles(source, titles)?.with_database(names));
+    }
     let mut parts = Parts::default();
     for path in blocks {
         if phr::is_recording(path) {
@@ -58,6 +67,9 @@ pub fn open(
         } else if is_text_log(path) {
             // Its indexes are made up, and the others have Windows' own.
             let message = "is a text log, which is read with other text logs only";
+            return Err(error(path, SourceErrorKind::Mismatch, message));
+        } else if has_records(path) {
+            let message = "holds the records of an experiment, which are read alone";
             return Err(error(path, SourceErrorKind::Mismatch, message));
         } else {
             parts.add(path)?;

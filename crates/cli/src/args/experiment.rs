@@ -1,6 +1,7 @@
 //! Arguments of `perfhive experiment`.
 
 use clap::{ArgAction, Args, Subcommand};
+use perfhive::experiment::EventFilter;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,6 +34,10 @@ pub(crate) enum ExperimentCommand {
 pub(crate) struct ExperimentOne {
     /// The process ID of the program, or of the perfhive that runs the experiment
     pub(crate) pid: Option<u32>,
+
+    /// List the sensors that can be bound, with this text in their names
+    #[arg(long, value_name = "TEXT", requires = "pid")]
+    pub(crate) sensors: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -47,6 +52,18 @@ pub(crate) struct ExperimentBind {
     /// A sensor or counter path, as for run
     #[arg(long, value_name = "SENSOR", action = ArgAction::Append)]
     pub(crate) sensor: Vec<String>,
+
+    /// Which of the events are recorded, as for run
+    #[arg(long = "where", value_name = "FILTER", value_parser = filter_text)]
+    pub(crate) filter: Option<String>,
+}
+
+/// The text of a filter, or `none`.
+fn filter_text(text: &str) -> Result<String, String> {
+    match text {
+        "none" => Ok(text.to_string()),
+        _ => text.parse::<EventFilter>().map(|_| text.to_string()).map_err(|why| why.to_string()),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -71,6 +88,10 @@ pub(crate) struct ExperimentLimit {
     /// The event source, as list names it; all without
     #[arg(value_name = "SOURCE")]
     pub(crate) event_source: Option<String>,
+
+    /// Which of the events are recorded, as for run; none for all
+    #[arg(long = "where", value_name = "FILTER", value_parser = filter_text)]
+    pub(crate) filter: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -118,9 +139,25 @@ pub(crate) struct ExperimentRun {
     #[arg(long, value_name = "SENSOR", action = ArgAction::Append)]
     pub(crate) sensor: Vec<String>,
 
-    /// Write every record to this file, as JSON lines
+    /// Record only what matches: 'seconds > 0.01', "'Working Set' > 100000000", 'call paid: every 10'
+    ///
+    /// Comparisons of pid, tid, name (with * for any text), type (point, start, end), seconds (of a section) and of sensors
+    /// in quotes, and 'every N', with 'and' between them. A filter is for all events but those of intervals, or for one
+    /// that --on names, before a colon. What is left out is counted as filtered.
+    #[arg(long = "where", value_name = "FILTER", action = ArgAction::Append)]
+    pub(crate) filters: Vec<ExperimentFilter>,
+
+    /// Write every record to this file, as JSON lines; into a recording if it ends in .phr
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Print what the sensors of intervals read up to so long before and after events
+    #[arg(long, value_name = "TIME", value_parser = super::value::duration)]
+    pub(crate) around: Option<Duration>,
+
+    /// Send every record, as JSON lines, to what listens there: unix:PATH or tcp:127.0.0.1:PORT
+    #[arg(long, value_name = "ADDRESS", action = ArgAction::Append)]
+    pub(crate) deliver: Vec<String>,
 
     /// How many records of each kind of event wait in memory for the file
     #[arg(
@@ -132,6 +169,23 @@ pub(crate) struct ExperimentRun {
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true, last = true)]
     pub(crate) program: Vec<OsString>,
+}
+
+/// A filter of the command line, and the event that it is for, if it is for one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ExperimentFilter {
+    pub(crate) on: Option<ExperimentEvent>,
+    pub(crate) filter: EventFilter,
+}
+
+impl std::str::FromStr for ExperimentFilter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once(": ").and_then(|(on, rest)| Some((event(on).ok()?, rest)));
+        let (on, text) = parts.map_or((None, text), |(on, rest)| (Some(on), rest));
+        Ok(Self { on, filter: text.parse().map_err(|why| format!("{why}"))? })
+    }
 }
 
 /// An event of the command line.

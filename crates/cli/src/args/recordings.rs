@@ -129,6 +129,10 @@ pub(crate) struct Report {
     #[arg(long, value_name = "COUNT", default_value = "5")]
     pub(crate) top: usize,
 
+    /// Of an experiment's records: what the sensors of intervals read up to so long before and after events
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    pub(crate) around: Option<Duration>,
+
     /// List every counter, not only those that matter most
     #[arg(long, conflicts_with = "paths")]
     pub(crate) all: bool,

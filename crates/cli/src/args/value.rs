@@ -27,6 +27,14 @@ pub(super) fn path(text: &str) -> Result<String, std::convert::Infallible> {
     Ok(perfhive_view::typed_path(text).into_owned())
 }
 
+/// The name of an existing file as it is, or a counter path as a person types it.
+pub(super) fn file_or_path(text: &str) -> Result<String, std::convert::Infallible> {
+    match std::path::Path::new(text).is_file() {
+        true => Ok(text.to_string()),
+        false => path(text),
+    }
+}
+
 /// The language with this code, name or number.
 pub(super) fn language(text: &str) -> Result<LanguageId, String> {
     text.parse::<LanguageId>().map_err(|error| error.to_string())

@@ -1,5 +1,6 @@
 //! `perfhive experiment`: a program measured at its own events.
 
+pub(super) mod around;
 pub(super) mod figures;
 #[cfg(target_os = "linux")]
 mod manage;

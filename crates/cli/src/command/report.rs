@@ -19,8 +19,12 @@ use perfhive_view::report::{Analysis, Choice, Prepared, Report, ReportScope, Thr
 use std::path::Path;
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
-    if let Some(file) = args.file.as_deref().filter(|file| experiment::has_records(file)) {
+    if let Some(file) = args.file.as_deref().filter(|file| perfhive::recording::has_records(file)) {
         return experiment::run(global, args, file);
+    }
+    if args.around.is_some() {
+        let what = "--around takes the records of an experiment, as perfhive experiment run -o writes them";
+        return Err(Failure::Usage(what.to_string()));
     }
     let rules = rules::read(args)?;
     let mut global = global.clone();

@@ -5,18 +5,33 @@ use crate::failure::{Failure, Outcome};
 use crate::interface::{self, Start, View};
 use crate::replay::Replay;
 use crate::session::Session;
+use perfhive::recording::EventBlocks;
+use perfhive::{Ask, CounterPath, InstancePattern, LanguageId, Source as _, SourceAddress};
+use std::path::Path;
 use std::time::Duration;
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
+    let mut global = global.clone();
+    let paths = match args.paths.split_first() {
+        Some((file, paths)) if Path::new(file).is_file() => {
+            global.source = SourceAddress::file(file).to_string();
+            paths
+        }
+        _ => &args.paths,
+    };
+    let global = &global;
+    let mut session = Session::open(global)?;
     let mut view = match &args.view {
         Some(name) => named(name)?,
-        None if args.paths.is_empty() => View::built_in("overview").unwrap_or_default(),
-        None => View::of_paths(&args.paths),
+        None if paths.is_empty() => match of_experiment(&mut session) {
+            Some(view) => view,
+            None => View::built_in("overview").unwrap_or_default(),
+        },
+        None => View::of_paths(paths),
     };
-    if args.view.is_some() && !args.paths.is_empty() {
-        view.add_pane(&args.paths);
+    if args.view.is_some() && !paths.is_empty() {
+        view.add_pane(paths);
     }
-    let mut session = Session::open(global)?;
     let replay = Replay::of(global, args.speed, session.source.is_live())?;
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let has_colours = match global.color {
@@ -32,6 +47,31 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         theme: interface::Theme::of_environment(has_colours, set),
         source: global.source.clone(),
     })
+}
+
+/// The view of an experiment's records: a timeline of its events, and a chart of each sensor below it.
+/// `None` if the source is no such recording.
+fn of_experiment(session: &mut Session) -> Option<View> {
+    if session.source.is_live() {
+        return None;
+    }
+    let catalogue = session.source.catalogue(&Ask::everything()).ok()?;
+    let titles = session.source.titles(LanguageId::ENGLISH, &Ask::nothing()).ok()?;
+    let events = titles.indexes(EventBlocks::OBJECT).first().copied()?;
+    catalogue.object(events)?;
+    let mut sensors = Vec::new();
+    for object in catalogue.objects.iter().filter(|object| object.name != events) {
+        for counter in &object.counters {
+            let (Some(group), Some(name)) = (titles.name(object.name), titles.name(counter.name))
+            else {
+                continue;
+            };
+            let instance = object.has_instances.then(InstancePattern::any);
+            sensors.push((format!("{group}  {name}"), CounterPath::new(group, instance, name)));
+        }
+    }
+    let sensors = sensors.iter().map(|(title, path)| (title.clone(), path.to_string()));
+    Some(View::of_experiment(sensors))
 }
 
 /// The built-in view of this name, or the view of the settings file with this path.

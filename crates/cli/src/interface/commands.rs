@@ -17,7 +17,7 @@ pub(crate) const COMMANDS: [(&str, &str); 18] = [
     ("csv", "FILE         save what is seen"),
     ("filter", "TEXT      rows of this table"),
     ("interval", "SECONDS between samples"),
-    ("jump", "TIME        to 14:05, 14:05:30, 2026-11-23 14:05, or -10m"),
+    ("jump", "TIME        to 14:05, 14:05:30.25, 2026-11-23 14:05, -10m, or +2.5s"),
     ("kind", "KIND        chart, histogram, report, table"),
     ("marker", "CHARACTER of the selected counter"),
     ("open", "FILE        a view from a settings file"),

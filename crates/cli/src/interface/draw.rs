@@ -6,6 +6,7 @@ mod chart;
 mod legend;
 mod overlay;
 mod table;
+mod timeline;
 
 use super::keys::Action;
 use super::layout::{Kind, Pane};
@@ -172,7 +173,9 @@ impl Screen<'_> {
         let is_table = |place: usize| panes.get(place).is_some_and(|pane| pane.kind == Kind::Table);
         let charts: Vec<usize> = (0..panes.len()).filter(|place| !is_table(*place)).collect();
         let tables: Vec<usize> = (0..panes.len()).filter(|place| is_table(*place)).collect();
-        let per_row = if charts.len() > 1 && area.width >= 60 { 2 } else { 1 };
+        // Charts below a timeline have its time axis, and so its width.
+        let has_timeline = panes.iter().any(|pane| pane.kind == Kind::Timeline);
+        let per_row = if charts.len() > 1 && area.width >= 60 && !has_timeline { 2 } else { 1 };
         let mut rows: Vec<&[usize]> = charts.chunks(per_row).collect();
         // If there are few tables, each is as wide as the screen.
         let beside = if tables.len() > 2 && area.width >= 120 { 2 } else { 1 };
@@ -214,6 +217,7 @@ impl Screen<'_> {
             Kind::Histogram => self.histogram(model, place, inside),
             Kind::Report => self.report(model, place, inside),
             Kind::Table => self.table(model, place, inside),
+            Kind::Timeline => self.timeline(model, place, inside),
         }
     }
 

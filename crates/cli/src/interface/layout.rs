@@ -17,14 +17,17 @@ pub(crate) enum Kind {
     Report,
     /// A row for each instance, a column for each counter.
     Table,
+    /// A lane over time for each instance: marks where the first counter grows, bars while another is above 0.
+    Timeline,
 }
 
 impl Kind {
-    pub(crate) const ALL: [(Self, &'static str); 4] = [
+    pub(crate) const ALL: [(Self, &'static str); 5] = [
         (Self::Chart, "chart"),
         (Self::Histogram, "histogram"),
         (Self::Report, "report"),
         (Self::Table, "table"),
+        (Self::Timeline, "timeline"),
     ];
 
     /// The kind with this name; `None` for another text.
@@ -129,6 +132,17 @@ impl View {
         self.panes.truncate(MOST_PANES - 1);
         self.panes.extend(Self::of_paths(paths).panes);
         self.is_built_in = false;
+    }
+
+    /// The view of an experiment's records: a timeline of the events, and below it a chart of each sensor,
+    /// given by title and path.
+    pub(crate) fn of_experiment(sensors: impl Iterator<Item = (String, String)>) -> Self {
+        let events = [r"\Experiment Events(*)\Events", r"\Experiment Events(*)\Open Sections"];
+        let mut panes = vec![pane("Events", Kind::Timeline, &events)];
+        panes.extend(
+            sensors.take(MOST_PANES - 1).map(|(title, path)| pane(&title, Kind::Chart, &[&path])),
+        );
+        Self { name: "experiment".to_string(), seconds: Some(SECONDS), panes, is_built_in: true }
     }
 
     /// The built-in view with this name; `None` if there is none.

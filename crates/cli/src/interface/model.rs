@@ -360,10 +360,11 @@ impl Model {
     }
 
     /// A time in the user's zone: the time of day, with the date if the window is longer
-    /// than a day, with milliseconds if it is shorter than ten seconds.
+    /// than a day, with milliseconds if it is shorter than ten seconds, with microseconds below a tenth of one.
     pub(crate) fn clock(&self, time: FileTime, window: Window) -> String {
         let format = match window.seconds() {
             s if s > 86_400.0 => "%F %H:%M",
+            s if s < 0.1 => "%T%.6f",
             s if s < 10.0 => "%T%.3f",
             _ => "%T",
         };

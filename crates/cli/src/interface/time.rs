@@ -7,7 +7,7 @@ use perfhive::FileTime;
 use perfhive_view::past::Window;
 
 /// The shortest time that charts show, in seconds.
-pub(super) const SHORTEST: f64 = 1.0;
+pub(super) const SHORTEST: f64 = 1e-4;
 /// The longest time that charts show, in seconds.
 pub(super) const LONGEST: f64 = 1e8;
 
@@ -146,18 +146,21 @@ impl Model {
 
     /// Moves the cursor to a time, and the window so that it contains that time.
     pub(super) fn jump(&mut self, text: &str) -> Result<(), String> {
-        let expected = || "jump takes 14:05, 14:05:30, 2026-11-23 14:05, or -10m".to_string();
+        let expected = || {
+            "jump takes 14:05, 14:05:30.25, 2026-11-23 14:05, -10m, or +2.5s from the beginning"
+                .to_string()
+        };
         let span = self.past.span().ok_or("nothing was seen yet")?;
-        let to = match text.strip_prefix('-') {
-            Some(ago) => {
-                let steps = seconds_of(ago)? * FileTime::PER_SECOND as f64;
-                FileTime(span.to.0.saturating_sub(steps as i64))
-            }
-            None => {
+        let steps =
+            |text| Ok::<_, String>((seconds_of(text)? * FileTime::PER_SECOND as f64) as i64);
+        let to = match (text.strip_prefix('-'), text.strip_prefix('+')) {
+            (Some(ago), _) => FileTime(span.to.0.saturating_sub(steps(ago)?)),
+            (_, Some(after)) => FileTime(span.from.0.saturating_add(steps(after)?)),
+            (None, None) => {
                 let day = self.formatted(span.to, "%F");
                 let text =
                     if text.contains('-') { text.to_string() } else { format!("{day} {text}") };
-                let time: jiff::civil::DateTime = ["%F %T", "%F %H:%M", "%FT%T"]
+                let time: jiff::civil::DateTime = ["%F %T%.f", "%F %H:%M", "%FT%T%.f"]
                     .iter()
                     .find_map(|format| jiff::civil::DateTime::strptime(format, &text).ok())
                     .ok_or_else(expected)?;

@@ -107,6 +107,94 @@ fn program_is_measured_at_its_calls() {
 }
 
 #[test]
+fn records_in_a_recording_are_read_by_every_command() {
+    let folder = Folder::new();
+    let program = compile(&folder, SHOP);
+    let file = folder.path().join("records.phr").display().to_string();
+    // The second one replaces the first one.
+    for _ in 0..2 {
+        let args = ["run", "--on", "call *", "--sensor", "Process/Working Set", "-o", &file, "--"];
+        let run = finish(experiment(&folder, &args).arg(&program));
+        assert_eq!(run.code, Some(0), "{}", run.err);
+    }
+    let paths = [
+        r"\Experiment Events(checkout)\Events",
+        r"\Experiment Events(checkout)\Open Sections",
+        r"\Experiment Events(checkout)\Section Seconds",
+        r"\Experiment Events(paid)\Events",
+        r"\Process(*)\Working Set",
+    ];
+    let chosen = paths.iter().flat_map(|path| ["-p", path]);
+    let report = perfhive(["report", &file, "--json"].into_iter().chain(chosen)).ok();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let counter = |place: usize| {
+        let all = report["counters"].as_array().unwrap();
+        let path = all.iter().find(|one| one["path"].as_str() == Some(paths[place]));
+        path.unwrap_or_else(|| panic!("{} in {report:#}", paths[place]))["figures"].clone()
+    };
+    assert_eq!((&counter(0)["maximum"], &counter(3)["maximum"]), (&50.0.into(), &50.0.into()));
+    assert_eq!(counter(1)["minimum"], 0.0);
+    let seconds = counter(2);
+    assert_eq!(seconds["count"], 50, "{seconds}");
+    assert!(seconds["minimum"].as_f64().unwrap() >= 0.0);
+}
+
+#[test]
+fn events_that_where_leaves_out_are_counted_as_filtered() {
+    let folder = Folder::new();
+    let program = compile(&folder, SHOP);
+    let file = folder.path().join("records.jsonl");
+    let args = ["run", "--on", "call checkout", "--on", "call paid", "--where", "seconds > 3600"];
+    let mut command = experiment(&folder, &args);
+    command.args(["--where", "call paid: type = point and every 10", "-o"]).arg(&file).arg("--");
+    let run = finish(command.arg(&program));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.err.contains("150 events were filtered"), "{}", run.err);
+    let lines_of = lines(&file);
+    assert!(of_kind(&lines_of, "record").is_empty());
+    let args = ["run", "--on", "call checkout", "--on", "call paid"];
+    let mut command = experiment(&folder, &args);
+    command.args(["--where", "call paid: every 10", "-o"]).arg(&file).arg("--");
+    let run = finish(command.arg(&program));
+    assert!(run.err.contains("45 events were filtered"), "{}", run.err);
+    let lines_of = lines(&file);
+    assert_eq!(
+        (of_kind(&lines_of, "record").len(), of_kind(&lines_of, "section").len()),
+        (105, 50)
+    );
+    for wrong in ["second > 1", "call other: pid = 1", "'No Such Sensor' > 1"] {
+        let args = ["run", "--on", "call paid", "--where", wrong, "--", "true"];
+        finish(&mut experiment(&folder, &args)).fails(if wrong.starts_with('\'') { 3 } else { 2 });
+    }
+    is_tidy(&folder);
+}
+
+#[test]
+fn records_are_sent_to_a_socket() {
+    use std::io::Read as _;
+    let folder = Folder::new();
+    let socket = folder.path().join("socket");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let address = format!("unix:{}", socket.display());
+    let args = ["run", "--on", "interval 5ms", "--deliver", &address, "--", "sleep", "0.1"];
+    let mut child =
+        experiment(&folder, &args).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut text = String::new();
+    listener.accept().unwrap().0.read_to_string(&mut text).unwrap();
+    assert!(child.wait().unwrap().success());
+    let kinds: Vec<String> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["kind"].as_str().unwrap().into())
+        .collect();
+    assert_eq!((kinds[0].as_str(), kinds.last().unwrap().as_str()), ("experiment", "end"));
+    assert!(kinds.iter().filter(|kind| *kind == "record").count() >= 3, "{kinds:?}");
+    drop(listener);
+    std::fs::remove_file(&socket).unwrap();
+    let line = finish(&mut experiment(&folder, &args)).fails(3);
+    assert!(line.contains(&address), "{line}");
+}
+
+#[test]
 fn program_that_cannot_start_is_one_error() {
     let folder = Folder::new();
     let start = ["run", "--on", "interval 5ms", "--"];
@@ -263,16 +351,32 @@ fn running_experiment_is_managed_from_another_process() {
     let program = running.program.unwrap().to_string();
     let perfhive = running.child.id().to_string();
     let shown = of(&["list", &program]).ok();
-    for word in
-        ["sleep 600", "interval 20ms", "running", "Working Set#", "Calls measured: checkout"]
-    {
+    for word in [
+        "sleep 600",
+        "interval 20ms",
+        "running",
+        "Working Set#",
+        "Calls measured: checkout",
+        "Events to bind: interval TIME, call NAME",
+        "linux.procfs/Process (",
+    ] {
         assert!(shown.contains(word), "{word}: {shown}");
     }
+    let sensors = of(&["list", &program, "--sensors", "process/thread c"]).ok();
+    assert!(sensors.contains("Process/Thread Count"), "{sensors}");
+    assert!(!sensors.contains("Working Set"), "{sensors}");
+    of(&["list", &program, "--sensors", "no such"]).fails(1);
     of(&["stop", &program, "interval 20ms"]).ok();
     assert!(of(&["list", &perfhive]).ok().contains("stopped"));
     of(&["start", &perfhive]).ok();
     of(&["limit", &program, "100000"]).ok();
-    of(&["bind", &program, "interval 10ms", "--sensor", "Process/Thread Count"]).ok();
+    let every = ["--where", "'Thread Count' > 0 and every 2"];
+    let bind = ["bind", &program, "interval 10ms", "--sensor", "Process/Thread Count"];
+    of(&[&bind[..], &every[..]].concat()).ok();
+    of(&["limit", &program, "none", "interval 20ms", "--where", "pid = 1"]).ok();
+    of(&["limit", &program, "100000", "interval 20ms", "--where", "none"]).ok();
+    let wrong = of(&["limit", &program, "none", "--where", "'No Such' > 1"]).fails(2);
+    assert!(wrong.contains("no sensor"), "{wrong}");
     of(&["bind", &program, "call payment"]).ok();
     let fetched = of(&["fetch", &program, "-n", "5"]).ok();
     assert_eq!(fetched.matches(r#""kind":"record""#).count(), 5);
@@ -347,6 +451,62 @@ fn report_of_records_has_figures_by_event_and_a_timeline_with_readings() {
     assert!((time - 0.1).abs() < 1e-9, "{time}");
     assert_eq!(report["timeline"]["part_seconds"], 1.0);
     assert_eq!(report["timeline"]["readings"][0]["means"][9], Value::Null);
+}
+
+#[test]
+fn readings_of_intervals_around_events_are_reported() {
+    let folder = Folder::new();
+    let sensor = "linux.procfs/Process/Working Set#7";
+    let mut text = known_records();
+    let interval = serde_json::json!({"kind": "source", "source": "interval 1s", "interval": 1.0,
+        "sensors": [{"name": sensor, "unit": "B", "raw_per_second": null}]});
+    text.push_str(&format!("{interval}\n"));
+    // 1 MiB before the first half of each second, 3 MiB behind it.
+    for second in 0..10 {
+        for (after, size) in [(0.95, 1), (0.35, 3)] {
+            let line = serde_json::json!({"kind": "record", "source": "interval 1s",
+                "event": "interval 1s", "type": "point", "time": f64::from(second) + after, "pid": 0,
+                "tid": 0, "delay": 0, "sample": 0, "values": {sensor: size << 20}, "raw": {}});
+            text.push_str(&format!("{line}\n"));
+        }
+    }
+    let file = folder.file("records.jsonl", text);
+    let page = perfhive(["report", &file, "--around", "200ms"]).ok();
+    let rows: Vec<String> =
+        page.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for row in [
+        "AROUND 200ms BEFORE AFTER OVERALL",
+        "checkout start Process/Working Set#7 1.00 - 2.00 MiB",
+        "checkout section Process/Working Set#7 1.00 3.00 2.00 MiB",
+    ] {
+        assert!(rows.iter().any(|one| one == row), "{row}\n{page}");
+    }
+    let json = perfhive(["report", &file, "--around", "200ms", "--json"]).ok();
+    let report: Value = serde_json::from_str(&json).unwrap();
+    let all = report["around"]["readings"].as_array().unwrap();
+    let section = all.iter().find(|one| one["type"] == "section").unwrap();
+    assert_eq!(section["after"], serde_json::json!({"mean": 3_145_728.0, "count": 10}));
+    assert_eq!(
+        (&section["before"]["count"], &section["overall_mean"]),
+        (&9.into(), &2_097_152.0.into())
+    );
+    let alone = folder.file("alone.jsonl", known_records());
+    let page = perfhive(["report", &alone, "--around", "200ms"]).ok();
+    assert!(page.contains("it takes an interval's readings"), "{page}");
+}
+
+#[test]
+fn figures_of_a_run_have_the_readings_around_its_events() {
+    let folder = Folder::new();
+    let program = compile(&folder, SHOP);
+    let args =
+        ["run", "--on", "interval 5ms", "--on", "call paid", "--around", "2s", "--", "sh", "-c"];
+    let mut command = experiment(&folder, &args);
+    let run = finish(command.arg(format!("sleep 0.1; '{program}'; sleep 0.1")));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let around = run.err.split_once("AROUND 2s").unwrap().1;
+    assert!(around.lines().any(|line| line.starts_with("paid ")), "{}", run.err);
+    assert!(around.contains("MiB"), "{}", run.err);
 }
 
 #[test]

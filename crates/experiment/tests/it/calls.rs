@@ -1,7 +1,9 @@
 //! Calls from a program in another process: `examples/calling.rs`.
 
 use super::{context, shown};
-use perfhive_experiment::{CALLS_VARIABLE, Calls, EventKind, EventSource, Experiment, call_cost};
+use perfhive_experiment::{
+    CALLS_VARIABLE, Calls, EventKind, EventSource, Experiment, RecordBatch, Section, call_cost,
+};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -102,6 +104,38 @@ fn section_of_known_duration_is_measured_so() {
     // The thread worked all the time.
     let worked = known.part.max().unwrap();
     assert!((expected * 0.9..).contains(&worked), "{worked}");
+}
+
+/// What the calls cost is taken off: the same work takes as long with calls in it as without, to half of what
+/// is taken off, by the medians of 40 sections. Processor time is compared, which others' load hardly changes.
+#[test]
+fn same_work_takes_as_long_with_calls_in_it_as_without() {
+    let folder = Folder::new();
+    let cost = call_cost(&folder.path("cost")).unwrap();
+    let fifo = folder.path("calls");
+    let calls = Calls::listen(&fifo, &["with", "without", "inside"]).unwrap();
+    let (sender, sections) = std::sync::mpsc::channel();
+    let deliver = move |_: &RecordBatch<'_>, sections: &[Section]| {
+        sections.iter().for_each(|section| sender.send(section.clone()).unwrap());
+    };
+    let experiment = Experiment::builder().call_cost(cost).deliver(deliver).start().unwrap();
+    experiment.bind(calls, context(shown())).unwrap();
+    run("same", &fifo);
+    let end = experiment.end();
+    assert_eq!(end.bindings[0].events, 40 * (2 + 2 + 100));
+    let sections: Vec<Section> = sections.iter().collect();
+    let median = |name: &str| {
+        let named = sections.iter().filter(|section| &*section.name == name);
+        let mut times: Vec<f64> = named
+            .map(|section| section.corrected_thread_time(cost).unwrap().as_secs_f64())
+            .collect();
+        assert_eq!(times.len(), 40);
+        times.sort_by(f64::total_cmp);
+        times[20]
+    };
+    let (with, without) = (median("with"), median("without"));
+    let taken_off = cost.as_secs_f64() * 100.0;
+    assert!((with - without).abs() < taken_off / 2.0, "{with} {without} {taken_off}");
 }
 
 /// The program above, which is ended with this.

@@ -27,7 +27,9 @@ fn running(socket: &Path) -> (Experiment, ExperimentManager) {
         other => Err(format!("no event {other}; sensors {:?}", wanted.sensors)),
     };
     let about = || json!({"program": ["shop"], "pid": 4711});
-    let manager = ExperimentManager::serve(socket, experiment.handle(), about, bind).unwrap();
+    let sensors = |text: Option<&str>| Ok(json!({"sensors": ["Engine/Speed"], "text": text}));
+    let handle = experiment.handle();
+    let manager = ExperimentManager::serve(socket, handle, about, bind, sensors).unwrap();
     (experiment, manager)
 }
 

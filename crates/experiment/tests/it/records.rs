@@ -1,7 +1,10 @@
 //! What becomes of the records.
 
 use super::{Burst, context, shown};
-use perfhive_experiment::{Experiment, Interval, JsonLines, RecordBatch, Section};
+use perfhive_experiment::{
+    EventFilter, EventKind, Experiment, Interval, JsonLines, PerfEvent, RecordBatch, Section,
+    SocketLines,
+};
 use perfhive_testkit::alloc;
 use std::io::{self, Write};
 use std::sync::mpsc::{channel, sync_channel};
@@ -44,7 +47,8 @@ fn a_warm_event_allocates_nothing() {
     });
     // Delivered in several batches.
     let experiment = Experiment::builder().capacity(100_000).start().unwrap();
-    experiment.bind(burst, context(shown())).unwrap();
+    let filter: EventFilter = "name = bur* and pid = 0 and 'Speed' > 41".parse().unwrap();
+    experiment.bind_where(burst, context(shown()), filter).unwrap();
     let counts = counts.recv_timeout(Duration::from_secs(60)).unwrap();
     let end = experiment.end();
     assert_eq!(end.bindings[0].events, 500);
@@ -163,4 +167,137 @@ fn interval_and_burst_run_side_by_side() {
     let end = experiment.end();
     let names: Vec<&str> = end.summary.events.iter().map(|event| &*event.name).collect();
     assert!(names.contains(&"interval 1ms") && names.contains(&"burst"), "{names:?}");
+}
+
+/// The counts of a burst of 300 with a filter, and the lines of its records.
+fn filtered(filter: &str) -> (perfhive_experiment::BindingCounts, usize) {
+    let memory = Memory::default();
+    let experiment = Experiment::builder().deliver(JsonLines::new(memory.clone())).start().unwrap();
+    let filter: EventFilter = filter.parse().unwrap();
+    experiment.bind_where(Burst::new(300), context(shown()), filter).unwrap();
+    let end = experiment.end();
+    let lines = memory.lines();
+    let records = lines.iter().filter(|line| line["kind"] == "record").count();
+    assert_eq!(lines.last().unwrap()["sources"][0]["filtered"], end.bindings[0].filtered);
+    (end.bindings[0].clone(), records)
+}
+
+#[test]
+fn events_that_a_filter_leaves_out_are_counted_as_filtered() {
+    for (filter, kept) in [
+        ("every 10", 30),
+        ("pid = 1", 0),
+        ("'Speed' > 41", 300),
+        ("'Engine/Speed' >= 42.5", 0),
+        ("name = burst and 'test.host/Engine/Speed#main' = 42 and every 3", 100),
+        // A point has no duration.
+        ("seconds > 0", 0),
+    ] {
+        let (counts, records) = filtered(filter);
+        assert_eq!(
+            (counts.events, counts.filtered, counts.lost),
+            (kept, 300 - kept, 0),
+            "{filter}"
+        );
+        assert_eq!(records as u64, kept, "{filter}");
+    }
+    let experiment = Experiment::builder().start().unwrap();
+    let unknown: EventFilter = "'Torque' > 1".parse().unwrap();
+    let error = experiment.bind_where(Burst::new(1), context(shown()), unknown).unwrap_err();
+    assert!(error.to_string().contains("test.host/Engine/Speed#main"), "{error}");
+}
+
+/// Sections whose durations in milliseconds are their numbers.
+struct Sections(Vec<PerfEvent>);
+
+impl perfhive_experiment::EventSource for Sections {
+    fn name(&self) -> &str {
+        "sections"
+    }
+
+    fn wait(&mut self) -> io::Result<Option<PerfEvent>> {
+        Ok(self.0.pop())
+    }
+
+    fn closer(&self) -> perfhive_experiment::Closer {
+        Box::new(|| {})
+    }
+
+    fn missed(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn sections_are_chosen_by_their_seconds() {
+    let memory = Memory::default();
+    let name: Arc<str> = "work".into();
+    let mut events = Vec::new();
+    for number in 1..=20 {
+        for (kind, time) in [(EventKind::Start, 0), (EventKind::End, number * 1_000_000)] {
+            let mut event = PerfEvent::now(&name);
+            (event.kind, event.time) = (kind, 1_000_000_000 * number + time);
+            events.push(event);
+        }
+    }
+    events.reverse();
+    let experiment = Experiment::builder().deliver(JsonLines::new(memory.clone())).start().unwrap();
+    let long: EventFilter = "seconds > 0.0155".parse().unwrap();
+    experiment.bind_where(Sections(events), context(shown()), long).unwrap();
+    let end = experiment.end();
+    let lines = memory.lines();
+    let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
+    assert_eq!((of("record"), of("section")), (5, 5));
+    assert!(lines.iter().all(|line| line["type"] != "start"));
+    let counts = &end.bindings[0];
+    assert_eq!((counts.events, counts.filtered, end.summary.unmatched), (5, 35, 0));
+    let section = end.summary.events.iter().find(|one| one.kind.is_none()).unwrap();
+    assert_eq!((section.count, section.time.min()), (5, Some(0.016)));
+}
+
+#[test]
+fn records_reach_a_socket() {
+    use std::io::Read as _;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("tcp:{}", listener.local_addr().unwrap());
+    let lines = SocketLines::connect(&address).unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    let experiment = Experiment::builder().deliver(lines).start().unwrap();
+    experiment.bind(Burst::new(300), context(shown())).unwrap();
+    let end = experiment.end();
+    assert_eq!((end.bindings[0].lost, end.failures), (0, Vec::new()));
+    let mut text = String::new();
+    receiver.read_to_string(&mut text).unwrap();
+    assert_eq!(text.matches(r#""kind":"record""#).count(), 300);
+    assert!(text.trim_end().lines().last().unwrap().contains(r#""kind":"end""#));
+}
+
+#[test]
+fn receiver_that_hangs_or_goes_away_is_counted_as_loss() {
+    for hangs in [true, false] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("tcp:{}", listener.local_addr().unwrap());
+        let lines = SocketLines::connect(&address).unwrap();
+        let (receiver, _) = listener.accept().unwrap();
+        let receiver = hangs.then_some(receiver);
+        let experiment = Experiment::builder().capacity(20_000).deliver(lines).start().unwrap();
+        let handle = experiment.handle();
+        let begun = std::time::Instant::now();
+        // Some 25 MB of lines, more than the memory for lines and the system's have room for.
+        for _ in 0..if hangs { 10 } else { 2 } {
+            handle.bind(Burst::new(10_000), context(shown())).unwrap();
+        }
+        let end = experiment.end();
+        let counts = end.bindings.iter();
+        let lost: u64 = counts.clone().map(|one| one.lost).sum();
+        let sent: u64 = counts.map(|one| one.events).sum();
+        assert!(sent >= 20_000);
+        assert!(lost > 0, "{hangs}: {lost}");
+        assert_eq!(end.failures.len(), 1, "{:?}", end.failures);
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+        drop(receiver);
+    }
+    for wrong in ["udp:127.0.0.1:1", "tcp:127.0.0.1", "tcp:192.0.2.1:80"] {
+        assert_eq!(SocketLines::connect(wrong).err().unwrap().kind(), io::ErrorKind::InvalidInput);
+    }
 }

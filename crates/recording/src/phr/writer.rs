@@ -34,12 +34,14 @@ pub struct RecordingOptions {
     pub interval: Option<Duration>,
     /// When a new file begins; never by default.
     pub rotation: Rotation,
+    /// Whether a recording that exists is replaced. By default it is continued.
+    pub replaces: bool,
 }
 
 impl Default for RecordingOptions {
     fn default() -> Self {
         let (sync, rotation) = (Duration::from_secs(10), Rotation::default());
-        Self { sync, system: None, interval: None, rotation }
+        Self { sync, system: None, interval: None, rotation, replaces: false }
     }
 }
 
@@ -100,7 +102,7 @@ impl RecordingWriter {
         let mut file = exclusive(path)?;
         let mut offset = file.metadata().map_err(failed)?.len();
         let (mut machine, mut begin) = (None, None);
-        if offset > 0 && is_unfinished(path)? {
+        if offset > 0 && (options.replaces || is_unfinished(path)?) {
             file.set_len(0).map_err(failed)?;
             offset = 0;
         } else if offset > 0 {

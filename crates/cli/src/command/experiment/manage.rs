@@ -62,13 +62,18 @@ fn find(pid: u32) -> Result<ManagedExperiment, Failure> {
 
 pub(super) fn list(global: &Global, args: &ExperimentOne) -> Outcome {
     let output = Output::new(global);
+    if let (Some(pid), Some(part)) = (args.pid, &args.sensors) {
+        return sensors(&output, pid, part);
+    }
     let mut exit = Exit::Done;
     let mut list = Vec::new();
     match args.pid {
         Some(pid) => {
             let mut one = find(pid)?;
             let process = one.process();
-            let about = one.ask(&json!({"do": "list"})).map_err(of_process(process))?;
+            let mut about = one.ask(&json!({"do": "list"})).map_err(of_process(process))?;
+            let found = one.ask(&json!({"do": "sensors"})).map_err(of_process(process))?;
+            about["sensor_groups"] = found["groups"].clone();
             list.push((process, about));
         }
         None => {
@@ -101,6 +106,34 @@ pub(super) fn list(global: &Global, args: &ExperimentOne) -> Outcome {
     Ok(exit)
 }
 
+/// Lists the sensors of a running experiment that can be bound and have a text in their names.
+fn sensors(output: &Output, pid: u32, part: &str) -> Outcome {
+    let mut one = find(pid)?;
+    let process = one.process();
+    let found = one.ask(&json!({"do": "sensors", "text": part})).map_err(of_process(process))?;
+    if !output.is_table() {
+        output.write(&format!("{found}\n"))?;
+        return Ok(Exit::Done);
+    }
+    let list = found["sensors"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if list.is_empty() {
+        let what = format!("no sensor has {part:?} in its name; list {pid} has the groups of them");
+        return Err(Failure::Missing(what));
+    }
+    let mut table = Table::new(&[("SENSOR", Align::Left), ("UNIT", Align::Left)]);
+    for sensor in list {
+        table.text(Style::Name, sensor["sensor"].as_str().unwrap_or_default());
+        table.text(Style::Faint, sensor["unit"].as_str().unwrap_or_default());
+    }
+    let mut text = String::new();
+    table.render(&mut text, output.layout(true));
+    if let Some(more) = found["more"].as_u64().filter(|more| *more > 0) {
+        text.push_str(&format!("and {more} more\n"));
+    }
+    output.write(&text)?;
+    Ok(Exit::Done)
+}
+
 /// Shows an experiment. Its texts come from another process: the table escapes them.
 fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
@@ -120,6 +153,7 @@ fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
         ("LIMIT", Align::Right),
         ("LOST", Align::Right),
         ("MISSED", Align::Right),
+        ("FILTERED", Align::Right),
         ("SENSORS", Align::Left),
     ]);
     for one in each(&about["bindings"]) {
@@ -137,6 +171,7 @@ fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
         table.text(Style::Plain, &limit);
         table.text(Style::Plain, &word(&one["lost"]));
         table.text(Style::Plain, &word(&one["missed"]));
+        table.text(Style::Plain, &word(&one["filtered"]));
         table.text(Style::Faint, &sensors.join(", "));
     }
     table.render(text, output.layout(true));
@@ -145,6 +180,10 @@ fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
             text.push_str(&format!("{what}: {}\n", Escaped(&names.join(", "))));
         }
     };
+    line("Events to bind", each(&about["events"]).iter().map(word).collect());
+    let groups = about["sensor_groups"].as_object().into_iter().flatten();
+    let groups = groups.map(|(group, count)| format!("{group} ({count})"));
+    line("Sensors to bind", groups.collect());
     line("Calls measured", each(&about["calls"]).iter().map(word).collect());
     let others = each(&about["other_calls"]);
     let others = others.iter().map(|one| format!("{} ({})", word(&one["name"]), one["calls"]));
@@ -161,7 +200,10 @@ fn ask(pid: u32, request: &Value) -> Outcome {
 
 pub(super) fn bind(args: &ExperimentBind) -> Outcome {
     let event = args.event.to_string();
-    ask(args.pid, &json!({"do": "bind", "event": event, "sensors": args.sensor}))
+    ask(
+        args.pid,
+        &json!({"do": "bind", "event": event, "sensors": args.sensor, "where": args.filter}),
+    )
 }
 
 pub(super) fn set_running(args: &ExperimentSource, running: bool) -> Outcome {
@@ -170,7 +212,8 @@ pub(super) fn set_running(args: &ExperimentSource, running: bool) -> Outcome {
 }
 
 pub(super) fn limit(args: &ExperimentLimit) -> Outcome {
-    ask(args.pid, &json!({"do": "limit", "events": args.limit.0, "source": args.event_source}))
+    let (events, source) = (args.limit.0, &args.event_source);
+    ask(args.pid, &json!({"do": "limit", "events": events, "source": source, "where": args.filter}))
 }
 
 pub(super) fn fetch(args: &ExperimentFetch) -> Outcome {

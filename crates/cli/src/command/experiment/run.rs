@@ -1,25 +1,30 @@
 //! `perfhive experiment run`: starts a program and measures it.
 
+use super::around::Around;
 use super::program::{HeldProgram, ProgramEnder};
 use super::sources::{LineEvents, SignalEvents};
 use super::table;
-use crate::args::{ExperimentEvent, ExperimentRun as Args, Format, Global, experiment_event};
+use crate::args::{
+    ExperimentEvent, ExperimentFilter, ExperimentRun as Args, Format, Global, experiment_event,
+};
 use crate::failure::{Exit, Failure, Outcome, complain, of_source, warn};
 use crate::sensors::{find_one, with_syntax};
 use crate::signals::{Event, Signals, end_by};
 use perfhive::experiment::{
-    BindRequest, CALLS_VARIABLE, CallNames, Calls, EventKind, Experiment, ExperimentFolder,
-    ExperimentHandle, ExperimentManager, Interval, JsonLines, Processes, ThresholdCrossing,
-    call_cost,
+    BindRequest, CALLS_VARIABLE, CallNames, Calls, EventFilter, EventKind, EventSource as _,
+    Experiment, ExperimentFolder, ExperimentHandle, ExperimentManager, Interval, JsonLines,
+    Processes, RecordBatch, Section, SocketLines, ThresholdCrossing, call_cost,
 };
 use perfhive::measure::{DataSources, MeasurementContext, SensorName, data_source, name_of};
+use perfhive::recording::EventRecording;
 use perfhive::{OpenOptions, SourceAddress};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long Ctrl-C waits at most until the program has ended and all is written.
@@ -39,11 +44,20 @@ const USUAL: [&str; 3] =
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let address = checked(global)?;
-    let output = args.output.as_ref().map(|path| {
-        let file = File::create(path);
-        file.map_err(|error| Failure::Source(format!("{}: {error}", path.display())))
-    });
-    let output = output.transpose()?;
+    for on in args.filters.iter().filter_map(|one| one.on.as_ref()) {
+        if !args.on.contains(on) {
+            let what = format!("--where '{on}: ...' is for an event that no --on names");
+            return Err(Failure::Usage(what));
+        }
+    }
+    // A recording is created once the program's process is there; a file at once, as the better place for a mistake.
+    let file = match &args.output {
+        Some(path) if !is_phr(path) => {
+            let file = File::create(path);
+            Some(file.map_err(|error| Failure::Source(format!("{}: {error}", path.display())))?)
+        }
+        _ => None,
+    };
     // First of all, so that no descriptor of perfhive's own is taken for one it was started with.
     let (signals_got, lines_read) = told(&args.on)?;
     let folder = ExperimentFolder::create().map_err(failed)?;
@@ -74,13 +88,38 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let held = HeldProgram::new(&folder.start(), &args.program, &variables)?;
     let signals = Signals::listen_with(PATIENCE);
     let mut builder = Experiment::builder().capacity(args.capacity as usize).call_cost(call);
-    if let Some(file) = output {
-        builder = builder.deliver(lines(file, args, held.process(), call).map_err(failed)?);
+    let about = about(args, held.process(), call);
+    if let Some(file) = file {
+        let mut lines = JsonLines::new(file);
+        lines.line(&about).map_err(failed)?;
+        builder = builder.deliver(lines);
+    }
+    if let Some(path) = args.output.as_ref().filter(|path| is_phr(path)) {
+        let (machine, program) = (machine().unwrap_or_default(), words(args).join(" "));
+        builder = builder.deliver(EventRecording::create(path, &machine, &program, call)?);
+    }
+    let around = args.around.map(|window| Arc::new(Mutex::new(Around::new(window))));
+    if let Some(around) = &around {
+        let theirs = Arc::clone(around);
+        builder = builder.deliver(move |batch: &RecordBatch<'_>, sections: &[Section]| {
+            let mut around = theirs.lock().unwrap_or_else(PoisonError::into_inner);
+            add_around(&mut around, batch, sections);
+        });
+    }
+    for address in &args.deliver {
+        let failed = |error| Failure::Source(format!("{address}: {error}"));
+        let mut lines = SocketLines::connect(address).map_err(failed)?;
+        lines.line(&about).map_err(failed)?;
+        builder = builder.deliver(lines);
     }
     let experiment = builder.start().map_err(failed)?;
     let mut sensors = Sensors::find(global, &address, &args.sensor, held.process())?;
     if let Some(calls) = listening {
-        experiment.bind(calls, sensors.context()?)?;
+        let filter = filter_of_names(args, |event| match event {
+            ExperimentEvent::Call(name) => Some(name),
+            _ => None,
+        });
+        experiment.bind_where(calls, sensors.context()?, filter)?;
     }
     if !watched.is_empty() {
         let processes = Processes::watch(&watched, LISTED).map_err(failed)?;
@@ -91,21 +130,27 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
                 every.as_millis()
             ));
         }
-        experiment.bind(processes, sensors.context()?)?;
+        let filter = filter_of_names(args, |event| match event {
+            ExperimentEvent::Start(name) | ExperimentEvent::End(name) => Some(name),
+            _ => None,
+        });
+        experiment.bind_where(processes, sensors.context()?, filter)?;
     }
     for event in &args.on {
         if let ExperimentEvent::Above(sensor, above, below) = event {
             let watched = sensors.context_of(global, sensor)?;
             let name = event.to_string();
             let source = ThresholdCrossing::new(&name, watched, LOOKED_AT, *above, *below)?;
-            experiment.bind(source, sensors.context()?)?;
+            experiment.bind_where(source, sensors.context()?, filter_of(args, event))?;
         }
     }
     for source in signals_got {
-        experiment.bind(source, sensors.context()?)?;
+        let filter = filter_of_source(args, source.name());
+        experiment.bind_where(source, sensors.context()?, filter)?;
     }
     for source in lines_read {
-        experiment.bind(source, sensors.context()?)?;
+        let filter = filter_of_source(args, source.name());
+        experiment.bind_where(source, sensors.context()?, filter)?;
     }
     let mut intervals = Vec::new();
     for event in &args.on {
@@ -117,7 +162,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let begun = Instant::now();
     let program = held.begin()?;
     for (event, every, context) in intervals {
-        experiment.bind(Interval::new(&event.to_string(), *every), context)?;
+        let source = Interval::new(&event.to_string(), *every);
+        experiment.bind_where(source, context, filter_of(args, event))?;
     }
     let managed =
         Managed { handle: experiment.handle(), sensors, global: global.clone(), names: call_names };
@@ -129,7 +175,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     drop(manager);
     drop(folder);
     let words = args.program.first().map(|word| word.display().to_string()).unwrap_or_default();
-    let text = table::page(global, &end, &words, elapsed);
+    let mut around = around.as_ref().map(|one| one.lock().unwrap_or_else(PoisonError::into_inner));
+    let text = table::page(global, &end, &words, elapsed, around.as_deref_mut());
     // The program's own output is on standard output.
     let _ = std::io::stderr().write_all(text.as_bytes());
     let mut whole = true;
@@ -157,33 +204,71 @@ struct Managed {
 }
 
 impl Managed {
-    fn serve(
-        mut self,
-        socket: &Path,
-        args: &Args,
-        process: u32,
-    ) -> std::io::Result<ExperimentManager> {
-        let words = args.program.iter().map(|word| word.display().to_string());
-        let program: Vec<String> = words.collect();
+    fn serve(self, socket: &Path, args: &Args, process: u32) -> std::io::Result<ExperimentManager> {
+        let program = words(args);
         let names = self.names.clone();
         let about = move || {
             let wanted = names.as_ref().map(|names| names.wanted()).unwrap_or_default();
             let others = names.as_ref().map(|names| names.others()).unwrap_or_default();
             let others =
                 others.iter().map(|(name, count)| json!({"name": &**name, "calls": count}));
+            let mut events = vec!["interval TIME"];
+            events.extend(names.as_ref().map(|_| "call NAME"));
             json!({
                 "program": program,
                 "pid": process,
+                "events": events,
                 "calls": wanted.iter().map(|name| &**name).collect::<Vec<&str>>(),
                 "other_calls": others.collect::<Vec<Value>>(),
             })
         };
         let handle = self.handle.clone();
-        ExperimentManager::serve(socket, handle, about, move |wanted| self.bind(&wanted))
+        let managed = Arc::new(Mutex::new(self));
+        let binds = Arc::clone(&managed);
+        let bind = move |wanted| locked(&binds).bind(&wanted);
+        let sensors = move |text: Option<&str>| locked(&managed).sensors_with(text);
+        ExperimentManager::serve(socket, handle, about, bind, sensors)
+    }
+
+    /// The sensors that can be bound and have a text in their names, 1000 at most and how many more there are;
+    /// without a text how many there are of each group.
+    fn sensors_with(&mut self, text: Option<&str>) -> Result<Value, String> {
+        let text = text.map(str::to_lowercase);
+        let mut groups: BTreeMap<String, u64> = BTreeMap::new();
+        let (mut sensors, mut more) = (Vec::new(), 0);
+        for source in self.sensors.sources.iter_mut() {
+            let all = source.sensors().map_err(|error| error.to_string())?;
+            for sensor in &*all {
+                let name = &sensor.name;
+                let Some(text) = &text else {
+                    *groups.entry(format!("{}/{}", name.source(), name.group())).or_default() += 1;
+                    continue;
+                };
+                let plain = format!("{}/{}", name.group(), name.sensor());
+                match plain.to_lowercase().contains(text) {
+                    true if sensors.len() >= 1000 => more += 1,
+                    true => sensors.push(json!({
+                        "name": name.to_string(), "sensor": plain, "unit": sensor.unit,
+                        "has_instances": sensor.has_instances,
+                    })),
+                    false => {}
+                }
+            }
+        }
+        Ok(match text {
+            Some(_) => json!({"sensors": sensors, "more": more}),
+            None => json!({"groups": groups}),
+        })
     }
 
     fn bind(&mut self, wanted: &BindRequest) -> Result<(), String> {
+        let filter = wanted.filter.as_deref().map(str::parse::<EventFilter>).transpose();
+        let filter = filter.map_err(|why| why.to_string())?;
         match experiment_event(&wanted.event)? {
+            ExperimentEvent::Call(_) if filter.is_some() => {
+                Err("the calls have one filter, which limit PID none calls --where sets"
+                    .to_string())
+            }
             ExperimentEvent::Call(_) if !wanted.sensors.is_empty() => {
                 Err("calls are measured with the sensors of the others".to_string())
             }
@@ -202,11 +287,18 @@ impl Managed {
                 }
                 let context = self.sensors.context().map_err(said)?;
                 let source = Interval::new(&event.to_string(), every);
-                self.handle.bind(source, context).map_err(|error| error.to_string())
+                let filter = filter.unwrap_or_default();
+                let bound = self.handle.bind_where(source, context, filter);
+                bound.map_err(|error| error.to_string())
             }
             other => Err(format!("{other} is listened for from the beginning: run --on '{other}'")),
         }
     }
+}
+
+/// What is behind a lock; it is whole at every moment.
+fn locked(managed: &Mutex<Managed>) -> MutexGuard<'_, Managed> {
+    managed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The event sources of signals and lines.
@@ -249,25 +341,83 @@ fn checked(global: &Global) -> Result<SourceAddress, Failure> {
     Ok(address)
 }
 
-/// The file of records, with a line about the experiment.
-fn lines(
-    file: File,
+/// Adds the readings of an interval, or other events and their sections.
+fn add_around(around: &mut Around, batch: &RecordBatch<'_>, sections: &[Section]) {
+    let seconds = |time: u64| time as f64 / 1e9;
+    let names: Vec<String> = batch.columns().iter().map(|one| one.name.to_string()).collect();
+    for record in batch.records() {
+        let time = seconds(record.event.time);
+        if batch.interval().is_none() {
+            around.add_event(&record.event.name, Some(record.event.kind), time, time);
+            continue;
+        }
+        for (name, reading) in names.iter().zip(&record.readings) {
+            reading.value.iter().for_each(|value| around.add_reading(name, time, *value));
+        }
+    }
+    for section in sections {
+        let from = seconds(section.start);
+        around.add_event(&section.name, None, from, from + section.duration.as_secs_f64());
+    }
+}
+
+/// The filter of an event: those for it, and if no clock decides when it is, those for all.
+fn filter_of(args: &Args, event: &ExperimentEvent) -> EventFilter {
+    let is_clock = matches!(event, ExperimentEvent::Interval(_));
+    let is_for = |one: &&ExperimentFilter| match &one.on {
+        Some(on) => on == event,
+        None => !is_clock,
+    };
+    let filters = args.filters.iter().filter(is_for);
+    filters.fold(EventFilter::default(), |all, one| all.and(&one.filter))
+}
+
+/// The filter of the event of this name.
+fn filter_of_source(args: &Args, source: &str) -> EventFilter {
+    let event = args.on.iter().find(|event| event.to_string() == source);
+    event.map_or_else(EventFilter::default, |event| filter_of(args, event))
+}
+
+/// The filter of a source that has the events of several names.
+fn filter_of_names(
     args: &Args,
-    process: u32,
-    call: Duration,
-) -> std::io::Result<JsonLines<File>> {
-    let mut lines = JsonLines::new(file);
-    let words = args.program.iter().map(|word| word.display().to_string());
-    lines.line(&json!({
+    name_of: impl Fn(&ExperimentEvent) -> Option<&String>,
+) -> EventFilter {
+    let named = args.on.iter().filter_map(|event| Some((name_of(event)?, filter_of(args, event))));
+    named.fold(EventFilter::default(), |all, (name, filter)| match name.as_str() {
+        "*" => all.or_else(filter),
+        name => all.or_else(filter.of_name(name)),
+    })
+}
+
+/// Whether a file is to be a recording, by its name.
+fn is_phr(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("phr"))
+}
+
+/// The program and its arguments.
+fn words(args: &Args) -> Vec<String> {
+    args.program.iter().map(|word| word.display().to_string()).collect()
+}
+
+/// The first line of records: what the experiment is about.
+fn about(args: &Args, process: u32, call: Duration) -> Value {
+    json!({
         "kind": "experiment",
         "version": 1,
-        "program": words.collect::<Vec<String>>(),
+        "machine": machine(),
+        "program": words(args),
         "pid": process,
         "started": jiff::Timestamp::now().to_string(),
         // Here too, since a file that was cut has no end.
         "call_seconds": call.as_secs_f64(),
-    }))?;
-    Ok(lines)
+    })
+}
+
+/// The name of this machine; `None` where the system does not tell.
+fn machine() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_string()).filter(|name| !name.is_empty())
 }
 
 /// The sensors of the command line.

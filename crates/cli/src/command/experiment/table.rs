@@ -1,5 +1,6 @@
 //! The figures of an experiment for people.
 
+use super::around::Around;
 use super::figures::{self, SensorFigures, short, titled};
 use crate::args::Global;
 use crate::output::Output;
@@ -16,6 +17,7 @@ pub(super) fn page(
     end: &ExperimentEnd,
     program: &str,
     elapsed: Duration,
+    around: Option<&mut Around>,
 ) -> String {
     let output = Output::to_error(global);
     let palette = output.palette;
@@ -27,6 +29,23 @@ pub(super) fn page(
     text.push('\n');
     if !end.summary.events.is_empty() {
         figures(&end.summary.events).render(&mut text, output.layout(true));
+    }
+    if let Some(around) = around {
+        let rows = around.rows();
+        let about = |name: &str| {
+            let mut columns = end.bindings.iter().flat_map(|one| &one.columns);
+            let column = columns.find(|column| column.name.to_string() == name);
+            column.map_or((name.to_string(), String::new()), |one| {
+                (short(&one.name), one.unit.to_string())
+            })
+        };
+        if !rows.is_empty() {
+            around.table(&rows, about).render(&mut text, output.layout(true));
+        }
+        if let Some(note) = around.note(&rows) {
+            palette.push(&mut text, Style::Attention, &format!("! {note}"));
+            text.push('\n');
+        }
     }
     cost(&mut text, end, elapsed);
     losses(&mut text, palette, end);
@@ -85,7 +104,7 @@ fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
     for one in &end.bindings {
         if one.lost > 0 {
             attention(format!(
-                "! {}: {} records found no room and are not in the file; --capacity gives more",
+                "! {}: {} records found no room in memory or with a receiver; --capacity gives more",
                 Escaped(&one.source),
                 one.lost
             ));
@@ -106,6 +125,10 @@ fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
     }
     if unnamed > 0 {
         attention(format!("! {unnamed} events have no figures: there are too many names"));
+    }
+    for one in end.bindings.iter().filter(|one| one.filtered > 0) {
+        let name = Escaped(&one.source).to_string();
+        text.push_str(&format!("{name}: {} events were filtered.\n", one.filtered));
     }
     if whole {
         text.push_str("No event was lost.\n");

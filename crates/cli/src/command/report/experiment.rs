@@ -1,19 +1,17 @@
 //! The report of an experiment's records.
 
-mod lines;
 mod show;
 
+use super::super::experiment::around::Around;
 use super::super::experiment::figures::titled;
 use crate::args::{Format, Global, Report as Args};
 use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::output::Output;
-use lines::{Line, Lines};
 use perfhive::experiment::{EventKind, SummaryFigures};
+use perfhive::recording::{RecordKind, RecordLine as Line, RecordLines};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
-
-pub(super) use lines::has_records;
 
 /// The most figures, of times and sensors, that are kept. A sketch takes up to some 16 KiB.
 const MOST_FIGURES: usize = 4096;
@@ -31,18 +29,19 @@ pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
         || global.begin.or(global.end).is_some();
     if takes_others || !matches!(global.format, Format::Table | Format::Json) {
         let what = "holds the records of an experiment, of which report prints a table, or JSON with \
-                    --json; it takes no other option";
+                    --json; it takes no other option but --around";
         return Err(Failure::Usage(format!("{}: {what}", file.display())));
     }
     let failed = |error| Failure::Source(format!("{}: {error}", file.display()));
-    let mut records = Records::default();
-    let mut lines = Lines::open(file).map_err(failed)?;
+    let around = args.around.map(Around::new);
+    let mut records = Records { around, ..Records::default() };
+    let mut lines = RecordLines::open(file).map_err(failed)?;
     while let Some(line) = lines.next().map_err(failed)? {
         records.add(line, file)?;
     }
     // The width of the parts is known only now.
     let mut timeline = Timeline::over(records.span);
-    let mut again = Lines::open(file).map_err(failed)?;
+    let mut again = RecordLines::open(file).map_err(failed)?;
     // Lines that were written meanwhile belong to the next report.
     while again.number < lines.number
         && let Some(line) = again.next().map_err(failed)?
@@ -64,15 +63,25 @@ pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
         let what = "has no end: the experiment is under way, or perfhive was killed";
         warn(&format!("{}: {what}", file.display()));
     }
+    let around = records.around.take().map(|mut around| (around.rows(), around));
     let output = Output::new(global);
     let mut text = String::new();
     if output.is_table() {
-        show::page(&mut text, &records, &timeline, &output);
+        show::page(&mut text, &records, &timeline, around.as_ref(), &output);
     } else {
-        show::push_json(&mut text, &records, &timeline, &lines);
+        show::push_json(&mut text, &records, &timeline, around.as_ref(), &lines);
     }
     output.write(&text)?;
     Ok(Exit::Done)
+}
+
+/// What an event is, by the word of its line.
+fn kind_of(kind: RecordKind) -> EventKind {
+    match kind {
+        RecordKind::Start => EventKind::Start,
+        RecordKind::End => EventKind::End,
+        _ => EventKind::Point,
+    }
 }
 
 /// An event source with a name and kind of its events, or without a kind its sections.
@@ -119,6 +128,10 @@ struct Records {
     left_out: u64,
     /// The first and the last time of an event.
     span: Option<(f64, f64)>,
+    /// The event sources with an interval.
+    clocks: HashSet<String>,
+    /// Readings around events, where they are wanted.
+    around: Option<Around>,
     /// Seconds, starts and ends without the other, and the sources, from the last line.
     end: Option<(f64, u64, Vec<Value>)>,
 }
@@ -126,7 +139,7 @@ struct Records {
 impl Records {
     fn add(&mut self, line: Line, file: &Path) -> Result<(), Failure> {
         match line {
-            Line::Experiment { version, program, started, call_seconds } => {
+            Line::Experiment { version, program, started, call_seconds, .. } => {
                 if version != 1 {
                     let what = format!("version {version} of records is not known; version 1 is");
                     return Err(Failure::Source(format!("{}: {what}", file.display())));
@@ -135,7 +148,10 @@ impl Records {
                 self.started = started;
                 self.call_seconds = call_seconds;
             }
-            Line::Source { sensors } => {
+            Line::Source { source, interval, sensors, .. } => {
+                if interval.is_some() && self.clocks.len() < MOST_SENSORS {
+                    self.clocks.insert(source);
+                }
                 for sensor in sensors {
                     if self.sensors.len() < MOST_SENSORS {
                         let about = Sensor { unit: sensor.unit, per_second: sensor.raw_per_second };
@@ -145,13 +161,25 @@ impl Records {
             }
             Line::Record { source, event, kind, time, delay, sample, values } => {
                 self.note(time);
-                let Some(place) = self.place((source, event, Some(kind.into()))) else {
+                if let Some(around) = &mut self.around {
+                    let kind = kind_of(kind);
+                    match self.clocks.contains(&source) {
+                        true => values.iter().for_each(|(sensor, value)| {
+                            value.iter().for_each(|value| around.add_reading(sensor, time, *value));
+                        }),
+                        false => around.add_event(&event, Some(kind), time, time),
+                    }
+                }
+                let Some(place) = self.place((source, event, Some(kind_of(kind)))) else {
                     return Ok(());
                 };
                 self.count(place, [Some(delay), Some(sample)], values);
             }
             Line::Section { event, time, seconds, thread_seconds, calls, growth } => {
                 self.note(time);
+                if let Some(around) = &mut self.around {
+                    around.add_event(&event, None, time, time + seconds);
+                }
                 let without = self.call_seconds * calls as f64;
                 let times = [Some(seconds), thread_seconds];
                 let times = times.map(|time| Some((time? - without).max(0.0)));
@@ -167,7 +195,7 @@ impl Records {
             Line::End { seconds, unmatched, sources } => {
                 self.end = Some((seconds, unmatched, sources));
             }
-            Line::Other => {}
+            _ => {}
         }
         Ok(())
     }
@@ -268,7 +296,7 @@ impl Timeline {
     fn add(&mut self, records: &Records, line: Line) {
         let (key, time, values) = match line {
             Line::Record { source, event, kind, time, values, .. } => {
-                ((source, event, Some(kind.into())), time, values)
+                ((source, event, Some(kind_of(kind))), time, values)
             }
             Line::Section { event, time, .. } => {
                 ((String::new(), event, None), time, BTreeMap::new())

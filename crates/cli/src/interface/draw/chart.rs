@@ -34,6 +34,7 @@ impl Screen<'_> {
         let labels: Vec<String> =
             (0..=steps).map(|step| axis.label(f64::from(step) / f64::from(steps))).collect();
         let gutter = labels.iter().map(|label| width(label)).max().unwrap_or(0) as u16 + 1;
+        let gutter = gutter.max(super::timeline::gutter(model, rest.width));
         if rest.width < gutter + 4 {
             return;
         }
@@ -136,7 +137,7 @@ impl Screen<'_> {
     }
 
     /// Draws times below the chart, and the marked spans between them.
-    fn time_axis(&mut self, model: &Model, window: Window, line: Rect, plot: Rect) {
+    pub(super) fn time_axis(&mut self, model: &Model, window: Window, line: Rect, plot: Rect) {
         let line = Rect { x: plot.x, width: plot.width, ..line };
         let label = |part: f64| model.clock(window.at(part), window);
         let (first, last) = (label(0.0), label(1.0));
@@ -169,7 +170,7 @@ impl Screen<'_> {
         }
     }
 
-    fn cursor(&mut self, model: &Model, window: Window, plot: Rect) {
+    pub(super) fn cursor(&mut self, model: &Model, window: Window, plot: Rect) {
         let Some(cursor) = model.cursor.filter(|at| window.from <= *at && *at <= window.to) else {
             return;
         };

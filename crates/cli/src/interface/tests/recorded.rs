@@ -145,3 +145,69 @@ fn a_recording_looks_as_it_did_live() {
     let screen_of = |model: &Model| letters(model, Theme::True, 80, 24);
     assert_eq!(screen_of(&live), screen_of(&recorded));
 }
+
+/// Records of two seconds: a section of 0.4 s twice, each with a point in it, and an interval.
+fn records() -> String {
+    let sensor = "linux.procfs/Process/Working Set#7";
+    let record = |source: &str, event: &str, kind: &str, time: f64, value: f64| {
+        serde_json::json!({"kind": "record", "source": source, "event": event, "type": kind,
+            "time": time, "pid": 7, "tid": 7, "delay": 0, "sample": 0, "values": {sensor: value}, "raw": {}})
+    };
+    let mut lines =
+        vec![serde_json::json!({"kind": "experiment", "version": 1, "program": ["shop"],
+        "machine": "box", "pid": 7, "started": "2026-11-24T10:00:00Z"})];
+    let sensors = serde_json::json!([{"name": sensor, "unit": "B", "raw_per_second": null}]);
+    for (source, interval) in [("calls", None), ("interval 100ms", Some(0.1))] {
+        lines.push(serde_json::json!({"kind": "source", "source": source, "interval": interval,
+            "sensors": sensors}));
+    }
+    for begin in [0.25, 1.25] {
+        for (event, kind, after) in [
+            ("checkout", "start", 0.0),
+            ("paid \u{1b}[31m", "point", 0.2),
+            ("checkout", "end", 0.4),
+        ] {
+            lines.push(record("calls", event, kind, begin + after, 0.0));
+        }
+    }
+    for step in 1..=20 {
+        let (time, size) = (f64::from(step) * 0.1, f64::from(step) * 1_048_576.0);
+        lines.push(record("interval 100ms", "interval 100ms", "point", time, size));
+    }
+    lines.push(serde_json::json!({"kind": "end", "seconds": 2.0, "unmatched": 0, "sources": []}));
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn records_of_an_experiment_are_a_timeline_with_readings_below() {
+    let name = format!("perfhive-view-records-{}", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    std::fs::write(&file, records()).unwrap();
+    let source = perfhive::open(&format!("file:{}", file.display())).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let sensor = (r"Process  Working Set".to_string(), r"\Process(*)\Working Set".to_string());
+    let view = View::of_experiment([sensor].into_iter());
+    let (events, messages) = sync_channel(32);
+    let reader = Reader::new(Session::of(source), Duration::from_secs(1), events).unwrap();
+    let (orders, ordered) = channel();
+    let thread = std::thread::spawn(move || reader.run(&ordered));
+    orders.send(Order::Paths(view.paths())).unwrap();
+    let mut model = Model::new(view, "records.jsonl", false, Duration::from_secs(1));
+    model.zone = TimeZone::UTC;
+    while model.is_loading {
+        match messages.recv_timeout(Duration::from_secs(20)) {
+            Ok(Message::Event(event)) => drop(model.update(event)),
+            _ => panic!("the reader says nothing more"),
+        }
+    }
+    drop((orders, messages));
+    thread.join().unwrap();
+    compare("experiment.txt", &letters(&model, Theme::True, 100, 20));
+    compare("experiment-plain.txt", &letters(&model, Theme::Plain, 60, 14));
+    // The second section alone, with the cursor in it.
+    model.jump("+1.5s").unwrap();
+    for _ in 0..2 {
+        press(&mut model, KeyCode::Char('+'));
+    }
+    compare("experiment-zoomed.txt", &letters(&model, Theme::True, 100, 20));
+}

@@ -1,7 +1,7 @@
 //! The report as a table and as JSON.
 
+use super::super::super::experiment::around::{Around, AroundRow};
 use super::super::super::experiment::figures::{self, Scale, SensorFigures, short};
-use super::lines::Lines;
 use super::{Events, Records, Timeline};
 use crate::output::Output;
 use crate::text::escape::Escaped;
@@ -9,10 +9,20 @@ use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::experiment::SummaryFigures;
 use perfhive::measure::SensorName;
+use perfhive::recording::RecordLines;
 use perfhive_view::number::{push_float, push_grouped};
 use serde_json::{Map, Value, json};
 
-pub(super) fn page(text: &mut String, records: &Records, timeline: &Timeline, output: &Output) {
+/// Readings around events.
+type Found = (Vec<AroundRow>, Around);
+
+pub(super) fn page(
+    text: &mut String,
+    records: &Records,
+    timeline: &Timeline,
+    around: Option<&Found>,
+    output: &Output,
+) {
     let palette = output.palette;
     let mut head = format!("{} ", Escaped(&records.program.join(" "))).trim_start().to_string();
     push_float(&mut head, records.seconds(), 3);
@@ -40,6 +50,18 @@ pub(super) fn page(text: &mut String, records: &Records, timeline: &Timeline, ou
         text.push('\n');
         rows(records, timeline).render(text, output.layout(true));
     }
+    if let Some((rows, around)) = around {
+        text.push('\n');
+        let unit = |name: &str| records.sensors.get(name).map(|one| one.unit.clone());
+        let about = |name: &str| (shown(name), unit(name).unwrap_or_default());
+        if !rows.is_empty() {
+            around.table(rows, about).render(text, output.layout(true));
+        }
+        if let Some(note) = around.note(rows) {
+            palette.push(text, Style::Attention, &format!("! {note}"));
+            text.push('\n');
+        }
+    }
     let mut attention = |line: String| {
         palette.push(text, Style::Attention, &line);
         text.push('\n');
@@ -47,8 +69,11 @@ pub(super) fn page(text: &mut String, records: &Records, timeline: &Timeline, ou
     if let Some((_, unmatched, sources)) = &records.end {
         for source in sources {
             let name = source["source"].as_str().unwrap_or_default();
-            for (key, what) in [("lost", "records found no room"), ("missed", "events were missed")]
-            {
+            for (key, what) in [
+                ("lost", "records found no room"),
+                ("missed", "events were missed"),
+                ("filtered", "events were filtered"),
+            ] {
                 if let Some(count) = source[key].as_u64().filter(|count| *count > 0) {
                     attention(format!("! {}: {count} {what}", Escaped(name)));
                 }
@@ -155,7 +180,13 @@ fn event(records: &Records, events: &Events) -> Value {
     line
 }
 
-pub(super) fn push_json(text: &mut String, records: &Records, timeline: &Timeline, lines: &Lines) {
+pub(super) fn push_json(
+    text: &mut String,
+    records: &Records,
+    timeline: &Timeline,
+    around: Option<&Found>,
+    lines: &RecordLines,
+) {
     let end = records.end.as_ref();
     let units: Map<String, Value> = (records.sensors.iter())
         .map(|(name, about)| (name.clone(), about.unit.as_str().into()))
@@ -190,6 +221,7 @@ pub(super) fn push_json(text: &mut String, records: &Records, timeline: &Timelin
             "events": counts,
             "readings": readings,
         },
+        "around": around.map(|(rows, around)| around.json(rows)),
     });
     text.push_str(&format!("{report:#}\n"));
 }

@@ -1,6 +1,5 @@
 //! The lines of a file of records, one at a time.
 
-use perfhive::experiment::EventKind;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -13,31 +12,36 @@ const LONGEST: u64 = 1 << 20;
 /// The greatest distance of a time from the beginning of the experiment, in seconds: 30 years.
 const FARTHEST: f64 = 1e9;
 
-/// A line; `docs/manual/experiments.md` describes them.
-#[derive(Deserialize)]
+/// A line; `docs/manual/experiments.md` describes them with their units.
+#[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub(super) enum Line {
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the manual describes the fields")]
+pub enum RecordLine {
+    /// What the experiment is about: the first line.
     Experiment {
         version: u64,
+        machine: Option<String>,
         #[serde(default)]
         program: Vec<String>,
         started: Option<String>,
         #[serde(default)]
         call_seconds: f64,
     },
-    Source {
-        sensors: Vec<SensorLine>,
-    },
+    /// The sensors of an event source, and its interval if it has one.
+    Source { source: String, interval: Option<f64>, sensors: Vec<SensorLine> },
+    /// An event with its readings.
     Record {
         source: String,
         event: String,
         #[serde(rename = "type")]
-        kind: KindWord,
+        kind: RecordKind,
         time: f64,
         delay: f64,
         sample: f64,
         values: BTreeMap<String, Option<f64>>,
     },
+    /// A section that has ended.
     Section {
         event: String,
         time: f64,
@@ -46,44 +50,42 @@ pub(super) enum Line {
         calls: u64,
         growth: BTreeMap<String, u64>,
     },
-    End {
-        seconds: f64,
-        unmatched: u64,
-        sources: Vec<Value>,
-    },
+    /// The end of the experiment: the last line.
+    End { seconds: f64, unmatched: u64, sources: Vec<Value> },
     /// A line that the program with the experiment added.
     #[serde(other)]
     Other,
 }
 
-#[derive(Deserialize)]
-pub(super) struct SensorLine {
-    pub(super) name: String,
-    pub(super) unit: String,
-    pub(super) raw_per_second: Option<u64>,
+/// A sensor of an event source.
+#[derive(Clone, Debug, Deserialize)]
+#[non_exhaustive]
+pub struct SensorLine {
+    /// The name of the sensor, with its instance.
+    pub name: String,
+    /// The unit of its values.
+    pub unit: String,
+    /// How many units of the raw value are a second, where it counts time.
+    pub raw_per_second: Option<u64>,
 }
 
-#[derive(Deserialize)]
+/// What an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum KindWord {
+#[non_exhaustive]
+pub enum RecordKind {
+    /// A point.
     Point,
+    /// The start of a section.
     Start,
+    /// The end of a section.
     End,
 }
 
-impl From<KindWord> for EventKind {
-    fn from(word: KindWord) -> Self {
-        match word {
-            KindWord::Point => Self::Point,
-            KindWord::Start => Self::Start,
-            KindWord::End => Self::End,
-        }
-    }
-}
-
-/// Whether a file begins with a line of an experiment. Pipes are not tried: what is read of them is
+/// Whether a file begins with a line of an experiment's records. Pipes are not tried: what is read of them is
 /// gone.
-pub(in crate::command::report) fn has_records(file: &Path) -> bool {
+#[must_use]
+pub fn has_records(file: &Path) -> bool {
     let is_file = std::fs::metadata(file).is_ok_and(|meta| meta.is_file());
     let Some(file) = is_file.then(|| File::open(file).ok()).flatten() else { return false };
     let mut reader = BufReader::new(file);
@@ -93,31 +95,42 @@ pub(in crate::command::report) fn has_records(file: &Path) -> bool {
     let mut line = Vec::new();
     let read = reader.take(LONGEST).read_until(b'\n', &mut line);
     read.is_ok()
-        && serde_json::from_slice::<Line>(&line).is_ok_and(|line| !matches!(line, Line::Other))
+        && serde_json::from_slice::<RecordLine>(&line)
+            .is_ok_and(|line| !matches!(line, RecordLine::Other))
 }
 
-/// Reads lines.
-pub(super) struct Lines {
+/// Reads the lines of a file, and leaves out what is damaged.
+#[derive(Debug)]
+pub struct RecordLines {
     reader: BufReader<File>,
     line: Vec<u8>,
     /// The number of lines so far.
-    pub(super) number: u64,
+    pub number: u64,
     /// Lines that are no lines of records.
-    pub(super) damaged: u64,
-    pub(super) first_damaged: u64,
+    pub damaged: u64,
+    /// The number of the first of them; 0 without any.
+    pub first_damaged: u64,
     /// Whether the last line has no end.
-    pub(super) is_torn: bool,
+    pub is_torn: bool,
 }
 
-impl Lines {
-    pub(super) fn open(file: &Path) -> io::Result<Self> {
+impl RecordLines {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// Where it cannot be opened.
+    pub fn open(file: &Path) -> io::Result<Self> {
         let reader = BufReader::with_capacity(1 << 16, File::open(file)?);
         let line = Vec::new();
         Ok(Self { reader, line, number: 0, damaged: 0, first_damaged: 0, is_torn: false })
     }
 
-    /// The next line that is sound.
-    pub(super) fn next(&mut self) -> io::Result<Option<Line>> {
+    /// The next line that is sound; `None` at the end.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    #[expect(clippy::should_implement_trait, reason = "reading can fail")]
+    pub fn next(&mut self) -> io::Result<Option<RecordLine>> {
         loop {
             self.line.clear();
             self.reader.by_ref().take(LONGEST).read_until(b'\n', &mut self.line)?;
@@ -149,17 +162,17 @@ impl Lines {
 }
 
 /// Whether the times of a line can be those of an experiment.
-fn is_plausible(line: &Line) -> bool {
+fn is_plausible(line: &RecordLine) -> bool {
     let lasts = |seconds: f64| (0.0..=FARTHEST).contains(&seconds);
     match line {
-        Line::Experiment { call_seconds, .. } => lasts(*call_seconds),
-        Line::Record { time, delay, sample, .. } => {
+        RecordLine::Experiment { call_seconds, .. } => lasts(*call_seconds),
+        RecordLine::Record { time, delay, sample, .. } => {
             lasts(time.abs()) && lasts(*delay) && lasts(*sample)
         }
-        Line::Section { time, seconds, thread_seconds, .. } => {
+        RecordLine::Section { time, seconds, thread_seconds, .. } => {
             lasts(time.abs()) && lasts(*seconds) && thread_seconds.is_none_or(lasts)
         }
-        Line::End { seconds, .. } => lasts(*seconds),
-        Line::Source { .. } | Line::Other => true,
+        RecordLine::End { seconds, .. } => lasts(*seconds),
+        RecordLine::Source { .. } | RecordLine::Other => true,
     }
 }

@@ -1,0 +1,159 @@
+//! Draws the timeline of a pane: a lane for each instance, a time axis.
+//!
+//! The pane's first counter is a count: a mark stands where it grows. A bar stands while any other
+//! counter is above 0.
+
+use super::{Screen, row};
+use crate::interface::layout::Kind;
+use crate::interface::model::{Entry, Model, Target};
+use crate::text::escape::{clip, width};
+use perfhive_view::number::push_grouped;
+use perfhive_view::past::{Line, Window};
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Modifier, Style};
+
+/// The narrowest space to the left of lanes, which has room for the labels of charts below.
+const LEAST_GUTTER: u16 = 12;
+
+/// The lines of one instance.
+struct Lane<'a> {
+    name: String,
+    colour: u8,
+    /// The place of its first entry in the legend.
+    entry: usize,
+    count: Option<&'a Line>,
+    bars: Vec<&'a Line>,
+}
+
+/// The lanes of entries, in the order in which their instances come first.
+fn lanes<'a>(entries: &[Entry<'a>]) -> Vec<Lane<'a>> {
+    let mut lanes: Vec<Lane<'a>> = Vec::new();
+    let mut instances: Vec<Option<&str>> = Vec::new();
+    for (number, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.is_visible) {
+        let Some(line) = entry.line else { continue };
+        let instance = line.instance.as_deref();
+        let place = instances.iter().position(|known| *known == instance);
+        let place = place.unwrap_or_else(|| {
+            instances.push(instance);
+            let name = instance.unwrap_or(&line.what.counter);
+            let name = crate::text::escape::Escaped(name).to_string();
+            let (colour, entry) = (entry.colour, number);
+            lanes.push(Lane { name, colour, entry, count: None, bars: Vec::new() });
+            lanes.len() - 1
+        });
+        let Some(lane) = lanes.get_mut(place) else { continue };
+        match entry.counter {
+            0 => lane.count = Some(line),
+            _ => lane.bars.push(line),
+        }
+    }
+    lanes
+}
+
+/// The space to the left of the lanes of this view on a screen of a width, and of the charts below, which
+/// have the same time axis; 0 for a view without lanes.
+pub(super) fn gutter(model: &Model, wide: u16) -> u16 {
+    let is_timeline = |(_, pane): &(usize, &_)| -> bool {
+        let pane: &crate::interface::layout::Pane = pane;
+        pane.kind == Kind::Timeline
+    };
+    let panes = model.view.panes.iter().enumerate().filter(is_timeline);
+    let names = panes.flat_map(|(place, _)| lanes(&model.entries(place)));
+    let longest = names.map(|lane| width(&lane.name) as u16 + 9).max();
+    longest.map_or(0, |longest| longest.min(wide / 3).max(LEAST_GUTTER))
+}
+
+impl Screen<'_> {
+    pub(super) fn timeline(&mut self, model: &Model, place: usize, area: Rect) {
+        let entries = model.entries(place);
+        let lanes = lanes(&entries);
+        let (Some(window), false) = (model.window(), lanes.is_empty()) else {
+            self.text(row(area, 0), 1, "waiting for the first event", self.theme.faint());
+            return;
+        };
+        let gutter = gutter(model, area.width);
+        let high = area.height.saturating_sub(1);
+        if area.width < gutter + 4 || high == 0 {
+            return;
+        }
+        let plot = Rect {
+            x: area.x + gutter,
+            width: area.width - gutter - 1,
+            height: high.min(lanes.len() as u16),
+            ..area
+        };
+        let selected = model.states.get(place).map_or(0, |state| state.selected);
+        let focused = lanes.iter().position(|lane| lane.entry == selected).unwrap_or(0);
+        let first = (focused + 1).saturating_sub(usize::from(high));
+        for (number, lane) in lanes.iter().skip(first).take(usize::from(high)).enumerate() {
+            let line = row(area, number as u16);
+            self.hits.push((line, Target::Entry(place, lane.entry)));
+            self.lane_title(model, place, lane, Rect { width: gutter, ..line });
+            self.lane(model, lane, window, row(plot, number as u16));
+        }
+        self.time_axis(model, window, row(area, plot.height), plot);
+        let shown = first + usize::from(plot.height);
+        if shown < lanes.len() {
+            let more = format!("{} more", lanes.len() - shown);
+            let (more, _) = clip(&more, usize::from(gutter - 1));
+            self.text(row(area, plot.height), 1, more, self.theme.faint());
+        }
+        self.cursor(model, window, plot);
+        self.hits.push((plot, Target::Plot(place)));
+    }
+
+    /// The name of a lane, and the count at the cursor or the end of the window.
+    fn lane_title(&mut self, model: &Model, place: usize, lane: &Lane<'_>, line: Rect) {
+        let at = model.cursor.or(model.end).or(model.past.times().back().copied());
+        let at = at.and_then(|time| model.past.nearest(time));
+        let value = |line: &Line| model.past.value_at(line, at?).ok();
+        let mut count = String::new();
+        if let Some(value) = lane.count.and_then(value) {
+            push_grouped(&mut count, value as u64);
+        }
+        let is_open = lane.bars.iter().any(|bar| value(bar).is_some_and(|open| open > 0.0));
+        let selected = model.states.get(place).map_or(0, |state| state.selected);
+        let is_selected = place == model.focus && selected == lane.entry;
+        let mut style = self.theme.line(lane.colour);
+        if is_open {
+            style = style.add_modifier(Modifier::BOLD);
+        }
+        self.text(line, 0, if is_selected { "▸" } else { " " }, Style::new());
+        let room = usize::from(line.width.saturating_sub(3)).saturating_sub(width(&count));
+        let (name, _) = clip(&lane.name, room);
+        self.text(line, 1, name, style);
+        self.text_to(line, line.width - 1, &count, Style::new());
+    }
+
+    fn lane(&mut self, model: &Model, lane: &Lane<'_>, window: Window, line: Rect) {
+        let style = self.theme.line(lane.colour);
+        for x in 0..line.width {
+            self.text(line, x, "·", self.theme.faint());
+        }
+        let last = f64::from(line.width.saturating_sub(1));
+        let most = usize::from(line.width) * 2;
+        for bar in &lane.bars {
+            let mut open: Option<f64> = None;
+            for point in model.past.points(bar, window, most) {
+                if let Some(from) = open.filter(|from| *from <= 1.0 && point.x >= 0.0) {
+                    let from = (from.max(0.0) * last).round() as u16;
+                    let to = (point.x.min(1.0) * last).round() as u16;
+                    for x in from..=to {
+                        self.text(line, x, "━", style);
+                    }
+                }
+                open = point.value.filter(|value| *value > 0.0).map(|_| point.x);
+            }
+        }
+        let mut before: Option<f64> = None;
+        let points = lane.count.map(|count| model.past.points(count, window, most));
+        for point in points.into_iter().flatten() {
+            let Some(value) = point.value else { continue };
+            let grows = before.is_some_and(|before| value > before);
+            if grows && (0.0..=1.0).contains(&point.x) {
+                self.text(line, (point.x * last).round() as u16, "│", style);
+            }
+            before = Some(value);
+        }
+    }
+}

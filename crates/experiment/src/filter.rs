@@ -1,0 +1,439 @@
+//! Filters: which events are recorded.
+//!
+//! A filter is terms with `and` between them, each of which compares a field of the event:
+//!
+//! | term | |
+//! |---|---|
+//! | `pid = 42`, `tid != 7` | process and thread; also `<`, `<=`, `>`, `>=` |
+//! | `name = check*` | the event's name; `*` stands for any text |
+//! | `type = start` | `point`, `start` or `end` |
+//! | `seconds > 0.01` | the duration of the section |
+//! | `'Working Set' > 100000000` | the value of a sensor, in quotes |
+//! | `every 10` | each tenth of the events that the terms before the sample let through |
+//!
+//! `pid`, `tid`, `name`, `type` and `every` are decided before the sensors are read, so that an event that is
+//! left out costs no sample.
+
+use crate::EventKind;
+use crate::event::PerfEvent;
+use crate::record::RecordColumn;
+use perfhive_engine::measure::{Readings, SensorName};
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Which events of a source are recorded.
+///
+/// ```
+/// use perfhive_experiment::EventFilter;
+/// let long: EventFilter = "name = checkout and seconds > 0.01".parse()?;
+/// assert!("checkout > 7".parse::<EventFilter>().is_err());
+/// # Ok::<(), perfhive_experiment::BadFilter>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EventFilter {
+    rules: Vec<Rule>,
+}
+
+/// The terms for the events of one name, or of all.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Rule {
+    name: Option<Arc<str>>,
+    terms: Vec<Term>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Term {
+    Process(Comparison, f64),
+    Thread(Comparison, f64),
+    /// The pattern, and whether the name is to match it.
+    Name(String, bool),
+    Kind(EventKind, bool),
+    Seconds(Comparison, f64),
+    Sensor(String, Comparison, f64),
+    Every(u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    Less,
+    LessOrEqual,
+    Equal,
+    NotEqual,
+    GreaterOrEqual,
+    Greater,
+}
+
+impl Comparison {
+    /// The signs, of which longer ones are looked for first.
+    const SIGNS: [(&str, Self); 7] = [
+        ("<=", Self::LessOrEqual),
+        (">=", Self::GreaterOrEqual),
+        ("!=", Self::NotEqual),
+        ("==", Self::Equal),
+        ("<", Self::Less),
+        (">", Self::Greater),
+        ("=", Self::Equal),
+    ];
+
+    fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::Less => value < limit,
+            Self::LessOrEqual => value <= limit,
+            Self::Equal => value == limit,
+            Self::NotEqual => value != limit,
+            Self::GreaterOrEqual => value >= limit,
+            Self::Greater => value > limit,
+        }
+    }
+}
+
+/// Why a text is no filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadFilter(String);
+
+impl std::fmt::Display for BadFilter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadFilter {}
+
+impl FromStr for EventFilter {
+    type Err = BadFilter;
+
+    fn from_str(text: &str) -> Result<Self, BadFilter> {
+        let mut rest = text.trim();
+        let mut terms = Vec::new();
+        loop {
+            let (term, behind) = term(rest)?;
+            terms.push(term);
+            rest = behind.trim_start();
+            if rest.is_empty() {
+                return Ok(Self { rules: vec![Rule { name: None, terms }] });
+            }
+            let expected = || BadFilter(format!("expected 'and' before {rest:?}"));
+            let (word, behind) = rest.split_once(char::is_whitespace).ok_or_else(expected)?;
+            if !word.eq_ignore_ascii_case("and") {
+                return Err(expected());
+            }
+            rest = behind.trim_start();
+        }
+    }
+}
+
+/// The first term of a text, and what is behind it.
+fn term(text: &str) -> Result<(Term, &str), BadFilter> {
+    let (field, is_quoted, rest) = word(text)?;
+    let rest = rest.trim_start();
+    let bad = |what: String| Err(BadFilter(what));
+    if field == "every" && !is_quoted {
+        let (number, _, behind) = word(rest)?;
+        return match number.parse() {
+            Ok(number) if number > 0 => Ok((Term::Every(number), behind)),
+            _ => bad(format!("every takes a number from 1 on, not {number:?}")),
+        };
+    }
+    let sign =
+        Comparison::SIGNS.iter().find_map(|(sign, it)| Some((*it, rest.strip_prefix(sign)?)));
+    let Some((comparison, rest)) = sign else {
+        return bad(format!("expected <, <=, =, !=, >= or > behind {field:?}"));
+    };
+    let (value, _, behind) = word(rest.trim_start())?;
+    let number = || match value.parse::<f64>().ok().filter(|number| number.is_finite()) {
+        Some(number) => Ok(number),
+        None => Err(BadFilter(format!("{field} is compared with a number, not {value:?}"))),
+    };
+    let equals = || match comparison {
+        Comparison::Equal => Ok(true),
+        Comparison::NotEqual => Ok(false),
+        _ => Err(BadFilter(format!("{field} is compared with = and != only"))),
+    };
+    let term = match field {
+        _ if is_quoted => Term::Sensor(field.to_string(), comparison, number()?),
+        "pid" => Term::Process(comparison, number()?),
+        "tid" => Term::Thread(comparison, number()?),
+        "seconds" => Term::Seconds(comparison, number()?),
+        "name" => Term::Name(value.to_string(), equals()?),
+        "type" => {
+            let kinds = [EventKind::Point, EventKind::Start, EventKind::End];
+            match kinds.into_iter().find(|kind| kind.code() == value) {
+                Some(kind) => Term::Kind(kind, equals()?),
+                None => return bad(format!("a type is point, start or end, not {value:?}")),
+            }
+        }
+        _ => {
+            return bad(format!(
+                "{field:?} is no field: there are pid, tid, name, type, seconds, every N, and sensors in \
+                 quotes"
+            ));
+        }
+    };
+    Ok((term, behind))
+}
+
+/// The first word of a text without its quotes, whether it has some, and what is behind it. Without quotes it
+/// ends at a space or a sign of comparison.
+fn word(text: &str) -> Result<(&str, bool, &str), BadFilter> {
+    if let Some(quote) = text.chars().next().filter(|first| ['\'', '"'].contains(first)) {
+        let inside = text.get(1..).unwrap_or_default();
+        let (word, behind) = inside
+            .split_once(quote)
+            .ok_or_else(|| BadFilter(format!("{text:?} has no closing quote")))?;
+        return Ok((word, true, behind));
+    }
+    let is_end = |c: char| c.is_whitespace() || "<>=!".contains(c);
+    match text.split_at(text.find(is_end).unwrap_or(text.len())) {
+        ("", _) => Err(BadFilter(format!("expected a word before {text:?}"))),
+        (word, behind) => Ok((word, false, behind)),
+    }
+}
+
+impl EventFilter {
+    /// The same filter for the events of one name; those of other names are recorded.
+    #[must_use]
+    pub fn of_name(mut self, name: &str) -> Self {
+        let name: Arc<str> = name.into();
+        for rule in &mut self.rules {
+            rule.name = Some(Arc::clone(&name));
+        }
+        self
+    }
+
+    /// A filter that decides the events of each name by the first filter that is for the name.
+    #[must_use]
+    pub fn or_else(mut self, other: Self) -> Self {
+        self.rules.extend(other.rules);
+        self
+    }
+
+    /// A filter that lets through what both let through. The other one must be for all names.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        if self.rules.is_empty() {
+            return other.clone();
+        }
+        for rule in &mut self.rules {
+            rule.terms.extend(other.rules.iter().flat_map(|one| one.terms.clone()));
+        }
+        self
+    }
+
+    /// The filter with the places of its sensors.
+    pub(crate) fn bound(self, columns: &[RecordColumn]) -> Result<BoundFilter, BadFilter> {
+        let mut rules = Vec::new();
+        for Rule { name, terms } in self.rules {
+            let mut sensors = Vec::new();
+            for term in &terms {
+                if let Term::Sensor(name, comparison, limit) = term {
+                    sensors.push((place(columns, name)?, *comparison, *limit));
+                }
+            }
+            rules.push(BoundRule { name, terms, sensors, passed: 0 });
+        }
+        Ok(BoundFilter { rules })
+    }
+}
+
+/// The column that a text names: by the sensor's full name, or without its source, instance or group.
+fn place(columns: &[RecordColumn], text: &str) -> Result<usize, BadFilter> {
+    let is_it = |name: &SensorName| {
+        let short = format!("{}/{}", name.group(), name.sensor());
+        let with_instance = name.instance().map(|instance| format!("{short}#{instance}"));
+        name.to_string() == text
+            || short == text
+            || name.sensor() == text
+            || with_instance.as_deref() == Some(text)
+    };
+    let found: Vec<usize> = (0..columns.len())
+        .filter(|at| columns.get(*at).is_some_and(|one| is_it(&one.name)))
+        .collect();
+    match found.as_slice() {
+        [place] => Ok(*place),
+        _ => {
+            let names: Vec<String> = columns.iter().map(|one| one.name.to_string()).collect();
+            let count = if found.is_empty() { "no sensor" } else { "several sensors" };
+            Err(BadFilter(format!("{text:?} is {count} of these: {}", names.join(", "))))
+        }
+    }
+}
+
+/// A filter at work. Deciding allocates nothing.
+#[derive(Debug)]
+pub(crate) struct BoundFilter {
+    rules: Vec<BoundRule>,
+}
+
+#[derive(Debug)]
+struct BoundRule {
+    name: Option<Arc<str>>,
+    terms: Vec<Term>,
+    /// The column of each sensor, and what it is compared with.
+    sensors: Vec<(usize, Comparison, f64)>,
+    /// The events that the terms before the sample let through.
+    passed: u64,
+}
+
+impl BoundRule {
+    fn is_for(&self, name: &str) -> bool {
+        self.name.as_deref().is_none_or(|it| it == name)
+    }
+}
+
+impl BoundFilter {
+    fn rule(&mut self, name: &str) -> Option<&mut BoundRule> {
+        self.rules.iter_mut().find(|rule| rule.is_for(name))
+    }
+
+    /// Whether an event is to be measured.
+    pub(crate) fn wants(&mut self, event: &PerfEvent) -> bool {
+        let Some(rule) = self.rule(&event.name) else { return true };
+        let holds = rule.terms.iter().all(|term| match term {
+            Term::Process(comparison, limit) => comparison.holds(f64::from(event.process), *limit),
+            Term::Thread(comparison, limit) => comparison.holds(f64::from(event.thread), *limit),
+            Term::Name(pattern, is_equal) => matches(pattern, &event.name) == *is_equal,
+            Term::Kind(kind, is_equal) => (event.kind == *kind) == *is_equal,
+            Term::Seconds(..) | Term::Sensor(..) | Term::Every(_) => true,
+        });
+        if !holds {
+            return false;
+        }
+        rule.passed += 1;
+        let passed = rule.passed;
+        rule.terms.iter().all(|term| match term {
+            Term::Every(number) => passed % number == 0,
+            _ => true,
+        })
+    }
+
+    /// Whether an event with these readings is to be recorded. A sensor without a value compares with
+    /// nothing.
+    pub(crate) fn wants_readings(&mut self, event: &PerfEvent, readings: &Readings) -> bool {
+        let Some(rule) = self.rule(&event.name) else { return true };
+        rule.sensors.iter().all(|(place, comparison, limit)| {
+            let reading = readings.iter().find(|reading| reading.asked == *place);
+            let value = reading.and_then(|reading| reading.value.as_ref().ok());
+            value.is_some_and(|value| comparison.holds(value.as_f64(), *limit))
+        })
+    }
+
+    /// Whether sections of this name are chosen by their duration.
+    pub(crate) fn has_seconds(&self, name: &str) -> bool {
+        let is_it = |term: &Term| matches!(term, Term::Seconds(..));
+        self.rules
+            .iter()
+            .find(|rule| rule.is_for(name))
+            .is_some_and(|rule| rule.terms.iter().any(is_it))
+    }
+
+    /// Whether a section of this duration is to be recorded.
+    pub(crate) fn wants_section(&mut self, name: &str, seconds: f64) -> bool {
+        let Some(rule) = self.rule(name) else { return true };
+        rule.terms.iter().all(|term| match term {
+            Term::Seconds(comparison, limit) => comparison.holds(seconds, *limit),
+            _ => true,
+        })
+    }
+}
+
+/// Whether a text matches a pattern in which `*` stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(first) else { return false };
+    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for part in middle.split('*').filter(|part| !part.is_empty()) {
+        let Some((_, behind)) = text.split_once(part) else { return false };
+        text = behind;
+    }
+    text.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter(text: &str) -> BoundFilter {
+        text.parse::<EventFilter>().unwrap().bound(&[]).unwrap()
+    }
+
+    fn event(name: &str, kind: EventKind, process: u32) -> PerfEvent {
+        PerfEvent { kind, process, thread: process + 1, ..PerfEvent::now(&name.into()) }
+    }
+
+    #[test]
+    fn terms_before_the_sample_decide_by_fields() {
+        for (text, is_wanted) in [
+            ("pid = 7", true),
+            ("pid=7 and tid>=8", true),
+            ("pid != 7", false),
+            ("tid < 8", false),
+            ("name = check*", true),
+            ("name = 'check*t and'", false),
+            ("name != *k*t", false),
+            ("type = start and name = checkout", true),
+            ("type != start", false),
+            ("seconds > 100", true),
+        ] {
+            let event = event("checkout", EventKind::Start, 7);
+            assert_eq!(filter(text).wants(&event), is_wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_tenth_is_counted_among_those_that_match() {
+        let mut filter = filter("type = point and every 10");
+        let wanted = (0..200).filter(|number| {
+            let kind = if number % 2 == 0 { EventKind::Point } else { EventKind::Start };
+            filter.wants(&event("a", kind, 1))
+        });
+        assert_eq!(wanted.count(), 10);
+    }
+
+    #[test]
+    fn filters_of_several_names_decide_each_for_its_own() {
+        let of = |text: &str| text.parse::<EventFilter>().unwrap();
+        let all = of("pid = 7").of_name("a").or_else(of("pid = 8").of_name("b"));
+        let mut all = all.and(&of("type = point")).bound(&[]).unwrap();
+        let events = [("a", 7), ("a", 8), ("b", 8), ("c", 9)];
+        let wanted =
+            events.map(|(name, process)| all.wants(&event(name, EventKind::Point, process)));
+        assert_eq!(wanted, [true, false, true, true]);
+    }
+
+    #[test]
+    fn text_that_is_no_filter_says_why() {
+        for (text, why) in [
+            ("", "expected a word"),
+            ("pid", "behind \"pid\""),
+            ("pid = x", "with a number"),
+            ("pid = 1 or pid = 2", "expected 'and'"),
+            ("pid = 1 and", "expected"),
+            ("checkout > 7", "is no field"),
+            ("type = middle", "point, start or end"),
+            ("name < a", "= and != only"),
+            ("every 0", "from 1 on"),
+            ("'Working Set > 7", "closing quote"),
+            ("seconds > NaN", "with a number"),
+        ] {
+            let error = text.parse::<EventFilter>().unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+        let unknown = "'Working Set' > 7".parse::<EventFilter>().unwrap().bound(&[]);
+        assert!(unknown.unwrap_err().to_string().contains("no sensor"));
+    }
+
+    #[test]
+    fn stars_stand_for_any_text() {
+        for (pattern, text, is_match) in [
+            ("*", "", true),
+            ("a*", "abc", true),
+            ("*c", "abc", true),
+            ("a*b*c", "a-b-c", true),
+            ("a*b*c", "a-c-b", false),
+            ("ab*ba", "aba", false),
+            ("a", "ab", false),
+        ] {
+            assert_eq!(matches(pattern, text), is_match, "{pattern} {text}");
+        }
+    }
+}

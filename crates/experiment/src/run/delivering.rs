@@ -1,0 +1,120 @@
+//! The thread that delivers records.
+
+use super::{Bound, DeliveryOutcome, Shared};
+use crate::deliver::Delivery;
+use crate::event::locked;
+use crate::record::{EventRecord, RecordBatch};
+use crate::section::{Section, Sections};
+use crate::summary::ExperimentSummary;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// The time after which records are delivered, however few there are.
+const AT_LATEST: Duration = Duration::from_secs(1);
+
+/// Delivers records until the experiment ends.
+pub(super) fn deliver_all(
+    shared: &Shared,
+    deliveries: Vec<Box<dyn Delivery>>,
+    call: Duration,
+) -> DeliveryOutcome {
+    let summary = ExperimentSummary { call, ..ExperimentSummary::default() };
+    let mut outcome = DeliveryOutcome { summary, deliveries, ..DeliveryOutcome::default() };
+    loop {
+        outcome.guests.append(&mut locked(&shared.guests));
+        let is_end = {
+            let wanted = locked(&shared.wanted);
+            let waited =
+                shared.woken.wait_timeout_while(wanted, AT_LATEST, |one| !one.now && !one.end);
+            let mut wanted = waited.unwrap_or_else(PoisonError::into_inner).0;
+            wanted.now = false;
+            wanted.end
+        };
+        for place in 0.. {
+            // The list is not locked while records are delivered: bindings are added to it.
+            let taken = locked(&shared.bound).get_mut(place).map(|one| {
+                one.bound.store.exchange(&mut one.empty);
+                let (half, sections) = (&mut one.empty, &mut one.sections);
+                (Arc::clone(&one.bound), std::mem::take(half), std::mem::take(sections))
+            });
+            let Some((binding, half, mut sections)) = taken else { break };
+            let batch = RecordBatch {
+                source: &binding.source,
+                interval: binding.interval,
+                columns: &binding.columns,
+                half: &half,
+            };
+            outcome.deliver(&batch, &mut sections, &binding);
+            if let Some(one) = locked(&shared.bound).get_mut(place) {
+                (one.empty, one.sections) = (half, sections);
+            }
+        }
+        if is_end {
+            let bound = locked(&shared.bound);
+            outcome.summary.unmatched = bound.iter().map(|one| one.sections.unmatched()).sum();
+            return outcome;
+        }
+    }
+}
+
+impl DeliveryOutcome {
+    /// Delivers one batch everywhere.
+    fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &mut Sections, binding: &Bound) {
+        if batch.is_empty() {
+            return;
+        }
+        let mut ended = Vec::new();
+        let mut choice = Vec::with_capacity(batch.len());
+        for record in batch.records() {
+            let section = sections.add(&record);
+            let is_chosen = binding.chooses(&record, section.as_ref(), self.summary.call);
+            choice.push(is_chosen);
+            if !is_chosen {
+                continue;
+            }
+            self.summary.add(batch, &record);
+            if let Some(section) = section {
+                self.summary.add_section(batch, &section);
+                ended.push(section);
+            }
+        }
+        let left_out = choice.iter().filter(|is_chosen| !**is_chosen).count() as u64;
+        binding.filtered_late.fetch_add(left_out, Ordering::Relaxed);
+        let chosen;
+        let mut batch = batch;
+        let filtered;
+        if left_out > 0 {
+            chosen = batch.half.chosen(&choice, batch.columns.len());
+            filtered = RecordBatch { half: &chosen, ..*batch };
+            batch = &filtered;
+        }
+        self.guests.retain_mut(|guest| guest.deliver(batch, &ended).is_ok());
+        let failures = &mut self.failures;
+        self.deliveries.retain_mut(|delivery| match delivery.deliver(batch, &ended) {
+            Ok(lost) => {
+                binding.undelivered.fetch_add(lost, Ordering::Relaxed);
+                true
+            }
+            Err(error) => {
+                failures.push(error.to_string());
+                false
+            }
+        });
+    }
+}
+
+impl Bound {
+    /// Whether the filter lets a record through by the duration of its section, without the calls in it.
+    /// Where it asks for a duration, the ends of those sections alone are left.
+    fn chooses(&self, record: &EventRecord, section: Option<&Section>, call: Duration) -> bool {
+        let mut filter = locked(&self.filter);
+        let name = &record.event.name;
+        match filter.as_mut() {
+            Some(filter) if filter.has_seconds(name) => section.is_some_and(|section| {
+                filter.wants_section(name, section.corrected(call).as_secs_f64())
+            }),
+            _ => true,
+        }
+    }
+}

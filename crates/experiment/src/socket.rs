@@ -1,0 +1,204 @@
+//! Delivery to a socket: the lines of [`JsonLines`] over a connection.
+
+use crate::deliver::{Delivery, JsonLines};
+use crate::record::RecordBatch;
+use crate::run::ExperimentEnd;
+use crate::section::Section;
+use serde_json::Value;
+use std::io::{self, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The time for a connection.
+const CONNECTING: Duration = Duration::from_secs(5);
+/// The bytes of lines that wait for the receiver.
+const WAITING: usize = 16 << 20;
+/// How long the end waits for the receiver.
+const LAST: Duration = Duration::from_secs(1);
+
+/// A connection to a receiver.
+enum Connection {
+    Tcp(TcpStream),
+    #[cfg(unix)]
+    Unix(UnixStream),
+}
+
+impl Connection {
+    fn open(address: &str) -> io::Result<Self> {
+        let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidInput, what);
+        if let Some(address) = address.strip_prefix("tcp:") {
+            let address: SocketAddr =
+                address.parse().map_err(|_| invalid("expected tcp:127.0.0.1:PORT"))?;
+            if !address.ip().is_loopback() {
+                return Err(invalid(
+                    "records are sent to this machine only, as in tcp:127.0.0.1:PORT",
+                ));
+            }
+            return TcpStream::connect_timeout(&address, CONNECTING).map(Self::Tcp);
+        }
+        #[cfg(unix)]
+        if let Some(path) = address.strip_prefix("unix:") {
+            // A process that accepts nothing holds nothing up.
+            #[cfg(target_os = "linux")]
+            return crate::manage::connect(std::path::Path::new(path)).map(Self::Unix);
+            #[cfg(not(target_os = "linux"))]
+            return UnixStream::connect(path).map(Self::Unix);
+        }
+        Err(invalid("expected unix:PATH or tcp:127.0.0.1:PORT"))
+    }
+
+    fn try_clone(&self) -> io::Result<Self> {
+        match self {
+            Self::Tcp(stream) => stream.try_clone().map(Self::Tcp),
+            #[cfg(unix)]
+            Self::Unix(stream) => stream.try_clone().map(Self::Unix),
+        }
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.write_all(bytes),
+            #[cfg(unix)]
+            Self::Unix(stream) => stream.write_all(bytes),
+        }
+    }
+
+    fn shutdown(&self) {
+        let _ = match self {
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            #[cfg(unix)]
+            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+}
+
+/// Sends JSON lines to a socket on which another program listens.
+///
+/// A receiver that hangs, is too slow or goes away holds nothing up: what 16 MiB of waiting lines have no
+/// room for is counted as lost.
+pub struct SocketLines {
+    address: String,
+    lines: JsonLines<Vec<u8>>,
+    /// Lines with the number of records in them.
+    sender: Option<SyncSender<(Vec<u8>, u64)>>,
+    /// Bytes and records that wait.
+    waiting: Arc<AtomicUsize>,
+    records: Arc<AtomicU64>,
+    connection: Connection,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl SocketLines {
+    /// Connects to `unix:PATH` or `tcp:127.0.0.1:PORT`.
+    ///
+    /// # Errors
+    /// Another address, or one that nothing listens at.
+    pub fn connect(address: &str) -> io::Result<Self> {
+        let connection = Connection::open(address)?;
+        let mut writing = connection.try_clone()?;
+        let (sender, receiver) = sync_channel::<(Vec<u8>, u64)>(1024);
+        let (waiting, records) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicU64::new(0)));
+        let theirs = (Arc::clone(&waiting), Arc::clone(&records));
+        let work = move || {
+            for (lines, count) in receiver {
+                writing.write_all(&lines)?;
+                theirs.0.fetch_sub(lines.len(), Ordering::AcqRel);
+                theirs.1.fetch_sub(count, Ordering::AcqRel);
+            }
+            Ok(())
+        };
+        let thread = std::thread::Builder::new().name("perfhive-send".into()).spawn(work)?;
+        Ok(Self {
+            address: address.to_string(),
+            lines: JsonLines::new(Vec::new()),
+            sender: Some(sender),
+            waiting,
+            records,
+            connection,
+            thread: Some(thread),
+        })
+    }
+
+    /// Sends a line of the caller's, as [`JsonLines::line`] writes one.
+    ///
+    /// # Errors
+    /// Where it finds no room.
+    pub fn line(&mut self, line: &Value) -> io::Result<()> {
+        self.lines.line(line)?;
+        match self.send(0) {
+            true => Ok(()),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    /// Hands the lines that were written to the thread that sends; `false` where there is no room.
+    fn send(&mut self, records: u64) -> bool {
+        let lines = self.lines.take();
+        let length = lines.len();
+        let is_full = self.waiting.load(Ordering::Acquire) + length > WAITING;
+        let Some(sender) = self.sender.as_ref().filter(|_| !is_full) else { return false };
+        self.waiting.fetch_add(length, Ordering::AcqRel);
+        self.records.fetch_add(records, Ordering::AcqRel);
+        let is_sent = sender.try_send((lines, records)).is_ok();
+        if !is_sent {
+            self.waiting.fetch_sub(length, Ordering::AcqRel);
+            self.records.fetch_sub(records, Ordering::AcqRel);
+        }
+        is_sent
+    }
+
+    /// Waits until all is sent, and closes the connection.
+    fn close(&mut self) -> io::Result<()> {
+        self.sender = None;
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        let until = Instant::now() + LAST;
+        while !thread.is_finished() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.connection.shutdown();
+        let sent = thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
+        match (self.records.load(Ordering::Acquire), sent) {
+            (0, sent) => sent,
+            (left, _) => {
+                let what = format!("{}: {left} records did not reach the receiver", self.address);
+                Err(io::Error::other(what))
+            }
+        }
+    }
+}
+
+impl Delivery for SocketLines {
+    fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &[Section]) -> io::Result<u64> {
+        self.lines.deliver(batch, sections)?;
+        if self.send(batch.len() as u64) {
+            return Ok(0);
+        }
+        // The sensors of a source may be among what was lost.
+        self.lines.forget();
+        Ok(batch.len() as u64)
+    }
+
+    fn end(&mut self, end: &ExperimentEnd) -> io::Result<()> {
+        self.lines.end(end)?;
+        let is_sent = self.send(0);
+        self.close()?;
+        match is_sent {
+            true => Ok(()),
+            false => {
+                Err(io::Error::other(format!("{}: the receiver is gone or slow", self.address)))
+            }
+        }
+    }
+}
+
+impl Drop for SocketLines {
+    fn drop(&mut self) {
+        let _ = self.close();
+    }
+}

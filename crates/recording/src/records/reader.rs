@@ -1,0 +1,337 @@
+//! A file of records as the samples of a recording: one at each time at which something happened.
+//!
+//! The file is read as a whole, since the lines of several event sources are not in the order of time.
+//! What is kept of a line takes less memory than the line.
+
+use super::{EventBlocks, RecordKind, RecordLine, RecordLines};
+use crate::files::error;
+use crate::replay::{Sample, Samples};
+use perfhive_engine::measure::SensorName;
+use perfhive_engine::{
+    CatalogueObject, Fault, FaultKind, SourceError, SourceErrorKind, Span, TitleDatabase,
+};
+use perfhive_format::FileTime;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The most different names of sensors that are looked at.
+const MOST_SENSORS: usize = 4096;
+/// The most values of records of which the places are kept.
+const MOST_VALUES: usize = u32::MAX as usize;
+
+/// Something that happened, as a line tells it.
+#[derive(Clone, Copy, Debug)]
+struct Happening {
+    time: FileTime,
+    event: u32,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// An event, with the place of its values and their number.
+    Event { kind: RecordKind, is_by_clock: bool, values: u32, count: u32 },
+    /// Nothing: the beginning or the end of the experiment.
+    Nothing,
+    /// The end of a section; NaN for a time that is not known.
+    Section { seconds: f64, thread_seconds: f64 },
+}
+
+/// The samples of a file of records.
+pub(crate) struct EventRecords {
+    blocks: EventBlocks,
+    /// In the order of time.
+    happenings: Vec<Happening>,
+    /// Sensors and their values; NaN for none.
+    values: Vec<(u32, f64)>,
+    /// The sensors that an event source reads at equal distances. Their readings at other events are
+    /// left out: a rate since the event before is of another span each time.
+    by_clock: HashSet<u32>,
+    next: usize,
+    /// What is wrong with the file.
+    pub(crate) faults: Vec<Fault>,
+}
+
+/// What is being read of a file.
+struct Reading {
+    records: EventRecords,
+    /// The beginning of the experiment.
+    begin: FileTime,
+    call_seconds: f64,
+    /// `None` for a sensor without a place.
+    sensors: HashMap<String, Option<u32>>,
+    /// The event sources with an interval.
+    clocks: HashSet<String>,
+    /// Events and values without a place.
+    left_out: u64,
+    /// Sections by their starts.
+    sections: Vec<(FileTime, u32)>,
+    has_start: bool,
+    has_end: bool,
+}
+
+impl EventRecords {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or has no event.
+    pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
+        let failed = |cause| error(path, SourceErrorKind::Unavailable, cause);
+        let mut lines = RecordLines::open(path).map_err(failed)?;
+        let mut reading = Reading {
+            records: Self {
+                blocks: EventBlocks::new("localhost"),
+                happenings: Vec::new(),
+                values: Vec::new(),
+                by_clock: HashSet::new(),
+                next: 0,
+                faults: Vec::new(),
+            },
+            begin: FileTime::from_unix_nanos(0),
+            call_seconds: 0.0,
+            sensors: HashMap::new(),
+            clocks: HashSet::new(),
+            left_out: 0,
+            sections: Vec::new(),
+            has_start: false,
+            has_end: false,
+        };
+        while let Some(line) = lines.next().map_err(failed)? {
+            reading.add(line).map_err(|why| error(path, SourceErrorKind::Mismatch, why))?;
+        }
+        reading.add_starts();
+        let mut warn = |what: String| {
+            let name = path.display().to_string();
+            reading.records.faults.push(Fault::new(FaultKind::Warning, &name, what));
+        };
+        if lines.damaged > 0 {
+            warn(format!(
+                "{} lines are damaged and left out, the first is line {}",
+                lines.damaged, lines.first_damaged
+            ));
+        }
+        if lines.is_torn {
+            warn("the last line is not complete and left out".to_string());
+        }
+        if !reading.has_end {
+            warn("has no end: the experiment is under way, or perfhive was killed".to_string());
+        }
+        if !reading.has_start {
+            warn("does not say when it began; times count from 1970-01-01".to_string());
+        }
+        if reading.left_out > 0 {
+            warn(format!(
+                "{} events and readings are left out: there are too many names, or two sensors have \
+                 the same",
+                reading.left_out
+            ));
+        }
+        let mut records = reading.records;
+        if !records.happenings.iter().any(|one| !matches!(one.what, What::Nothing)) {
+            return Err(error(path, SourceErrorKind::Malformed, "has no event"));
+        }
+        // A sample before the first event, from which its rates begin.
+        let first = records.happenings.iter().map(|one| one.time.0).min().unwrap_or_default();
+        let time = FileTime(reading.begin.0.min(first - 1));
+        records.happenings.push(Happening { time, event: 0, what: What::Nothing });
+        records.happenings.sort_by_key(|one| one.time);
+        Ok(records)
+    }
+
+    /// The names of its objects and counters.
+    pub(crate) fn titles(&self) -> Arc<TitleDatabase> {
+        self.blocks.titles()
+    }
+
+    /// Notes what happened at the next time; `None` behind the last one.
+    fn step(&mut self) -> Option<FileTime> {
+        let time = self.happenings.get(self.next)?.time;
+        while let Some(one) = self.happenings.get(self.next).filter(|one| one.time == time) {
+            self.next += 1;
+            let event = one.event as usize;
+            match one.what {
+                What::Event { kind, is_by_clock, values, count } => {
+                    self.blocks.note(event, kind);
+                    let values = values as usize..values as usize + count as usize;
+                    for (sensor, value) in self.values.get(values).unwrap_or_default() {
+                        if is_by_clock || !self.by_clock.contains(sensor) {
+                            let value = Some(*value).filter(|value| !value.is_nan());
+                            self.blocks.read(*sensor as usize, value);
+                        }
+                    }
+                }
+                What::Nothing => {}
+                What::Section { seconds, thread_seconds } => {
+                    let thread = Some(thread_seconds).filter(|seconds| !seconds.is_nan());
+                    self.blocks.note_section(event, seconds, thread);
+                }
+            }
+        }
+        Some(time)
+    }
+
+    fn rewind(&mut self) {
+        self.next = 0;
+        self.blocks.rewind();
+    }
+}
+
+impl Reading {
+    fn add(&mut self, line: RecordLine) -> Result<(), String> {
+        match line {
+            RecordLine::Experiment { version, machine, started, call_seconds, .. } => {
+                if version != 1 {
+                    return Err(format!("version {version} of records is not known; version 1 is"));
+                }
+                if let Some(machine) = machine.filter(|name| !name.contains('\0')) {
+                    self.records.blocks.set_machine(&machine);
+                }
+                let started = started.and_then(|text| text.parse::<jiff::Timestamp>().ok());
+                if let Some(started) = started {
+                    self.begin = FileTime::from_unix_nanos(started.as_nanosecond());
+                    self.has_start = true;
+                }
+                self.call_seconds = call_seconds;
+            }
+            RecordLine::Source { source, interval, sensors } => {
+                if interval.is_some() && self.clocks.len() < MOST_SENSORS {
+                    self.clocks.insert(source);
+                }
+                for sensor in &sensors {
+                    let _ = self.sensor(&sensor.name);
+                }
+            }
+            RecordLine::Record { source, event, kind, time, values, .. } => {
+                let Some(event) = self.event(&event) else { return Ok(()) };
+                let is_by_clock = self.clocks.contains(&source);
+                let begin = self.records.values.len();
+                for (name, value) in values {
+                    let Some(sensor) = self.sensor(&name) else {
+                        self.left_out += 1;
+                        continue;
+                    };
+                    if is_by_clock {
+                        self.records.by_clock.insert(sensor);
+                    }
+                    self.records.values.push((sensor, value.unwrap_or(f64::NAN)));
+                }
+                if self.records.values.len() > MOST_VALUES {
+                    return Err("has too many readings".to_string());
+                }
+                let count = (self.records.values.len() - begin) as u32;
+                let values = begin as u32;
+                let what = What::Event { kind, is_by_clock, values, count };
+                self.push(time, event, what);
+            }
+            RecordLine::Section { event, time, seconds, thread_seconds, calls, .. } => {
+                let Some(event) = self.event(&event) else { return Ok(()) };
+                let without = |seconds: f64| (seconds - self.call_seconds * calls as f64).max(0.0);
+                let thread_seconds = thread_seconds.map_or(f64::NAN, without);
+                self.sections.push((self.at(time), event));
+                let what = What::Section { seconds: without(seconds), thread_seconds };
+                self.push(time + seconds, event, what);
+            }
+            RecordLine::End { seconds, .. } => {
+                self.has_end = true;
+                self.push(seconds, 0, What::Nothing);
+            }
+            RecordLine::Other => {}
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, name: &str) -> Option<u32> {
+        let place = self.records.blocks.event(name);
+        self.left_out += u64::from(place.is_none());
+        place.map(|place| place as u32)
+    }
+
+    fn sensor(&mut self, name: &str) -> Option<u32> {
+        if let Some(known) = self.sensors.get(name) {
+            return *known;
+        }
+        if self.sensors.len() >= MOST_SENSORS {
+            return None;
+        }
+        let parsed = name.parse::<SensorName>().ok();
+        let place = parsed.and_then(|name| self.records.blocks.add_sensor(&name));
+        let place = place.map(|place| place as u32);
+        self.sensors.insert(name.to_string(), place);
+        place
+    }
+
+    /// A time in seconds since the beginning.
+    fn at(&self, time: f64) -> FileTime {
+        let steps = (time * FileTime::PER_SECOND as f64).round() as i64;
+        FileTime(self.begin.0.saturating_add(steps))
+    }
+
+    /// Adds the starts of sections that have none, because a filter chose the sections by their duration.
+    fn add_starts(&mut self) {
+        let is_start =
+            |one: &&Happening| matches!(one.what, What::Event { kind: RecordKind::Start, .. });
+        let mut starts: HashMap<(FileTime, u32), u64> = HashMap::new();
+        for one in self.records.happenings.iter().filter(is_start) {
+            *starts.entry((one.time, one.event)).or_default() += 1;
+        }
+        for (time, event) in std::mem::take(&mut self.sections) {
+            match starts.get_mut(&(time, event)).filter(|left| **left > 0) {
+                Some(left) => *left -= 1,
+                None => {
+                    let (kind, is_by_clock) = (RecordKind::Start, false);
+                    let what = What::Event { kind, is_by_clock, values: 0, count: 0 };
+                    self.records.happenings.push(Happening { time, event, what });
+                }
+            }
+        }
+    }
+
+    /// Adds what happened at a time, in seconds since the beginning.
+    fn push(&mut self, time: f64, event: u32, what: What) {
+        let time = self.at(time);
+        self.records.happenings.push(Happening { time, event, what });
+    }
+}
+
+impl Samples for EventRecords {
+    fn next(&mut self) -> Result<Option<Sample>, SourceError> {
+        let Some(time) = self.step() else { return Ok(None) };
+        let frame = self.blocks.frame(time)?;
+        Ok(Some(Sample { frames: vec![Arc::new(frame)], faults: Vec::new() }))
+    }
+
+    fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
+        self.rewind();
+        let Some(to) = to else { return Ok(()) };
+        while self.happenings.get(self.next).is_some_and(|one| one.time < to) {
+            self.step();
+        }
+        // The section times are those of the sample before.
+        self.blocks.told();
+        Ok(())
+    }
+
+    fn span(&mut self) -> Result<Span, SourceError> {
+        let time = |one: Option<&Happening>| one.map_or(FileTime(0), |one| one.time);
+        let changes = self.happenings.windows(2).filter(|two| match two {
+            [one, other] => one.time != other.time,
+            _ => false,
+        });
+        let samples = changes.count() as u64 + u64::from(!self.happenings.is_empty());
+        Ok(Span::new(time(self.happenings.first()), time(self.happenings.last()), samples))
+    }
+
+    fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {
+        let next = self.next;
+        self.rewind();
+        let frame = self.blocks.frame(FileTime(0))?;
+        let objects = (0..frame.object_count()).filter_map(|place| frame.object(place));
+        let objects = objects.map(CatalogueObject::of).collect();
+        while self.next < next {
+            self.step();
+        }
+        self.blocks.told();
+        Ok((self.blocks.machine().to_string(), objects))
+    }
+}

@@ -1,0 +1,215 @@
+//! Records of experiments as recordings.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use perfhive_engine::{Ask, Query, Snapshot, Source, SourceErrorKind};
+use perfhive_format::FileTime;
+use perfhive_recording::{RecordingOptions, RecordingWriter, ReplaySource, open};
+use perfhive_testkit::conformance;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A file of the test, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(text: impl AsRef<[u8]>) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("perfhive-records-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, text).unwrap();
+        Self(path)
+    }
+
+    fn open(&self) -> ReplaySource {
+        open("file:records", std::slice::from_ref(&self.0), &[]).unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+const SENSOR: &str = "linux.procfs/Process/Working Set#7";
+
+fn record(source: &str, event: &str, kind: &str, time: f64, value: Option<f64>) -> Value {
+    json!({"kind": "record", "source": source, "event": event, "type": kind, "time": time, "pid": 7,
+        "tid": 7, "delay": 2e-5, "sample": 1e-5, "values": {SENSOR: value}, "raw": {}})
+}
+
+fn source(name: &str, interval: Option<f64>) -> Value {
+    let sensor = json!({"name": SENSOR, "unit": "B", "raw_per_second": null});
+    json!({"kind": "source", "source": name, "interval": interval, "sensors": [sensor]})
+}
+
+/// Calls and an interval, whose lines are not in the order of time.
+fn known() -> Vec<Value> {
+    vec![
+        json!({"kind": "experiment", "version": 1, "program": ["shop"], "machine": "box", "pid": 7,
+            "started": "2026-11-24T10:00:00Z", "call_seconds": 0.125}),
+        source("calls", None),
+        record("calls", "checkout", "start", 1.0, Some(111.0)),
+        record("calls", "paid", "point", 1.5, Some(111.0)),
+        record("calls", "checkout", "end", 3.0, Some(111.0)),
+        json!({"kind": "section", "event": "checkout", "time": 1.0, "pid": 7, "tid": 7, "seconds": 2.0,
+            "thread_seconds": 0.5, "calls": 2, "growth": {}}),
+        source("interval 1s", Some(1.0)),
+        record("interval 1s", "interval 1s", "point", 1.25, Some(4096.0)),
+        record("interval 1s", "interval 1s", "point", 2.25, None),
+        json!({"kind": "end", "seconds": 4.0, "call_seconds": 0.125, "unmatched": 0, "sources": []}),
+    ]
+}
+
+fn text(lines: &[Value]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+const PATHS: [&str; 5] = [
+    r"\Experiment Events(checkout)\Events",
+    r"\Experiment Events(checkout)\Open Sections",
+    r"\Experiment Events(checkout)\Section Seconds",
+    r"\Experiment Events(checkout)\Section Thread Seconds",
+    r"\Process(7)\Working Set",
+];
+
+/// The values of [`PATHS`] in each sample.
+fn values(source: ReplaySource) -> Vec<[Option<f64>; 5]> {
+    let mut query = Query::new(source).unwrap();
+    let ids = PATHS.map(|path| query.add(path).unwrap());
+    let mut samples = Vec::new();
+    while query.collect().is_ok() {
+        samples.push(ids.map(|id| {
+            let reading = query.readings_of(id).next().unwrap();
+            let value = reading.value.as_ref().ok().map(|value| value.as_f64());
+            value.filter(|value| !value.is_nan())
+        }));
+    }
+    samples
+}
+
+/// The samples of [`known`]: beginning, start, interval, point, interval, end of the section, end.
+fn expected() -> Vec<[Option<f64>; 5]> {
+    let size = Some(4096.0);
+    vec![
+        [Some(0.0), Some(0.0), None, None, None],
+        // A reading at an event is left out where an interval has the sensor.
+        [Some(1.0), Some(1.0), None, None, None],
+        [Some(1.0), Some(1.0), None, None, size],
+        [Some(1.0), Some(1.0), None, None, size],
+        // The interval's reading has no value, so the one before is not kept.
+        [Some(1.0), Some(1.0), None, None, None],
+        // Two calls of 0.125 s are taken off.
+        [Some(1.0), Some(0.0), Some(1.75), Some(0.25), None],
+        [Some(1.0), Some(0.0), None, None, None],
+    ]
+}
+
+#[test]
+fn events_and_readings_are_samples_in_the_order_of_time() {
+    let file = Scratch::new(text(&known()));
+    let mut source = file.open();
+    let recording = source.recording().unwrap();
+    let span = recording.span().unwrap();
+    assert_eq!((span.begin.to_string().as_str(), span.samples), ("2026-11-24T10:00:00.000Z", 7));
+    assert_eq!(span.end.0 - span.begin.0, 4 * FileTime::PER_SECOND);
+    assert_eq!(values(file.open()), expected());
+    // From a time on, counts are those since the beginning.
+    let mut source = file.open();
+    let later = FileTime(span.begin.0 + 3 * FileTime::PER_SECOND);
+    source.recording().unwrap().seek(Some(later)).unwrap();
+    assert_eq!(values(source), expected()[5..]);
+    conformance::source(|| Box::new(file.open()));
+}
+
+#[test]
+fn records_are_the_same_behind_a_recording() {
+    let (file, copy) = (Scratch::new(text(&known())), Scratch::new(""));
+    let mut source = file.open();
+    let titles = source.titles(perfhive_format::LanguageId::ENGLISH, &Ask::nothing()).unwrap();
+    let mut writer = RecordingWriter::open(&copy.0, "records", &RecordingOptions::new()).unwrap();
+    let mut sample = Snapshot::new();
+    while source.collect(&Ask::everything(), &mut sample).is_ok() {
+        writer.add(&sample, std::slice::from_ref(&titles)).unwrap();
+    }
+    writer.finish().unwrap();
+    assert_eq!(values(copy.open()), expected());
+}
+
+#[test]
+fn section_without_its_start_is_open_from_its_time_on() {
+    let mut lines = known();
+    lines.remove(2);
+    let mut without = expected();
+    // The reading at the start is gone, which did not count.
+    without[1][4] = None;
+    assert_eq!(values(Scratch::new(text(&lines)).open()), without);
+}
+
+#[test]
+fn names_beyond_the_limits_are_left_out_and_counted() {
+    let mut lines = vec![source("calls", None)];
+    for number in 0..300 {
+        lines.push(record("calls", &format!("event {number}"), "point", 1.0, Some(1.0)));
+    }
+    let twice = "other.source/Process/Working Set#7";
+    let mut wide = record("calls", "event 1", "point", 2.0, Some(2.0));
+    for number in 0..200 {
+        wide["values"][format!("a/Square/Counter {number}#Instance {number}")] = json!(1.0);
+    }
+    wide["values"][twice] = json!(3.0);
+    lines.push(wide);
+    let mut sample = Snapshot::new();
+    let mut source = Scratch::new(text(&lines)).open();
+    source.collect(&Ask::everything(), &mut sample).unwrap();
+    let faults: Vec<String> =
+        sample.faults().iter().map(|fault| fault.message.to_string()).collect();
+    // 44 names of events, 137 sensors beyond a square of 63, and one that another source has.
+    assert!(faults.iter().any(|one| one.starts_with("182 events and readings")), "{faults:?}");
+    assert!(faults.iter().any(|one| one.contains("1970")), "{faults:?}");
+    let events = sample.objects().next().unwrap();
+    assert_eq!(events.view().instances().count(), 256);
+}
+
+#[test]
+fn file_without_events_is_refused_and_so_is_another_version() {
+    let kind = |lines: &[Value]| {
+        let file = Scratch::new(text(lines));
+        open("records", std::slice::from_ref(&file.0), &[]).err().unwrap().kind()
+    };
+    assert_eq!(kind(&known()[..2]), SourceErrorKind::Malformed);
+    let mut newer = known();
+    newer[0]["version"] = json!(2);
+    assert_eq!(kind(&newer), SourceErrorKind::Mismatch);
+}
+
+#[test]
+fn every_cut_and_every_changed_byte_is_a_recording_or_refused() {
+    // A line of each kind.
+    let mut lines = known();
+    lines.retain(|line| line["source"] != "calls" || line["event"] == "paid");
+    lines.truncate(4);
+    lines.extend(known().pop());
+    let whole = text(&lines).into_bytes();
+    let file = Scratch::new("");
+    let read = |bytes: &[u8]| {
+        std::fs::write(&file.0, bytes).unwrap();
+        if let Ok(mut source) = open("records", std::slice::from_ref(&file.0), &[]) {
+            let mut sample = Snapshot::new();
+            let mut samples = 0;
+            while source.collect(&Ask::everything(), &mut sample).is_ok() {
+                samples += 1;
+            }
+            assert!(samples <= 10, "{samples}");
+            source.catalogue(&Ask::everything()).unwrap();
+        }
+    };
+    (0..whole.len()).for_each(|end| read(&whole[..end]));
+    for place in 0..whole.len() {
+        let mut changed = whole.clone();
+        changed[place] = if whole[place].is_ascii_digit() { b'9' } else { whole[place] ^ 1 };
+        read(&changed);
+    }
+}
