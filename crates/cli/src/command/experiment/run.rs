@@ -1,5 +1,6 @@
 //! `perfhive experiment run`: starts a program and measures it.
 
+use super::kernel;
 use super::program::{HeldProgram, ProgramEnder};
 use super::sources::{LineEvents, SignalEvents};
 use super::table;
@@ -26,8 +27,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a program has to end by the Ctrl-C that the terminal sends it, too.
 const BY_ITSELF: Duration = Duration::from_millis(500);
-/// The time between lists of processes, where the kernel does not tell of them.
-const LISTED: Duration = Duration::from_millis(20);
+/// The time between lists of processes or threads, where the kernel does not tell of them.
+pub(super) const LISTED: Duration = Duration::from_millis(20);
 /// The time between looks at a value with a threshold.
 const LOOKED_AT: Duration = Duration::from_millis(10);
 /// How long is waited for a signal at a time.
@@ -60,6 +61,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             _ => None,
         })
         .collect();
+    let probes = kernel::probes(args)?;
     let mut call = Duration::ZERO;
     let mut listening = None;
     let mut call_names = None;
@@ -92,6 +94,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             ));
         }
         experiment.bind(processes, sensors.context()?)?;
+    }
+    if let Some(probes) = kernel::watched(&probes, held.process())? {
+        experiment.bind(probes, sensors.context()?)?;
+    }
+    if let Some(threads) = kernel::threads(args, held.process())? {
+        experiment.bind(threads, sensors.context()?)?;
     }
     for event in &args.on {
         if let ExperimentEvent::Above(sensor, above, below) = event {
