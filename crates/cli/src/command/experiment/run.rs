@@ -81,6 +81,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     let experiment = builder.start().map_err(failed)?;
     let mut sensors = Sensors::find(global, &address, &args.sensor, held.process())?;
+    sensors.warm()?;
     if let Some(calls) = listening {
         experiment.bind(calls, sensors.context()?)?;
     }
@@ -302,6 +303,20 @@ impl Sensors {
         let mut sensors = Self { sources, own: name_of(address, ""), process, names: Vec::new() };
         sensors.choose(global, texts)?;
         Ok(sensors)
+    }
+
+    /// Reads the sensors before the program begins, as often as it takes until processes are read through BPF, where
+    /// that is permitted: the program is loaded at a third sample, which takes many times as long as the others.
+    fn warm(&mut self) -> Result<(), Failure> {
+        const SAMPLES: usize = 3;
+        if cfg!(feature = "bpf") {
+            for _ in 0..SAMPLES {
+                let mut context = self.context()?;
+                context.prepare()?;
+                context.sample()?;
+            }
+        }
+        Ok(())
     }
 
     /// Takes these sensors from now on. The first wrong one is the error.
