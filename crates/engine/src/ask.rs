@@ -143,6 +143,10 @@ pub struct Ask {
     /// are, the snapshot says so ([`Snapshot::is_partial`](crate::Snapshot::is_partial)): an
     /// instance that is absent there and was not wanted need not have ended.
     pub instances: Vec<(TitleIndex, InstanceWish)>,
+    /// Counters, as (object, counter), that are enough of an object with named instances: a source that
+    /// leaves instances out may leave out the values of its other counters, too, except those that identify
+    /// an instance. Of an object that is not named here, all are wanted.
+    pub enough: Vec<(TitleIndex, TitleIndex)>,
     /// How old cached data may be, counted from when its collection began. Zero wants a
     /// collection that begins after the call; `None` means the cache's own limit. Only
     /// caches look at this.
@@ -159,6 +163,7 @@ impl Ask {
             objects,
             extra_counters: Vec::new(),
             instances: Vec::new(),
+            enough: Vec::new(),
             max_age: None,
             until: None,
         }
@@ -203,6 +208,13 @@ impl Ask {
         self
     }
 
+    /// The same ask, for which one more counter of an object is [`enough`](Self::enough).
+    #[must_use]
+    pub fn with_enough(mut self, object: TitleIndex, counter: TitleIndex) -> Self {
+        self.enough.push((object, counter));
+        self
+    }
+
     /// The wanted instances of an object; none where all are wanted.
     pub fn instances_of(&self, object: TitleIndex) -> impl Iterator<Item = &InstanceWish> {
         self.instances.iter().filter(move |(of, _)| *of == object).map(|(_, wish)| wish)
@@ -213,6 +225,7 @@ impl Ask {
     pub fn copy_conditions(&mut self, other: &Self) {
         self.extra_counters.clone_from(&other.extra_counters);
         self.instances.clone_from(&other.instances);
+        self.enough.clone_from(&other.enough);
         (self.max_age, self.until) = (other.max_age, other.until);
     }
 
@@ -272,6 +285,13 @@ impl Ask {
             _ => {}
         }
         self.copy_conditions(other);
+    }
+
+    /// Whether the ask wants a counter that is not filled on request only.
+    #[must_use]
+    pub fn wants_counter(&self, object: TitleIndex, counter: TitleIndex) -> bool {
+        let mut enough = self.enough.iter().filter(|(of, _)| *of == object).peekable();
+        enough.peek().is_none() || enough.any(|(_, wanted)| *wanted == counter)
     }
 
     /// Whether the ask wants a counter that is filled only on request.

@@ -60,10 +60,18 @@ impl Reply {
         }
     }
 
-    /// Whether every instance of an object that a request wants was collected.
+    /// Whether every instance of an object that a request wants was collected, with the counters that it
+    /// wants.
     fn has_instances(&self, object: TitleIndex, request: &Ask) -> bool {
         if !self.snapshot.is_partial(object) {
             return true;
+        }
+        let mut enough = request.enough.iter().filter(|(of, _)| *of == object).peekable();
+        let wants_all = enough.peek().is_none();
+        let had = &self.request.enough;
+        let had_all = !had.iter().any(|(of, _)| *of == object);
+        if !had_all && (wants_all || !enough.all(|counter| had.contains(counter))) {
+            return false;
         }
         let wished = &self.request.instances;
         let mut wanted = request.instances.iter().filter(|(of, _)| *of == object).peekable();
