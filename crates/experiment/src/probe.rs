@@ -100,8 +100,8 @@ pub struct Probes {
 }
 
 /// The way out for a user that may not place probes.
-const NOT_PERMITTED: &str = "the kernel lets only root, and programs with CAP_PERFMON, place probes; run perfhive with \
-                             sudo, or give it that right: sudo setcap cap_perfmon+ep PATH_OF_PERFHIVE";
+const NOT_PERMITTED: &str = "the kernel lets only root (CAP_SYS_ADMIN) place probes in programs; run perfhive with sudo, and \
+                             the program as its user: -- sudo -u USER PROGRAM, with the program's path in the event";
 
 impl Probes {
     /// Events of a process that has only its first thread yet. They begin at once.
@@ -110,7 +110,7 @@ impl Probes {
     /// events.
     ///
     /// # Errors
-    /// `PermissionDenied` without root and `CAP_PERFMON`; `Unsupported` where the kernel has no uprobes; where it
+    /// `PermissionDenied` without `CAP_SYS_ADMIN`; `Unsupported` where the kernel has no uprobes; where it
     /// cannot place a probe, or no descriptor or memory for events is left.
     pub fn watch(process: u32, probes: &[Probe]) -> io::Result<Self> {
         let places = probes.iter().map(|probe| probe.places.len()).sum::<usize>();

@@ -6,7 +6,7 @@
 //! arguments, each with a zero at its end.
 
 use object::read::{File, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _};
-use object::{BinaryFormat, SymbolFlags, SymbolKind};
+use object::{BinaryFormat, SymbolFlags};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
@@ -86,26 +86,30 @@ fn offset(file: &File<'_>, address: u64) -> Option<u64> {
 }
 
 fn functions_in(bytes: &[u8], name: &str) -> Result<Vec<Place>, Why> {
+    const FUNCTION: u8 = 2;
     /// `STT_GNU_IFUNC`: the symbol is that of the function that chooses.
     const CHOSEN: u8 = 10;
     let file = parse(bytes)?;
     let mut places = Vec::new();
     let mut is_chosen = false;
     for symbol in file.symbols().chain(file.dynamic_symbols()) {
-        let is_function = symbol.kind() == SymbolKind::Text && symbol.is_definition();
-        if !is_function || symbol.name_bytes() != Ok(name.as_bytes()) {
+        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
+        if symbol.is_undefined() || symbol.name_bytes() != Ok(name.as_bytes()) {
             continue;
         }
-        if matches!(symbol.flags(), SymbolFlags::Elf { st_info, .. } if st_info.0 & 0xf == CHOSEN) {
-            is_chosen = true;
-        } else {
-            let offset = offset(&file, symbol.address());
-            places.extend(offset.map(|offset| Place { offset, semaphore: 0 }));
+        match st_info.0 & 0xf {
+            FUNCTION => {
+                let offset = offset(&file, symbol.address());
+                places.extend(offset.map(|offset| Place { offset, semaphore: 0 }));
+            }
+            CHOSEN => is_chosen = true,
+            _ => {}
         }
     }
     let why = match (places.is_empty(), is_chosen) {
-        (false, _) => return Ok(places),
-        (true, true) => format!(
+        (false, false) => return Ok(places),
+        // Another one of the name is of an older version.
+        (_, true) => format!(
             "{name} stands for one of several functions, which is chosen when the program starts; name that one"
         ),
         (true, false) => format!(

@@ -22,6 +22,14 @@ unsigned short shop_paid_semaphore __attribute__((section(".probes")));
 
 static int calls;
 
+#ifdef __GLIBC__
+static int (*choose(void))(int)
+{
+    return NULL;
+}
+int chosen(int) __attribute__((ifunc("choose")));
+#endif
+
 __attribute__((noinline)) int work(int i)
 {
     __asm__ volatile("" : "+r"(i));
@@ -215,6 +223,8 @@ fn what_is_not_in_a_file_is_named() {
     std::fs::write(&script, "#!/bin/sh\n").unwrap();
     for (probe, kind, words) in [
         (Probe::function(&program, "toil"), ErrorKind::NotFound, "no function toil"),
+        #[cfg(target_env = "gnu")]
+        (Probe::function(&program, "chosen"), ErrorKind::NotFound, "one of several functions"),
         (Probe::usdt(&program, "shop", "sold"), ErrorKind::NotFound, "but shop:paid"),
         (
             Probe::usdt(Path::new("/bin/true"), "shop", "sold"),
