@@ -146,6 +146,10 @@ pub struct Ask {
     /// ([`Snapshot::is_partial`](crate::Snapshot::is_partial)): an instance that is absent there
     /// and was not wanted need not have ended.
     pub instances: Vec<(TitleIndex, InstanceWish)>,
+    /// Counters, as (object, counter), that are enough of an object with named instances: a source
+    /// that leaves instances out may also leave out the values of its other counters, except those
+    /// that identify an instance. Of an object that is not named here, all counters are wanted.
+    pub enough: Vec<(TitleIndex, TitleIndex)>,
     /// How old cached data may be, counted from when its collection began. Zero wants a collection
     /// that begins after the call; `None` means the cache's own limit. Sources that keep no data
     /// ignore it.
@@ -162,6 +166,7 @@ impl Ask {
             objects,
             extra_counters: Vec::new(),
             instances: Vec::new(),
+            enough: Vec::new(),
             max_age: None,
             until: None,
         }
@@ -206,6 +211,13 @@ impl Ask {
         self
     }
 
+    /// The same ask, for which one more counter of an object is [`enough`](Self::enough).
+    #[must_use]
+    pub fn with_enough(mut self, object: TitleIndex, counter: TitleIndex) -> Self {
+        self.enough.push((object, counter));
+        self
+    }
+
     /// The wishes for instances of an object. No wish means that all instances are wanted.
     pub fn instances_of(&self, object: TitleIndex) -> impl Iterator<Item = &InstanceWish> {
         self.instances.iter().filter(move |(of, _)| *of == object).map(|(_, wish)| wish)
@@ -216,6 +228,7 @@ impl Ask {
     pub fn copy_conditions(&mut self, other: &Self) {
         self.extra_counters.clone_from(&other.extra_counters);
         self.instances.clone_from(&other.instances);
+        self.enough.clone_from(&other.enough);
         (self.max_age, self.until) = (other.max_age, other.until);
     }
 
@@ -275,6 +288,13 @@ impl Ask {
             _ => {}
         }
         self.copy_conditions(other);
+    }
+
+    /// Whether the ask wants a counter that is always filled, not only on request.
+    #[must_use]
+    pub fn wants_counter(&self, object: TitleIndex, counter: TitleIndex) -> bool {
+        let mut enough = self.enough.iter().filter(|(of, _)| *of == object).peekable();
+        enough.peek().is_none() || enough.any(|(_, wanted)| *wanted == counter)
     }
 
     /// Whether the ask names a counter that is filled only on request, alone or with all counters

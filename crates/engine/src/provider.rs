@@ -271,6 +271,13 @@ impl<'a> Collection<'a> {
         self.ask.wants_extra(object, counter)
     }
 
+    /// Whether a counter is wanted of an object that is written with its wanted instances only
+    /// ([`Ask::enough`]).
+    #[must_use]
+    pub fn wants_counter(&self, object: TitleIndex, counter: TitleIndex) -> bool {
+        self.ask.wants_counter(object, counter)
+    }
+
     /// The wishes for instances of an object. No wish means that all instances are wanted, as in an
     /// object that comes along with another one.
     pub fn instances_of(&self, object: TitleIndex) -> impl Iterator<Item = &'a InstanceWish> {

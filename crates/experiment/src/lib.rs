@@ -35,7 +35,9 @@
 //!
 //! [`Experiment`] has an example. The command `perfhive experiment run` starts a program and
 //! measures it.
-#![forbid(unsafe_code)]
+// Only the descriptors of perf events need unsafe code.
+#![cfg_attr(not(all(feature = "runner", target_os = "linux")), forbid(unsafe_code))]
+#![cfg_attr(all(feature = "runner", target_os = "linux"), deny(unsafe_code))]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod call;
@@ -54,6 +56,14 @@ mod folder;
 #[cfg(all(feature = "runner", target_os = "linux"))]
 mod manage;
 #[cfg(all(feature = "runner", target_os = "linux"))]
+#[cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")),
+    path = "perf_rings_absent.rs"
+)]
+mod perf_rings;
+#[cfg(all(feature = "runner", target_os = "linux"))]
+mod probe;
+#[cfg(all(feature = "runner", target_os = "linux"))]
 mod processes;
 #[cfg(feature = "runner")]
 mod record;
@@ -65,6 +75,8 @@ mod section;
 mod socket;
 #[cfg(feature = "runner")]
 mod summary;
+#[cfg(all(feature = "runner", target_os = "linux"))]
+mod threads;
 #[cfg(feature = "runner")]
 mod threshold;
 #[cfg(any(target_os = "linux", test))]
@@ -84,6 +96,8 @@ pub use folder::ExperimentFolder;
 #[cfg(all(feature = "runner", target_os = "linux"))]
 pub use manage::{BindRequest, ExperimentManager, ManagedExperiment};
 #[cfg(all(feature = "runner", target_os = "linux"))]
+pub use probe::{Probe, Probes};
+#[cfg(all(feature = "runner", target_os = "linux"))]
 pub use processes::Processes;
 #[cfg(feature = "runner")]
 pub use record::{EventRecord, RecordBatch, RecordColumn, RecordedReading};
@@ -95,6 +109,8 @@ pub use section::Section;
 pub use socket::SocketLines;
 #[cfg(feature = "runner")]
 pub use summary::{EventSummary, ExperimentSummary, SummaryFigures};
+#[cfg(all(feature = "runner", target_os = "linux"))]
+pub use threads::Threads;
 #[cfg(feature = "runner")]
 pub use threshold::ThresholdCrossing;
 pub use wire_kind::EventKind;

@@ -72,18 +72,20 @@ impl Sections {
     pub(crate) fn add(&mut self, record: &EventRecord) -> Option<Section> {
         let event = &record.event;
         let key = (event.process, event.thread);
+        // Events that the thread did not tell itself are no calls of it.
+        let calls = u64::from(event.thread_time.is_some());
         match event.kind {
             EventKind::Point => {
-                self.count_call(key);
+                self.count_call(key, calls);
                 None
             }
             EventKind::Start => {
-                self.count_call(key);
+                self.count_call(key, calls);
                 let room = self.threads.len() < MOST_THREADS || self.threads.contains_key(&key);
                 let open = room.then(|| self.threads.entry(key).or_default());
                 match open.filter(|open| open.len() < MOST_OPEN) {
                     // Its own write comes after its time and lies within.
-                    Some(open) => open.push(OpenSection { start: record.clone(), calls: 1 }),
+                    Some(open) => open.push(OpenSection { start: record.clone(), calls }),
                     None => self.unmatched += 1,
                 }
                 None
@@ -95,7 +97,7 @@ impl Sections {
                 });
                 let (Some(open), Some(place)) = (open, place) else {
                     self.unmatched += 1;
-                    self.count_call(key);
+                    self.count_call(key, calls);
                     return None;
                 };
                 // Sections in it without an end, which never came or was lost.
@@ -105,15 +107,15 @@ impl Sections {
                 if open.is_empty() {
                     self.threads.remove(&key);
                 }
-                self.count_call(key);
+                self.count_call(key, calls);
                 Some(ended(section, record))
             }
         }
     }
 
-    fn count_call(&mut self, key: (u32, u32)) {
+    fn count_call(&mut self, key: (u32, u32), calls: u64) {
         for section in self.threads.get_mut(&key).into_iter().flatten() {
-            section.calls += 1;
+            section.calls += calls;
         }
     }
 

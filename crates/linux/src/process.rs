@@ -205,7 +205,7 @@ impl ProcessSession {
         self.reader.files.reader.set_deadline(collection.deadline());
         let of_threads = threads.then(|| ThreadColumns::new(collection, &mut self.reader.probe()));
         let plain = of_threads.is_some_and(ThreadColumns::is_plain);
-        let wanted = ProcessColumns::new(collection, plain, &mut self.reader.probe());
+        let wanted = ProcessColumns::new(collection, is_few, plain, &mut self.reader.probe());
         self.maps.begin(maps);
         if !is_few {
             self.reader.files.idle(&mut self.stat_file, &mut self.stat);

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 /// ask.
 type Call = (&'static str, ObjectQuery, Option<Instant>, Conditions);
 
-/// The conditions of an ask: the counters on request, and the instances.
-type Conditions = (Vec<(TitleIndex, TitleIndex)>, Vec<(TitleIndex, InstanceWish)>);
+/// The conditions of an ask: the counters on request, the instances, and the counters that are enough.
+type Conditions = (Counters, Vec<(TitleIndex, InstanceWish)>, Counters);
+type Counters = Vec<(TitleIndex, TitleIndex)>;
 
 /// A recording that notes every call.
 struct Noting(Arc<Mutex<Vec<Call>>>);
@@ -22,7 +23,7 @@ struct Noting(Arc<Mutex<Vec<Call>>>);
 impl Noting {
     fn note(&self, method: &'static str, ask: &Ask) {
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let conditions = (ask.extra_counters.clone(), ask.instances.clone());
+        let conditions = (ask.extra_counters.clone(), ask.instances.clone(), ask.enough.clone());
         calls.push((method, ask.objects.clone(), ask.until, conditions));
     }
 }
@@ -97,7 +98,8 @@ pub fn source(
     let wish = InstanceWish::Process(7);
     let mut ask = Ask::new(objects.clone()).until(until).with_instance(TitleIndex(4), wish);
     ask.extra_counters.clone_from(&extra);
-    let conditions = (extra, ask.instances.clone());
+    ask.enough.clone_from(&extra);
+    let conditions = (extra.clone(), ask.instances.clone(), extra);
     wrapper.collect(&ask, &mut Snapshot::new()).expect("a sample");
     got(("collect", collected(objects), until, conditions));
     let ask = Ask::nothing().until(until);

@@ -120,10 +120,13 @@ fn limit(text: &str) -> Result<Limit, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentRun {
-    /// An event at which the sensors are read: 'interval 10ms', 'call NAME', 'start NAME', 'end NAME', 'signal USR1', 'line FD', 'above SENSOR LIMIT'
+    /// An event at which the sensors are read: 'interval 10ms', 'call NAME', 'uprobe FUNCTION', 'usdt PROVIDER:NAME', 'thread start', 'start NAME', 'end NAME', 'signal USR1', 'line FD', 'above SENSOR LIMIT'
     ///
     /// `interval TIME` is an event at equal distances. `call NAME` is an event each time that the program
-    /// calls perfhive at the point or section of that name; `call *` is each of its calls. `start NAME` and
+    /// calls perfhive at the point or section of that name; `call *` is each of its calls. `uprobe FUNCTION` is one when an
+    /// unmodified program comes to a function of it, `uretprobe FUNCTION` when it leaves it (`PATH:FUNCTION` of a library), and
+    /// `usdt PROVIDER:NAME` when it comes to a probe that its authors placed. `thread start` and `thread end` are events when the
+    /// program makes a thread, or one ends. `start NAME` and
     /// `end NAME` are events when any process of that name becomes a program, or ends. `signal USR1` (or
     /// USR2) is one each time that perfhive gets the signal, `line FD` each line that it reads on a descriptor.
     /// `above SENSOR LIMIT below LIMIT` is one when the sensor's value, looked at every 10 ms, rises to the first limit,
@@ -199,6 +202,16 @@ pub(crate) enum ExperimentEvent {
     Start(String),
     /// When they end.
     End(String),
+    /// When the program comes to this function; with its file, or without one the program itself.
+    Uprobe(Option<PathBuf>, String),
+    /// When it leaves it.
+    Uretprobe(Option<PathBuf>, String),
+    /// When it comes to the USDT probe of this provider and name.
+    Usdt(Option<PathBuf>, String, String),
+    /// When a thread of it starts.
+    ThreadStart,
+    /// When one ends.
+    ThreadEnd,
     /// When perfhive gets this signal: USR1 or USR2.
     Signal(String),
     /// When a line comes on this descriptor of perfhive's.
@@ -220,6 +233,13 @@ impl std::fmt::Display for ExperimentEvent {
             Self::Call(name) => write!(f, "call {name}"),
             Self::Start(name) => write!(f, "start {name}"),
             Self::End(name) => write!(f, "end {name}"),
+            Self::Uprobe(file, function) => write!(f, "uprobe {}{function}", Before(file)),
+            Self::Uretprobe(file, function) => write!(f, "uretprobe {}{function}", Before(file)),
+            Self::Usdt(file, provider, name) => {
+                write!(f, "usdt {}{provider}:{name}", Before(file))
+            }
+            Self::ThreadStart => f.write_str("thread start"),
+            Self::ThreadEnd => f.write_str("thread end"),
             Self::Signal(name) => write!(f, "signal {name}"),
             Self::Line(descriptor) => write!(f, "line {descriptor}"),
             Self::Above(sensor, above, below) if above == below => {
@@ -230,16 +250,40 @@ impl std::fmt::Display for ExperimentEvent {
     }
 }
 
+/// A file before what is in it.
+struct Before<'a>(&'a Option<PathBuf>);
+
+impl std::fmt::Display for Before<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |file| write!(f, "{}:", file.display()))
+    }
+}
+
 /// Reads an event.
 pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
-    let expected = "expected 'interval TIME', 'call NAME', 'start NAME', 'end NAME', 'signal USR1', \
-                    'line FD' or 'above SENSOR LIMIT'";
+    let expected = "expected 'interval TIME', 'call NAME', 'uprobe FUNCTION', 'uretprobe FUNCTION', \
+                    'usdt PROVIDER:NAME', 'thread start', 'thread end', 'start NAME', 'end NAME', \
+                    'signal USR1', 'line FD' or 'above SENSOR LIMIT'";
     let (word, rest) = text.trim().split_once(' ').ok_or(expected)?;
     let rest = rest.trim();
     match word {
         "interval" => super::value::interval(rest).map(ExperimentEvent::Interval),
         "call" if rest.len() <= 96 => Ok(ExperimentEvent::Call(rest.to_string())),
         "call" => Err("the name of a call is at most 96 bytes long".to_string()),
+        "uprobe" => probed(rest).map(|(file, name)| ExperimentEvent::Uprobe(file, name)),
+        "uretprobe" => probed(rest).map(|(file, name)| ExperimentEvent::Uretprobe(file, name)),
+        "usdt" => {
+            let expected =
+                "expected 'usdt PROVIDER:NAME', or with the file 'usdt PATH:PROVIDER:NAME'";
+            let (before, name) = rest.rsplit_once(':').ok_or(expected)?;
+            let (file, provider) = probed(before).map_err(|_| expected)?;
+            Ok(ExperimentEvent::Usdt(file, provider, name.to_string()))
+        }
+        "thread" => match rest {
+            "start" => Ok(ExperimentEvent::ThreadStart),
+            "end" => Ok(ExperimentEvent::ThreadEnd),
+            _ => Err("expected 'thread start' or 'thread end'".to_string()),
+        },
         "start" => Ok(ExperimentEvent::Start(rest.to_string())),
         "end" => Ok(ExperimentEvent::End(rest.to_string())),
         "signal" => match rest.to_ascii_uppercase().trim_start_matches("SIG") {
@@ -255,6 +299,18 @@ pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
         },
         _ => Err(expected.to_string()),
     }
+}
+
+/// Reads a name with the file that it is in, or without one.
+fn probed(text: &str) -> Result<(Option<PathBuf>, String), String> {
+    let (file, name) = match text.rsplit_once(':') {
+        Some((file, name)) => (Some(file), name),
+        None => (None, text),
+    };
+    if name.is_empty() || file == Some("") {
+        return Err("expected the name of a function, or 'PATH:FUNCTION'".to_string());
+    }
+    Ok((file.map(PathBuf::from), name.to_string()))
 }
 
 /// Reads a threshold: a sensor (its name may have spaces), its limit, and the lower limit.
@@ -287,6 +343,17 @@ mod tests {
         assert_eq!(event(" call  check out "), Ok(ExperimentEvent::Call("check out".to_string())));
         assert_eq!(event("signal sigusr2"), Ok(ExperimentEvent::Signal("USR2".to_string())));
         assert_eq!(event("line 3"), Ok(ExperimentEvent::Line(3)));
+        let (file, name) = (Some(PathBuf::from("./a b:c")), "work".to_string());
+        for (text, wanted) in [
+            ("uprobe work", ExperimentEvent::Uprobe(None, name.clone())),
+            ("uretprobe ./a b:c:work", ExperimentEvent::Uretprobe(file.clone(), name.clone())),
+            ("usdt shop:work", ExperimentEvent::Usdt(None, "shop".to_string(), name.clone())),
+            ("usdt ./a b:c:shop:work", ExperimentEvent::Usdt(file, "shop".to_string(), name)),
+            ("thread start", ExperimentEvent::ThreadStart),
+        ] {
+            assert_eq!(event(text), Ok(wanted.clone()), "{text}");
+            assert_eq!(wanted.to_string(), text);
+        }
         for wrong in [
             "signal KILL",
             "line three",
@@ -297,6 +364,11 @@ mod tests {
             "interval soon",
             "interval 1us",
             "wink 3",
+            "uprobe :work",
+            "uprobe work:",
+            "usdt work",
+            "usdt :work",
+            "thread x",
         ] {
             assert!(event(wrong).is_err(), "{wrong}");
         }

@@ -358,6 +358,7 @@ pub(super) const EXPERIMENT: &str = r"Examples:
   perfhive experiment run --on 'interval 10ms' -- ./program args
   perfhive experiment run --on 'call checkout' --sensor 'Process/Working Set' \
       -o records.jsonl -- ./program
+  perfhive experiment run --on 'uprobe checkout' --on 'uretprobe checkout' -- ./program
   perfhive experiment list                              from another terminal
   perfhive experiment bind 4711 'interval 1s' --sensor 'Memory/Available Bytes'
   perfhive experiment fetch 4711 -n 100

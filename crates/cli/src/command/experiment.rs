@@ -3,6 +3,8 @@
 pub(super) mod around;
 pub(super) mod figures;
 #[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(target_os = "linux")]
 mod manage;
 #[cfg(target_os = "linux")]
 mod program;

@@ -61,10 +61,18 @@ impl Reply {
         }
     }
 
-    /// Whether every wanted instance of an object was collected.
+    /// Whether every wanted instance of an object was collected, with the counters that the request
+    /// wants.
     fn has_instances(&self, object: TitleIndex, request: &Ask) -> bool {
         if !self.snapshot.is_partial(object) {
             return true;
+        }
+        let mut enough = request.enough.iter().filter(|(of, _)| *of == object).peekable();
+        let wants_all = enough.peek().is_none();
+        let had = &self.request.enough;
+        let had_all = !had.iter().any(|(of, _)| *of == object);
+        if !had_all && (wants_all || !enough.all(|counter| had.contains(counter))) {
+            return false;
         }
         let wished = &self.request.instances;
         let mut wanted = request.instances.iter().filter(|(of, _)| *of == object).peekable();

@@ -13,12 +13,62 @@ pub(super) struct Wants {
     objects: Vec<TitleIndex>,
     words: Vec<ObjectQuery>,
     extra: Vec<(TitleIndex, TitleIndex)>,
-    /// The wanted instances of objects that no request wants with all instances.
-    instances: Vec<(TitleIndex, InstanceWish)>,
-    /// The objects that at least one request wants with all instances.
-    whole: Vec<TitleIndex>,
+    instances: Narrowed<InstanceWish>,
+    /// The counters that are enough.
+    enough: Narrowed<TitleIndex>,
     /// The ask that is handed to the source; kept for its allocations.
     request: Ask,
+}
+
+/// What is wanted of objects that no request wants as a whole.
+#[derive(Debug)]
+struct Narrowed<T> {
+    wished: Vec<(TitleIndex, T)>,
+    /// The objects that some request wants as a whole.
+    whole: Vec<TitleIndex>,
+}
+
+impl<T> Default for Narrowed<T> {
+    fn default() -> Self {
+        Self { wished: Vec::new(), whole: Vec::new() }
+    }
+}
+
+impl<T: Clone + PartialEq> Narrowed<T> {
+    fn clear(&mut self) {
+        self.wished.clear();
+        self.whole.clear();
+    }
+
+    /// Adds what a request wants of an object, which is all of it where nothing is wished.
+    fn add(&mut self, object: TitleIndex, wished: &[(TitleIndex, T)]) {
+        let before = self.wished.len();
+        self.wished.extend(wished.iter().filter(|(of, _)| *of == object).cloned());
+        if self.wished.len() == before {
+            self.want_whole(object);
+        } else if self.whole.contains(&object) {
+            self.wished.truncate(before);
+        }
+    }
+
+    fn want_whole(&mut self, object: TitleIndex) {
+        add(&mut self.whole, object);
+        self.wished.retain(|(of, _)| *of != object);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        other.whole.iter().for_each(|object| self.want_whole(*object));
+        for wish in other.wished.iter().filter(|(of, _)| !self.whole.contains(of)) {
+            add(&mut self.wished, wish.clone());
+        }
+    }
+
+    /// Whether a run for this brings everything of an object that another one wants.
+    fn has(&self, object: TitleIndex, other: &Self) -> bool {
+        let mut wished = other.wished.iter().filter(|(of, _)| *of == object).peekable();
+        self.whole.contains(&object)
+            || (wished.peek().is_some() && wished.all(|wish| self.wished.contains(wish)))
+    }
 }
 
 impl Default for Wants {
@@ -27,8 +77,8 @@ impl Default for Wants {
             objects: Vec::new(),
             words: Vec::new(),
             extra: Vec::new(),
-            instances: Vec::new(),
-            whole: Vec::new(),
+            instances: Narrowed::default(),
+            enough: Narrowed::default(),
             request: Ask::new(ObjectQuery::Indexes(Vec::new())).max_age(Duration::ZERO),
         }
     }
@@ -47,7 +97,7 @@ impl Wants {
         self.words.clear();
         self.extra.clear();
         self.instances.clear();
-        self.whole.clear();
+        self.enough.clear();
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -61,26 +111,14 @@ impl Wants {
                 add(&mut self.objects, *name);
                 let asked = request.extra_counters.iter().filter(|(of, _)| of == name);
                 asked.for_each(|extra| add(&mut self.extra, *extra));
-                let before = self.instances.len();
-                let wishes = request.instances.iter().filter(|(of, _)| of == name);
-                self.instances.extend(wishes.cloned());
-                if self.instances.len() == before {
-                    self.want_whole(*name);
-                } else if self.whole.contains(name) {
-                    self.instances.truncate(before);
-                }
+                self.instances.add(*name, &request.instances);
+                self.enough.add(*name, &request.enough);
             }
             Key::Whole(word) => {
                 add(&mut self.words, word.clone());
                 request.extra_counters.iter().for_each(|extra| add(&mut self.extra, *extra));
             }
         }
-    }
-
-    /// Wants all instances of an object.
-    fn want_whole(&mut self, object: TitleIndex) {
-        add(&mut self.whole, object);
-        self.instances.retain(|(of, _)| *of != object);
     }
 
     /// Calls `ask` for each request that is needed: one for the objects by index, and one for each
@@ -91,9 +129,11 @@ impl Wants {
         if !self.objects.is_empty() {
             let objects = std::mem::take(&mut self.objects);
             self.request.objects = ObjectQuery::Indexes(objects);
-            std::mem::swap(&mut self.request.instances, &mut self.instances);
+            std::mem::swap(&mut self.request.instances, &mut self.instances.wished);
+            std::mem::swap(&mut self.request.enough, &mut self.enough.wished);
             ask(&self.request);
-            std::mem::swap(&mut self.request.instances, &mut self.instances);
+            std::mem::swap(&mut self.request.instances, &mut self.instances.wished);
+            std::mem::swap(&mut self.request.enough, &mut self.enough.wished);
             if let ObjectQuery::Indexes(objects) = &mut self.request.objects {
                 self.objects = std::mem::take(objects);
             }
@@ -103,13 +143,6 @@ impl Wants {
             ask(&self.request);
         }
         std::mem::swap(&mut self.request.extra_counters, &mut self.extra);
-    }
-
-    /// Whether a run for this set brings every instance of `object` that `other` wants.
-    fn has_instances(&self, object: TitleIndex, other: &Self) -> bool {
-        let mut wished = other.instances.iter().filter(|(of, _)| *of == object).peekable();
-        self.whole.contains(&object)
-            || (wished.peek().is_some() && wished.all(|wish| self.instances.contains(wish)))
     }
 
     /// Whether a run for this set fills every extra counter of `object` that `other` wants.
@@ -126,10 +159,8 @@ impl Wishes for Wants {
         other.objects.iter().for_each(|name| add(&mut self.objects, *name));
         other.words.iter().for_each(|word| add(&mut self.words, word.clone()));
         other.extra.iter().for_each(|extra| add(&mut self.extra, *extra));
-        other.whole.iter().for_each(|object| self.want_whole(*object));
-        for wish in other.instances.iter().filter(|(of, _)| !self.whole.contains(of)) {
-            add(&mut self.instances, wish.clone());
-        }
+        self.instances.merge(&other.instances);
+        self.enough.merge(&other.enough);
     }
 
     fn overlaps(&self, other: &Self) -> bool {
@@ -138,7 +169,8 @@ impl Wishes for Wants {
         objects.any(|name| {
             self.objects.contains(name)
                 && self.has_extra(*name, other)
-                && self.has_instances(*name, other)
+                && self.instances.has(*name, &other.instances)
+                && self.enough.has(*name, &other.enough)
         }) || words.any(|word| {
             let extra = other.extra.iter();
             self.words.contains(word)

@@ -172,6 +172,7 @@ impl<S: Source> CounterProbe<S> {
             probed.all |= all;
         }
         let extra = (object.name, counter.name);
+        self.request.enough.push(extra);
         if counter.on_request && !self.request.extra_counters.contains(&extra) {
             self.request.extra_counters.push(extra);
         }

@@ -41,6 +41,7 @@ impl Query {
         let mut request = Ask {
             extra_counters: slot.extra.clone(),
             instances: slot.wishes.asked(),
+            enough: slot.enough.clone(),
             until: deadline,
             max_age,
             ..Ask::new(ObjectQuery::Indexes(slot.wanted.clone()))

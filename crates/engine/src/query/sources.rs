@@ -30,7 +30,9 @@ pub(super) struct QuerySource {
     alias: Option<String>,
     pub(super) wanted: Vec<TitleIndex>,
     pub(super) extra: Vec<(TitleIndex, TitleIndex)>,
-    /// The members of `wanted`, with `None` as the counter, and those of `extra`.
+    /// All counters that are read.
+    pub(super) enough: Vec<(TitleIndex, TitleIndex)>,
+    /// The members of `wanted`, with `None` as the counter, and those of `enough`.
     known: HashSet<(TitleIndex, Option<TitleIndex>)>,
     /// The instances that the paths want.
     pub(super) wishes: Wishes,
@@ -166,6 +168,7 @@ impl QuerySource {
             alias,
             wanted: Vec::new(),
             extra: Vec::new(),
+            enough: Vec::new(),
             known: HashSet::new(),
             wishes: Wishes::default(),
             taken: 0,
@@ -202,6 +205,7 @@ impl QuerySource {
     pub(super) fn clear_wants(&mut self) {
         self.wanted.clear();
         self.extra.clear();
+        self.enough.clear();
         self.known.clear();
         self.wishes.clear();
     }
@@ -218,8 +222,11 @@ impl QuerySource {
         if self.known.insert((object, None)) {
             self.wanted.push(object);
         }
-        if counter.on_request && self.known.insert((object, Some(counter.name))) {
-            self.extra.push((object, counter.name));
+        if self.known.insert((object, Some(counter.name))) {
+            self.enough.push((object, counter.name));
+            if counter.on_request {
+                self.extra.push((object, counter.name));
+            }
         }
     }
 }

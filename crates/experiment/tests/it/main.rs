@@ -8,6 +8,8 @@ mod header;
 #[cfg(target_os = "linux")]
 mod manage;
 #[cfg(target_os = "linux")]
+mod probes;
+#[cfg(target_os = "linux")]
 mod processes;
 mod records;
 mod threshold;

@@ -2,7 +2,10 @@
 //! that are filled on request because they take further files.
 
 use super::kernel::Probe;
-use crate::table::{Object, PROCESS, PROCESS_V2, THREAD, THREAD_V2};
+use crate::table::{
+    Counter, IO_COUNTERS, Object, PROCESS, PROCESS_V2, SCHEDULE_COUNTERS, STAT_COUNTERS,
+    STATM_COUNTERS, THREAD, THREAD_V2, index_of,
+};
 use perfhive_engine::Collection;
 use perfhive_format::TitleIndex;
 
@@ -64,7 +67,8 @@ impl ThreadSums {
     }
 }
 
-/// The counters of Process that a collection fills on request.
+/// The counters of Process that a collection fills: on request, and of few processes without those of a
+/// file that is not wanted.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ProcessColumns {
     pub(super) schedule: bool,
@@ -73,14 +77,36 @@ pub(super) struct ProcessColumns {
     pub(super) swap: bool,
     pub(super) counts: ThreadSums,
     pub(super) descriptors: bool,
+    /// None from `statm` is wanted; they have no value.
+    pub(super) no_memory: bool,
+    /// None from `io` is wanted; they have no value.
+    pub(super) no_io: bool,
     /// Thread is wanted too, without counters on request: the only thread of a process is
     /// then read together with the process.
     pub(super) threads: bool,
 }
 
 impl ProcessColumns {
-    pub(super) fn new(collection: &Collection<'_>, threads: bool, probe: &mut Probe<'_>) -> Self {
+    pub(super) fn new(
+        collection: &Collection<'_>,
+        is_few: bool,
+        threads: bool,
+        probe: &mut Probe<'_>,
+    ) -> Self {
         let asked = |counter| asked(collection, [&PROCESS, &PROCESS_V2], counter);
+        let objects = [&PROCESS, &PROCESS_V2].map(|object| TitleIndex(object.index));
+        let comes_along = !objects.iter().any(|object| collection.is_asked(*object));
+        let reads = |index| {
+            let mut objects = objects.iter().filter(|object| collection.is_asked(**object));
+            let wants = |object: &TitleIndex| collection.wants_counter(*object, TitleIndex(index));
+            comes_along || objects.any(wants)
+        };
+        let reads_none =
+            |counters: &[Counter]| is_few && !counters.iter().any(|counter| reads(counter.index));
+        let memory = STAT_COUNTERS + SCHEDULE_COUNTERS;
+        let memory = PROCESS.counters.get(memory..memory + STATM_COUNTERS).unwrap_or_default();
+        let io = PROCESS.counters.len() - IO_COUNTERS;
+        let io = PROCESS.counters.get(io..).unwrap_or_default();
         Self {
             schedule: SCHEDULE.into_iter().any(asked),
             handles: asked(HANDLES),
@@ -88,6 +114,9 @@ impl ProcessColumns {
             swap: asked(SWAP) && probe.has_swap(),
             counts: ThreadSums::new(asked, probe),
             descriptors: asked(DESCRIPTORS),
+            // Some processes have it from `statm`, too.
+            no_memory: reads_none(memory) && !reads(index_of!(PROCESS, "Virtual Bytes")),
+            no_io: reads_none(io),
             threads,
         }
     }

@@ -117,7 +117,10 @@ impl ProcessReader {
                 self.slots.pop();
             }
         }
-        self.each(batch, STATM_COUNTERS, Self::memory);
+        match wanted.no_memory {
+            true => self.each(batch, STATM_COUNTERS, |_, _, _| Ok(())),
+            false => self.each(batch, STATM_COUNTERS, Self::memory),
+        }
         if wanted.handles {
             self.each(batch, 1, Self::descriptors);
         }
@@ -138,7 +141,10 @@ impl ProcessReader {
         if wanted.descriptors {
             self.each(batch, 1, Self::descriptors);
         }
-        self.each(batch, IO_COUNTERS, Self::io);
+        match wanted.no_io {
+            true => self.each(batch, IO_COUNTERS, |_, _, _| Ok(())),
+            false => self.each(batch, IO_COUNTERS, Self::io),
+        }
         if wanted.threads {
             self.first_threads(batch);
         }

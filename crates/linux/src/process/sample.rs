@@ -376,7 +376,7 @@ mod tests {
             swap: true,
             counts,
             descriptors: true,
-            threads: false,
+            ..ProcessColumns::default()
         };
         // Counts that only grow are those of which two samples make a value.
         let growing: Vec<usize> = growing(wanted).into_iter().flatten().collect();

@@ -62,7 +62,8 @@ pub(crate) static PROCESS: Object = Object {
     reads: "`stat`, one listing of `/proc`, and for each process `PID/stat`, `PID/statm` and `PID/io`, kept open \
         (of a process with one thread that has not run since the collection before, as \
         `PID/schedstat` says from Linux 5.9 on, only that and `PID/statm`: the others would say \
-        what they said, or did so a tick ago); \
+        what they said, or did so a tick ago; of processes that are named alone, `PID/statm` and \
+        `PID/io` only where one of their counters is read); \
         on request the size or the entries of `PID/fd`, `PID/status`, and of each thread `status`, \
         `schedstat` and `stat`",
     cost: Cost::Global,

@@ -2,7 +2,7 @@
 
 use crate::common::{Look, Machine, Tree, stat};
 use perfhive_engine::{Ask, Broker, Cached, InstanceWish, NamePattern, Query, Snapshot, Source};
-use perfhive_format::TitleIndex;
+use perfhive_format::{CounterPlan, TitleIndex};
 use perfhive_linux::{LinuxClock, ProcRoot, providers};
 use std::sync::Arc;
 
@@ -76,6 +76,59 @@ fn threads_and_stable_names_come_with_the_wanted_processes() {
     let ask = Ask::objects(&[PROCESS_V2]).with_instance(PROCESS_V2, named("ja*"));
     let look = machine.look_with(&ask, &[PROCESS, PROCESS_V2]);
     assert_eq!(look.names(PROCESS_V2.0), ["java:20", "Java:40", "javac:50"]);
+}
+
+/// Working Set, IO Read Bytes/sec and % Processor Time.
+const FROM_FILES: [(&str, u32); 3] = [("20/statm", 180), ("20/io", 1420), ("20/stat", 6)];
+
+#[test]
+fn files_without_a_wanted_counter_are_not_read() {
+    let tree = machine();
+    let mut machine = Machine::new(&tree.root());
+    let one = Ask::objects(&[PROCESS]).with_instance(PROCESS, number(20));
+    let whole = machine.look_with(&one, &[PROCESS]);
+    let value = |look: &Look, counter| look.value(PROCESS.0, "java", counter);
+    assert!(FROM_FILES.iter().all(|(_, counter)| value(&whole, *counter).is_some()));
+    tree.file("20/statm", "damaged");
+    tree.file("20/io", "damaged");
+    for (file, counter) in FROM_FILES {
+        let ask = one.clone().with_enough(PROCESS, TitleIndex(counter));
+        let look = machine.look_with(&ask, &[PROCESS]);
+        let faults = look.fault_texts().join(" ");
+        for (other, _) in FROM_FILES.iter().take(2) {
+            let name = other.strip_prefix("20/").unwrap();
+            assert_eq!(
+                faults.contains(&format!("{name}: not understood")),
+                *other == file,
+                "{faults}"
+            );
+        }
+        assert_eq!(value(&look, 6), value(&whole, 6));
+        assert_eq!((value(&look, 180), value(&look, 1420)), (None, None));
+    }
+    // Of an object with all instances every counter is filled.
+    let all = Ask::objects(&[PROCESS]).with_enough(PROCESS, TitleIndex(6));
+    let look = machine.look_with(&all, &[PROCESS]);
+    assert!(look.value(PROCESS.0, "sh", 1420).is_some());
+}
+
+#[test]
+fn an_answer_with_some_counters_in_a_cache_serves_no_ask_for_others() {
+    let tree = machine();
+    let mut first = Cached::new(broker(&tree));
+    let mut second = first.clone();
+    let mut snapshot = Snapshot::new();
+    let one = Ask::objects(&[PROCESS]).with_instance(PROCESS, number(20));
+    let some = one.clone().with_enough(PROCESS, TitleIndex(6));
+    let mut value = |source: &mut Cached<Broker>, ask: &Ask, counter| {
+        source.collect(ask, &mut snapshot).unwrap();
+        let object = snapshot.object(PROCESS).unwrap().view();
+        let place = object.counters().position(|c| c.name_index() == TitleIndex(counter)).unwrap();
+        let plan = CounterPlan::new(object, place as u32).unwrap();
+        plan.value(object.instances().next().unwrap().counter_block()).ok()
+    };
+    assert_eq!(value(&mut first, &some, 1420), None);
+    assert!(value(&mut second, &one, 1420).is_some());
 }
 
 #[test]

@@ -318,6 +318,18 @@ fn one_process_takes_three_system_calls() {
     assert_calls("one_process_takes_three_system_calls", |_| 2.9, |_| 3.1);
 }
 
+#[test]
+fn processor_time_of_one_process_takes_one_system_call() {
+    let wanted = [TitleIndex(230)];
+    if let Ok(rounds) = std::env::var(ROUNDS) {
+        let own = InstanceWish::Process(std::process::id());
+        let request = Ask::objects(&wanted).with_instance(wanted[0], own);
+        let request = request.with_enough(wanted[0], TitleIndex(6));
+        return collect_rounds(rounds.parse().unwrap(), &request, &wanted);
+    }
+    assert_calls("processor_time_of_one_process_takes_one_system_call", |_| 0.9, |_| 1.1);
+}
+
 /// Only the test's sleepers rest for certain: other processes may do anything.
 #[test]
 fn a_resting_process_takes_two_system_calls() {

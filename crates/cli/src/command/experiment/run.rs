@@ -1,6 +1,7 @@
 //! `perfhive experiment run`: starts a program and measures it.
 
 use super::around::Around;
+use super::kernel;
 use super::program::{HeldProgram, ProgramEnder};
 use super::sources::{LineEvents, SignalEvents};
 use super::table;
@@ -31,8 +32,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a program has to end by the Ctrl-C that the terminal sends it, too.
 const BY_ITSELF: Duration = Duration::from_millis(500);
-/// The time between lists of processes, where the kernel does not tell of them.
-const LISTED: Duration = Duration::from_millis(20);
+/// The time between lists of processes or threads, where the kernel does not tell of them.
+pub(super) const LISTED: Duration = Duration::from_millis(20);
 /// The time between looks at a value with a threshold.
 const LOOKED_AT: Duration = Duration::from_millis(10);
 /// How long is waited for a signal at a time.
@@ -74,6 +75,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             _ => None,
         })
         .collect();
+    let probes = kernel::probes(args)?;
     let mut call = Duration::ZERO;
     let mut listening = None;
     let mut call_names = None;
@@ -114,9 +116,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     let experiment = builder.start().map_err(failed)?;
     let mut sensors = Sensors::find(global, &address, &args.sensor, held.process())?;
+    sensors.warm()?;
     if let Some(calls) = listening {
         let filter = filter_of_names(args, |event| match event {
-            ExperimentEvent::Call(name) => Some(name),
+            ExperimentEvent::Call(name) => Some(name.clone()),
             _ => None,
         });
         experiment.bind_where(calls, sensors.context()?, filter)?;
@@ -131,10 +134,21 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             ));
         }
         let filter = filter_of_names(args, |event| match event {
-            ExperimentEvent::Start(name) | ExperimentEvent::End(name) => Some(name),
+            ExperimentEvent::Start(name) | ExperimentEvent::End(name) => Some(name.clone()),
             _ => None,
         });
         experiment.bind_where(processes, sensors.context()?, filter)?;
+    }
+    if let Some(probes) = kernel::watched(&probes, held.process())? {
+        let filter = filter_of_names(args, kernel::name_of);
+        experiment.bind_where(probes, sensors.context()?, filter)?;
+    }
+    if let Some(threads) = kernel::threads(args, held.process())? {
+        let filter = filter_of_names(args, |event| match event {
+            ExperimentEvent::ThreadStart | ExperimentEvent::ThreadEnd => Some("thread".to_owned()),
+            _ => None,
+        });
+        experiment.bind_where(threads, sensors.context()?, filter)?;
     }
     for event in &args.on {
         if let ExperimentEvent::Above(sensor, above, below) = event {
@@ -381,7 +395,7 @@ fn filter_of_source(args: &Args, source: &str) -> EventFilter {
 /// The filter of a source that has the events of several names.
 fn filter_of_names(
     args: &Args,
-    name_of: impl Fn(&ExperimentEvent) -> Option<&String>,
+    name_of: impl Fn(&ExperimentEvent) -> Option<String>,
 ) -> EventFilter {
     let named = args.on.iter().filter_map(|event| Some((name_of(event)?, filter_of(args, event))));
     named.fold(EventFilter::default(), |all, (name, filter)| match name.as_str() {
@@ -444,6 +458,20 @@ impl Sensors {
         let mut sensors = Self { sources, own: name_of(address, ""), process, names: Vec::new() };
         sensors.choose(global, texts)?;
         Ok(sensors)
+    }
+
+    /// Reads the sensors before the program begins, as often as it takes until processes are read through BPF, where
+    /// that is permitted: the program is loaded at a third sample, which takes many times as long as the others.
+    fn warm(&mut self) -> Result<(), Failure> {
+        const SAMPLES: usize = 3;
+        if cfg!(feature = "bpf") {
+            for _ in 0..SAMPLES {
+                let mut context = self.context()?;
+                context.prepare()?;
+                context.sample()?;
+            }
+        }
+        Ok(())
     }
 
     /// Takes these sensors from now on. The first wrong one is the error.

@@ -52,10 +52,12 @@ impl<S: Source> CounterProbe<S> {
         self.request.objects = ObjectQuery::Indexes(Vec::new());
         objects.into_iter().for_each(|object| self.request.objects.insert(object));
         self.request.extra_counters.clear();
-        for target in self.targets.iter().filter(|target| target.on_request) {
+        self.request.enough.clear();
+        for target in &self.targets {
             let object = self.objects.get(target.object).and_then(|probed| probed.index.index());
             let Some(extra) = object.zip(target.counter.index()) else { continue };
-            if !self.request.extra_counters.contains(&extra) {
+            self.request.enough.push(extra);
+            if target.on_request && !self.request.extra_counters.contains(&extra) {
                 self.request.extra_counters.push(extra);
             }
         }

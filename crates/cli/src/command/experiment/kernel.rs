@@ -1,0 +1,103 @@
+//! Events that the kernel tells of an unmodified program: probes and threads.
+
+use super::run::LISTED;
+use crate::args::{ExperimentEvent as Event, ExperimentRun as Args};
+use crate::failure::{Failure, warn};
+use perfhive::experiment::{EventKind, Probe, Probes, Threads};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The probes of the command line. A function that is probed at both ends makes sections.
+pub(super) fn probes(args: &Args) -> Result<Vec<Probe>, Failure> {
+    let program = || program(args);
+    let mut probes = Vec::new();
+    for event in &args.on {
+        let of = |file: &Option<PathBuf>| file.clone().map_or_else(program, Ok);
+        let probe = match event {
+            Event::Uprobe(file, function) => {
+                let other = Event::Uretprobe(file.clone(), function.clone());
+                let kind =
+                    if args.on.contains(&other) { EventKind::Start } else { EventKind::Point };
+                Probe::function(&of(file)?, function).map(|probe| probe.of_kind(kind))
+            }
+            Event::Uretprobe(file, function) => {
+                let other = Event::Uprobe(file.clone(), function.clone());
+                let kind = if args.on.contains(&other) { EventKind::End } else { EventKind::Point };
+                Probe::function(&of(file)?, function).map(|probe| probe.at_return().of_kind(kind))
+            }
+            Event::Usdt(file, provider, name) => Probe::usdt(&of(file)?, provider, name),
+            _ => continue,
+        };
+        let probe = probe.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Failure::Missing(format!("{event}: {error}")),
+            _ => Failure::Usage(format!("{event}: {error}")),
+        })?;
+        probes.push(match name_of(event) {
+            Some(name) => probe.named(&name),
+            None => probe,
+        });
+    }
+    Ok(probes)
+}
+
+/// The name of a probe's events. The file is a part of it, since the program may have a function of the
+/// same name. `None` for other events.
+pub(super) fn name_of(event: &Event) -> Option<String> {
+    match event {
+        Event::Uprobe(file, function) | Event::Uretprobe(file, function) => {
+            let file = file.as_deref().and_then(Path::file_name);
+            Some(file.map_or(function.clone(), |file| format!("{}:{function}", file.display())))
+        }
+        Event::Usdt(_, provider, name) => Some(format!("{provider}:{name}")),
+        _ => None,
+    }
+}
+
+/// The event source of the probes; `None` without any.
+pub(super) fn watched(probes: &[Probe], process: u32) -> Result<Option<Probes>, Failure> {
+    if probes.is_empty() {
+        return Ok(None);
+    }
+    let probes =
+        Probes::watch(process, probes).map_err(|error| Failure::Source(error.to_string()))?;
+    // Until then the process is perfhive.
+    Ok(Some(probes.after_exec()))
+}
+
+/// The event source of the program's threads; `None` where they are not wanted.
+pub(super) fn threads(args: &Args, process: u32) -> Result<Option<Threads>, Failure> {
+    let wants = |event| args.on.contains(&event);
+    let kind = match (wants(Event::ThreadStart), wants(Event::ThreadEnd)) {
+        (false, false) => return Ok(None),
+        (true, true) => EventKind::Point,
+        (true, false) => EventKind::Start,
+        (false, true) => EventKind::End,
+    };
+    let threads = Threads::watch(process, kind, LISTED);
+    let threads = threads.map_err(|error| Failure::Source(error.to_string()))?;
+    if let Some(every) = threads.every() {
+        warn(&format!(
+            "the kernel does not tell of threads (perf events are not permitted); those of the program are looked for \
+             every {} ms, and those that live shorter or belong to a child of it are missed",
+            every.as_millis()
+        ));
+    }
+    Ok(Some(threads))
+}
+
+/// The program's file, found as the system finds it.
+fn program(args: &Args) -> Result<PathBuf, Failure> {
+    let word = args.program.first().map(Path::new).unwrap_or(Path::new(""));
+    if word.as_os_str().as_encoded_bytes().contains(&b'/') {
+        return Ok(word.into());
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders).map(|folder| folder.join(word));
+    let mut found = found.filter(|file| {
+        use std::os::unix::fs::PermissionsExt as _;
+        let about = std::fs::metadata(file);
+        about.is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+    });
+    let missing = || format!("{} cannot be probed: it is in no folder of PATH", word.display());
+    found.next().ok_or_else(|| Failure::Usage(missing()))
+}

@@ -1,0 +1,385 @@
+//! Records of the kernel's perf events, of all processors, in the order of time.
+//!
+//! A perf event of a processor writes its records to a ring that it shares with this process. What belongs
+//! together is spread over rings, since threads move between processors, so the rings are merged: before
+//! a round the time is taken, then all rings are read, and what is older than that time is in order. A record
+//! that must come before another one was in its ring when the other one was made.
+#![allow(unsafe_code, reason = "perf-event2 lends its descriptors as numbers")]
+
+use crate::clock;
+use crate::event::Closer;
+use perf_event::events::Software;
+use perf_event::{Builder, Clock, ReadFormat, SampleFlag, Sampler};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The most records that wait in memory.
+const MOST_WAITING: usize = 1 << 16;
+/// The fewest records of a ring that a round reads.
+const LEAST: usize = 16;
+/// The room of the rings of probes of a processor. The kernel lets a user have 516 KiB for each processor.
+const PROBE_BYTES: usize = 384 << 10;
+/// The most that one of them takes: 8,192 events.
+const MOST_BYTES: usize = 256 << 10;
+/// The room of a ring that tells of threads: more than 1,000 of them.
+const THREAD_BYTES: usize = 64 << 10;
+/// The longest record that is read, without its header: that of a name.
+const RECORD_BYTES: usize = 40;
+
+const PROCESSORS: &str = "/sys/devices/system/cpu/online";
+
+/// What a record tells, in the order in which those of the same time are handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PerfTold {
+    /// A thread was made. The first one of a process has the process's number.
+    Fork,
+    /// A process became another program.
+    Exec,
+    /// A probe was met; which one.
+    Hit(usize),
+    /// A thread ends.
+    Exit,
+}
+
+/// A record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PerfRecord {
+    /// `CLOCK_MONOTONIC` in ns.
+    pub(crate) time: u64,
+    pub(crate) told: PerfTold,
+    pub(crate) process: u32,
+    pub(crate) thread: u32,
+}
+
+/// A place in a program file, as the kernel wants it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PerfPlace<'a> {
+    /// The number of the kernel's event source of probes.
+    pub(crate) source: u32,
+    pub(crate) path: &'a CStr,
+    /// Where the instruction is in the file.
+    pub(crate) offset: u64,
+    /// Where the counter is that the kernel raises while the place is probed; 0 without one.
+    pub(crate) semaphore: u32,
+    /// The return of the function that begins there.
+    pub(crate) at_return: bool,
+}
+
+/// The rings of all processors that were there at the beginning.
+pub(crate) struct PerfRings {
+    rings: Vec<Ring>,
+    processors: Vec<usize>,
+    /// The size of a probe's ring in bytes.
+    probe_bytes: usize,
+    /// The records that wait, the latest first.
+    waiting: Vec<PerfRecord>,
+    /// Records before this time are in order.
+    until: u64,
+    /// Records from this time on are not wanted.
+    end: u64,
+    epoll: OwnedFd,
+    closed: Arc<AtomicBool>,
+    woken: Arc<OwnedFd>,
+    lost: u64,
+}
+
+struct Ring {
+    sampler: Sampler,
+    /// Its probe; `None` where it tells of threads.
+    probe: Option<usize>,
+    /// Whether the kernel counts its lost records (since Linux 6.0).
+    counts_lost: bool,
+    /// How many were lost, as far as its records tell.
+    lost: u64,
+    /// The time of the last record that was read.
+    last: u64,
+}
+
+impl PerfRings {
+    /// No rings yet. Those of so many probes may be added.
+    pub(crate) fn new(probes: usize) -> io::Result<Self> {
+        let failed = |kind, why: &str| io::Error::new(kind, format!("{PROCESSORS}: {why}"));
+        let text = std::fs::read_to_string(PROCESSORS)
+            .map_err(|error| failed(error.kind(), &error.to_string()))?;
+        let processors = processors(text.trim())
+            .ok_or_else(|| failed(io::ErrorKind::InvalidData, "not understood"))?;
+        let woken = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &woken, EventData::new_u64(u64::MAX), EventFlags::IN)?;
+        let room = (PROBE_BYTES / probes.max(1)).clamp(4096, MOST_BYTES);
+        Ok(Self {
+            rings: Vec::new(),
+            processors,
+            // The kernel takes powers of two.
+            probe_bytes: 1 << room.ilog2(),
+            waiting: Vec::with_capacity(MOST_WAITING),
+            until: 0,
+            end: u64::MAX,
+            epoll,
+            closed: Arc::default(),
+            woken: Arc::new(woken),
+            lost: 0,
+        })
+    }
+
+    /// Adds rings that tell of the threads that a process and the processes it starts make, and of the ends of
+    /// threads. Of a process that has several threads by now, it is about what the first one makes.
+    pub(crate) fn add_threads(&mut self, process: u32) -> io::Result<()> {
+        let mut builder = Builder::new(Software::DUMMY);
+        builder.observe_pid(process.cast_signed()).inherit(true).task(true);
+        builder.comm(true).comm_exec(true).sample_id_all(true);
+        self.add(&mut builder, None)
+    }
+
+    /// Adds rings that tell when a place is met, in all processes.
+    pub(crate) fn add_probe(&mut self, probe: usize, place: PerfPlace<'_>) -> io::Result<()> {
+        let mut builder = Builder::new(Software::DUMMY);
+        let attributes = builder.attrs_mut();
+        attributes.type_ = place.source;
+        // As in `/sys/bus/event_source/devices/uprobe/format`.
+        attributes.config = u64::from(place.semaphore) << 32 | u64::from(place.at_return);
+        // The kernel reads the path when it makes the event.
+        attributes.uprobe_path = place.path.as_ptr().expose_provenance() as u64;
+        attributes.probe_offset = place.offset;
+        builder.any_pid().include_kernel().include_hv().sample_period(1);
+        self.add(&mut builder, Some(probe))
+    }
+
+    fn add(&mut self, builder: &mut Builder<'_>, probe: Option<usize>) -> io::Result<()> {
+        builder.sample(SampleFlag::TID | SampleFlag::TIME).clockid(Clock::MONOTONIC);
+        // Each record wakes.
+        builder.wakeup_watermark(1).enabled(true).read_format(ReadFormat::LOST);
+        let size = if probe.is_some() { self.probe_bytes } else { THREAD_BYTES };
+        for processor in &self.processors {
+            builder.one_cpu(*processor);
+            let mut counts_lost = true;
+            let opened = match builder.build() {
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                    counts_lost = false;
+                    builder.clone().read_format(ReadFormat::empty()).build()
+                }
+                opened => opened,
+            };
+            let sampler = opened?.sampled(size)?;
+            let place = EventData::new_u64(self.rings.len() as u64);
+            epoll::add(&self.epoll, borrowed(&sampler), place, EventFlags::IN)?;
+            self.rings.push(Ring { sampler, probe, counts_lost, lost: 0, last: 0 });
+        }
+        Ok(())
+    }
+
+    /// The next record, for which it waits; `None` once the rings were closed and what they had by then was
+    /// handed out.
+    pub(crate) fn next(&mut self) -> io::Result<Option<PerfRecord>> {
+        loop {
+            let complete = self.until.min(self.end);
+            if let Some(record) = self.waiting.pop_if(|record| record.time < complete) {
+                return Ok(Some(record));
+            }
+            if self.end == u64::MAX && self.closed.load(Ordering::Acquire) {
+                self.end = clock::now();
+            }
+            if self.until >= self.end {
+                self.ask_for_lost();
+                return Ok(None);
+            }
+            if self.drain() && self.waiting.is_empty() && self.end == u64::MAX {
+                self.sleep()?;
+            }
+        }
+    }
+
+    /// Reads all rings once; returns whether it read all that was there.
+    fn drain(&mut self) -> bool {
+        self.until = clock::now();
+        let room = MOST_WAITING.saturating_sub(self.waiting.len());
+        let most = (room / self.rings.len().max(1)).max(LEAST);
+        let mut is_all = true;
+        for ring in &mut self.rings {
+            let (count, lost) = ring.drain(most, &mut self.waiting);
+            self.lost += lost;
+            if count == most {
+                self.until = self.until.min(ring.last);
+                is_all = false;
+            }
+        }
+        self.waiting.sort_unstable_by(|one, other| other.cmp(one));
+        is_all
+    }
+
+    fn sleep(&mut self) -> io::Result<()> {
+        let none = epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
+        let mut events = [none; 8];
+        let count = match epoll::wait(&self.epoll, &mut events, None) {
+            Ok(count) => count,
+            Err(Errno::INTR) => 0,
+            Err(error) => return Err(error.into()),
+        };
+        for event in events.iter().take(count) {
+            let flags = event.flags;
+            let place = usize::try_from(event.data.u64()).unwrap_or(usize::MAX);
+            // The last process that it tells of has ended: the ring would wake for ever.
+            let ended = flags.intersects(EventFlags::HUP | EventFlags::ERR);
+            if let Some(ring) = self.rings.get(place).filter(|_| ended) {
+                epoll::delete(&self.epoll, borrowed(&ring.sampler))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the lost records of which no record tells, since none came after them.
+    fn ask_for_lost(&mut self) {
+        for ring in self.rings.iter_mut().filter(|ring| ring.counts_lost) {
+            let counted = ring.sampler.read_full().ok().and_then(|read| read.lost()).unwrap_or(0);
+            self.lost += counted.saturating_sub(ring.lost);
+            ring.counts_lost = false;
+        }
+    }
+
+    /// How many records the kernel had no room for, as far as it has told by now.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// As the [`closer`](crate::EventSource::closer) of an event source.
+    pub(crate) fn closer(&self) -> Closer {
+        let (closed, woken) = (Arc::clone(&self.closed), Arc::clone(&self.woken));
+        Box::new(move || {
+            closed.store(true, Ordering::Release);
+            let _ = rustix::io::write(&*woken, &1u64.to_ne_bytes());
+        })
+    }
+}
+
+impl Ring {
+    /// Reads up to `most` records; returns how many there were, and how many were lost.
+    fn drain(&mut self, most: usize, out: &mut Vec<PerfRecord>) -> (usize, u64) {
+        let (mut count, mut lost) = (0, 0);
+        while count < most {
+            let Some(record) = self.sampler.next_record() else { break };
+            count += 1;
+            // Where the ring begins anew, a record is in two parts.
+            let mut bytes = [0; RECORD_BYTES];
+            let length = record.len();
+            let parts = record.data().iter().copied().flatten();
+            bytes.iter_mut().zip(parts).for_each(|(to, from)| *to = *from);
+            let bytes = bytes.get(..length).unwrap_or(&bytes);
+            match Told::read((record.ty(), record.misc()), self.probe, bytes) {
+                Told::Record(record) => {
+                    self.last = record.time;
+                    out.push(record);
+                }
+                Told::Lost(more) => lost += more,
+                Told::Other => {}
+            }
+        }
+        self.lost += lost;
+        (count, lost)
+    }
+}
+
+/// What bytes of the kernel tell.
+#[derive(Debug, PartialEq, Eq)]
+enum Told {
+    Record(PerfRecord),
+    Lost(u64),
+    Other,
+}
+
+impl Told {
+    /// Reads a record (`linux/perf_event.h`) without its header, by the kind and flags in that and the probe of
+    /// its ring.
+    fn read((kind, flags): (u32, u16), probe: Option<usize>, bytes: &[u8]) -> Self {
+        const NAME: u32 = 3;
+        const BY_EXEC: u16 = 1 << 13;
+        const LOST: u32 = 2;
+        const EXIT: u32 = 4;
+        const FORK: u32 = 7;
+        const SAMPLE: u32 = 9;
+        let number4 = |at: usize| {
+            let chunk = bytes.get(at..).and_then(<[u8]>::first_chunk);
+            chunk.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+        };
+        let number8 = |at: usize| {
+            let chunk = bytes.get(at..).and_then(<[u8]>::first_chunk);
+            chunk.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+        };
+        // Behind the process is its parent, behind the thread the parent's.
+        let task =
+            |told| PerfRecord { time: number8(16), told, process: number4(0), thread: number4(8) };
+        match (kind, probe) {
+            (LOST, _) => Self::Lost(number8(8)),
+            (FORK, None) => Self::Record(task(PerfTold::Fork)),
+            // Behind the name, of some length, are process, thread and time.
+            (NAME, None) if flags & BY_EXEC != 0 => Self::Record(PerfRecord {
+                time: number8(bytes.len().saturating_sub(8)),
+                told: PerfTold::Exec,
+                process: number4(0),
+                thread: number4(4),
+            }),
+            (EXIT, None) => Self::Record(task(PerfTold::Exit)),
+            (SAMPLE, Some(probe)) => Self::Record(PerfRecord {
+                time: number8(8),
+                told: PerfTold::Hit(probe),
+                process: number4(0),
+                thread: number4(4),
+            }),
+            _ => Self::Other,
+        }
+    }
+}
+
+fn borrowed(sampler: &Sampler) -> BorrowedFd<'_> {
+    // SAFETY: the sampler has the descriptor open for as long as it is borrowed.
+    unsafe { BorrowedFd::borrow_raw(sampler.as_raw_fd()) }
+}
+
+/// The numbers of a list such as `0-3,8`, of up to 65,536 processors.
+fn processors(text: &str) -> Option<Vec<usize>> {
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u16, u16) = (first.parse().ok()?, last.parse().ok()?);
+        all.extend((first..=last).map(usize::from));
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_processors() {
+        assert_eq!(processors("0"), Some(vec![0]));
+        assert_eq!(processors("0-2,8"), Some(vec![0, 1, 2, 8]));
+        for wrong in ["", "0-", "a", "0-70000"] {
+            assert_eq!(processors(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn records_are_read_by_kind_and_ring() {
+        let mut bytes = [0; 24];
+        for (at, number) in (0..).step_by(4).zip([7u32, 6, 9, 8, 5, 0]) {
+            bytes[at..at + 4].copy_from_slice(&number.to_ne_bytes());
+        }
+        let record =
+            |told, time, thread| Told::Record(PerfRecord { time, told, process: 7, thread });
+        assert_eq!(Told::read((7, 0), None, &bytes), record(PerfTold::Fork, 5, 9));
+        assert_eq!(Told::read((4, 0), None, &bytes), record(PerfTold::Exit, 5, 9));
+        let time = 9 | 8 << 32;
+        assert_eq!(Told::read((9, 2), Some(3), &bytes), record(PerfTold::Hit(3), time, 6));
+        assert_eq!(Told::read((2, 0), Some(3), &bytes), Told::Lost(time));
+        assert_eq!(Told::read((3, 1 << 13), None, &bytes), record(PerfTold::Exec, 5, 6));
+        assert_eq!(Told::read((3, 0), None, &bytes), Told::Other);
+        assert_eq!(Told::read((9, 2), None, &bytes), Told::Other);
+        assert_eq!(Told::read((1, 0), None, &bytes), Told::Other);
+    }
+}

@@ -1,0 +1,216 @@
+//! Probes in unmodified programs, as events.
+//!
+//! The kernel puts a breakpoint at a place of a file (uprobe) into each process that has the file in its memory,
+//! and writes a record when one is met. Its perf events of probes do not follow a process to its threads and
+//! children: a child would have to place the probe anew, and cannot be made where it may not. So the events are of
+//! all processes, and those of others are left out here, by what the kernel tells of forks.
+
+mod elf;
+
+use crate::EventKind;
+use crate::event::{Closer, EventSource, PerfEvent};
+use crate::perf_rings::{PerfPlace, PerfRings, PerfTold};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The most places of a file at which one probe is.
+const MOST_PLACES: usize = 64;
+
+/// A point of a program file that is to be an event.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    name: Arc<str>,
+    kind: EventKind,
+    file: PathBuf,
+    at_return: bool,
+    places: Vec<elf::Place>,
+}
+
+impl Probe {
+    /// The beginning of a function, by the name that it has in the symbols of a program or library file: a point.
+    ///
+    /// # Errors
+    /// `NotFound` where there is no such file or function; `InvalidData` where the file is no program.
+    pub fn function(file: &Path, symbol: &str) -> io::Result<Self> {
+        Self::new(file, symbol, elf::functions(file, symbol)?)
+    }
+
+    /// A USDT probe, which the authors of a program placed (`sys/sdt.h`): a point.
+    ///
+    /// # Errors
+    /// `NotFound` where there is no such file or probe; `InvalidData` where the file is no program.
+    pub fn usdt(file: &Path, provider: &str, name: &str) -> io::Result<Self> {
+        let places = elf::usdt_probes(file, provider, name)?;
+        Self::new(file, &format!("{provider}:{name}"), places)
+    }
+
+    fn new(file: &Path, name: &str, mut places: Vec<elf::Place>) -> io::Result<Self> {
+        places.sort_unstable();
+        places.dedup();
+        if places.len() > MOST_PLACES {
+            let what = format!(
+                "{}: {name} is at {} places; at most {MOST_PLACES} can be probed",
+                file.display(),
+                places.len()
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let (kind, at_return) = (EventKind::Point, false);
+        Ok(Self { name: name.into(), kind, file: file.into(), at_return, places })
+    }
+
+    /// The return of the function instead of its beginning. Functions that are left by `longjmp` or an exception
+    /// do not return.
+    #[must_use]
+    pub fn at_return(mut self) -> Self {
+        self.at_return = true;
+        self
+    }
+
+    /// With this kind of event: a start and an end of the same name make a section.
+    #[must_use]
+    pub fn of_kind(mut self, kind: EventKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// With this name of its events.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = name.into();
+        self
+    }
+}
+
+/// The event source of probes that a process, its threads and the processes that it starts meet.
+pub struct Probes {
+    probes: Vec<(Arc<str>, EventKind)>,
+    rings: PerfRings,
+    process: u32,
+    /// Whether its hits are events yet.
+    is_program: bool,
+    /// The number of threads of each process that it has started.
+    children: HashMap<u32, u32>,
+    /// Hits of which is not known whose they are.
+    unknown: u64,
+}
+
+/// The way out for a user that may not place probes.
+const NOT_PERMITTED: &str = "the kernel lets only root (CAP_SYS_ADMIN) place probes in programs; run perfhive with sudo, and \
+                             the program as its user: -- sudo -u USER PROGRAM, with the program's path in the event";
+
+impl Probes {
+    /// Events of a process that has only its first thread yet. They begin at once.
+    ///
+    /// Other processes with the same file in their memory meet the probes, too, which costs them time; they are no
+    /// events.
+    ///
+    /// # Errors
+    /// `PermissionDenied` without `CAP_SYS_ADMIN`; `Unsupported` where the kernel has no uprobes; where it
+    /// cannot place a probe, or no descriptor or memory for events is left.
+    pub fn watch(process: u32, probes: &[Probe]) -> io::Result<Self> {
+        let places = probes.iter().map(|probe| probe.places.len()).sum::<usize>();
+        let mut rings = PerfRings::new(places)?;
+        rings.add_threads(process).map_err(|error| failed("threads of the program", &error))?;
+        let source = source()?;
+        for (number, probe) in probes.iter().enumerate() {
+            let path = CString::new(probe.file.as_os_str().as_bytes())?;
+            for place in &probe.places {
+                let what = format!("{} in {}", probe.name, probe.file.display());
+                let place = PerfPlace {
+                    source,
+                    path: &path,
+                    offset: place.offset,
+                    semaphore: place.semaphore,
+                    at_return: probe.at_return,
+                };
+                rings.add_probe(number, place).map_err(|error| failed(&what, &error))?;
+            }
+        }
+        let probes = probes.iter().map(|probe| (Arc::clone(&probe.name), probe.kind)).collect();
+        let children = HashMap::new();
+        Ok(Self { probes, rings, process, is_program: true, children, unknown: 0 })
+    }
+
+    /// Without what the process does before it becomes another program (`execve`).
+    #[must_use]
+    pub fn after_exec(mut self) -> Self {
+        self.is_program = false;
+        self
+    }
+}
+
+/// The number of the kernel's source of events of probes in programs.
+fn source() -> io::Result<u32> {
+    const FILE: &str = "/sys/bus/event_source/devices/uprobe/type";
+    let read = std::fs::read_to_string(FILE).map_err(|error| error.to_string());
+    let number = read.and_then(|text| text.trim().parse().map_err(|_| "no number".to_string()));
+    number.map_err(|why| {
+        let what =
+            format!("{FILE}: {why}; the kernel tells of probes with CONFIG_UPROBE_EVENTS only");
+        io::Error::new(io::ErrorKind::Unsupported, what)
+    })
+}
+
+fn failed(what: &str, error: &io::Error) -> io::Error {
+    let text = match error.kind() {
+        io::ErrorKind::PermissionDenied => NOT_PERMITTED.to_string(),
+        kind => return io::Error::new(kind, format!("no events of {what}: {error}")),
+    };
+    io::Error::new(io::ErrorKind::PermissionDenied, text)
+}
+
+impl EventSource for Probes {
+    fn name(&self) -> &str {
+        "probe"
+    }
+
+    fn wait(&mut self) -> io::Result<Option<PerfEvent>> {
+        while let Some(record) = self.rings.next()? {
+            let (process, thread) = (record.process, record.thread);
+            match record.told {
+                PerfTold::Exec => self.is_program |= process == self.process,
+                PerfTold::Fork => *self.children.entry(process).or_default() += 1,
+                PerfTold::Exit => {
+                    let left = self.children.get_mut(&process).map(|threads| {
+                        *threads = threads.saturating_sub(1);
+                        *threads
+                    });
+                    if left == Some(0) {
+                        self.children.remove(&process);
+                    }
+                }
+                PerfTold::Hit(_) if !self.is_program => {}
+                PerfTold::Hit(probe) => {
+                    if process != self.process && !self.children.contains_key(&process) {
+                        // It may be a child, of which the kernel could not tell.
+                        self.unknown += u64::from(self.rings.lost() > 0);
+                        continue;
+                    }
+                    let Some((name, kind)) = self.probes.get(probe) else { continue };
+                    return Ok(Some(PerfEvent {
+                        name: Arc::clone(name),
+                        kind: *kind,
+                        time: record.time,
+                        process,
+                        thread,
+                        thread_time: None,
+                    }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn closer(&self) -> Closer {
+        self.rings.closer()
+    }
+
+    fn missed(&self) -> u64 {
+        self.rings.lost() + self.unknown
+    }
+}

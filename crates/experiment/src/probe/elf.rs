@@ -1,0 +1,241 @@
+//! Places of functions and USDT probes in ELF files.
+//!
+//! A USDT probe is a note in the section `.note.stapsdt`, of the name `stapsdt` and the kind 3. It has three
+//! addresses, of as many bytes as the file's: the probe's, that of the section `.stapsdt.base` when the file was linked,
+//! and that of the semaphore, or 0. Behind them are the names of provider and probe and a text about
+//! arguments, each with a zero at its end.
+
+use object::read::{File, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _};
+use object::{BinaryFormat, SymbolFlags};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+/// The largest file that is read.
+const LARGEST: u64 = 4 << 30;
+/// How many probes an error names.
+const MOST_NAMED: usize = 8;
+
+/// A place in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    /// Where the probed instruction is, in bytes from the beginning of the file.
+    pub(super) offset: u64,
+    /// Where the semaphore is; 0 without one.
+    pub(super) semaphore: u32,
+}
+
+/// The functions of this name.
+pub(super) fn functions(path: &Path, symbol: &str) -> io::Result<Vec<Place>> {
+    let bytes = read(path)?;
+    functions_in(&bytes, symbol).map_err(|why| why.of(path))
+}
+
+/// The USDT probes of this name.
+pub(super) fn usdt_probes(path: &Path, provider: &str, name: &str) -> io::Result<Vec<Place>> {
+    let bytes = read(path)?;
+    usdt_probes_in(&bytes, provider, name).map_err(|why| why.of(path))
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let of_path =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    let about = std::fs::metadata(path).map_err(of_path)?;
+    if !about.is_file() || about.len() > LARGEST {
+        return Err(Why::NoProgram("no file of up to 4 GiB".to_string()).of(path));
+    }
+    std::fs::read(path).map_err(of_path)
+}
+
+/// Why there is no place.
+#[derive(Debug, PartialEq, Eq)]
+enum Why {
+    NoProgram(String),
+    Missing(String),
+}
+
+impl Why {
+    fn of(self, path: &Path) -> io::Error {
+        let (kind, why) = match self {
+            Self::NoProgram(why) => (io::ErrorKind::InvalidData, why),
+            Self::Missing(why) => (io::ErrorKind::NotFound, why),
+        };
+        io::Error::new(kind, format!("{}: {why}", path.display()))
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<File<'_>, Why> {
+    if bytes.starts_with(b"#!") {
+        let what = "a script; probes are in the file of its interpreter, by its path";
+        return Err(Why::NoProgram(what.to_string()));
+    }
+    match File::parse(bytes) {
+        Ok(file) if file.format() == BinaryFormat::Elf => Ok(file),
+        Ok(_) => Err(Why::NoProgram("no ELF file".to_string())),
+        Err(error) => Err(Why::NoProgram(format!("no ELF file: {error}"))),
+    }
+}
+
+/// The place in the file of what is at an address in memory.
+fn offset(file: &File<'_>, address: u64) -> Option<u64> {
+    file.segments().find_map(|segment| {
+        let (start, length) = segment.file_range();
+        let within = address.checked_sub(segment.address())?;
+        (within < length).then(|| start.checked_add(within)).flatten()
+    })
+}
+
+fn functions_in(bytes: &[u8], name: &str) -> Result<Vec<Place>, Why> {
+    const FUNCTION: u8 = 2;
+    /// `STT_GNU_IFUNC`: the symbol is that of the function that chooses.
+    const CHOSEN: u8 = 10;
+    let file = parse(bytes)?;
+    let mut places = Vec::new();
+    let mut is_chosen = false;
+    for symbol in file.symbols().chain(file.dynamic_symbols()) {
+        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
+        if symbol.is_undefined() || symbol.name_bytes() != Ok(name.as_bytes()) {
+            continue;
+        }
+        match st_info.0 & 0xf {
+            FUNCTION => {
+                let offset = offset(&file, symbol.address());
+                places.extend(offset.map(|offset| Place { offset, semaphore: 0 }));
+            }
+            CHOSEN => is_chosen = true,
+            _ => {}
+        }
+    }
+    let why = match (places.is_empty(), is_chosen) {
+        (false, false) => return Ok(places),
+        // Another one of the name is of an older version.
+        (_, true) => format!(
+            "{name} stands for one of several functions, which is chosen when the program starts; name that one"
+        ),
+        (true, false) => format!(
+            "there is no function {name} among its symbols; nm and nm -D list them (names of C++ and Rust as they \
+             are in the file), and a stripped file has only those that others call"
+        ),
+    };
+    Err(Why::Missing(why))
+}
+
+fn usdt_probes_in(bytes: &[u8], provider: &str, name: &str) -> Result<Vec<Place>, Why> {
+    let file = parse(bytes)?;
+    let section = |name| file.section_by_name(name);
+    let notes = section(".note.stapsdt").and_then(|section| section.data().ok());
+    let base = section(".stapsdt.base").map(|section| section.address());
+    let mut places = Vec::new();
+    let mut others = BTreeSet::new();
+    let notes = Notes {
+        rest: notes.unwrap_or_default(),
+        is_wide: file.is_64(),
+        is_little: file.is_little_endian(),
+    };
+    for note in notes {
+        if (note.provider, note.name) != (provider.as_bytes(), name.as_bytes()) {
+            if others.len() < MOST_NAMED {
+                let text = String::from_utf8_lossy;
+                others.insert(format!("{}:{}", text(note.provider), text(note.name)));
+            }
+            continue;
+        }
+        // A file may have been moved in memory since it was linked.
+        let moved = base.filter(|_| note.base != 0).map_or(0, |base| base.wrapping_sub(note.base));
+        let offset_of = |address: u64| offset(&file, address.wrapping_add(moved));
+        let semaphore = match note.semaphore {
+            0 => Some(0),
+            address => offset_of(address).and_then(|offset| u32::try_from(offset).ok()),
+        };
+        if let (Some(offset), Some(semaphore)) = (offset_of(note.address), semaphore) {
+            places.push(Place { offset, semaphore });
+        }
+    }
+    if !places.is_empty() {
+        return Ok(places);
+    }
+    let others: Vec<String> = others.into_iter().collect();
+    Err(Why::Missing(match others.is_empty() {
+        true => "it has no USDT probes".to_string(),
+        false => format!("it has no USDT probe {provider}:{name}, but {}", others.join(", ")),
+    }))
+}
+
+/// A note about a USDT probe.
+struct Note<'a> {
+    address: u64,
+    base: u64,
+    semaphore: u64,
+    provider: &'a [u8],
+    name: &'a [u8],
+}
+
+/// The notes of a section. What is damaged ends them.
+struct Notes<'a> {
+    rest: &'a [u8],
+    /// Whether addresses have 8 bytes.
+    is_wide: bool,
+    is_little: bool,
+}
+
+impl<'a> Notes<'a> {
+    fn number4(&mut self) -> Option<u32> {
+        let (bytes, rest) = self.rest.split_first_chunk::<4>()?;
+        self.rest = rest;
+        Some(if self.is_little { u32::from_le_bytes(*bytes) } else { u32::from_be_bytes(*bytes) })
+    }
+
+    fn address(&mut self) -> Option<u64> {
+        if !self.is_wide {
+            return self.number4().map(u64::from);
+        }
+        let (bytes, rest) = self.rest.split_first_chunk::<8>()?;
+        self.rest = rest;
+        Some(if self.is_little { u64::from_le_bytes(*bytes) } else { u64::from_be_bytes(*bytes) })
+    }
+
+    /// So many bytes, behind which the next ones begin at a multiple of four.
+    fn padded(&mut self, length: u32) -> Option<&'a [u8]> {
+        let length = usize::try_from(length).ok()?;
+        let (bytes, _) = self.rest.split_at_checked(length)?;
+        // The last one may lack it.
+        self.rest = self.rest.get(length.checked_next_multiple_of(4)?..).unwrap_or_default();
+        Some(bytes)
+    }
+
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let end = self.rest.iter().position(|byte| *byte == 0)?;
+        let (text, rest) = (self.rest.get(..end)?, self.rest.get(end + 1..)?);
+        self.rest = rest;
+        Some(text)
+    }
+
+    /// The next note; `Some(None)` where it is about something else.
+    fn note(&mut self) -> Option<Option<Note<'a>>> {
+        let [owner, about, kind] = [self.number4()?, self.number4()?, self.number4()?];
+        let owner = self.padded(owner)?;
+        let rest = self.padded(about)?;
+        if (owner, kind) != (&b"stapsdt\0"[..], 3) {
+            return Some(None);
+        }
+        let mut about = Self { rest, ..*self };
+        let mut read = || {
+            let [address, base, semaphore] = [about.address()?, about.address()?, about.address()?];
+            let [provider, name] = [about.text()?, about.text()?];
+            Some(Note { address, base, semaphore, provider, name })
+        };
+        Some(read())
+    }
+}
+
+impl<'a> Iterator for Notes<'a> {
+    type Item = Note<'a>;
+
+    fn next(&mut self) -> Option<Note<'a>> {
+        loop {
+            if let Some(note) = self.note()? {
+                return Some(note);
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Threads that start and end, as events.
+
+use crate::event::{Closer, EventSource, PerfEvent};
+use crate::perf_rings::{PerfRings, PerfTold};
+use crate::{EventKind, clock};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use std::collections::{HashSet, VecDeque};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The event source of threads that start or end: those of a process besides its first one. Where the kernel
+/// tells them, those of the processes that it starts, too.
+///
+/// The events are called `thread`. A start and its end are in the thread that they are about, so that its life
+/// is a section.
+pub struct Threads {
+    name: Arc<str>,
+    start: bool,
+    end: bool,
+    from: From,
+}
+
+/// Where the events come from.
+enum From {
+    Kernel(Box<PerfRings>),
+    Lists(Lists),
+}
+
+/// Lists of the threads of a process at an interval.
+struct Lists {
+    process: u32,
+    every: Duration,
+    known: HashSet<u32>,
+    events: VecDeque<PerfEvent>,
+    closed: Arc<AtomicBool>,
+    woken: Arc<OwnedFd>,
+}
+
+impl Threads {
+    /// Events of the threads of a process, which has only its first one yet: whether starts (`Start`), ends or
+    /// both (`Point`). The kernel tells them where it permits that (perf events); otherwise /proc is listed
+    /// `every` so much time.
+    ///
+    /// # Errors
+    /// Where there is no such process, or no descriptor is left.
+    pub fn watch(process: u32, kind: EventKind, every: Duration) -> io::Result<Self> {
+        let rings = PerfRings::new(0).and_then(|mut rings| {
+            rings.add_threads(process)?;
+            Ok(rings)
+        });
+        match rings {
+            Ok(rings) => Ok(Self::with(kind, From::Kernel(Box::new(rings)))),
+            Err(_) => Self::by_lists(process, kind, every),
+        }
+    }
+
+    /// As [`watch`](Self::watch), from lists of /proc alone.
+    ///
+    /// # Errors
+    /// As [`watch`](Self::watch).
+    pub fn by_lists(process: u32, kind: EventKind, every: Duration) -> io::Result<Self> {
+        let lists = Lists {
+            process,
+            every,
+            known: listed(process)?,
+            events: VecDeque::with_capacity(1024),
+            closed: Arc::default(),
+            woken: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
+        };
+        Ok(Self::with(kind, From::Lists(lists)))
+    }
+
+    fn with(kind: EventKind, from: From) -> Self {
+        let (start, end) = (kind != EventKind::End, kind != EventKind::Start);
+        Self { name: "thread".into(), start, end, from }
+    }
+
+    /// The interval at which /proc is listed; `None` where the kernel tells every start and end.
+    #[must_use]
+    pub fn every(&self) -> Option<Duration> {
+        match &self.from {
+            From::Kernel(_) => None,
+            From::Lists(lists) => Some(lists.every),
+        }
+    }
+}
+
+impl EventSource for Threads {
+    fn name(&self) -> &str {
+        "thread"
+    }
+
+    fn wait(&mut self) -> io::Result<Option<PerfEvent>> {
+        let Self { name, start, end, from } = self;
+        let event = |kind, time, process, thread| PerfEvent {
+            name: Arc::clone(name),
+            kind,
+            time,
+            process,
+            thread,
+            thread_time: None,
+        };
+        let rings = match from {
+            From::Kernel(rings) => rings,
+            From::Lists(lists) => return lists.wait(*start, *end, event),
+        };
+        while let Some(record) = rings.next()? {
+            let kind = match record.told {
+                PerfTold::Fork if *start => EventKind::Start,
+                PerfTold::Exit if *end => EventKind::End,
+                _ => continue,
+            };
+            if record.thread != record.process {
+                return Ok(Some(event(kind, record.time, record.process, record.thread)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn closer(&self) -> Closer {
+        let lists = match &self.from {
+            From::Kernel(rings) => return rings.closer(),
+            From::Lists(lists) => lists,
+        };
+        let (closed, woken) = (Arc::clone(&lists.closed), Arc::clone(&lists.woken));
+        Box::new(move || {
+            closed.store(true, Ordering::Release);
+            let _ = rustix::io::write(&*woken, &1u64.to_ne_bytes());
+        })
+    }
+
+    fn missed(&self) -> u64 {
+        match &self.from {
+            From::Kernel(rings) => rings.lost(),
+            From::Lists(_) => 0,
+        }
+    }
+}
+
+impl Lists {
+    fn wait(
+        &mut self,
+        start: bool,
+        end: bool,
+        event: impl Fn(EventKind, u64, u32, u32) -> PerfEvent,
+    ) -> io::Result<Option<PerfEvent>> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(event));
+            }
+            if self.closed.load(Ordering::Acquire) {
+                return Ok(None);
+            }
+            let every =
+                Timespec::try_from(self.every).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+            match poll(&mut [PollFd::new(&*self.woken, PollFlags::IN)], Some(&every)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            // Of a process that has ended there are none.
+            let now = listed(self.process).unwrap_or_default();
+            let time = clock::now();
+            let before = std::mem::replace(&mut self.known, now);
+            let (started, ended) = (self.known.difference(&before), before.difference(&self.known));
+            let of_kind = |kind| move |thread: &u32| (kind, *thread);
+            let changes = started.filter(|_| start).map(of_kind(EventKind::Start));
+            let changes = changes.chain(ended.filter(|_| end).map(of_kind(EventKind::End)));
+            let changes = changes.filter(|(_, thread)| *thread != self.process);
+            self.events
+                .extend(changes.map(|(kind, thread)| event(kind, time, self.process, thread)));
+        }
+    }
+}
+
+/// The threads of a process.
+fn listed(process: u32) -> io::Result<HashSet<u32>> {
+    let entries = std::fs::read_dir(format!("/proc/{process}/task"))?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
