@@ -145,11 +145,12 @@ impl RecordingWriter {
     }
 
     /// Appends a sample. `titles` are the source's names, of which those of the sample's objects
-    /// are written once.
+    /// are written once. The writer holds the sample's frames until the next one, which is compared
+    /// with them.
     ///
     /// # Errors
     /// Where the file cannot be written: what was written before stays readable. Where the
-    /// sample comes from another machine than those before.
+    /// sample comes from another machine than those before, or is larger than 128 MiB.
     pub fn add(
         &mut self,
         snapshot: &Snapshot,
