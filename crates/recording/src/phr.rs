@@ -11,16 +11,17 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `segments.rs` | a data block cut into segments with keys |
-//! | `coding.rs` | segments of a sample as differences to the sample before, and back |
+//! | `segments.rs` | a sample cut into segments |
+//! | `encoder.rs`, `decoder.rs` | segments as differences to the sample before, and back |
 //! | `varint.rs` | numbers of few bytes |
 //! | `contents.rs` | what the payloads of the other frames hold: head, definitions, titles, faults |
 //! | `rotation.rs` | when a new file begins |
 //! | `writer.rs` | [`RecordingWriter`] |
 //! | `reader.rs` | the samples of a file |
 
-mod coding;
 mod contents;
+mod decoder;
+mod encoder;
 mod reader;
 mod rotation;
 mod segments;
@@ -58,7 +59,7 @@ pub(crate) fn is_recording(path: &Path) -> bool {
 
 #[cfg(fuzzing)]
 pub(crate) fn fuzz_samples(mut bytes: &[u8]) {
-    let mut decoder = coding::Decoder::default();
+    let mut decoder = decoder::Decoder::default();
     let mut is_key = true;
     while let Some((length, rest)) = bytes.split_first_chunk() {
         let length = usize::from(u16::from_le_bytes(*length)).min(rest.len());

@@ -330,6 +330,24 @@ fn processor_time_of_one_process_takes_one_system_call() {
     assert_calls("processor_time_of_one_process_takes_one_system_call", |_| 0.9, |_| 1.1);
 }
 
+/// Handle Count is the size of a folder that is kept open, where the kernel tells it (Linux 6.2).
+#[test]
+fn one_process_with_handle_count_takes_four_system_calls_among_many() {
+    let test = "one_process_with_handle_count_takes_four_system_calls_among_many";
+    let wanted = [TitleIndex(230)];
+    if let Ok(rounds) = std::env::var(ROUNDS) {
+        let own = InstanceWish::Process(std::process::id());
+        let mut request = Ask::objects(&wanted).with_instance(wanted[0], own);
+        request.extra_counters = vec![(wanted[0], TitleIndex(952))];
+        return collect_rounds(rounds.parse().unwrap(), &request, &wanted);
+    }
+    let is_told = std::fs::metadata("/proc/self/fd").is_ok_and(|folder| folder.len() > 0);
+    let _sleepers = Sleepers::new(150);
+    // Elsewhere the folder is opened, listed to its end and closed.
+    let most = if is_told { 4.1 } else { 7.1 };
+    assert_calls(test, |_| 3.9, |_| most);
+}
+
 /// Only the test's sleepers rest for certain: other processes may do anything.
 #[test]
 fn a_resting_process_takes_two_system_calls() {

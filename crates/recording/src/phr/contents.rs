@@ -1,7 +1,5 @@
 //! What payloads hold besides the samples' bytes.
 
-use super::coding::Image;
-use super::segments::{Segment, cut};
 use super::varint::{Input, put, put_bytes};
 use perfhive_engine::{CatalogueObject, Fault, FaultKind, Snapshot, TitleDatabase};
 use perfhive_format::titles::{Title, TitleList};
@@ -38,22 +36,12 @@ pub(super) struct ListedBlock<'a> {
     pub(super) length: usize,
 }
 
-/// Cuts a snapshot into an image, and appends what a sample's payload begins with: its blocks
-/// and its faults.
-pub(super) fn put_sample(snapshot: &Snapshot, image: &mut Image, out: &mut Vec<u8>) {
-    image.clear();
+/// Appends what a sample's payload begins with: its blocks and its faults.
+pub(super) fn put_sample_head(snapshot: &Snapshot, out: &mut Vec<u8>) {
     put(out, snapshot.frames().len() as u64);
-    for (number, frame) in snapshot.frames().iter().enumerate() {
+    for frame in snapshot.frames() {
         put_bytes(out, frame.label().as_bytes());
         put(out, frame.as_bytes().len() as u64);
-        let (start, before) = (image.bytes.len(), image.segments.len());
-        cut(frame, number, start, &mut image.segments);
-        if image.segments.len() > super::coding::MOST_SEGMENTS / 2 {
-            image.segments.truncate(before);
-            let length = frame.as_bytes().len();
-            image.segments.push(Segment { start, length, key: number as u64, class: 0 });
-        }
-        image.bytes.extend_from_slice(frame.as_bytes());
     }
     // What damage a block has, its reader finds again.
     let is_recorded = |fault: &&Fault| {

@@ -1,7 +1,7 @@
 //! Reading a recording.
 
-use super::coding::Decoder;
 use super::contents::{Definitions, sample_head};
+use super::decoder::Decoder;
 use super::varint::Input;
 use super::{FrameHeader, FrameKind, HEADER, MAGIC, MOST};
 use crate::files::error;

@@ -1,108 +1,218 @@
-//! A data block cut into segments.
+//! A sample cut into segments.
 //!
-//! What is alike from sample to sample lies in segments of its own: the block's header, the
-//! definition of each object, the head of each instance with its name, and its counters. Each
-//! has a key by which the next sample finds its counterpart.
+//! What is alike from sample to sample lies in segments of its own: the header of a block, the
+//! definition of each object, the head of each instance with its name, and its counters. The next
+//! sample finds the counterpart of each.
 
+use super::decoder::MOST_SEGMENTS;
 use perfhive_engine::Frame;
-use perfhive_format::{Instance, PerfObject, TitleIndex};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use perfhive_format::winperf::PERF_INSTANCE_DEFINITION;
+use perfhive_format::{CounterDefinition, Instance, PerfObject, TitleIndex};
+use std::hash::{DefaultHasher, Hasher as _};
+use std::sync::Arc;
 
 /// ID Process and ID Thread: two instances of one name differ in these.
 const IDENTIFIERS: [TitleIndex; 2] = [TitleIndex(784), TitleIndex(804)];
 
+/// What a segment is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SegmentKind {
+    /// The header of a block.
+    Block,
+    /// The header and the counter definitions of an object.
+    Definition,
+    /// The definition of an instance, with its name.
+    Head,
+    /// Counters of an instance, or of an object without instances.
+    Counters,
+}
+
 /// A piece of a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct Segment {
     /// The first byte, counted from the beginning of the sample's bytes.
-    pub(super) start: usize,
-    pub(super) length: usize,
-    /// Equal for counterparts in different samples.
-    pub(super) key: u64,
-    /// Equal for segments of one sample that resemble each other: the counters of the instances
-    /// of one object. 0 for those that resemble none.
-    pub(super) class: u64,
+    pub(super) start: u32,
+    pub(super) length: u32,
+    /// The segment's kind, and a mix of its object and of the number of its frame.
+    class: u32,
+    /// Of a head, a mix of the numbers that identify the instance: two instances rarely share it.
+    pub(super) id: u32,
+}
+
+impl Segment {
+    const KINDS: [SegmentKind; 4] =
+        [SegmentKind::Block, SegmentKind::Definition, SegmentKind::Head, SegmentKind::Counters];
+
+    pub(super) fn kind(&self) -> SegmentKind {
+        Self::KINDS[self.class as usize % Self::KINDS.len()]
+    }
+
+    /// The number of words of 4 bytes.
+    pub(super) fn words(&self) -> u32 {
+        self.length.div_ceil(4)
+    }
+
+    /// Whether both are of the same length and kind, and of the same object.
+    pub(super) fn resembles(&self, other: &Self) -> bool {
+        (self.length, self.class) == (other.length, other.class)
+    }
+}
+
+/// A mix of two numbers.
+fn mix(of: u32, more: u32) -> u32 {
+    of.wrapping_mul(0x9e37_79b1) ^ more
+}
+
+/// The frames of a sample, and their segments in the order of the bytes.
+#[derive(Default)]
+pub(super) struct Sample {
+    pub(super) frames: Vec<Arc<Frame>>,
+    pub(super) segments: Vec<Segment>,
+}
+
+impl Sample {
+    pub(super) fn clear(&mut self) {
+        self.frames.clear();
+        self.segments.clear();
+    }
+
+    /// Takes other frames, of at most 4 GiB together.
+    pub(super) fn set(&mut self, frames: &[Arc<Frame>]) {
+        self.clear();
+        self.frames.extend_from_slice(frames);
+        let mut start = 0;
+        for (number, frame) in (0..).zip(frames) {
+            let before = self.segments.len();
+            cut(frame, number, start, &mut self.segments);
+            let length = frame.as_bytes().len() as u32;
+            if self.segments.len() > MOST_SEGMENTS / 2 {
+                self.segments.truncate(before);
+                self.segments.push(Segment { start, length, class: 0, id: 0 });
+            }
+            start += length;
+        }
+    }
+
+    pub(super) fn segment(&self, number: usize) -> Option<&Segment> {
+        self.segments.get(number)
+    }
+
+    pub(super) fn bytes_of(&self, segment: &Segment) -> &[u8] {
+        self.rest_of(segment).get(..segment.length as usize).unwrap_or_default()
+    }
+
+    /// The bytes of the segment's frame from the segment on.
+    pub(super) fn rest_of(&self, segment: &Segment) -> &[u8] {
+        let mut start = segment.start as usize;
+        for frame in &self.frames {
+            let bytes = frame.as_bytes();
+            match bytes.get(start..) {
+                Some(rest) if !rest.is_empty() => return rest,
+                _ => start -= bytes.len(),
+            }
+        }
+        &[]
+    }
+
+    /// The name of an instance, from a head.
+    fn name(&self, head: &Segment) -> &[u8] {
+        // The number of the parent changes with its object's list, so it does not identify.
+        self.bytes_of(head).get(PERF_INSTANCE_DEFINITION::SIZE..).unwrap_or_default()
+    }
+
+    /// Whether a segment is the counterpart of one of another sample. Counters are where they follow
+    /// counterparts.
+    pub(super) fn is_same(&self, segment: &Segment, other: &Self, of: &Segment) -> bool {
+        let is_same = segment.resembles(of) && segment.id == of.id;
+        is_same && (segment.kind() != SegmentKind::Head || self.name(segment) == other.name(of))
+    }
+
+    /// A hash of what [`is_same`](Self::is_same) compares.
+    pub(super) fn key(&self, segment: &Segment) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u64(u64::from(segment.class) << 32 | u64::from(segment.id));
+        hasher.write_u32(segment.length);
+        if segment.kind() == SegmentKind::Head {
+            hasher.write(self.name(segment));
+        }
+        hasher.finish()
+    }
 }
 
 /// Appends the segments of a frame, whose bytes begin at `start` in the sample.
-pub(super) fn cut(frame: &Frame, number: usize, start: usize, out: &mut Vec<Segment>) {
+fn cut(frame: &Frame, number: u32, start: u32, out: &mut Vec<Segment>) {
     let bytes = frame.as_bytes();
     let place = |slice: &[u8]| (slice.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize);
+    let class = |kind: SegmentKind, object: u32| mix(object, number) << 2 | kind as u32;
     let mut cutter = Cutter { start, end: bytes.len(), open: None, out };
-    cutter.begin(0, hash((0_u8, number)), 0);
-    for (nth, object) in (0..frame.object_count()).filter_map(|at| Some((at, frame.object(at)?))) {
-        let name = object.name_index();
-        cutter.begin(place(object.as_bytes()), hash((1_u8, number, name)), 0);
-        let class = hash((2_u8, number, nth));
-        let identifiers = Identifiers::of(object);
+    cutter.begin(0, class(SegmentKind::Block, 0), 0);
+    for object in (0..frame.object_count()).filter_map(|at| frame.object(at)) {
+        let name = object.name_index().0;
+        let [definition, head, counters] =
+            [SegmentKind::Definition, SegmentKind::Head, SegmentKind::Counters]
+                .map(|kind| class(kind, name));
+        cutter.begin(place(object.as_bytes()), definition, 0);
+        let identifiers = identifiers(object);
         for instance in object.instances() {
-            let counters = instance.counter_block().as_bytes();
-            let key = identity(&instance, &identifiers, class);
-            cutter.begin(place(instance.definition_bytes()), key, 0);
-            cutter.begin(place(counters), !key, class);
+            let id = id(&instance, &identifiers);
+            cutter.begin(place(instance.definition_bytes()), head, id);
+            cutter.begin(place(instance.counter_block().as_bytes()), counters, 0);
         }
-        if let Some(counters) = object.counter_block() {
-            cutter.begin(place(counters.as_bytes()), hash((5_u8, number, name)), class);
+        if let Some(block) = object.counter_block() {
+            cutter.begin(place(block.as_bytes()), counters, 0);
         }
     }
     cutter.close(bytes.len());
 }
 
-fn hash(of: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    of.hash(&mut hasher);
-    // 0 means that there is no class.
-    hasher.finish() | 1
-}
-
 /// The counters that identify an instance of an object.
-struct Identifiers<'a>(Vec<perfhive_format::CounterDefinition<'a>>);
-
-impl<'a> Identifiers<'a> {
-    fn of(object: PerfObject<'a>) -> Self {
-        Self(object.counters().filter(|of| IDENTIFIERS.contains(&of.name_index())).collect())
+fn identifiers(object: PerfObject<'_>) -> [Option<CounterDefinition<'_>>; IDENTIFIERS.len()] {
+    let mut found = [None; IDENTIFIERS.len()];
+    if object.instance_count() > 0 {
+        for counter in object.counters() {
+            let place = IDENTIFIERS.iter().position(|of| *of == counter.name_index());
+            if let Some(place) = place.and_then(|place| found.get_mut(place)) {
+                *place = Some(counter);
+            }
+        }
     }
+    found
 }
 
-/// A hash of what an instance has in each sample: its object, number, name and identifiers.
-fn identity(instance: &Instance<'_>, identifiers: &Identifiers<'_>, object: u64) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    // The number of the parent changes with its object's list, so it does not identify.
-    let head = instance.raw();
-    let name = instance.definition_bytes().get(head.NameOffset as usize..);
-    hasher.write_u64(object ^ u64::from(head.UniqueID as u32) << 32);
-    hasher.write(name.unwrap_or_default());
+/// A mix of an instance's number and identifiers.
+fn id(instance: &Instance<'_>, identifiers: &[Option<CounterDefinition<'_>>]) -> u32 {
     let block = instance.counter_block();
-    for identifier in &identifiers.0 {
-        hasher.write_u64(block.value(identifier).unwrap_or_default());
-    }
-    hasher.finish()
+    let number = instance.unique_id().unwrap_or_default() as u32;
+    identifiers.iter().flatten().fold(number, |id, identifier| {
+        let value = block.value(identifier).unwrap_or_default();
+        mix(id, value as u32)
+    })
 }
 
 /// Segments in the order of their bytes.
 struct Cutter<'a> {
-    start: usize,
+    start: u32,
     end: usize,
-    /// The place, key and class of the segment that has no end yet.
-    open: Option<(usize, u64, u64)>,
+    /// The place, class and id of the segment that has no end yet.
+    open: Option<(usize, u32, u32)>,
     out: &'a mut Vec<Segment>,
 }
 
 impl Cutter<'_> {
     /// Begins a segment, unless its place is not behind the last one's: then the bytes belong
     /// to the last one.
-    fn begin(&mut self, at: usize, key: u64, class: u64) {
+    fn begin(&mut self, at: usize, class: u32, id: u32) {
         let is_behind = self.open.is_none_or(|(open, ..)| at > open);
         if is_behind && at < self.end {
             self.close(at);
-            self.open = Some((at, key, class));
+            self.open = Some((at, class, id));
         }
     }
 
     fn close(&mut self, at: usize) {
-        if let Some((open, key, class)) = self.open.take() {
-            let (start, length) = (self.start + open, at - open);
-            self.out.push(Segment { start, length, key, class });
+        if let Some((open, class, id)) = self.open.take() {
+            let (start, length) = (self.start + open as u32, (at - open) as u32);
+            self.out.push(Segment { start, length, class, id });
         }
     }
 }

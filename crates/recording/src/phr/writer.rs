@@ -1,14 +1,14 @@
 //! Writing a recording.
 
-use super::coding::{Encoder, Image};
-use super::contents::{definition, put_definitions, put_sample};
+use super::contents::{definition, put_definitions, put_sample_head};
+use super::encoder::Encoder;
 use super::reader::{Reader, is_unfinished};
 use super::rotation::Rotation;
 use super::{FrameHeader, FrameKind, GROUP, HEADER, MOST};
 use crate::files::{error, write_error};
 use crate::replay::Samples as _;
 use perfhive_engine::{Snapshot, SourceError, SourceErrorKind, TitleDatabase};
-use perfhive_format::{FileTime, TitleIndex};
+use perfhive_format::{FileTime, PerfObject, TitleIndex};
 use serde_json::json;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -17,9 +17,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zstd::stream::raw::{self, InBuffer, Operation as _, OutBuffer};
+use zstd::zstd_safe::{CParameter, compress_bound};
 
 /// The level of compression: a higher one takes several times as long for some per cent less.
 const LEVEL: i32 = 3;
+
+/// The sizes of the tables in which the compressor looks for what it has seen, as powers of 2. Between two
+/// samples they leave the processor's caches: the usual ones, 32 and 64 times as large, cost a third of
+/// what a sample of some thousand bytes costs.
+const TABLES: [CParameter; 3] = [
+    CParameter::HashLog(11),
+    CParameter::ChainLog(11),
+    // Shorter matches make up for what is forgotten.
+    CParameter::MinMatch(4),
+];
 
 /// Options of a recording.
 #[derive(Clone, Debug)]
@@ -67,7 +78,6 @@ pub struct RecordingWriter {
     options: RecordingOptions,
     source: String,
     encoder: Encoder,
-    image: Image,
     compressor: raw::Encoder<'static>,
     /// What a payload holds, and the frame made of it.
     payload: Vec<u8>,
@@ -124,8 +134,7 @@ impl RecordingWriter {
             options: options.clone(),
             source: source.to_string(),
             encoder: Encoder::default(),
-            image: Image::default(),
-            compressor: raw::Encoder::new(LEVEL).map_err(failed)?,
+            compressor: compressor().map_err(failed)?,
             payload: Vec::new(),
             frame: Vec::new(),
             definitions: HashMap::new(),
@@ -138,17 +147,22 @@ impl RecordingWriter {
     }
 
     /// Appends a sample. `titles` are the source's names, of which those of the sample's objects
-    /// are written once.
+    /// are written once. The writer holds the sample's frames until the next one, which is compared
+    /// with them.
     ///
     /// # Errors
     /// Where the file cannot be written: what was written before stays readable. Where the
-    /// sample comes from another machine than those before.
+    /// sample comes from another machine than those before, or is larger than 128 MiB.
     pub fn add(
         &mut self,
         snapshot: &Snapshot,
         titles: &[Arc<TitleDatabase>],
     ) -> Result<(), SourceError> {
         let Some(first) = snapshot.frames().first() else { return Ok(()) };
+        let size: usize = snapshot.frames().iter().map(|frame| frame.as_bytes().len()).sum();
+        if size > MOST {
+            return Err(self.too_large());
+        }
         let time = first.time();
         let is_due = |begin| self.options.rotation.is_due(self.offset, begin, time);
         if let Some(begin) = self.begin.filter(|begin| is_due(*begin)) {
@@ -166,8 +180,8 @@ impl RecordingWriter {
             self.since_key += 1;
         }
         self.payload.clear();
-        put_sample(snapshot, &mut self.image, &mut self.payload);
-        self.encoder.encode(&mut self.image, is_key, &mut self.payload);
+        put_sample_head(snapshot, &mut self.payload);
+        self.encoder.encode(snapshot.frames(), is_key, &mut self.payload);
         let kind = if is_key { FrameKind::Key } else { FrameKind::Delta };
         if let Err(error) = self.write(kind, time) {
             // The next sample cannot be told as differences to one that is not there.
@@ -182,6 +196,11 @@ impl RecordingWriter {
             sync_folder(&self.path);
         }
         Ok(())
+    }
+
+    fn too_large(&self) -> SourceError {
+        let message = format!("the sample is larger than {} MiB", MOST >> 20);
+        error(&self.path, SourceErrorKind::Malformed, message)
     }
 
     /// Brings what is written to the disk.
@@ -231,17 +250,29 @@ impl RecordingWriter {
         time: FileTime,
     ) -> Result<(), SourceError> {
         let mut new = Vec::new();
-        for object in snapshot.objects() {
-            let (view, name) = (object.view(), object.view().name_index());
-            let (has_instances, counters) = (view.has_instances(), view.definition_bytes());
-            let is_known =
-                |(has, known): &(bool, Vec<u8>)| *has == has_instances && known == counters;
-            if self.definitions.get(&name).is_some_and(is_known) {
-                continue;
-            }
-            if let Some(bytes) = definition(view) {
-                self.definitions.insert(name, (has_instances, counters.to_vec()));
-                new.push(bytes);
+        for (number, frame) in snapshot.frames().iter().enumerate() {
+            let before = self.encoder.frames().get(number);
+            for place in 0..frame.object_count() {
+                let Some(view) = frame.object(place) else { continue };
+                let has_instances = view.has_instances();
+                let (name, counters) = (view.name_index(), view.definition_bytes());
+                // Most are those of the sample before, which is compared with this one anyway.
+                let is_same = |of: PerfObject<'_>| {
+                    of.name_index() == name
+                        && of.has_instances() == has_instances
+                        && of.definition_bytes() == counters
+                };
+                let is_known =
+                    |(has, known): &(bool, Vec<u8>)| *has == has_instances && known == counters;
+                if before.and_then(|before| before.object(place)).is_some_and(is_same)
+                    || self.definitions.get(&name).is_some_and(is_known)
+                {
+                    continue;
+                }
+                if let Some(bytes) = definition(view) {
+                    self.definitions.insert(name, (has_instances, counters.to_vec()));
+                    new.push(bytes);
+                }
             }
         }
         if new.is_empty() {
@@ -272,8 +303,7 @@ impl RecordingWriter {
         compress(&mut self.compressor, &self.payload, &mut self.frame).map_err(failed)?;
         let (header, payload) = self.frame.split_at_mut(HEADER);
         if payload.len().max(self.payload.len()) > MOST {
-            let message = format!("the sample is larger than {} MiB", MOST >> 20);
-            return Err(error(&self.path, SourceErrorKind::Malformed, message));
+            return Err(self.too_large());
         }
         let back = if kind == FrameKind::Delta { self.offset - self.key } else { 0 };
         let header_of = FrameHeader {
@@ -362,6 +392,12 @@ fn exclusive(path: &Path) -> Result<File, SourceError> {
     Ok(file)
 }
 
+fn compressor() -> std::io::Result<raw::Encoder<'static>> {
+    let mut compressor = raw::Encoder::new(LEVEL)?;
+    TABLES.into_iter().try_for_each(|parameter| compressor.set_parameter(parameter))?;
+    Ok(compressor)
+}
+
 /// Appends what a compressed stream makes of a payload, so that its reader can read all of it.
 fn compress(
     compressor: &mut raw::Encoder<'_>,
@@ -369,14 +405,16 @@ fn compress(
     out: &mut Vec<u8>,
 ) -> std::io::Result<()> {
     let mut input = InBuffer::around(payload);
-    let mut chunk = [0; 1 << 14];
+    out.reserve(compress_bound(payload.len()));
     loop {
-        let mut output = OutBuffer::around(&mut chunk[..]);
+        // Mostly there is room left.
+        out.reserve(1 << 10);
+        let end = out.len();
+        let mut output = OutBuffer::around_pos(out, end);
         let left = match input.pos() < payload.len() {
             true => compressor.run(&mut input, &mut output).map(|_| 1)?,
             false => compressor.flush(&mut output)?,
         };
-        out.extend_from_slice(output.as_slice());
         if left == 0 {
             return Ok(());
         }

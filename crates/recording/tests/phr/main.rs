@@ -1,6 +1,7 @@
 //! perfhive's own recordings: written, read again, cut, changed, continued.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod cost;
 mod crash;
 mod shared;
 

@@ -1,25 +1,22 @@
-//! The bytes of a sample as differences to the sample before, and back.
+//! The bytes of a sample from its differences to the sample before; `encoder.rs` is the way there.
 //!
 //! The decoder knows nothing of data blocks: a sample is a list of segments, and each segment
 //! is predicted by a segment of the sample before, by one further up in the same sample, or not
 //! at all. The page `recordings.md` of the manual has the layout.
 
 use super::MOST;
-use super::segments::Segment;
-use super::varint::{Input, fold, put, unfold};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use super::varint::{Input, unfold};
 
 /// Operations that make the list of segments.
-const END: u8 = 0;
+pub(super) const END: u8 = 0;
 /// As many segments follow as the next ones of the sample before.
-const KEEP: u8 = 1;
+pub(super) const KEEP: u8 = 1;
 /// The next segment of the sample before is the one with this number.
-const JUMP: u8 = 2;
+pub(super) const JUMP: u8 = 2;
 /// Segments whose bytes stand behind the operations.
-const RAW: u8 = 3;
+pub(super) const RAW: u8 = 3;
 /// Segments that are predicted by others of this sample.
-const ALIKE: u8 = 4;
+pub(super) const ALIKE: u8 = 4;
 
 /// The most segments of a sample.
 pub(super) const MOST_SEGMENTS: usize = 1 << 20;
@@ -35,15 +32,23 @@ enum Prediction {
     Raw,
 }
 
+/// A piece of a sample.
+#[derive(Clone, Copy)]
+struct Segment {
+    /// The first byte, counted from the beginning of the sample's bytes.
+    start: usize,
+    length: usize,
+}
+
 /// The bytes of a sample and its segments.
-#[derive(Clone, Default)]
-pub(super) struct Image {
-    pub(super) bytes: Vec<u8>,
-    pub(super) segments: Vec<Segment>,
+#[derive(Default)]
+struct Image {
+    bytes: Vec<u8>,
+    segments: Vec<Segment>,
 }
 
 impl Image {
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.bytes.clear();
         self.segments.clear();
     }
@@ -54,7 +59,7 @@ impl Image {
 }
 
 /// A word of a segment; bytes behind its end are zero.
-fn word(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
     let rest = bytes.get(4 * at..).unwrap_or_default();
     match rest.first_chunk() {
         Some(chunk) => u32::from_le_bytes(*chunk),
@@ -65,194 +70,6 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 /// Words of a segment.
 fn words(segment: &Segment) -> usize {
     segment.length.div_ceil(4)
-}
-
-/// A hasher for keys that are hashes.
-#[derive(Default)]
-struct Hashed(u64);
-
-impl Hasher for Hashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
-    }
-}
-
-/// Turns samples into differences.
-#[derive(Default)]
-pub(super) struct Encoder {
-    before: Image,
-    predictions: Vec<Prediction>,
-    /// Numbers of the segments that differ from their prediction.
-    changed: Vec<usize>,
-    /// The place of each key in the sample before, once an instance came or went.
-    places: HashMap<u64, usize, BuildHasherDefault<Hashed>>,
-}
-
-impl Encoder {
-    /// Appends a sample: by itself, or as differences to the one before. The sample becomes
-    /// the one before; `sample` has the other's buffers afterwards.
-    pub(super) fn encode(&mut self, sample: &mut Image, is_key: bool, out: &mut Vec<u8>) {
-        if is_key {
-            self.before.clear();
-        }
-        self.predict(&sample.segments);
-        self.put_operations(&sample.segments, out);
-        for (segment, prediction) in sample.segments.iter().zip(&self.predictions) {
-            if *prediction == Prediction::Raw {
-                out.extend_from_slice(sample.bytes_of(segment));
-            }
-        }
-        self.put_differences(sample, out);
-        std::mem::swap(&mut self.before, sample);
-    }
-
-    /// Finds the counterpart of each segment.
-    fn predict(&mut self, segments: &[Segment]) {
-        self.predictions.clear();
-        let before = &self.before.segments;
-        let is_same = |at: usize, segment: &Segment| {
-            before.get(at).is_some_and(|of| of.key == segment.key && of.length == segment.length)
-        };
-        let mut next = 0;
-        let mut is_listed = false;
-        for (number, segment) in segments.iter().enumerate() {
-            if !is_same(next, segment) && !before.is_empty() {
-                if !is_listed {
-                    self.places.clear();
-                    self.places.extend(before.iter().enumerate().map(|(at, of)| (of.key, at)));
-                    is_listed = true;
-                }
-                next = self.places.get(&segment.key).copied().unwrap_or(next);
-            }
-            let prediction = if is_same(next, segment) {
-                next += 1;
-                Prediction::Before(next - 1)
-            } else {
-                alike(segments, number).map_or(Prediction::Raw, Prediction::Alike)
-            };
-            self.predictions.push(prediction);
-        }
-    }
-
-    fn put_operations(&self, segments: &[Segment], out: &mut Vec<u8>) {
-        let mut next = 0;
-        let mut at = 0;
-        while let Some(prediction) = self.predictions.get(at) {
-            let rest = self.predictions.get(at..).unwrap_or_default();
-            let (code, count) = match *prediction {
-                Prediction::Before(first) => {
-                    if first != next {
-                        out.push(JUMP);
-                        put(out, first as u64);
-                    }
-                    let run = (first..).zip(rest);
-                    let is_next = |(at, of): &(usize, &_)| **of == Prediction::Before(*at);
-                    let count = run.take_while(is_next).count();
-                    next = first + count;
-                    (KEEP, count)
-                }
-                Prediction::Alike(_) => {
-                    let is_alike = |of: &&_| matches!(of, Prediction::Alike(_));
-                    (ALIKE, rest.iter().take_while(is_alike).count())
-                }
-                Prediction::Raw => {
-                    (RAW, rest.iter().take_while(|of| **of == Prediction::Raw).count())
-                }
-            };
-            out.push(code);
-            put(out, count as u64);
-            for number in at..at + count {
-                match (self.predictions.get(number), segments.get(number)) {
-                    (Some(Prediction::Alike(alike)), Some(_)) => put(out, (number - alike) as u64),
-                    (Some(Prediction::Raw), Some(segment)) => put(out, segment.length as u64),
-                    _ => {}
-                }
-            }
-            at += count;
-        }
-        out.push(END);
-    }
-
-    fn put_differences(&mut self, sample: &Image, out: &mut Vec<u8>) {
-        self.changed.clear();
-        let pairs = sample.segments.iter().zip(&self.predictions).enumerate();
-        // Runs of segments that are as predicted, and of others, by turns.
-        let (mut is_changed, mut run) = (false, 0);
-        for (number, (segment, prediction)) in pairs {
-            let Some(predicted) = predicted(*prediction, &self.before, sample) else { continue };
-            let differs = predicted != sample.bytes_of(segment);
-            if differs {
-                self.changed.push(number);
-            }
-            if differs != is_changed {
-                put(out, run);
-                (is_changed, run) = (differs, 0);
-            }
-            run += 1;
-        }
-        put(out, run);
-        by_size(&mut self.changed, &sample.segments);
-        let mut zeros = 0;
-        for group in self.changed.chunk_by(|a, b| same_size(&sample.segments, *a, *b)) {
-            let pairs: Vec<(&[u8], &[u8])> = group
-                .iter()
-                .filter_map(|number| {
-                    let prediction = *self.predictions.get(*number)?;
-                    let segment = sample.segments.get(*number)?;
-                    Some((predicted(prediction, &self.before, sample)?, sample.bytes_of(segment)))
-                })
-                .collect();
-            let columns = pairs.first().map_or(0, |(_, bytes)| bytes.len().div_ceil(4));
-            for column in 0..columns {
-                for (predicted, bytes) in &pairs {
-                    let difference = word(bytes, column).wrapping_sub(word(predicted, column));
-                    if difference == 0 {
-                        zeros += 1;
-                        continue;
-                    }
-                    put_zeros(&mut zeros, out);
-                    put(out, u64::from(fold(difference)));
-                }
-            }
-        }
-        put_zeros(&mut zeros, out);
-    }
-}
-
-/// The nearest segment further up that resembles one: the counters of the instance before.
-fn alike(segments: &[Segment], number: usize) -> Option<usize> {
-    // Between them stands the head of an instance, or of one without counters.
-    const NEAR: usize = 8;
-    let segment = segments.get(number).filter(|of| of.class != 0 && of.length % 4 == 0)?;
-    let is_alike = |of: &Segment| of.class == segment.class && of.length == segment.length;
-    let near = number.saturating_sub(NEAR)..number;
-    near.rev().find(|at| segments.get(*at).is_some_and(is_alike))
-}
-
-/// Writes a run of words that are as predicted.
-fn put_zeros(zeros: &mut u64, out: &mut Vec<u8>) {
-    if *zeros > 0 {
-        out.push(0);
-        put(out, *zeros - 1);
-        *zeros = 0;
-    }
-}
-
-/// The bytes that predict a segment; `None` where it stands in the payload.
-fn predicted<'a>(prediction: Prediction, before: &'a Image, sample: &'a Image) -> Option<&'a [u8]> {
-    match prediction {
-        Prediction::Before(number) => Some(before.bytes_of(before.segments.get(number)?)),
-        Prediction::Alike(number) => Some(sample.bytes_of(sample.segments.get(number)?)),
-        Prediction::Raw => None,
-    }
 }
 
 /// Sorts segments by their number of words, and those of one number by their order.
@@ -350,7 +167,7 @@ impl Decoder {
                     }
                     _ => return None,
                 };
-                self.sample.segments.push(Segment { start: 0, length, key: 0, class: 0 });
+                self.sample.segments.push(Segment { start: 0, length });
                 self.predictions.push(prediction);
             }
         }

@@ -1,0 +1,383 @@
+//! Samples as differences to the sample before.
+//!
+//! A prediction only makes the differences small: any segment predicts any other of its length, and
+//! the decoder ends with the same bytes. So the counterpart of an instance is looked for where it
+//! mostly is, behind the counterpart of the instance before.
+
+use super::decoder::{ALIKE, END, JUMP, KEEP, RAW, word};
+use super::segments::{Sample, Segment, SegmentKind};
+use super::varint::{fold, put};
+use perfhive_engine::Frame;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+/// How many segments further the counterpart of a segment is looked for one by one: so many
+/// instances may begin or end between two others at little cost.
+const NEAR: usize = 64;
+
+/// Segments that follow each other and are predicted in the same way.
+#[derive(Clone, Copy)]
+struct Run {
+    /// The number of the first one.
+    first: usize,
+    count: usize,
+    by: By,
+}
+
+/// What predicts segments.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// Those of the sample before from this number on.
+    Before(usize),
+    /// Segments further up in this sample.
+    Alike,
+    /// Nothing.
+    Raw,
+}
+
+/// A segment that differs from its prediction.
+struct Changed {
+    words: u32,
+    /// Its place among all that are predicted.
+    place: usize,
+    number: usize,
+    /// The number of its prediction, in the sample before or in its own.
+    prediction: usize,
+    is_alike: bool,
+}
+
+/// Turns samples into differences.
+#[derive(Default)]
+pub(super) struct Encoder {
+    before: Sample,
+    sample: Sample,
+    runs: Vec<Run>,
+    changed: Vec<Changed>,
+    /// The place of each key in the sample before, once an instance was not found near.
+    places: HashMap<u64, usize, BuildHasherDefault<Hashed>>,
+    columns: Columns,
+}
+
+impl Encoder {
+    /// The frames of the sample that was encoded last. They are kept until the next one.
+    pub(super) fn frames(&self) -> &[Arc<Frame>] {
+        &self.sample.frames
+    }
+
+    /// Appends a sample: by itself, or as differences to the one before.
+    pub(super) fn encode(&mut self, frames: &[Arc<Frame>], is_key: bool, out: &mut Vec<u8>) {
+        std::mem::swap(&mut self.before, &mut self.sample);
+        if is_key {
+            self.before.clear();
+        }
+        self.sample.set(frames);
+        let predicted = self.predict();
+        self.put_operations(out);
+        for run in self.runs.iter().filter(|run| run.by == By::Raw) {
+            let segments = self.sample.segments.iter().skip(run.first).take(run.count);
+            segments.for_each(|of| out.extend_from_slice(self.sample.bytes_of(of)));
+        }
+        put_turns(&self.changed, predicted, out);
+        self.put_differences(out);
+    }
+
+    /// Finds what predicts each segment, and which segments differ from that. Answers how many are
+    /// predicted.
+    fn predict(&mut self) -> usize {
+        self.runs.clear();
+        self.changed.clear();
+        let mut is_listed = false;
+        let (mut number, mut next, mut place) = (0, 0, 0);
+        while number < self.sample.segments.len() {
+            let (first, from) = (number, next);
+            loop {
+                let equal = self.equal(number, next);
+                (number, next, place) = (number + equal, next + equal, place + equal);
+                if !self.is_same(number, next) {
+                    break;
+                }
+                self.compare(number, next, false, place);
+                (number, next, place) = (number + 1, next + 1, place + 1);
+            }
+            if number > first {
+                self.runs.push(Run { first, count: number - first, by: By::Before(from) });
+                continue;
+            }
+            if let Some(found) = self.find(number, next, &mut is_listed) {
+                next = found;
+                continue;
+            }
+            let by = match alike(&self.sample, number) {
+                Some(alike) => {
+                    self.compare(number, alike, true, place);
+                    place += 1;
+                    By::Alike
+                }
+                None => By::Raw,
+            };
+            match self.runs.last_mut().filter(|run| run.by == by) {
+                Some(run) => run.count += 1,
+                None => self.runs.push(Run { first: number, count: 1, by }),
+            }
+            number += 1;
+        }
+        place
+    }
+
+    /// How many segments from `number` on equal those of the sample before from `of` on. A few more may
+    /// be equal.
+    fn equal(&self, number: usize, of: usize) -> usize {
+        let Self { sample, before, .. } = self;
+        let is_alike =
+            |segment: &Segment, of: &Segment| segment.resembles(of) && segment.id == of.id;
+        let pair = sample.segment(number).zip(before.segment(of));
+        let Some((first, of_first)) = pair.filter(|(segment, of)| is_alike(segment, of)) else {
+            return 0;
+        };
+        let mut left = equal_bytes(sample.rest_of(first), before.rest_of(of_first));
+        let segments = sample.segments.iter().skip(number).zip(before.segments.iter().skip(of));
+        let is_equal = |(segment, of): &(&Segment, &Segment)| {
+            let length = segment.length as usize;
+            let is_inside = length <= left && is_alike(segment, of);
+            left -= if is_inside { length } else { 0 };
+            is_inside
+        };
+        segments.take_while(is_equal).count()
+    }
+
+    /// Whether a segment is the counterpart of one of the sample before.
+    fn is_same(&self, number: usize, of: usize) -> bool {
+        let Self { sample, before, .. } = self;
+        let pair = sample.segment(number).zip(before.segment(of));
+        pair.is_some_and(|(segment, of)| sample.is_same(segment, before, of))
+    }
+
+    /// Notes a segment if it differs from its prediction.
+    fn compare(&mut self, number: usize, prediction: usize, is_alike: bool, place: usize) {
+        let Self { sample, before, .. } = self;
+        let source = if is_alike { &*sample } else { &*before };
+        let pair = sample.segment(number).zip(source.segment(prediction));
+        if let Some((segment, of)) = pair
+            && sample.bytes_of(segment) != source.bytes_of(of)
+        {
+            let words = segment.words();
+            self.changed.push(Changed { words, place, number, prediction, is_alike });
+        }
+    }
+
+    /// The counterpart of a segment that is not at `next`.
+    fn find(&mut self, number: usize, next: usize, is_listed: &mut bool) -> Option<usize> {
+        let segment = *self.sample.segment(number)?;
+        if segment.kind() == SegmentKind::Counters || self.before.segments.is_empty() {
+            return None;
+        }
+        // Instances ended.
+        let further = (next..).take(NEAR).find(|at| self.is_same(number, *at));
+        if further.is_some() {
+            return further;
+        }
+        // Instances began. Counters stand at `next` where an instance has others than before.
+        let is_counters = |of: &_| matches!(of, Some(SegmentKind::Counters));
+        let kind = self.before.segment(next).map(|of| of.kind());
+        let next = next + usize::from(is_counters(&kind));
+        if (number..).take(NEAR).any(|further| self.is_same(further, next)) {
+            return None;
+        }
+        if !*is_listed {
+            *is_listed = true;
+            self.places.clear();
+            let listed = self.before.segments.iter().enumerate();
+            let listed = listed.filter(|(_, of)| of.kind() != SegmentKind::Counters);
+            self.places.extend(listed.map(|(at, of)| (self.before.key(of), at)));
+        }
+        let found = *self.places.get(&self.sample.key(&segment))?;
+        self.is_same(number, found).then_some(found)
+    }
+
+    fn put_operations(&self, out: &mut Vec<u8>) {
+        let mut next = 0;
+        for Run { first, count, by } in self.runs.iter().copied() {
+            let code = match by {
+                By::Before(from) => {
+                    if from != next {
+                        out.push(JUMP);
+                        put(out, from as u64);
+                    }
+                    next = from + count;
+                    KEEP
+                }
+                By::Alike => ALIKE,
+                By::Raw => RAW,
+            };
+            out.push(code);
+            put(out, count as u64);
+            for number in first..first + count {
+                match by {
+                    By::Before(_) => break,
+                    By::Alike => {
+                        let back = alike(&self.sample, number).map_or(0, |alike| number - alike);
+                        put(out, back as u64);
+                    }
+                    By::Raw => {
+                        put(out, self.sample.segment(number).map_or(0, |of| of.length.into()));
+                    }
+                }
+            }
+        }
+        out.push(END);
+    }
+
+    fn put_differences(&mut self, out: &mut Vec<u8>) {
+        let Self { sample, before, changed, columns, .. } = self;
+        changed.sort_by_key(|changed| changed.words);
+        let pair = |changed: &Changed| {
+            let source = if changed.is_alike { &*sample } else { &*before };
+            let predicted = source.bytes_of(source.segment(changed.prediction)?);
+            Some((predicted, sample.bytes_of(sample.segment(changed.number)?)))
+        };
+        let mut pairs: Vec<Pair<'_>> = Vec::with_capacity(changed.len());
+        pairs.extend(changed.iter().filter_map(pair));
+        let mut zeros = 0;
+        for group in pairs.chunk_by(|(_, a), (_, b)| a.len().div_ceil(4) == b.len().div_ceil(4)) {
+            columns.put(group, &mut zeros, out);
+        }
+        put_zeros(&mut zeros, out);
+    }
+}
+
+/// A segment behind what predicts it.
+type Pair<'a> = (&'a [u8], &'a [u8]);
+
+/// The differences of segments of one size, word by word.
+#[derive(Default)]
+struct Columns {
+    /// A bit for each word in which a segment differs from its prediction.
+    bits: Vec<u64>,
+    /// The numbers of these words.
+    numbers: Vec<usize>,
+    /// The differences in the first of these words, of all segments, then those in the second, and so on.
+    differences: Vec<u32>,
+}
+
+impl Columns {
+    fn put(&mut self, group: &[Pair<'_>], zeros: &mut u64, out: &mut Vec<u8>) {
+        let Self { bits, numbers, differences } = self;
+        let words = group.first().map_or(0, |(_, bytes)| bytes.len().div_ceil(4));
+        bits.clear();
+        bits.resize(words.div_ceil(64), 0);
+        for (predicted, bytes) in group {
+            let parts = predicted.chunks(4 * 64).zip(bytes.chunks(4 * 64));
+            let parts = bits.iter_mut().zip(parts).filter(|(_, (predicted, now))| predicted != now);
+            parts.for_each(|(bits, (predicted, bytes))| *bits |= differing(predicted, bytes));
+        }
+        numbers.clear();
+        for (at, bits) in bits.iter().enumerate() {
+            let mut bits = *bits;
+            while bits != 0 {
+                numbers.push(at * 64 + bits.trailing_zeros() as usize);
+                bits &= bits - 1;
+            }
+        }
+        // Segment by segment, since these lie far from each other.
+        differences.clear();
+        differences.resize(numbers.len() * group.len(), 0);
+        for (row, (predicted, bytes)) in group.iter().enumerate() {
+            let places = differences.iter_mut().skip(row).step_by(group.len());
+            for (column, place) in numbers.iter().zip(places) {
+                *place = fold(word(bytes, *column).wrapping_sub(word(predicted, *column)));
+            }
+        }
+        let mut next = 0;
+        for (column, differences) in numbers.iter().zip(differences.chunks(group.len())) {
+            *zeros += ((column - next) * group.len()) as u64;
+            next = column + 1;
+            for difference in differences {
+                if *difference == 0 {
+                    *zeros += 1;
+                    continue;
+                }
+                put_zeros(zeros, out);
+                put(out, u64::from(*difference));
+            }
+        }
+        *zeros += ((words - next) * group.len()) as u64;
+    }
+}
+
+/// A bit for each of at most 64 words in which two segments differ.
+fn differing(predicted: &[u8], bytes: &[u8]) -> u64 {
+    let (pairs, of_pairs) = (bytes.as_chunks().0, predicted.as_chunks().0);
+    let mut bits = 0;
+    for (at, (bytes, predicted)) in pairs.iter().zip(of_pairs).enumerate() {
+        let difference = u64::from_le_bytes(*bytes) ^ u64::from_le_bytes(*predicted);
+        let differs = u64::from(difference as u32 != 0) | u64::from(difference >> 32 != 0) << 1;
+        bits |= differs << (2 * at);
+    }
+    // A word and a part of one may be left.
+    for at in 2 * pairs.len()..bytes.len().div_ceil(4) {
+        bits |= u64::from(word(predicted, at) != word(bytes, at)) << at;
+    }
+    bits
+}
+
+/// How many bytes are equal at the beginning of both: a part of them, and no more than are compared
+/// at once, so that the time grows with the bytes of a sample and not with their square.
+fn equal_bytes(a: &[u8], b: &[u8]) -> usize {
+    const WIDE: usize = 64;
+    const MOST: usize = 1024;
+    let (a, b) = (a.as_chunks::<WIDE>().0, b.as_chunks::<WIDE>().0);
+    WIDE * a.iter().zip(b).take(MOST).take_while(|(a, b)| a == b).count()
+}
+
+/// The nearest segment further up that resembles one: the counters of the instance before.
+fn alike(sample: &Sample, number: usize) -> Option<usize> {
+    // Between them stands the head of an instance, or of one without counters.
+    const NEAR: usize = 8;
+    let segment = sample.segment(number)?;
+    let may_be = segment.kind() == SegmentKind::Counters && segment.length.is_multiple_of(4);
+    let near = may_be.then_some(number.saturating_sub(NEAR)..number)?;
+    near.rev().find(|at| sample.segment(*at).is_some_and(|of| of.resembles(segment)))
+}
+
+/// Writes the runs of segments that equal their prediction and of those that differ, by turns, of
+/// so many that are predicted.
+fn put_turns(changed: &[Changed], predicted: usize, out: &mut Vec<u8>) {
+    let mut end = 0;
+    for run in changed.chunk_by(|a, b| a.place + 1 == b.place) {
+        let first = run.first().map_or(end, |of| of.place);
+        put(out, (first - end) as u64);
+        put(out, run.len() as u64);
+        end = first + run.len();
+    }
+    if end < predicted || predicted == 0 {
+        put(out, (predicted - end) as u64);
+    }
+}
+
+/// Writes a run of words that are as predicted.
+fn put_zeros(zeros: &mut u64, out: &mut Vec<u8>) {
+    if *zeros > 0 {
+        out.push(0);
+        put(out, *zeros - 1);
+        *zeros = 0;
+    }
+}
+
+/// A hasher for keys that are hashes.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
