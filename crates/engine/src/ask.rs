@@ -290,7 +290,8 @@ impl Ask {
         self.copy_conditions(other);
     }
 
-    /// Whether the ask wants a counter that is always filled, not only on request.
+    /// Whether the ask wants the values of a counter, by what is [`enough`](Self::enough) of its
+    /// object.
     #[must_use]
     pub fn wants_counter(&self, object: TitleIndex, counter: TitleIndex) -> bool {
         let mut enough = self.enough.iter().filter(|(of, _)| *of == object).peekable();

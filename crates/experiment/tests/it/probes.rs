@@ -309,3 +309,33 @@ fn each_of_a_thousand_short_threads_is_an_event_or_missed() {
     assert_eq!(found.iter().sum::<u64>() + missed, 2000, "{found:?} {missed}");
     assert!(found[0] > 900, "{found:?} {missed}");
 }
+
+#[test]
+fn long_thread_is_an_event_by_lists_too() {
+    use perfhive_experiment::EventSource as _;
+    let every = Duration::from_millis(5);
+    let own = std::process::id();
+    let mut threads = Threads::by_lists(own, EventKind::Point, every).unwrap();
+    assert_eq!(threads.every(), Some(every));
+    let (tell, told) = std::sync::mpsc::channel();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        tell.send(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()).unwrap();
+        ended.recv().unwrap_err();
+    });
+    let number = told.recv().unwrap();
+    let mut reached = |kind| {
+        // Other tests may have threads in this process.
+        while let Some(event) = threads.wait().unwrap() {
+            if (event.kind, event.thread) == (kind, number) {
+                assert_eq!((&*event.name, event.process), ("thread", own));
+                return;
+            }
+        }
+        panic!("no event");
+    };
+    reached(EventKind::Start);
+    drop(end);
+    thread.join().unwrap();
+    reached(EventKind::End);
+}
