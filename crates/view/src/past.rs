@@ -4,6 +4,10 @@
 //! process that comes back under its name goes on in the line of the one that is gone, with a gap
 //! between them.
 
+mod samples;
+
+pub use samples::{MOST_SAMPLE_BYTES, Samples};
+
 use crate::sample::{Sample, Value, What};
 use perfhive_engine::Identity;
 use perfhive_format::FileTime;

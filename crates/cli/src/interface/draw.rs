@@ -80,7 +80,7 @@ impl Screen<'_> {
         if model.every > 1 {
             let _ = write!(right, "every {}th sample  ", model.every);
         }
-        right.push_str(match (model.frozen.is_some(), model.is_loading, model.end) {
+        right.push_str(match (model.is_frozen, model.is_loading, model.end) {
             (true, ..) => "frozen  ",
             (_, true, _) => "reading  ",
             (_, _, Some(_)) if model.is_live => "scrolled  ",
@@ -233,6 +233,13 @@ impl Screen<'_> {
         };
         if let Some(state) = model.states.get(place).filter(|state| !state.filter.is_empty()) {
             let _ = write!(title, "  /{}", Escaped(&state.filter));
+        }
+        if pane.kind == Kind::Table && model.time().is_some() {
+            let clock = |time| model.formatted(time, "%T");
+            let _ = write!(title, "  at {}", clock(model.shown().time));
+            if let Some(oldest) = model.samples.oldest() {
+                let _ = write!(title, ", kept from {}", clock(oldest));
+            }
         }
         let (text, _) = clip(&title, usize::from(area.width.saturating_sub(4)));
         let style = if is_focused { self.theme.title() } else { Style::new() };

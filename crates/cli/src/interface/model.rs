@@ -9,7 +9,7 @@ use crate::text::escape::Escaped;
 use jiff::tz::TimeZone;
 use perfhive::{FileTime, Identity};
 use perfhive_view::axis::{Axis, Scaled};
-use perfhive_view::past::{Line, Past, Summary, Window};
+use perfhive_view::past::{Line, Past, Samples, Summary, Window};
 use perfhive_view::{Sample, Value};
 use ratatui_core::layout::Rect;
 use ratatui_crossterm::crossterm::event::{KeyEvent, MouseEvent};
@@ -160,9 +160,11 @@ pub(crate) struct Model {
     pub(crate) past: Past,
     /// The newest sample.
     pub(crate) latest: Sample,
-    /// The sample that tables show while the view is frozen; `None` if it is not.
-    pub(crate) frozen: Option<Sample>,
-    /// The sample of a recording at the cursor; `None` if it was not read.
+    /// The samples of a live source, from which tables show an earlier time.
+    pub(crate) samples: Samples,
+    pub(crate) is_frozen: bool,
+    /// The sample that tables show if an earlier time is shown, without values if it is no longer kept. `None`
+    /// for the newest sample, and until a recording was read at that time.
     pub(crate) looked: Option<Sample>,
     /// How many seconds charts show; `None` for everything.
     pub(crate) seconds: Option<f64>,
@@ -218,7 +220,8 @@ impl Model {
             is_full: false,
             past: Past::default(),
             latest: Sample::default(),
-            frozen: None,
+            samples: Samples::default(),
+            is_frozen: false,
             looked: None,
             end: None,
             cursor: None,
@@ -283,9 +286,15 @@ impl Model {
         Some(Window { from, to })
     }
 
+    /// The time whose values are shown: that of the cursor, or else the end of the charts; `None` for the newest
+    /// sample.
+    pub(crate) fn time(&self) -> Option<FileTime> {
+        self.cursor.or(self.end)
+    }
+
     /// The sample that tables show.
     pub(crate) fn shown(&self) -> &Sample {
-        self.looked.as_ref().or(self.frozen.as_ref()).unwrap_or(&self.latest)
+        self.looked.as_ref().unwrap_or(&self.latest)
     }
 
     /// The entries of a pane's legend, in the order of its counters.

@@ -4,6 +4,7 @@ use super::commands::seconds_of;
 use super::layout::Kind;
 use super::model::{Effect, Mode, Model};
 use perfhive::FileTime;
+use perfhive_view::Sample;
 use perfhive_view::past::Window;
 
 /// The shortest time that charts show, in seconds.
@@ -31,14 +32,18 @@ impl Model {
         }
     }
 
-    /// Makes the tables show the sample of a recording at the cursor.
+    /// Makes the tables show the sample at the shown time: a kept one, or one that is read again from a recording.
     pub(super) fn look(&mut self, effects: &mut Vec<Effect>) {
         self.looked = None;
         let has_table = self.view.panes.iter().any(|pane| pane.kind == Kind::Table);
-        let place = self.cursor.and_then(|cursor| self.past.nearest(cursor));
-        let Some(place) = place.filter(|_| has_table && !self.is_loading) else { return };
+        let place = self.time().and_then(|time| self.past.nearest(time));
+        let Some(place) = place.filter(|_| has_table) else { return };
         let time = |place: usize| self.past.times().get(place).copied();
-        if let (Some(from), Some(at)) = (time(place.saturating_sub(1)), time(place)) {
+        let (Some(from), Some(at)) = (time(place.saturating_sub(1)), time(place)) else { return };
+        if self.is_live {
+            let gone = Sample { time: at, values: Vec::new() };
+            self.looked = Some(self.samples.at(at).unwrap_or(gone));
+        } else if !self.is_loading {
             effects.push(Effect::Look { from, at });
         }
     }
@@ -47,7 +52,7 @@ impl Model {
         let (Some(window), Some(span)) = (self.window(), self.past.span()) else { return };
         let end = window.to.0.saturating_add(by);
         if end >= span.to.0 {
-            self.end = self.frozen.as_ref().map(|_| span.to);
+            self.end = self.is_frozen.then_some(span.to);
         } else {
             // The window stays within the time of the samples.
             let earliest = (span.from.0 + window.width()).min(span.to.0);

@@ -15,7 +15,7 @@ impl Model {
     /// Applies an event; returns the requests to the outside that follow from it.
     pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
         let mut effects = Vec::new();
-        let cursor = self.cursor;
+        let time = self.time();
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key, &mut effects),
             Event::Key(_) => {}
@@ -38,7 +38,7 @@ impl Model {
                 self.every = every;
                 self.is_loading = false;
             }
-            Event::Looked(sample) => self.looked = self.cursor.map(|_| sample),
+            Event::Looked(sample) => self.looked = self.time().map(|_| sample),
             Event::Problem { path, why } => self.problem(path, why),
             Event::Ready(path) => self.add(&path, &mut effects),
             Event::Costly { path, object, took, values } => {
@@ -78,7 +78,7 @@ impl Model {
                 self.recording = file;
             }
         }
-        if self.cursor != cursor && !self.is_live {
+        if self.time() != time {
             self.look(&mut effects);
         }
         effects
@@ -88,13 +88,15 @@ impl Model {
         let view = &self.view;
         for sample in samples {
             self.past.note(&sample, |path| super::model::is_drawn(view, path));
+            if let Some(time) = self.past.times().back().filter(|_| self.is_live) {
+                self.samples.note(*time, &sample);
+            }
             self.latest = sample;
         }
         // The ring may have dropped the samples at the shown time.
-        if let (Some(end), Some(oldest)) = (self.end, self.past.times().front().copied())
-            && end < oldest
-        {
-            self.end = Some(oldest);
+        if let Some(oldest) = self.past.times().front().copied() {
+            self.end = self.end.map(|end| end.max(oldest));
+            self.cursor = self.cursor.map(|cursor| cursor.max(oldest));
         }
     }
 
@@ -231,20 +233,19 @@ impl Model {
                     self.end = Some(FileTime((span.from.0 + window.width()).min(span.to.0)));
                 }
             }
-            Action::Newest => (self.end, self.frozen) = (None, None),
+            Action::Newest => (self.end, self.cursor, self.is_frozen) = (None, None, false),
             Action::ZoomIn | Action::ZoomOut => {
                 self.zoom(if action == Action::ZoomIn { 0.5 } else { 2.0 });
             }
             Action::Whole => (self.seconds, self.end) = (None, None),
-            Action::Freeze => match self.frozen.take() {
-                Some(_) => self.end = None,
-                None => {
-                    self.frozen = Some(self.latest.clone());
-                    self.end = self.end.or(self.past.times().back().copied());
-                }
-            },
+            Action::Freeze => {
+                self.is_frozen = !self.is_frozen;
+                let newest = self.past.times().back().copied();
+                self.end = if self.is_frozen { self.end.or(newest) } else { None };
+            }
             Action::Clear => {
                 self.past.clear();
+                self.samples.clear();
                 (self.end, self.cursor, self.mark, self.spans) = (None, None, None, [None; 2]);
             }
             Action::Mark => self.set_mark(),

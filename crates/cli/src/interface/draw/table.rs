@@ -187,6 +187,10 @@ impl Screen<'_> {
         match shown.values.iter().find(of_pane).map(|value| &value.value) {
             Some(Err(why)) => Escaped(&why.to_string()).to_string(),
             Some(Ok(_)) => "no row has this text".to_string(),
+            None if shown.values.is_empty() && model.looked.is_some() => {
+                "the samples of this time are no longer kept for tables".to_string()
+            }
+            None if model.looked.is_some() => "not sampled at this time".to_string(),
             None => "waiting for the first sample".to_string(),
         }
     }
