@@ -37,8 +37,7 @@ use std::time::Duration;
     long_about = help::here(help::ABOUT),
     after_help = help::here(help::EXAMPLES),
     after_long_help = help::here(help::MANUAL),
-    max_term_width = 100,
-    arg_required_else_help = true
+    max_term_width = 100
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -322,7 +321,7 @@ pub(crate) struct Get {
 
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
-    /// Counter paths or short names; without any, processors, memory and the busiest processes
+    /// Counter paths or short names; without any, processors, memory, disks and the busiest processes
     #[arg(value_name = "PATH", value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 
@@ -526,9 +525,11 @@ pub(crate) struct Man {
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Arguments, clap::Error> {
     let mut words = windows_tools::translated(args)
         .map_err(|why| description().error(clap::error::ErrorKind::ValueValidation, why))?;
-    // Without a word, the overview is shown on a terminal; elsewhere the help is printed.
-    if words.len() == 1 && crate::interface::is_possible() {
-        words.push("view".into());
+    // Without a word, the overview is shown on a terminal; elsewhere its readings are printed once.
+    if words.len() == 1 {
+        let usual: &[&str] =
+            if crate::interface::is_possible() { &["view"] } else { &["watch", "-n", "1"] };
+        words.extend(usual.iter().map(OsString::from));
     }
     let mut arguments = Arguments::try_parse_from(words)?;
     if arguments.global.json {
