@@ -54,7 +54,7 @@ pub(crate) struct Global {
     ///
     /// `local:` is this machine. `file:A.bin,B.bin` reads recorded data blocks, one a file, as
     /// successive samples of one machine, `file:FOLDER` a folder that `capture` made, `file:A.phr` what
-    /// `record` wrote, and `file:A.blg` or `file:A.csv` a log of perfmon.
+    /// `record` wrote, and `file:A.blg` or `file:A.csv` a log of perfmon. `view` takes it several times.
     #[cfg_attr(
         not(windows),
         doc = "`proc:` and `bpf:` are this machine with its processes read from /proc or through \
@@ -68,9 +68,13 @@ pub(crate) struct Global {
                Thread."
     )]
     #[arg(
-        long, short, global = true, value_name = "ADDRESS", default_value = "local:",
-        value_parser = value::address
+        long = "source", short, global = true, value_name = "ADDRESS", default_value = "local:",
+        value_parser = value::address, action = ArgAction::Append
     )]
+    pub(crate) sources: Vec<String>,
+
+    /// The source; of several the first.
+    #[arg(skip)]
     pub(crate) source: String,
 
     /// Names for recorded blocks, from a title list
@@ -535,6 +539,11 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Arguments, c
     if arguments.global.json {
         arguments.global.format = Format::Json;
     }
+    if arguments.global.sources.len() > 1 && !matches!(arguments.command, Command::View(_)) {
+        let why = "one --source is read; only view shows several side by side";
+        return Err(description().error(clap::error::ErrorKind::ArgumentConflict, why));
+    }
+    arguments.global.source = arguments.global.sources.first().cloned().unwrap_or_default();
     Ok(arguments)
 }
 

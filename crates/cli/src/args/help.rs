@@ -202,6 +202,7 @@ pub(super) const VIEW: &str = r"Examples:
   perfhive view --view processes
   perfhive view --view mine.toml                settings that w saved
   perfhive view -s file:server.blg              a log, with the same keys
+  perfhive view -s file:a.blg -s file:b.blg     two machines side by side
 
 ? lists all keys. a adds counters, e explains the selected one, q ends.
 It takes a terminal; perfhive watch prints tables elsewhere, and perfhive

@@ -74,6 +74,9 @@ impl Model {
             "csv" => self.save_csv(argument, effects),
             "save" => self.save(argument, effects),
             "open" => effects.push(Effect::Open(argument.to_string())),
+            "record" if self.has_several() => {
+                return Err("a recording is of one source; perfhive record -s writes it".into());
+            }
             "record" => effects.push(Effect::Record(Some(argument.to_string()))),
             "screenshot" => effects.push(Effect::Screenshot(argument.to_string())),
             "view" => {

@@ -64,33 +64,45 @@ impl Screen<'_> {
 
     fn head(&mut self, model: &Model, area: Rect) {
         let mut left = String::from("perfhive ");
-        let machine = model.latest.values.first().map_or("", |value| &*value.what.machine);
-        let _ =
-            write!(left, "{}", Escaped(if machine.is_empty() { &model.source } else { machine }));
+        for (number, seen) in model.sources.iter().enumerate() {
+            let machine = seen.latest.values.first().map_or("", |value| &*value.what.machine);
+            let name = match (model.has_several(), machine) {
+                (true, _) => &seen.label,
+                (false, "") => &seen.address,
+                (false, machine) => machine,
+            };
+            let gap = if number > 0 { ", " } else { "" };
+            let _ = write!(left, "{gap}{}", Escaped(name));
+        }
         if !model.view.name.is_empty() {
             let _ = write!(left, "  {}", Escaped(&model.view.name));
         }
-        if !model.is_live {
-            let _ = write!(left, "  {}", Escaped(&model.source));
+        if let [seen] = &*model.sources
+            && !seen.is_live
+        {
+            let _ = write!(left, "  {}", Escaped(&seen.address));
         }
         let mut right = String::new();
         if let Some(file) = &model.recording {
             let _ = write!(right, "recording {}  ", Escaped(file));
         }
-        if model.every > 1 {
-            let _ = write!(right, "every {}th sample  ", model.every);
+        let every = model.sources.iter().map(|one| one.every).max().unwrap_or(1);
+        if every > 1 {
+            let _ = write!(right, "every {every}th sample  ");
         }
-        right.push_str(match (model.is_frozen, model.is_loading, model.end) {
+        right.push_str(match (model.is_frozen, model.is_loading(), model.end) {
             (true, ..) => "frozen  ",
             (_, true, _) => "reading  ",
-            (_, _, Some(_)) if model.is_live => "scrolled  ",
+            (_, _, Some(_)) if model.is_live() => "scrolled  ",
             _ => "",
         });
-        if model.is_live && !model.took.is_zero() {
-            let _ = write!(right, "sample {:.1} ms  ", model.took.as_secs_f64() * 1e3);
+        let live = model.sources.iter().filter(|one| one.is_live);
+        let took: std::time::Duration = live.map(|one| one.took).sum();
+        if !took.is_zero() {
+            let _ = write!(right, "sample {:.1} ms  ", took.as_secs_f64() * 1e3);
         }
-        if model.latest.time.0 != 0 {
-            right.push_str(&model.formatted(model.shown().time, "%F %T"));
+        if let Some(time) = model.shown_time() {
+            right.push_str(&model.formatted(time, "%F %T"));
         }
         // The right part shows the present state, which is more important than a long file name.
         let (left, _) =
@@ -236,8 +248,11 @@ impl Screen<'_> {
         }
         if pane.kind == Kind::Table && model.time().is_some() {
             let clock = |time| model.formatted(time, "%T");
-            let _ = write!(title, "  at {}", clock(model.shown().time));
-            if let Some(oldest) = model.samples.oldest() {
+            if let Some(time) = model.shown_time() {
+                let _ = write!(title, "  at {}", clock(time));
+            }
+            let kept = model.sources.iter().filter_map(|one| one.samples.oldest());
+            if let Some(oldest) = kept.max() {
                 let _ = write!(title, ", kept from {}", clock(oldest));
             }
         }

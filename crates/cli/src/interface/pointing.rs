@@ -96,7 +96,7 @@ impl Model {
             }
             Target::Row(pane, place) => {
                 self.focus = pane;
-                let picked = self.rows(pane).get(place).and_then(|row| row.identity.cloned());
+                let picked = self.rows(pane).get(place).and_then(super::model::Row::key);
                 if let Some(state) = self.states.get_mut(pane) {
                     (state.selected, state.picked) = (place, picked);
                 }

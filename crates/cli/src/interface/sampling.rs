@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 /// An order to the thread.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Order {
     Paths(Vec<String>),
     Try(String),
@@ -55,6 +55,10 @@ pub(super) struct Reader {
     /// The schedule by which a recording is shown; `None` if it is shown at once.
     replay: Option<Replay>,
     events: Events,
+    /// The number of the source.
+    number: usize,
+    /// The names by which paths mean this source, if it is one of several.
+    among: Option<[String; 2]>,
 }
 
 impl Reader {
@@ -79,7 +83,34 @@ impl Reader {
             every: 1,
             replay: None,
             events,
+            number: 0,
+            among: None,
         })
+    }
+
+    /// The same reader as that of one of several sources: with its number, and with its machine and label, which
+    /// paths name.
+    pub(super) fn among(mut self, number: usize, machine: &str, label: &str) -> Self {
+        self.number = number;
+        self.among = Some([machine.to_string(), label.to_string()]);
+        self
+    }
+
+    /// The machine of the source; empty if it is unknown.
+    pub(super) fn machine(&mut self) -> String {
+        let catalogue = self.steered.unrecorded().catalogue(&Ask::nothing());
+        catalogue.map(|catalogue| catalogue.machine.clone()).unwrap_or_default()
+    }
+
+    /// The path as the source knows it; `None` if it names the machine of another source.
+    fn own(&self, path: &str) -> Option<String> {
+        let Some(names) = &self.among else { return Some(path.to_string()) };
+        let parsed = path.parse::<CounterPath>().ok();
+        let Some(machine) = parsed.as_ref().and_then(|path| path.machine.clone()) else {
+            return Some(path.to_string());
+        };
+        let is_meant = names.iter().any(|name| machine.matches(name));
+        Some(CounterPath { machine: None, ..parsed? }.to_string()).filter(|_| is_meant)
     }
 
     /// The same reader, which shows a recording by this schedule; at once if it is `None`.
@@ -102,7 +133,8 @@ impl Reader {
     }
 
     fn send(&self, event: Event) -> Result<(), Ended> {
-        self.events.send(super::terminal::Message::Event(event)).map_err(|_| Ended)
+        let message = super::terminal::Message::Source(self.number, event);
+        self.events.send(message).map_err(|_| Ended)
     }
 
     fn live(&mut self, orders: &Receiver<Order>) -> Result<(), Ended> {
@@ -289,7 +321,7 @@ impl Reader {
         for path in paths {
             if let Some(id) = self.sampler.remove(&path) {
                 self.query.remove(id);
-                let id = self.query.add(&path)?;
+                let id = self.query.add(&self.own(&path).unwrap_or_default())?;
                 self.sampler.add(&self.query, id, &path);
             }
         }
@@ -331,7 +363,8 @@ impl Reader {
     }
 
     fn add(&mut self, path: String) -> Result<(), Ended> {
-        match self.query.add(&path) {
+        let Some(own) = self.own(&path) else { return self.send(Event::Elsewhere(path)) };
+        match self.query.add(&own) {
             Ok(id) => {
                 self.sampler.add(&self.query, id, &path);
                 Ok(())
@@ -346,7 +379,8 @@ impl Reader {
 
     /// Finds out whether a path can be read; takes one sample of a costly object to measure its cost.
     fn probe(&mut self, path: String) -> Result<(), Ended> {
-        let why = match self.query.add(&path) {
+        let Some(own) = self.own(&path) else { return self.send(Event::Elsewhere(path)) };
+        let why = match self.query.add(&own) {
             Ok(id) => {
                 self.query.remove(id);
                 None
@@ -356,10 +390,10 @@ impl Reader {
         if let Some(why) = why {
             return self.send(Event::Problem { path, why });
         }
-        let Some(object) = self.costly_object(&path) else {
+        let Some(object) = self.costly_object(&own) else {
             return self.send(Event::Ready(path));
         };
-        match self.cost(&path) {
+        match self.cost(&own) {
             Ok((took, values)) => self.send(Event::Costly { path, object, took, values }),
             Err(error) => self.send(Event::Problem { path, why: error.to_string() }),
         }
@@ -408,6 +442,7 @@ impl Reader {
             .objects
             .iter()
             .map(|object| TreeObject {
+                source: None,
                 name: names.name(object.name).into_owned(),
                 search: search(object.name),
                 help: help(object.help),

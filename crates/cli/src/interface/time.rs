@@ -1,10 +1,8 @@
 //! The time that charts show: cursor, scrolling, zoom, marked spans.
 
 use super::commands::seconds_of;
-use super::layout::Kind;
-use super::model::{Effect, Mode, Model};
+use super::model::{Mode, Model};
 use perfhive::FileTime;
-use perfhive_view::Sample;
 use perfhive_view::past::Window;
 
 /// The shortest time that charts show, in seconds.
@@ -15,14 +13,11 @@ pub(super) const LONGEST: f64 = 1e8;
 impl Model {
     pub(super) fn move_cursor(&mut self, forward: bool) {
         let Some(window) = self.window() else { return };
-        let now = self.cursor.unwrap_or(window.to);
-        let Some(place) = self.past.nearest(now) else { return };
-        let next = match (self.cursor, forward) {
-            (None, _) => place,
-            (_, true) => place + 1,
-            (_, false) => place.saturating_sub(1),
+        let next = match self.cursor {
+            None => self.nearest(window.to),
+            Some(cursor) => self.neighbour(cursor, forward),
         };
-        let Some(time) = self.past.times().get(next).copied() else { return };
+        let Some(time) = next else { return };
         self.cursor = Some(time);
         // The window is moved so that it contains the cursor.
         if time < window.from {
@@ -32,24 +27,8 @@ impl Model {
         }
     }
 
-    /// Makes the tables show the sample at the shown time: a kept one, or one that is read again from a recording.
-    pub(super) fn look(&mut self, effects: &mut Vec<Effect>) {
-        self.looked = None;
-        let has_table = self.view.panes.iter().any(|pane| pane.kind == Kind::Table);
-        let place = self.time().and_then(|time| self.past.nearest(time));
-        let Some(place) = place.filter(|_| has_table) else { return };
-        let time = |place: usize| self.past.times().get(place).copied();
-        let (Some(from), Some(at)) = (time(place.saturating_sub(1)), time(place)) else { return };
-        if self.is_live {
-            let gone = Sample { time: at, values: Vec::new() };
-            self.looked = Some(self.samples.at(at).unwrap_or(gone));
-        } else if !self.is_loading {
-            effects.push(Effect::Look { from, at });
-        }
-    }
-
     pub(super) fn scroll(&mut self, by: i64) {
-        let (Some(window), Some(span)) = (self.window(), self.past.span()) else { return };
+        let (Some(window), Some(span)) = (self.window(), self.span()) else { return };
         let end = window.to.0.saturating_add(by);
         if end >= span.to.0 {
             self.end = self.is_frozen.then_some(span.to);
@@ -67,7 +46,7 @@ impl Model {
         if let Some(cursor) = self.cursor.filter(|at| window.from <= *at && *at <= window.to) {
             let part = (cursor.0 - window.from.0) as f64 / window.width() as f64;
             let after = (seconds * (1.0 - part) * FileTime::PER_SECOND as f64) as i64;
-            let newest = self.past.times().back().copied().unwrap_or(cursor);
+            let newest = self.newest().unwrap_or(cursor);
             self.end = Some(FileTime(cursor.0.saturating_add(after).min(newest.0)));
         }
         self.seconds = Some(seconds);
@@ -125,7 +104,7 @@ impl Model {
         ];
         for entry in self.entries(self.focus) {
             let Some(line) = entry.line else { continue };
-            let (a, b) = (self.past.summary(line, one), self.past.summary(line, other));
+            let (a, b) = (self.summary(&entry, one), self.summary(&entry, other));
             let shown = |value: Option<f64>| {
                 value.map_or("-".to_string(), |value| {
                     perfhive_view::chart::shown(&line.what.quantity, value)
@@ -152,7 +131,7 @@ impl Model {
     /// Moves the cursor to a time, and the window so that it contains that time.
     pub(super) fn jump(&mut self, text: &str) -> Result<(), String> {
         let expected = || "jump takes 14:05, 14:05:30, 2026-11-23 14:05, or -10m".to_string();
-        let span = self.past.span().ok_or("nothing was seen yet")?;
+        let span = self.span().ok_or("nothing was seen yet")?;
         let to = match text.strip_prefix('-') {
             Some(ago) => {
                 let steps = seconds_of(ago)? * FileTime::PER_SECOND as f64;

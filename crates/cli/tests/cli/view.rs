@@ -62,6 +62,12 @@ fn view_without_a_terminal_says_what_to_use() {
     assert!(line.contains("overview, processor"), "{line}");
 }
 
+#[test]
+fn only_view_takes_several_sources() {
+    let line = perfhive(["get", "memory", "-s", "local:", "-s", "file:x.blg"]).fails(2);
+    assert!(line.contains("only view shows several"), "{line}");
+}
+
 #[cfg(target_os = "linux")]
 mod on_a_terminal {
     use super::recording;
@@ -119,6 +125,47 @@ mod on_a_terminal {
         assert!(!screen.contains("% Processor Time"), "{screen}");
         let modes = |end| std::fs::read_to_string(format!("{file}.{end}")).unwrap();
         assert_eq!(modes("before"), modes("behind"));
+    }
+
+    #[test]
+    fn this_machine_and_recordings_of_two_others_are_seen_side_by_side() {
+        let folder = Folder::new();
+        let titles = folder.file("titles.txt", crate::blocks::TITLES);
+        let files: Vec<String> = ["WEB-01", "DB-02"]
+            .iter()
+            .map(|machine| {
+                let files = [0, 10].map(|second| {
+                    let name = format!("{machine}-{second}.bin");
+                    folder.file(&name, crate::blocks::sample_of(machine, second))
+                });
+                format!("-s file:{}", files.join(","))
+            })
+            .collect();
+        let files = files.join(" ");
+        let command = format!(
+            r#"perfhive {files} --titles {titles} view "\\Memory\\Available Bytes" "\\\\DB-02\\System\\Context Switches/sec""#
+        );
+        let Some(terminal) = shell(100, 30, &command) else { return };
+        terminal.wait_for(|screen| {
+            screen.contains("perfhive WEB-01, DB-02")
+                && screen.contains(r"\\WEB-01\Memory\Available Bytes")
+                && screen.contains(r"\\DB-02\Memory\Available Bytes")
+                && screen.contains(r"\\DB-02\System\Context Switches/sec")
+        });
+        terminal.write(":kind table");
+        terminal.press("Enter");
+        terminal.wait_for(|screen| screen.contains("Machine") && screen.contains("Instance"));
+        terminal.write("q");
+        terminal.wait_for(|screen| screen.contains("ended 0"));
+        drop(terminal);
+        // The recordings are years old: their lines are seen in the whole time.
+        let command = format!(r#"perfhive -s local: {files} --titles {titles} view memory"#);
+        let Some(terminal) = shell(100, 30, &command) else { return };
+        terminal.wait_for(|screen| screen.contains(", WEB-01, DB-02") && screen.contains(" GiB"));
+        terminal.write("0");
+        terminal.wait_for(|screen| screen.contains("2022-06-1"));
+        terminal.write("q");
+        terminal.wait_for(|screen| screen.contains("ended 0"));
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl Screen<'_> {
                     let Some(object) = tree.objects.get(place) else { continue };
                     let sign = if chooser.open.contains(&place) { "▾" } else { "▸" };
                     let cost = if object.is_costly { "costly" } else { "" };
-                    (format!("{sign} {}", Escaped(&object.name)), cost.to_string())
+                    (format!("{sign} {}", Escaped(&object.shown())), cost.to_string())
                 }
                 Choice::Counter(place, counter) => {
                     let Some(object) = tree.objects.get(place) else { continue };
@@ -123,7 +123,7 @@ impl Screen<'_> {
                     let name = Escaped(&counter.name).to_string();
                     let text = match chooser.search.is_empty() {
                         true => format!("    {name}"),
-                        false => format!("    {}\\{name}", Escaped(&object.name)),
+                        false => format!("    {}\\{name}", Escaped(&object.shown())),
                     };
                     let note = match (object.is_costly, counter.on_request) {
                         (true, _) => "costly",

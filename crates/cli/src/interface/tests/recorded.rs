@@ -31,12 +31,12 @@ fn read(source: Box<dyn Source>, samples: usize) -> Model {
     let session = Session::of(source);
     let reader = Reader::new(session, Duration::from_millis(1), events).unwrap();
     let view = View::of_paths(std::slice::from_ref(&path));
-    let mut model = Model::new(view, "x", true, Duration::from_secs(1));
+    let mut model = Model::new(view, vec![Seen::new("x", "", true)], Duration::from_secs(1));
     let (orders, ordered) = channel();
     let thread = std::thread::spawn(move || reader.run(&ordered));
     orders.send(Order::Paths(vec![path])).unwrap();
-    while model.past.times().len() < samples || model.is_loading {
-        if let Ok(Message::Event(event)) = messages.recv_timeout(Duration::from_secs(20)) {
+    while model.sources[0].past.times().len() < samples || model.is_loading() {
+        if let Ok(Message::Source(_, event)) = messages.recv_timeout(Duration::from_secs(20)) {
             model.update(event);
         } else {
             panic!("the reader says nothing more");
@@ -74,10 +74,10 @@ fn a_replay_shows_each_sample_at_its_time() {
         let mut seen = Vec::new();
         loop {
             match messages.recv_timeout(Duration::from_secs(20)) {
-                Ok(Message::Event(Event::Samples(samples, _))) => {
+                Ok(Message::Source(_, Event::Samples(samples, _))) => {
                     seen.extend(samples.iter().map(|_| begun.elapsed()));
                 }
-                Ok(Message::Event(Event::Loaded { .. })) => break,
+                Ok(Message::Source(_, Event::Loaded { .. })) => break,
                 Ok(_) => {}
                 Err(_) => panic!("the reader says nothing more"),
             }
@@ -106,30 +106,30 @@ fn a_table_of_a_recording_follows_the_cursor() {
     let reader = Reader::new(session, Duration::from_secs(1), events).unwrap();
     let mut view = View::of_paths(std::slice::from_ref(&path));
     view.panes[0].kind = Kind::Table;
-    let mut model = Model::new(view, "x", false, Duration::from_secs(1));
+    let mut model = Model::new(view, vec![Seen::new("x", "", false)], Duration::from_secs(1));
     let (orders, ordered) = channel();
     let thread = std::thread::spawn(move || reader.run(&ordered));
     let until = |model: &mut Model, is_it: &dyn Fn(&Model) -> bool| {
         while !is_it(model) {
             match messages.recv_timeout(Duration::from_secs(20)) {
-                Ok(Message::Event(event)) => drop(model.update(event)),
+                Ok(Message::Source(_, event)) => drop(model.update(event)),
                 _ => panic!("the reader says nothing more"),
             }
         }
     };
     orders.send(Order::Paths(vec![path])).unwrap();
-    until(&mut model, &|model| !model.is_loading);
+    until(&mut model, &|model| !model.is_loading());
     let value = |model: &Model| model.rows(0)[0].cells[0].and_then(Value::number);
     assert_eq!(value(&model), Some(25.0));
     for (key, expected) in [(KeyCode::Left, Some(25.0)), (KeyCode::Left, None)] {
         let effects = press(&mut model, key);
-        let [Effect::Look { from, at }] = effects[..] else { panic!("{effects:?}") };
+        let [Effect::Look { from, at, .. }] = effects[..] else { panic!("{effects:?}") };
         orders.send(Order::Look { from, at }).unwrap();
-        until(&mut model, &|model| model.looked.is_some());
+        until(&mut model, &|model| model.sources[0].looked.is_some());
         assert_eq!(value(&model), expected);
     }
     press(&mut model, KeyCode::Esc);
-    assert!(model.looked.is_none());
+    assert!(model.sources[0].looked.is_none());
     drop((orders, messages));
     thread.join().unwrap();
 }
@@ -139,9 +139,9 @@ fn a_recording_looks_as_it_did_live() {
     let recording = || Box::new(perfhive_testkit::script::recording());
     let live = read(Box::new(Live(recording())), 2);
     let mut recorded = read(recording(), 2);
-    recorded.took = live.took;
-    assert_eq!(live.past.lines().len(), 1);
-    assert_eq!(live.past.lines()[0].last(), Some(25.0));
+    recorded.sources[0].took = live.sources[0].took;
+    assert_eq!(live.sources[0].past.lines().len(), 1);
+    assert_eq!(live.sources[0].past.lines()[0].last(), Some(25.0));
     let screen_of = |model: &Model| letters(model, Theme::True, 80, 24);
     assert_eq!(screen_of(&live), screen_of(&recorded));
 }
