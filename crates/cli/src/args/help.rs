@@ -213,8 +213,8 @@ pub(super) const PLOT: &str = r"Examples:
   perfhive plot '\Process(java)\Working Set' -o java.png -d 10m -i 5
   perfhive plot -s file:server.blg '\Processor(*)\% Processor Time' -o server.svg
 
-The legend has the average, minimum and maximum of each line. A PNG has the letters
-of Latin-1; an SVG has all. Exit code 1: no counter had a value.";
+The legend has the average, minimum and maximum of each line. A PNG has the Latin
+letters of European languages; an SVG has all. Exit code 1: no counter had a value.";
 
 pub(super) const REGISTER: &str = if cfg!(windows) {
     r"Examples:

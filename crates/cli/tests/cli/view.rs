@@ -29,6 +29,21 @@ fn plot_draws_a_recording_as_svg_and_png() {
 }
 
 #[test]
+fn plot_names_the_letters_that_a_png_loses() {
+    let folder = Folder::new();
+    for (name, expected) in [("a.png", "日本"), ("a.svg", "")] {
+        let file = folder.path().join(name).display().to_string();
+        let mut args = recording(&folder);
+        args.extend(["plot", "-o", &file, "--title", "Łódź 日本"].map(String::from));
+        args.push(r"\Memory\Available Bytes".into());
+        let run = perfhive(&args);
+        assert_eq!(run.code, Some(0));
+        assert!(run.err.contains(expected), "{}", run.err);
+        assert_eq!(run.err.is_empty(), expected.is_empty(), "{}", run.err);
+    }
+}
+
+#[test]
 fn plot_refuses_what_it_cannot_draw() {
     let folder = Folder::new();
     let file = folder.path().join("a.gif").display().to_string();
