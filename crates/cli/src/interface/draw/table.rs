@@ -50,12 +50,9 @@ impl Screen<'_> {
             .map(|one| width(&one.label))
             .max()
             .map_or(0, |wide| u16::try_from(wide).unwrap_or(u16::MAX).clamp(7, WIDEST_MACHINE) + 2);
+        let machines = machines.min(area.width / 2);
         let sides = (area.width, machines);
-        let area = Rect {
-            x: area.x + machines.min(area.width),
-            width: area.width.saturating_sub(machines),
-            ..area
-        };
+        let area = Rect { x: area.x + machines, width: area.width - machines, ..area };
         let numbers = if has_processes { 8 } else { 0 };
         // Columns that do not fit are left out, from the right.
         let mut columns: Vec<(u16, String)> = Vec::new();
@@ -69,7 +66,7 @@ impl Screen<'_> {
             room -= wide;
             columns.push((wide, title));
         }
-        let names = room + LEAST_NAME.min(area.width.saturating_sub(numbers)) - 1;
+        let names = (room + LEAST_NAME.min(area.width.saturating_sub(numbers))).saturating_sub(1);
         let mut at = numbers + names;
         let columns: Vec<Column> = columns
             .into_iter()
@@ -101,7 +98,7 @@ impl Screen<'_> {
             let is_selected = number == selected && place == model.focus;
             if let Some(seen) = model.source(one.source).filter(|_| machines > 0) {
                 let label = Escaped(&seen.label).to_string();
-                let (label, _) = clip(&label, usize::from(machines) - 1);
+                let (label, _) = clip(&label, usize::from(machines).saturating_sub(1));
                 self.text(Rect { width: machines, ..whole }, 0, label, self.theme.faint());
             }
             self.table_row(pane, one, line, (numbers, names), &columns, is_selected);
