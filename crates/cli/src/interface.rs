@@ -18,6 +18,7 @@ mod draw;
 mod keys;
 mod layout;
 mod model;
+mod panes;
 mod pointing;
 mod rows;
 mod sampling;

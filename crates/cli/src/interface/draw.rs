@@ -10,6 +10,7 @@ mod table;
 use super::keys::Action;
 use super::layout::{Kind, Pane};
 use super::model::{Hits, Mode, Model, Target};
+use super::panes::{Edge, LEAST_HEIGHT, LEAST_WIDTH, places};
 use super::theme::Theme;
 use crate::text::escape::{Escaped, clip, width};
 use ratatui_core::buffer::Buffer;
@@ -33,11 +34,6 @@ pub(super) struct Screen<'a> {
     theme: Theme,
     hits: &'a mut Hits,
 }
-
-/// The width of the narrowest pane that is drawn.
-const LEAST_WIDTH: u16 = 12;
-/// The height of the lowest pane that is drawn.
-const LEAST_HEIGHT: u16 = 3;
 
 impl Screen<'_> {
     fn whole(&mut self, model: &Model, area: Rect) {
@@ -174,37 +170,16 @@ impl Screen<'_> {
         }
     }
 
-    /// Draws the panes: charts two in a row if there is room, tables in rows of their own.
     fn panes(&mut self, model: &Model, area: Rect) {
-        let panes = &model.view.panes;
-        if model.is_full || panes.len() <= 1 {
-            self.pane(model, model.focus, area);
-            return;
-        }
-        let is_table = |place: usize| panes.get(place).is_some_and(|pane| pane.kind == Kind::Table);
-        let charts: Vec<usize> = (0..panes.len()).filter(|place| !is_table(*place)).collect();
-        let tables: Vec<usize> = (0..panes.len()).filter(|place| is_table(*place)).collect();
-        let per_row = if charts.len() > 1 && area.width >= 60 { 2 } else { 1 };
-        let mut rows: Vec<&[usize]> = charts.chunks(per_row).collect();
-        // If there are few tables, each is as wide as the screen.
-        let beside = if tables.len() > 2 && area.width >= 120 { 2 } else { 1 };
-        rows.extend(tables.chunks(beside));
-        // If not all rows have room, those around the focus are drawn.
-        let fit = usize::from(area.height / LEAST_HEIGHT).max(1);
-        let focused = rows.iter().position(|row| row.contains(&model.focus)).unwrap_or(0);
-        let first = (focused + 1).saturating_sub(fit);
-        let shown: Vec<&[usize]> = rows.into_iter().skip(first).take(fit).collect();
-        let count = shown.len() as u16;
-        for (number, places) in shown.iter().enumerate() {
-            let number = number as u16;
-            let top = area.height * number / count;
-            let height = area.height * (number + 1) / count - top;
-            let columns = places.len() as u16;
-            for (column, place) in places.iter().enumerate() {
-                let column = column as u16;
-                let left = area.width * column / columns;
-                let width = area.width * (column + 1) / columns - left;
-                self.pane(model, *place, Rect { x: area.x + left, y: area.y + top, width, height });
+        for (place, at) in places(model, area) {
+            self.pane(model, place, at);
+            // A drag of the line above a row, or of the first column of a pane, moves the edge.
+            if at.y > area.y {
+                self.hits.push((row(at, 0), Target::Edge(Edge::Top(place))));
+            }
+            if at.x > area.x {
+                let left = Rect { width: 1, ..at };
+                self.hits.push((left, Target::Edge(Edge::Left(place))));
             }
         }
     }

@@ -102,6 +102,8 @@ pub(crate) enum Effect {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
     Pane(usize),
+    /// An edge between panes, which a drag moves.
+    Edge(super::panes::Edge),
     /// The plot area of a pane.
     Plot(usize),
     /// A line in the legend of a pane.
@@ -189,6 +191,8 @@ pub(crate) struct Model {
     pub(crate) hits: Hits,
     /// The time at which a mouse button was pressed in a plot.
     pub(crate) drag: Option<FileTime>,
+    /// The edge that the mouse moves, and the place of the mouse: the column or the line.
+    pub(crate) edge: Option<(super::panes::Edge, u16)>,
     pub(crate) zone: TimeZone,
 }
 
@@ -232,6 +236,7 @@ impl Model {
             size: (80, 24),
             hits: Vec::new(),
             drag: None,
+            edge: None,
             zone: TimeZone::system(),
         };
         model.seconds = model.view.seconds.filter(|_| model.is_live());

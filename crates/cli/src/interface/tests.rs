@@ -2,6 +2,7 @@
 //! with live sources.
 
 mod driver;
+mod panes;
 mod recorded;
 mod several;
 

@@ -147,8 +147,7 @@ impl Model {
     /// Adds a counter to the focused pane.
     pub(super) fn add(&mut self, path: &str, effects: &mut Vec<Effect>) {
         if self.view.panes.is_empty() {
-            self.view.panes.push(Pane::default());
-            self.fit_states();
+            self.push_pane(Pane::default());
         }
         let Some(pane) = self.view.panes.get_mut(self.focus) else { return };
         if pane.counters.iter().any(|counter| counter.path == path) {
@@ -193,6 +192,10 @@ impl Model {
             Action::Next => self.focus = (self.focus + 1) % panes,
             Action::Previous => self.focus = (self.focus + panes - 1) % panes,
             Action::Full => self.is_full = !self.is_full,
+            Action::SplitRight | Action::SplitBelow => self.split(action == Action::SplitBelow),
+            Action::Close => self.close(effects),
+            Action::Wider | Action::Narrower => self.resize(false, action == Action::Wider),
+            Action::Higher | Action::Lower => self.resize(true, action == Action::Higher),
             Action::Add => {
                 self.mode = Mode::Choose(Chooser::default());
                 if self.tree.is_none() {
@@ -535,9 +538,8 @@ impl Model {
                 return;
             }
             None => {
-                self.view.panes.push(Pane { title: "Chosen".to_string(), ..Pane::default() });
+                self.push_pane(Pane { title: "Chosen".to_string(), ..Pane::default() });
                 self.focus = self.view.panes.len() - 1;
-                self.fit_states();
             }
         }
         self.is_full = false;

@@ -58,7 +58,9 @@ impl Screen<'_> {
         lines.extend(COMMANDS.iter().map(|(name, help)| format!(":{name:<10} {help}")));
         lines.push(String::new());
         lines.push("Mouse: click selects, sorts and sets the cursor; a drag marks a span;".into());
-        lines.push("the wheel scrolls, with Ctrl it zooms.".into());
+        lines
+            .push("the wheel scrolls, with Ctrl it zooms. A drag of the line above a pane,".into());
+        lines.push("or of its first column, moves that edge.".into());
         self.lines("Keys (any other key closes)", &lines, above, area);
     }
 
