@@ -18,6 +18,7 @@ mod draw;
 mod keys;
 mod layout;
 mod model;
+mod near;
 mod panes;
 mod pointing;
 mod rows;

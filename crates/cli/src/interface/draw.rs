@@ -82,7 +82,8 @@ impl Screen<'_> {
         if let Some(file) = &model.recording {
             let _ = write!(right, "recording {}  ", Escaped(file));
         }
-        let every = model.sources.iter().map(|one| one.every).max().unwrap_or(1);
+        let every =
+            model.sources.iter().map(|one| one.past_in(model.window()).1).max().unwrap_or(1);
         if every > 1 {
             let _ = write!(right, "every {every}th sample  ");
         }

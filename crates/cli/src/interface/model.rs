@@ -10,7 +10,7 @@ use crate::text::escape::Escaped;
 use jiff::tz::TimeZone;
 use perfhive::{FileTime, Identity};
 use perfhive_view::axis::{Axis, Scaled};
-use perfhive_view::past::{Line, Summary, Window};
+use perfhive_view::past::{Line, Past, Summary, Window};
 use perfhive_view::{Sample, Value};
 use ratatui_core::layout::Rect;
 use ratatui_crossterm::crossterm::event::{KeyEvent, MouseEvent};
@@ -36,6 +36,10 @@ pub(crate) enum Event {
     },
     /// The sample of a recording that [`Effect::Look`] asked for.
     Looked(Sample),
+    /// Samples of the part of a recording that [`Effect::Near`] asked for.
+    Near(Window, Vec<Sample>),
+    /// That part was read: every so-many-th sample of it.
+    NearLoaded(Window, u64),
     /// A path cannot be read, for this reason.
     Problem {
         path: String,
@@ -76,6 +80,14 @@ pub(crate) enum Effect {
         source: usize,
         from: FileTime,
         at: FileTime,
+        /// Every how-many-th sample is shown.
+        every: u64,
+    },
+    /// Read a part of a recording again: some samples of this many that it has.
+    Near {
+        source: usize,
+        window: Window,
+        samples: u64,
     },
     /// Read the tree of all objects and counters.
     Browse,
@@ -202,6 +214,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) counter: usize,
     /// The number of the line's source.
     pub(crate) source: usize,
+    /// The samples to which the line belongs.
+    pub(crate) past: Option<&'a Past>,
     pub(crate) line: Option<&'a Line>,
     pub(crate) colour: u8,
     pub(crate) marker: char,
@@ -297,19 +311,26 @@ impl Model {
     /// The entries of a pane's legend, in the order of its counters.
     pub(crate) fn entries(&self, place: usize) -> Vec<Entry<'_>> {
         let Some(pane) = self.view.panes.get(place) else { return Vec::new() };
+        let window = self.window();
         let mut entries = Vec::new();
         for (number, counter) in pane.counters.iter().enumerate() {
             let before = entries.len();
-            let all = self.sources.iter().enumerate();
-            let all = all
-                .flat_map(|(source, one)| one.past.lines().iter().map(move |line| (source, line)));
-            for (source, line) in all.filter(|(_, line)| *line.path == *counter.path) {
+            let sources = self.sources.iter().enumerate();
+            let all = sources.flat_map(|(source, one)| {
+                let lines = match one.near_in(window) {
+                    Some(near) => near.lines(&one.past),
+                    None => one.past.lines().iter().map(|line| (&one.past, line)).collect(),
+                };
+                lines.into_iter().map(move |(past, line)| (source, past, line))
+            });
+            for (source, past, line) in all.filter(|(_, _, line)| *line.path == *counter.path) {
                 let ordinal = entries.len() - before;
                 // Further lines of a path take the colours that follow the counter's.
                 let step = (ordinal % 64) as u8;
                 entries.push(Entry {
                     counter: number,
                     source,
+                    past: Some(past),
                     line: Some(line),
                     colour: counter.colour.wrapping_add(step),
                     marker: match ordinal {
@@ -327,6 +348,7 @@ impl Model {
                 entries.push(Entry {
                     counter: number,
                     source: 0,
+                    past: None,
                     line: None,
                     colour: counter.colour,
                     marker: counter.marker,
@@ -392,16 +414,16 @@ impl Model {
 
     /// The statistics of an entry's line in a window; `None` without values.
     pub(crate) fn summary(&self, entry: &Entry<'_>, window: Window) -> Option<Summary> {
-        self.source(entry.source)?.past.summary(entry.line?, window)
+        entry.past?.summary(entry.line?, window)
     }
 
     /// The value of an entry at the shown time, or why there is none; `None` for an entry without a line.
     pub(crate) fn value(&self, entry: &Entry<'_>) -> Option<Result<f64, Arc<str>>> {
-        let line = entry.line?;
-        let Some(place) = self.place(entry.source) else {
+        let (past, line) = (entry.past?, entry.line?);
+        let Some(place) = self.place_in(past) else {
             return Some(Err("no sample at this time".into()));
         };
-        Some(self.source(entry.source)?.past.value_at(line, place))
+        Some(past.value_at(line, place))
     }
 
     /// The rows of the table in a pane.

@@ -2,6 +2,7 @@
 
 use super::layout::View;
 use super::model::{Effect, Model, is_drawn};
+use super::near::Near;
 use super::tree::Tree;
 use perfhive::FileTime;
 use perfhive_view::Sample;
@@ -34,7 +35,10 @@ pub(crate) struct Seen {
     /// How long the newest sample took.
     pub(crate) took: Duration,
     pub(crate) tree: Option<Arc<Tree>>,
-    most_bytes: (usize, usize),
+    /// The seen part of a thinned recording, read closely.
+    pub(crate) near: Option<Near>,
+    /// The bytes of the rings for charts and for tables.
+    pub(super) most_bytes: (usize, usize),
 }
 
 impl Seen {
@@ -53,6 +57,7 @@ impl Seen {
             is_loading: !is_live,
             took: Duration::ZERO,
             tree: None,
+            near: None,
             most_bytes: (MOST_BYTES, MOST_SAMPLE_BYTES),
         }
     }
@@ -86,6 +91,7 @@ impl Seen {
         self.past = Past::new(self.most_bytes.0);
         self.samples = Samples::new(self.most_bytes.1);
         self.looked = None;
+        self.near = None;
     }
 
     /// Adds samples, the oldest first.
@@ -101,13 +107,13 @@ impl Seen {
 
     /// The place of the sample at a time; `None` if the time lies before the first or behind the last sample by more
     /// than two of the usual intervals.
-    fn place_near(&self, time: FileTime) -> Option<usize> {
-        let times = self.past.times();
+    fn place_near(past: &Past, time: FileTime) -> Option<usize> {
+        let times = past.times();
         let (first, last) = (times.front()?.0, times.back()?.0);
         let usual = last.saturating_sub(first) / (times.len() as i64 - 1).max(1);
         let reach = 2 * usual.max(FileTime::PER_SECOND);
         let is_near = time.0 >= first.saturating_sub(reach) && time.0 <= last.saturating_add(reach);
-        self.past.nearest(time).filter(|_| is_near)
+        past.nearest(time).filter(|_| is_near)
     }
 }
 
@@ -148,8 +154,9 @@ impl Model {
 
     /// The time of the sample before or behind a time, in any source.
     pub(crate) fn neighbour(&self, time: FileTime, forward: bool) -> Option<FileTime> {
+        let window = self.window();
         let of = |one: &Seen| {
-            let times = one.past.times();
+            let times = one.past_in(window).0.times();
             match forward {
                 true => times.get(times.partition_point(|known| *known <= time)).copied(),
                 false => {
@@ -164,24 +171,27 @@ impl Model {
 
     /// The time of the sample that is nearest to a time, in any source.
     pub(crate) fn nearest(&self, time: FileTime) -> Option<FileTime> {
-        let of = |one: &Seen| one.past.times().get(one.past.nearest(time)?).copied();
+        let window = self.window();
+        let of = |one: &Seen| {
+            let (past, _) = one.past_in(window);
+            past.times().get(past.nearest(time)?).copied()
+        };
         self.sources.iter().filter_map(of).min_by_key(|known| known.0.abs_diff(time.0))
     }
 
-    /// The place of the sample of a source whose values are shown; `None` if there is none of the shown time.
-    pub(crate) fn place(&self, source: usize) -> Option<usize> {
-        let seen = self.source(source)?;
-        match self.time() {
-            Some(time) if !self.has_several() => seen.past.nearest(time),
-            None if !self.has_several() => seen.past.times().len().checked_sub(1),
-            time => seen.place_near(time.or(self.newest())?),
+    /// The place of the sample whose values are shown in the past of a source; `None` if there is none of the shown
+    /// time.
+    pub(crate) fn place_in(&self, past: &Past) -> Option<usize> {
+        match self.time().or(self.newest())? {
+            time if self.has_several() => Seen::place_near(past, time),
+            time => past.nearest(time),
         }
     }
 
     /// The sample of a source that tables show; `None` if the source has none of the shown time.
     pub(crate) fn shown(&self, source: usize) -> Option<&Sample> {
         let seen = self.source(source)?;
-        if self.has_several() && self.place(source).is_none() {
+        if self.has_several() && self.place_in(&seen.past).is_none() {
             return None;
         }
         Some(seen.looked.as_ref().unwrap_or(&seen.latest))
@@ -197,13 +207,15 @@ impl Model {
     /// Makes tables show the samples at the shown time: kept ones, or some that are read again from recordings.
     pub(super) fn look(&mut self, effects: &mut Vec<Effect>) {
         let has_table = self.has_table();
+        let window = self.window();
         let places: Vec<Option<usize>> =
-            (0..self.sources.len()).map(|source| self.place(source)).collect();
+            self.sources.iter().map(|one| self.place_in(one.past_in(window).0)).collect();
         let is_past = self.time().is_some() && has_table;
         for (source, (seen, place)) in self.sources.iter_mut().zip(places).enumerate() {
             seen.looked = None;
             let Some(place) = place.filter(|_| is_past) else { continue };
-            let time = |place: usize| seen.past.times().get(place).copied();
+            let (past, every) = seen.past_in(window);
+            let time = |place: usize| past.times().get(place).copied();
             let (Some(from), Some(at)) = (time(place.saturating_sub(1)), time(place)) else {
                 continue;
             };
@@ -211,7 +223,7 @@ impl Model {
                 let gone = Sample { time: at, values: Vec::new() };
                 seen.looked = Some(seen.samples.at(at).unwrap_or(gone));
             } else if !seen.is_loading {
-                effects.push(Effect::Look { source, from, at });
+                effects.push(Effect::Look { source, from, at, every });
             }
         }
     }

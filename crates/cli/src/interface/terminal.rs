@@ -300,8 +300,11 @@ impl<'a> Loop<'a> {
             Effect::Paths(paths) => self.order(None, &Order::Paths(paths)),
             Effect::Try(path) => self.order(None, &Order::Try(path)),
             Effect::Interval(interval) => self.order(None, &Order::Interval(interval)),
-            Effect::Look { source, from, at } => {
-                self.order(Some(source), &Order::Look { from, at })
+            Effect::Look { source, from, at, every } => {
+                self.order(Some(source), &Order::Look { from, at, every });
+            }
+            Effect::Near { source, window, samples } => {
+                self.order(Some(source), &Order::Near { window, samples });
             }
             Effect::Browse => self.order(None, &Order::Browse),
             Effect::Instances(place, object, source) => {

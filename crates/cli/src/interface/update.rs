@@ -51,6 +51,20 @@ impl Model {
                     seen.looked = Some(sample);
                 }
             }
+            Event::Near(window, samples) => {
+                let (view, seen) = (&self.view, self.sources.get_mut(source));
+                if let Some(near) = seen.and_then(|seen| seen.near.as_mut()) {
+                    near.note(window, samples, view);
+                }
+            }
+            Event::NearLoaded(window, every) => {
+                if let Some(seen) = self.sources.get_mut(source)
+                    && let Some(near) = &mut seen.near
+                {
+                    near.complete(window, every, &seen.past);
+                }
+                self.look(&mut effects);
+            }
             Event::Problem { path, why } => self.refuse(source, path, Some(why)),
             Event::Elsewhere(path) => self.refuse(source, path, None),
             // Several sources may have a path, of which one has told so before.
@@ -99,6 +113,7 @@ impl Model {
         if self.time() != time {
             self.look(&mut effects);
         }
+        self.approach(&mut effects);
         for effect in &effects {
             // What is asked again is answered again.
             match effect {
@@ -395,7 +410,7 @@ impl Model {
                         true => format!(r"\\{}\{name}", seen.label),
                         false => name,
                     };
-                    Some((&seen.past, line, name))
+                    Some((entry.past?, line, name))
                 })
                 .collect();
             perfhive_view::past::csv(&lines, window)

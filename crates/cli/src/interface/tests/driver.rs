@@ -119,8 +119,14 @@ fn random_events_never_panic_and_never_get_stuck() {
         };
         for effect in model.update_from(source, event) {
             // The test answers some of the requests.
-            if let Effect::Try(path) = effect {
-                model.update_from(source, Event::Ready(path));
+            match effect {
+                Effect::Try(path) => drop(model.update_from(source, Event::Ready(path))),
+                Effect::Near { source, window, .. } => {
+                    let sample = Script::new().sample((window.to.0 - NOON) / FileTime::PER_SECOND);
+                    model.update_from(source, Event::Near(window, vec![sample]));
+                    model.update_from(source, Event::NearLoaded(window, 1 + random.next(2)));
+                }
+                _ => {}
             }
         }
         if number % 100 == 0 {
