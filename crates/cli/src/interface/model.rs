@@ -10,6 +10,7 @@ use crate::text::escape::Escaped;
 use jiff::tz::TimeZone;
 use perfhive::{FileTime, Identity};
 use perfhive_view::axis::{Axis, Scaled};
+use perfhive_view::palette::COLOURS;
 use perfhive_view::past::{Line, Past, Summary, Window};
 use perfhive_view::{Sample, Value};
 use ratatui_core::layout::Rect;
@@ -313,6 +314,8 @@ impl Model {
         let Some(pane) = self.view.panes.get(place) else { return Vec::new() };
         let window = self.window();
         let mut entries = Vec::new();
+        let several = Some(pane.counters.len()).filter(|_| self.has_several());
+        let stride = several.filter(|count| *count < COLOURS.len()).unwrap_or(1);
         for (number, counter) in pane.counters.iter().enumerate() {
             let before = entries.len();
             let sources = self.sources.iter().enumerate();
@@ -325,8 +328,9 @@ impl Model {
             });
             for (source, past, line) in all.filter(|(_, _, line)| *line.path == *counter.path) {
                 let ordinal = entries.len() - before;
-                // Further lines of a path take the colours that follow the counter's.
-                let step = (ordinal % 64) as u8;
+                // Further lines of a path take the colours that follow the counter's; those of further sources the
+                // ones behind the colours of the pane's counters.
+                let step = (ordinal * stride % 64) as u8;
                 entries.push(Entry {
                     counter: number,
                     source,
