@@ -37,8 +37,7 @@ use std::time::Duration;
     long_about = help::here(help::ABOUT),
     after_help = help::here(help::EXAMPLES),
     after_long_help = help::here(help::MANUAL),
-    max_term_width = 100,
-    arg_required_else_help = true
+    max_term_width = 100
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -55,7 +54,7 @@ pub(crate) struct Global {
     ///
     /// `local:` is this machine. `file:A.bin,B.bin` reads recorded data blocks, one a file, as
     /// successive samples of one machine, `file:FOLDER` a folder that `capture` made, `file:A.phr` what
-    /// `record` wrote, and `file:A.blg` or `file:A.csv` a log of perfmon.
+    /// `record` wrote, and `file:A.blg` or `file:A.csv` a log of perfmon. `view` takes it several times.
     #[cfg_attr(
         not(windows),
         doc = "`proc:` and `bpf:` are this machine with its processes read from /proc or through \
@@ -69,9 +68,13 @@ pub(crate) struct Global {
                Thread."
     )]
     #[arg(
-        long, short, global = true, value_name = "ADDRESS", default_value = "local:",
-        value_parser = value::address
+        long = "source", short, global = true, value_name = "ADDRESS", default_value = "local:",
+        value_parser = value::address, action = ArgAction::Append
     )]
+    pub(crate) sources: Vec<String>,
+
+    /// The source; of several the first.
+    #[arg(skip)]
     pub(crate) source: String,
 
     /// Names for recorded blocks, from a title list
@@ -322,7 +325,7 @@ pub(crate) struct Get {
 
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
-    /// Counter paths or short names; without any, processors, memory and the busiest processes
+    /// Counter paths or short names; without any, processors, memory, disks and the busiest processes
     #[arg(value_name = "PATH", value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 
@@ -526,14 +529,21 @@ pub(crate) struct Man {
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Arguments, clap::Error> {
     let mut words = windows_tools::translated(args)
         .map_err(|why| description().error(clap::error::ErrorKind::ValueValidation, why))?;
-    // Without a word, the overview is shown on a terminal; elsewhere the help is printed.
-    if words.len() == 1 && crate::interface::is_possible() {
-        words.push("view".into());
+    // Without a word, the overview is shown on a terminal; elsewhere its readings are printed once.
+    if words.len() == 1 {
+        let usual: &[&str] =
+            if crate::interface::is_possible() { &["view"] } else { &["watch", "-n", "1"] };
+        words.extend(usual.iter().map(OsString::from));
     }
     let mut arguments = Arguments::try_parse_from(words)?;
     if arguments.global.json {
         arguments.global.format = Format::Json;
     }
+    if arguments.global.sources.len() > 1 && !matches!(arguments.command, Command::View(_)) {
+        let why = "one --source is read; only view shows several side by side";
+        return Err(description().error(clap::error::ErrorKind::ArgumentConflict, why));
+    }
+    arguments.global.source = arguments.global.sources.first().cloned().unwrap_or_default();
     Ok(arguments)
 }
 

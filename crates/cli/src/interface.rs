@@ -1,7 +1,8 @@
 //! The interface on a terminal, which `perfhive view` starts.
 //!
 //! `model` is the whole state; `update` and `commands` change it and `draw` shows it, as pure functions
-//! without a terminal, a clock or a source. `sampling` reads the source on a thread of its own.
+//! without a terminal, a clock or a source. `seen` has what was seen of each source,
+//! `sampling` reads each on a thread of its own.
 //! `terminal` has the modes of the terminal and the loop that connects everything.
 //!
 //! How to add a key or a typed command:
@@ -11,14 +12,18 @@
 //!    `pointing.rs` the mouse). A request to the outside is an `Effect`, which `terminal.rs` carries out.
 //! 3. `tests.rs`, and `docs/manual/view.md`. The random driver of the tests uses the key without a change.
 
+mod answers;
 mod commands;
 mod draw;
 mod keys;
 mod layout;
 mod model;
+mod near;
+mod panes;
 mod pointing;
 mod rows;
 mod sampling;
+mod seen;
 mod steered;
 mod terminal;
 #[cfg(test)]

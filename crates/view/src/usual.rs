@@ -21,6 +21,7 @@ const fn usual(
 const PROCESSOR: (u32, &str) = (238, "Processor");
 const MEMORY: (u32, &str) = (4, "Memory");
 const SYSTEM: (u32, &str) = (2, "System");
+const DISK: (u32, &str) = (234, "PhysicalDisk");
 const PROCESS: (u32, &str) = (230, "Process");
 const TOTAL: Option<&str> = Some("_Total");
 const EVERY: Option<&str> = Some("*");
@@ -32,6 +33,8 @@ const SUMMARY: &[Usual] = &[
     usual(MEMORY, None, (24, "Available Bytes")),
     usual(MEMORY, None, (1406, "% Committed Bytes In Use")),
     usual(MEMORY, None, (28, "Page Faults/sec")),
+    usual(DISK, TOTAL, (220, "Disk Read Bytes/sec")),
+    usual(DISK, TOTAL, (222, "Disk Write Bytes/sec")),
     usual(SYSTEM, None, (44, "Processor Queue Length")),
     usual(SYSTEM, None, (146, "Context Switches/sec")),
     usual(SYSTEM, None, (248, "Processes")),
@@ -39,7 +42,7 @@ const SUMMARY: &[Usual] = &[
 ];
 
 impl Selection {
-    /// Adds the usual counters to a query, as far as its source has them: processor, memory, system, and the
+    /// Adds the usual counters to a query, as far as its source has them: processor, memory, disks, system, and the
     /// busiest processes. Returns the selection of them; `None` if the source has none.
     pub fn usual(query: &mut Query) -> Option<Self> {
         let summary: Vec<PathId> = SUMMARY.iter().filter_map(|usual| usual.add(query)).collect();

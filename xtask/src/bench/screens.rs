@@ -116,6 +116,7 @@ fn bottom(folder: &Path) -> Result<PathBuf> {
     }
     let path = folder.join("bin/btm");
     if !path.exists() {
+        say!("bottom is built once, which takes minutes");
         let root = folder.to_string_lossy();
         let args = ["install", "--locked", "--root", &root, "bottom"];
         command::run(&mut command::cargo(&args))?;

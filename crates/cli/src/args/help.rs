@@ -61,7 +61,8 @@ quotes keep the shell from reading the backslashes.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  perfhive watch                                       The state of this machine
+  perfhive                                             This machine: charts and processes
+  perfhive watch                                       The same as a table, in place
   perfhive list Process                                Counters of Process, and all processes
   perfhive get '\\Memory\\Available Bytes'               One value
   perfhive get '\\Processor(*)\\% Processor Time' --json
@@ -71,8 +72,11 @@ Examples:
 --help tells more: paths, formats, exit codes.";
 
 pub(super) const MANUAL: &str = r#"Examples:
+  perfhive
+      This machine: charts and processes on the whole terminal, q ends. Into
+      a pipe or file its figures once, as text, after a second.
   perfhive watch
-      The state of this machine, until Ctrl-C.
+      The state of this machine as a table, until Ctrl-C.
   perfhive list
   perfhive list Process
       All objects; the counters and instances of one object.
@@ -189,8 +193,8 @@ pub(super) const WATCH: &str = r"Examples:
 On a terminal the table is redrawn in place, the largest instances
 first; Ctrl-C ends it and leaves the last one. Elsewhere tables or rows follow one another. Live tables
 are complete: the first sample, which has no rates yet, is not shown.
-Without paths: processors, memory, and the busiest processes, as far as
-the source has them.";
+Without paths: processors, memory, disks, and the busiest processes, as
+far as the source has them.";
 
 pub(super) const VIEW: &str = r"Examples:
   perfhive view                                 the overview of this machine
@@ -198,17 +202,19 @@ pub(super) const VIEW: &str = r"Examples:
   perfhive view --view processes
   perfhive view --view mine.toml                settings that w saved
   perfhive view -s file:server.blg              a log, with the same keys
+  perfhive view -s file:a.blg -s file:b.blg     two machines side by side
 
 ? lists all keys. a adds counters, e explains the selected one, q ends.
-It takes a terminal; perfhive watch prints tables elsewhere.";
+It takes a terminal; perfhive watch prints tables elsewhere, and perfhive
+without a command one.";
 
 pub(super) const PLOT: &str = r"Examples:
   perfhive plot cpu user kernel -o cpu.svg
   perfhive plot '\Process(java)\Working Set' -o java.png -d 10m -i 5
   perfhive plot -s file:server.blg '\Processor(*)\% Processor Time' -o server.svg
 
-The legend has the average, minimum and maximum of each line. A PNG has the letters
-of Latin-1; an SVG has all. Exit code 1: no counter had a value.";
+The legend has the average, minimum and maximum of each line. A PNG has the Latin
+letters of European languages; an SVG has all. Exit code 1: no counter had a value.";
 
 pub(super) const REGISTER: &str = if cfg!(windows) {
     r"Examples:

@@ -98,8 +98,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let drawing = chart.drawing();
     let bytes = match form {
         Form::Svg => drawing.svg().into_bytes(),
-        Form::Png => png::encode(&drawing)
-            .ok_or_else(|| Failure::Usage("the picture is too large".to_string()))?,
+        Form::Png => {
+            let lost = png::lost(&drawing);
+            if !lost.is_empty() && !global.quiet {
+                warn(&format!("a PNG has no letters for {lost}: an SVG has all"));
+            }
+            png::encode(&drawing)
+                .ok_or_else(|| Failure::Usage("the picture is too large".to_string()))?
+        }
     };
     std::fs::write(&args.output, bytes)
         .map_err(|error| Failure::Source(format!("{name}: {error}")))?;

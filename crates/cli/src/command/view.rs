@@ -10,29 +10,54 @@ use perfhive::{Ask, CounterPath, InstancePattern, LanguageId, Source as _, Sourc
 use std::path::Path;
 use std::time::Duration;
 
+/// The most sources that a view shows.
+const MOST_SOURCES: usize = 16;
+
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut global = global.clone();
     let paths = match args.paths.split_first() {
         Some((file, paths)) if Path::new(file).is_file() => {
-            global.source = SourceAddress::file(file).to_string();
+            global.sources = vec![SourceAddress::file(file).to_string()];
             paths
         }
         _ => &args.paths,
     };
     let global = &global;
-    let mut session = Session::open(global)?;
+    if global.sources.len() > MOST_SOURCES {
+        return Err(Failure::Usage(format!("a view shows at most {MOST_SOURCES} sources")));
+    }
+    if global.sources.len() > 1 && args.speed.is_some() {
+        let what = "--speed replays one recording, not several sources side by side";
+        return Err(Failure::Usage(what.to_string()));
+    }
+    let takes_titles = |source: &str| {
+        let address = source.parse::<SourceAddress>();
+        address.is_ok_and(|at| at.scheme().capabilities.takes_titles)
+    };
+    let some_take_titles = global.sources.iter().any(|one| takes_titles(one));
+    let mut sources = Vec::new();
+    for source in &global.sources {
+        let mut global = Global { source: source.clone(), ..global.clone() };
+        if some_take_titles && !takes_titles(source) {
+            global.titles.clear();
+        }
+        let mut session = Session::open(&global)?;
+        let replay = Replay::of(&global, args.speed, session.source.is_live())?;
+        sources.push((source.clone(), session, replay));
+    }
     let mut view = match &args.view {
         Some(name) => named(name)?,
-        None if paths.is_empty() => match of_experiment(&mut session) {
-            Some(view) => view,
-            None => View::built_in("overview").unwrap_or_default(),
-        },
+        None if paths.is_empty() => {
+            match sources.iter_mut().find_map(|(_, session, _)| of_experiment(session)) {
+                Some(view) => view,
+                None => View::built_in("overview").unwrap_or_default(),
+            }
+        }
         None => View::of_paths(paths),
     };
     if args.view.is_some() && !paths.is_empty() {
         view.add_pane(paths);
     }
-    let replay = Replay::of(global, args.speed, session.source.is_live())?;
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let has_colours = match global.color {
         When::Always => true,
@@ -40,12 +65,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         When::Auto => set("NO_COLOR").is_none(),
     };
     interface::run(Start {
-        session,
+        sources,
         view,
         interval: args.interval.unwrap_or(Duration::from_secs(1)),
-        replay,
         theme: interface::Theme::of_environment(has_colours, set),
-        source: global.source.clone(),
     })
 }
 

@@ -26,7 +26,7 @@ pub(crate) const COMMANDS: [(&str, &str); 18] = [
     ("scale", "SCALE      auto, default, or a power of ten"),
     ("screenshot", "FILE  as SVG"),
     ("span", "TIME        that charts show: 30s, 10m, 8h"),
-    ("split", "KIND       a new pane"),
+    ("split", "KIND       a new pane below all others"),
     ("threshold", "VALUE  above which the selected counter stands out"),
     ("top", "N            rows of this table; none shows all"),
     ("view", "NAME        a built-in view"),
@@ -74,6 +74,9 @@ impl Model {
             "csv" => self.save_csv(argument, effects),
             "save" => self.save(argument, effects),
             "open" => effects.push(Effect::Open(argument.to_string())),
+            "record" if self.has_several() => {
+                return Err("a recording is of one source; perfhive record -s writes it".into());
+            }
             "record" => effects.push(Effect::Record(Some(argument.to_string()))),
             "screenshot" => effects.push(Effect::Screenshot(argument.to_string())),
             "view" => {
@@ -107,10 +110,9 @@ impl Model {
                 if self.view.panes.len() >= MOST_PANES {
                     return Err(format!("a view has at most {MOST_PANES} panes"));
                 }
-                self.view.panes.push(Pane { kind, ..Pane::default() });
+                self.push_pane(Pane { kind, ..Pane::default() });
                 self.view.is_built_in = false;
                 self.focus = self.view.panes.len() - 1;
-                self.fit_states();
                 self.message = "a adds counters to this pane".to_string();
             }
             "top" => {

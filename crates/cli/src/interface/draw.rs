@@ -11,6 +11,7 @@ mod timeline;
 use super::keys::Action;
 use super::layout::{Kind, Pane};
 use super::model::{Hits, Mode, Model, Target};
+use super::panes::{Edge, LEAST_HEIGHT, LEAST_WIDTH, places};
 use super::theme::Theme;
 use crate::text::escape::{Escaped, clip, width};
 use ratatui_core::buffer::Buffer;
@@ -34,11 +35,6 @@ pub(super) struct Screen<'a> {
     theme: Theme,
     hits: &'a mut Hits,
 }
-
-/// The width of the narrowest pane that is drawn.
-const LEAST_WIDTH: u16 = 12;
-/// The height of the lowest pane that is drawn.
-const LEAST_HEIGHT: u16 = 3;
 
 impl Screen<'_> {
     fn whole(&mut self, model: &Model, area: Rect) {
@@ -65,33 +61,46 @@ impl Screen<'_> {
 
     fn head(&mut self, model: &Model, area: Rect) {
         let mut left = String::from("perfhive ");
-        let machine = model.latest.values.first().map_or("", |value| &*value.what.machine);
-        let _ =
-            write!(left, "{}", Escaped(if machine.is_empty() { &model.source } else { machine }));
+        for (number, seen) in model.sources.iter().enumerate() {
+            let machine = seen.latest.values.first().map_or("", |value| &*value.what.machine);
+            let name = match (model.has_several(), machine) {
+                (true, _) => &seen.label,
+                (false, "") => &seen.address,
+                (false, machine) => machine,
+            };
+            let gap = if number > 0 { ", " } else { "" };
+            let _ = write!(left, "{gap}{}", Escaped(name));
+        }
         if !model.view.name.is_empty() {
             let _ = write!(left, "  {}", Escaped(&model.view.name));
         }
-        if !model.is_live {
-            let _ = write!(left, "  {}", Escaped(&model.source));
+        if let [seen] = &*model.sources
+            && !seen.is_live
+        {
+            let _ = write!(left, "  {}", Escaped(&seen.address));
         }
         let mut right = String::new();
         if let Some(file) = &model.recording {
             let _ = write!(right, "recording {}  ", Escaped(file));
         }
-        if model.every > 1 {
-            let _ = write!(right, "every {}th sample  ", model.every);
+        let every =
+            model.sources.iter().map(|one| one.past_in(model.window()).1).max().unwrap_or(1);
+        if every > 1 {
+            let _ = write!(right, "every {every}th sample  ");
         }
-        right.push_str(match (model.frozen.is_some(), model.is_loading, model.end) {
+        right.push_str(match (model.is_frozen, model.is_loading(), model.end) {
             (true, ..) => "frozen  ",
             (_, true, _) => "reading  ",
-            (_, _, Some(_)) if model.is_live => "scrolled  ",
+            (_, _, Some(_)) if model.is_live() => "scrolled  ",
             _ => "",
         });
-        if model.is_live && !model.took.is_zero() {
-            let _ = write!(right, "sample {:.1} ms  ", model.took.as_secs_f64() * 1e3);
+        let live = model.sources.iter().filter(|one| one.is_live);
+        let took: std::time::Duration = live.map(|one| one.took).sum();
+        if !took.is_zero() {
+            let _ = write!(right, "sample {:.1} ms  ", took.as_secs_f64() * 1e3);
         }
-        if model.latest.time.0 != 0 {
-            right.push_str(&model.formatted(model.shown().time, "%F %T"));
+        if let Some(time) = model.shown_time() {
+            right.push_str(&model.formatted(time, "%F %T"));
         }
         // The right part shows the present state, which is more important than a long file name.
         let (left, _) =
@@ -163,39 +172,16 @@ impl Screen<'_> {
         }
     }
 
-    /// Draws the panes: charts two in a row if there is room, tables in rows of their own.
     fn panes(&mut self, model: &Model, area: Rect) {
-        let panes = &model.view.panes;
-        if model.is_full || panes.len() <= 1 {
-            self.pane(model, model.focus, area);
-            return;
-        }
-        let is_table = |place: usize| panes.get(place).is_some_and(|pane| pane.kind == Kind::Table);
-        let charts: Vec<usize> = (0..panes.len()).filter(|place| !is_table(*place)).collect();
-        let tables: Vec<usize> = (0..panes.len()).filter(|place| is_table(*place)).collect();
-        // Charts below a timeline have its time axis, and so its width.
-        let has_timeline = panes.iter().any(|pane| pane.kind == Kind::Timeline);
-        let per_row = if charts.len() > 1 && area.width >= 60 && !has_timeline { 2 } else { 1 };
-        let mut rows: Vec<&[usize]> = charts.chunks(per_row).collect();
-        // If there are few tables, each is as wide as the screen.
-        let beside = if tables.len() > 2 && area.width >= 120 { 2 } else { 1 };
-        rows.extend(tables.chunks(beside));
-        // If not all rows have room, those around the focus are drawn.
-        let fit = usize::from(area.height / LEAST_HEIGHT).max(1);
-        let focused = rows.iter().position(|row| row.contains(&model.focus)).unwrap_or(0);
-        let first = (focused + 1).saturating_sub(fit);
-        let shown: Vec<&[usize]> = rows.into_iter().skip(first).take(fit).collect();
-        let count = shown.len() as u16;
-        for (number, places) in shown.iter().enumerate() {
-            let number = number as u16;
-            let top = area.height * number / count;
-            let height = area.height * (number + 1) / count - top;
-            let columns = places.len() as u16;
-            for (column, place) in places.iter().enumerate() {
-                let column = column as u16;
-                let left = area.width * column / columns;
-                let width = area.width * (column + 1) / columns - left;
-                self.pane(model, *place, Rect { x: area.x + left, y: area.y + top, width, height });
+        for (place, at) in places(model, area) {
+            self.pane(model, place, at);
+            // A drag of the line above a row, or of the first column of a pane, moves the edge.
+            if at.y > area.y {
+                self.hits.push((row(at, 0), Target::Edge(Edge::Top(place))));
+            }
+            if at.x > area.x {
+                let left = Rect { width: 1, ..at };
+                self.hits.push((left, Target::Edge(Edge::Left(place))));
             }
         }
     }
@@ -237,6 +223,16 @@ impl Screen<'_> {
         };
         if let Some(state) = model.states.get(place).filter(|state| !state.filter.is_empty()) {
             let _ = write!(title, "  /{}", Escaped(&state.filter));
+        }
+        if pane.kind == Kind::Table && model.time().is_some() {
+            let clock = |time| model.formatted(time, "%T");
+            if let Some(time) = model.shown_time() {
+                let _ = write!(title, "  at {}", clock(time));
+            }
+            let kept = model.sources.iter().filter_map(|one| one.samples.oldest());
+            if let Some(oldest) = kept.max() {
+                let _ = write!(title, ", kept from {}", clock(oldest));
+            }
         }
         let (text, _) = clip(&title, usize::from(area.width.saturating_sub(4)));
         let style = if is_focused { self.theme.title() } else { Style::new() };

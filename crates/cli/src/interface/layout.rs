@@ -86,6 +86,19 @@ pub(crate) struct Pane {
     pub(crate) top: Option<usize>,
     /// Whether processes are shown as a tree, below their parents.
     pub(crate) is_tree: bool,
+    /// The place on the screen; `None` if it follows from the kind of the pane.
+    pub(crate) share: Option<Share>,
+}
+
+/// The place of a pane that the user has chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// The number of the row, from above.
+    pub(crate) row: u16,
+    /// The share of the width that the row has beyond the least width of its panes.
+    pub(crate) width: u16,
+    /// The share of the height that the screen has beyond the least height of its rows. The largest of a row counts.
+    pub(crate) height: u16,
 }
 
 /// A view: its panes, and the time that charts show.
@@ -130,7 +143,9 @@ impl View {
     /// Adds a chart of these paths; it replaces the last pane if there are too many.
     pub(crate) fn add_pane(&mut self, paths: &[String]) {
         self.panes.truncate(MOST_PANES - 1);
-        self.panes.extend(Self::of_paths(paths).panes);
+        let share = self.row_below();
+        self.panes
+            .extend(Self::of_paths(paths).panes.into_iter().map(|pane| Pane { share, ..pane }));
         self.is_built_in = false;
     }
 
@@ -338,6 +353,19 @@ impl View {
         Some(Self { name: name.to_string(), seconds: Some(SECONDS), panes, is_built_in: true })
     }
 
+    /// The place of a new pane below all others, of their mean height; `None` if they have no rows.
+    pub(crate) fn row_below(&self) -> Option<Share> {
+        let last = self.rows()?.into_iter().max()?;
+        let heights = self.panes.iter().filter_map(|pane| Some(u64::from(pane.share?.height)));
+        let mean = heights.sum::<u64>() / self.panes.len().max(1) as u64;
+        Some(Share { row: last.saturating_add(1), width: 1, height: mean as u16 })
+    }
+
+    /// The row of each pane; `None` if a pane has none, so that the places of all follow from their kinds.
+    pub(crate) fn rows(&self) -> Option<Vec<u16>> {
+        self.panes.iter().map(|pane| Some(pane.share?.row)).collect()
+    }
+
     /// The paths of all panes, without duplicates.
     pub(crate) fn paths(&self) -> Vec<String> {
         let mut paths: Vec<String> = Vec::new();
@@ -372,6 +400,9 @@ struct FilePane {
     top: Option<usize>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     tree: bool,
+    row: Option<u16>,
+    width: Option<u16>,
+    height: Option<u16>,
     #[serde(default, rename = "counter")]
     counters: Vec<FileCounter>,
 }
@@ -430,6 +461,11 @@ impl View {
                 is_reversed: one.reversed,
                 top: one.top,
                 is_tree: one.tree,
+                share: one.row.map(|row| Share {
+                    row,
+                    width: one.width.unwrap_or(1),
+                    height: one.height.unwrap_or(1),
+                }),
             });
         }
         let seconds = file.seconds.filter(|seconds| (1.0..=1e8).contains(seconds));
@@ -459,6 +495,9 @@ impl View {
             reversed: pane.is_reversed,
             top: pane.top,
             tree: pane.is_tree,
+            row: pane.share.map(|share| share.row),
+            width: pane.share.map(|share| share.width),
+            height: pane.share.map(|share| share.height),
             counters: pane.counters.iter().enumerate().map(counter).collect(),
         };
         let file = File {
@@ -479,6 +518,7 @@ mod tests {
         for name in BUILT_IN {
             let mut view = View::built_in(name).unwrap();
             view.is_built_in = false;
+            view.panes[0].share = Some(Share { row: 2, width: 7, height: 0 });
             let counter = &mut view.panes[0].counters[0];
             (counter.scale, counter.threshold, counter.colour) =
                 (LineScale::Power(-3), Some(80.0), 5);

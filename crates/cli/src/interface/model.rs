@@ -4,16 +4,18 @@
 //! model. Tests use both without a terminal.
 
 use super::layout::{Kind, MOST_COUNTERS, View};
+use super::seen::Seen;
 use super::tree::{Chooser, Tree};
 use crate::text::escape::Escaped;
 use jiff::tz::TimeZone;
 use perfhive::{FileTime, Identity};
 use perfhive_view::axis::{Axis, Scaled};
+use perfhive_view::palette::COLOURS;
 use perfhive_view::past::{Line, Past, Summary, Window};
 use perfhive_view::{Sample, Value};
 use ratatui_core::layout::Rect;
 use ratatui_crossterm::crossterm::event::{KeyEvent, MouseEvent};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +37,10 @@ pub(crate) enum Event {
     },
     /// The sample of a recording that [`Effect::Look`] asked for.
     Looked(Sample),
+    /// Samples of the part of a recording that [`Effect::Near`] asked for.
+    Near(Window, Vec<Sample>),
+    /// That part was read: every so-many-th sample of it.
+    NearLoaded(Window, u64),
     /// A path cannot be read, for this reason.
     Problem {
         path: String,
@@ -52,6 +58,8 @@ pub(crate) enum Event {
     Tree(Arc<Tree>),
     /// The instances of the object at a place in the tree.
     Instances(usize, Vec<String>),
+    /// A path names another machine than that of this source.
+    Elsewhere(String),
     /// A message for the user: a fault of the source, or a file that was written.
     Note(String),
     /// The file to which samples are now recorded; `None` if recording has ended.
@@ -70,13 +78,22 @@ pub(crate) enum Effect {
     Interval(Duration),
     /// Read a sample of a recording again, for tables: the one at `at`; rates begin at the sample `from`.
     Look {
+        source: usize,
         from: FileTime,
         at: FileTime,
+        /// Every how-many-th sample is shown.
+        every: u64,
+    },
+    /// Read a part of a recording again: some samples of this many that it has.
+    Near {
+        source: usize,
+        window: Window,
+        samples: u64,
     },
     /// Read the tree of all objects and counters.
     Browse,
-    /// Read the instances of an object, given its place in the tree and its name.
-    Instances(usize, String),
+    /// Read the instances of an object, given its place in the tree and its name: of one source, or of all.
+    Instances(usize, String, Option<usize>),
     /// Record samples to this file from now on; `None` ends recording.
     Record(Option<String>),
     Write {
@@ -98,6 +115,8 @@ pub(crate) enum Effect {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
     Pane(usize),
+    /// An edge between panes, which a drag moves.
+    Edge(super::panes::Edge),
     /// The plot area of a pane.
     Plot(usize),
     /// A line in the legend of a pane.
@@ -118,8 +137,8 @@ pub(crate) type Hits = Vec<(Rect, Target)>;
 pub(crate) struct PaneState {
     /// The selected line of the legend, or the selected row of the table.
     pub(crate) selected: usize,
-    /// The identity of the instance in the selected row.
-    pub(crate) picked: Option<Identity>,
+    /// The source and the identity of the instance in the selected row.
+    pub(crate) picked: Option<(usize, Identity)>,
     pub(crate) is_highlighted: bool,
     pub(crate) filter: String,
 }
@@ -157,13 +176,9 @@ pub(crate) struct Model {
     pub(crate) states: Vec<PaneState>,
     pub(crate) focus: usize,
     pub(crate) is_full: bool,
-    pub(crate) past: Past,
-    /// The newest sample.
-    pub(crate) latest: Sample,
-    /// The sample that tables show while the view is frozen; `None` if it is not.
-    pub(crate) frozen: Option<Sample>,
-    /// The sample of a recording at the cursor; `None` if it was not read.
-    pub(crate) looked: Option<Sample>,
+    /// The sources, at least one.
+    pub(crate) sources: Vec<Seen>,
+    pub(crate) is_frozen: bool,
     /// How many seconds charts show; `None` for everything.
     pub(crate) seconds: Option<f64>,
     /// The time at which charts end; `None` for the newest sample.
@@ -177,21 +192,20 @@ pub(crate) struct Model {
     pub(crate) message: String,
     /// Why paths have no values, by path.
     pub(crate) problems: HashMap<String, String>,
+    /// The sources that have no values of a path, by path, with the reason where the path is about them.
+    pub(crate) refused: HashMap<String, BTreeMap<usize, Option<String>>>,
+    /// The objects and counters of all sources.
     pub(crate) tree: Option<Arc<Tree>>,
     /// The object and counter that will be explained once the tree is read.
     pub(crate) to_explain: Option<(String, String)>,
-    pub(crate) source: String,
-    pub(crate) is_live: bool,
-    /// Every how-many-th sample of a recording is shown; more than 1 if there are more samples than are kept.
-    pub(crate) every: u64,
-    pub(crate) is_loading: bool,
     pub(crate) interval: Duration,
-    pub(crate) took: Duration,
     pub(crate) recording: Option<String>,
     pub(crate) size: (u16, u16),
     pub(crate) hits: Hits,
     /// The time at which a mouse button was pressed in a plot.
     pub(crate) drag: Option<FileTime>,
+    /// The edge that the mouse moves, and the place of the mouse: the column or the line.
+    pub(crate) edge: Option<(super::panes::Edge, u16)>,
     pub(crate) zone: TimeZone,
 }
 
@@ -199,6 +213,10 @@ pub(crate) struct Model {
 pub(crate) struct Entry<'a> {
     /// The place of the entry's counter in the pane.
     pub(crate) counter: usize,
+    /// The number of the line's source.
+    pub(crate) source: usize,
+    /// The samples to which the line belongs.
+    pub(crate) past: Option<&'a Past>,
     pub(crate) line: Option<&'a Line>,
     pub(crate) colour: u8,
     pub(crate) marker: char,
@@ -209,17 +227,15 @@ pub(crate) struct Entry<'a> {
 
 impl Model {
     /// A model without samples.
-    pub(crate) fn new(view: View, source: &str, is_live: bool, interval: Duration) -> Self {
+    pub(crate) fn new(view: View, sources: Vec<Seen>, interval: Duration) -> Self {
         let mut model = Self {
             states: Vec::new(),
-            seconds: view.seconds.filter(|_| is_live),
+            seconds: None,
             view,
             focus: 0,
             is_full: false,
-            past: Past::default(),
-            latest: Sample::default(),
-            frozen: None,
-            looked: None,
+            sources: Seen::together(sources),
+            is_frozen: false,
             end: None,
             cursor: None,
             spans: [None; 2],
@@ -227,20 +243,18 @@ impl Model {
             mode: Mode::Normal,
             message: String::new(),
             problems: HashMap::new(),
+            refused: HashMap::new(),
             tree: None,
             to_explain: None,
-            source: source.to_string(),
-            is_live,
-            every: 1,
-            is_loading: !is_live,
             interval,
-            took: Duration::ZERO,
             recording: None,
             size: (80, 24),
             hits: Vec::new(),
             drag: None,
+            edge: None,
             zone: TimeZone::system(),
         };
+        model.seconds = model.view.seconds.filter(|_| model.is_live());
         model.fit_states();
         model
     }
@@ -258,7 +272,7 @@ impl Model {
         self.focus = 0;
         self.is_full = false;
         self.problems.clear();
-        self.seconds = self.view.seconds.filter(|_| self.is_live);
+        self.seconds = self.view.seconds.filter(|_| self.is_live());
         self.fit_states();
         self.drop_lines();
     }
@@ -266,40 +280,61 @@ impl Model {
     /// Drops the lines of paths that no pane draws.
     pub(crate) fn drop_lines(&mut self) {
         let view = &self.view;
-        self.past.keep(|line| is_drawn(view, &line.path));
+        for one in &mut self.sources {
+            one.past.keep(|line| is_drawn(view, &line.path));
+        }
     }
 
     /// The span of time that charts show; `None` before there are samples.
     pub(crate) fn window(&self) -> Option<Window> {
-        let newest = *self.past.times().back()?;
+        let newest = self.newest()?;
         let to = self.end.unwrap_or(newest);
         let from = match self.seconds {
             Some(seconds) => {
                 FileTime(to.0.saturating_sub((seconds * FileTime::PER_SECOND as f64) as i64))
             }
-            None => *self.past.times().front()?,
+            None => self.oldest()?,
         };
         let from = FileTime(from.0.min(to.0 - 1));
         Some(Window { from, to })
     }
 
-    /// The sample that tables show.
-    pub(crate) fn shown(&self) -> &Sample {
-        self.looked.as_ref().or(self.frozen.as_ref()).unwrap_or(&self.latest)
+    /// The time whose values are shown: that of the cursor, or else the end of the charts; `None` for the newest
+    /// sample.
+    pub(crate) fn time(&self) -> Option<FileTime> {
+        self.cursor.or(self.end)
+    }
+
+    pub(crate) fn has_table(&self) -> bool {
+        self.view.panes.iter().any(|pane| pane.kind == Kind::Table)
     }
 
     /// The entries of a pane's legend, in the order of its counters.
     pub(crate) fn entries(&self, place: usize) -> Vec<Entry<'_>> {
         let Some(pane) = self.view.panes.get(place) else { return Vec::new() };
+        let window = self.window();
         let mut entries = Vec::new();
+        let several = Some(pane.counters.len()).filter(|_| self.has_several());
+        let stride = several.filter(|count| *count < COLOURS.len()).unwrap_or(1);
         for (number, counter) in pane.counters.iter().enumerate() {
             let before = entries.len();
-            for line in self.past.lines().iter().filter(|line| *line.path == *counter.path) {
+            let sources = self.sources.iter().enumerate();
+            let all = sources.flat_map(|(source, one)| {
+                let lines = match one.near_in(window) {
+                    Some(near) => near.lines(&one.past),
+                    None => one.past.lines().iter().map(|line| (&one.past, line)).collect(),
+                };
+                lines.into_iter().map(move |(past, line)| (source, past, line))
+            });
+            for (source, past, line) in all.filter(|(_, _, line)| *line.path == *counter.path) {
                 let ordinal = entries.len() - before;
-                // Further lines of a path take the colours that follow the counter's.
-                let step = (ordinal % 64) as u8;
+                // Further lines of a path take the colours that follow the counter's; those of further sources the
+                // ones behind the colours of the pane's counters.
+                let step = (ordinal * stride % 64) as u8;
                 entries.push(Entry {
                     counter: number,
+                    source,
+                    past: Some(past),
                     line: Some(line),
                     colour: counter.colour.wrapping_add(step),
                     marker: match ordinal {
@@ -316,6 +351,8 @@ impl Model {
             if entries.len() == before {
                 entries.push(Entry {
                     counter: number,
+                    source: 0,
+                    past: None,
                     line: None,
                     colour: counter.colour,
                     marker: counter.marker,
@@ -325,6 +362,7 @@ impl Model {
             }
         }
         name_entries(&mut entries);
+        self.name_sources(&mut entries);
         entries
     }
 
@@ -336,7 +374,7 @@ impl Model {
         window: Window,
     ) -> (Axis, Vec<Option<Summary>>) {
         let summaries: Vec<Option<Summary>> =
-            entries.iter().map(|entry| self.past.summary(entry.line?, window)).collect();
+            entries.iter().map(|entry| self.summary(entry, window)).collect();
         let pane = self.view.panes.get(place);
         let mut scaled = Vec::new();
         for (entry, summary) in entries.iter().zip(&summaries) {
@@ -352,6 +390,44 @@ impl Model {
             }
         }
         (Axis::of(&scaled), summaries)
+    }
+
+    /// Puts the names of their sources before the names of entries, if there are several sources. If the entries differ
+    /// only in their sources, these are their names.
+    fn name_sources(&self, entries: &mut [Entry<'_>]) {
+        if !self.has_several() {
+            return;
+        }
+        let named: Vec<(usize, String)> = entries
+            .iter()
+            .filter(|entry| entry.line.is_some())
+            .map(|entry| (entry.source, entry.name.clone()))
+            .collect();
+        let names: HashSet<&String> = named.iter().map(|(_, name)| name).collect();
+        let sources: HashSet<usize> = named.iter().map(|(source, _)| *source).collect();
+        let differ_only = names.len() == 1 && named.len() > 1 && sources.len() == named.len();
+        for entry in entries.iter_mut().filter(|entry| entry.line.is_some()) {
+            let label = self.source(entry.source).map_or("", |one| &one.label);
+            let label = Escaped(label).to_string();
+            entry.name = match differ_only {
+                true => format!(r"\\{label}"),
+                false => format!(r"\\{label}\{}", entry.name),
+            };
+        }
+    }
+
+    /// The statistics of an entry's line in a window; `None` without values.
+    pub(crate) fn summary(&self, entry: &Entry<'_>, window: Window) -> Option<Summary> {
+        entry.past?.summary(entry.line?, window)
+    }
+
+    /// The value of an entry at the shown time, or why there is none; `None` for an entry without a line.
+    pub(crate) fn value(&self, entry: &Entry<'_>) -> Option<Result<f64, Arc<str>>> {
+        let (past, line) = (entry.past?, entry.line?);
+        let Some(place) = self.place_in(past) else {
+            return Some(Err("no sample at this time".into()));
+        };
+        Some(past.value_at(line, place))
     }
 
     /// The rows of the table in a pane.
@@ -415,6 +491,8 @@ fn name_entries(entries: &mut [Entry<'_>]) {
 /// A row of a table: the readings of one instance, one for each column.
 pub(crate) struct Row<'a> {
     pub(crate) name: String,
+    /// The number of the instance's source.
+    pub(crate) source: usize,
     pub(crate) identity: Option<&'a Identity>,
     pub(crate) cells: Vec<Option<&'a Value>>,
     pub(crate) process: Option<u32>,
@@ -422,4 +500,11 @@ pub(crate) struct Row<'a> {
     pub(crate) depth: usize,
     /// Whether the instance is a sum or idle time.
     pub(crate) is_sum: bool,
+}
+
+impl Row<'_> {
+    /// The source and the identity of the row's instance.
+    pub(crate) fn key(&self) -> Option<(usize, Identity)> {
+        Some((self.source, self.identity?.clone()))
+    }
 }

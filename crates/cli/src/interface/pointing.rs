@@ -1,6 +1,7 @@
 //! Handles the mouse.
 
 use super::model::{Effect, Mode, Model, Target};
+use super::panes::Edge;
 use ratatui_core::layout::Position;
 use ratatui_crossterm::crossterm::event::{
     KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
@@ -9,7 +10,12 @@ use ratatui_crossterm::crossterm::event::{
 impl Model {
     pub(super) fn mouse(&mut self, mouse: MouseEvent, effects: &mut Vec<Effect>) {
         let at = Position::new(mouse.column, mouse.row);
-        let mut hits = self.hits.iter().rev().filter(|(area, _)| area.contains(at));
+        let under = || self.hits.iter().rev().filter(|(area, _)| area.contains(at));
+        let edge = under().find_map(|(_, target)| match target {
+            Target::Edge(edge) => Some(*edge),
+            _ => None,
+        });
+        let mut hits = under().filter(|(_, target)| !matches!(target, Target::Edge(_)));
         let hit = hits.next().map(|(area, target)| (*area, target.clone()));
         let time = |model: &Self| {
             let (area, Target::Plot(_)) = hit.as_ref()? else { return None };
@@ -19,7 +25,8 @@ impl Model {
         match mouse.kind {
             MouseEventKind::Down(MouseButton::Left) => match &self.mode {
                 Mode::Normal => {
-                    self.drag = time(self);
+                    self.edge = edge.map(|edge| (edge, line_of(edge, mouse)));
+                    self.drag = time(self).filter(|_| edge.is_none());
                     self.cursor = self.drag.or(self.cursor);
                     if let Some((_, target)) = hit {
                         self.click(target, effects);
@@ -39,6 +46,15 @@ impl Model {
                 Mode::Help(_) | Mode::Text(..) => self.mode = Mode::Normal,
                 _ => {}
             },
+            MouseEventKind::Drag(MouseButton::Left) if self.edge.is_some() => {
+                if let Some((edge, from)) = self.edge {
+                    let by = i32::from(line_of(edge, mouse)) - i32::from(from);
+                    let moved = self.move_edge(edge, by);
+                    self.edge =
+                        Some((edge, u16::try_from(i32::from(from) + moved).unwrap_or(from)));
+                }
+            }
+            MouseEventKind::Up(MouseButton::Left) if self.edge.take().is_some() => {}
             MouseEventKind::Drag(MouseButton::Left) => {
                 self.cursor = time(self).filter(|_| self.drag.is_some()).or(self.cursor);
             }
@@ -96,14 +112,22 @@ impl Model {
             }
             Target::Row(pane, place) => {
                 self.focus = pane;
-                let picked = self.rows(pane).get(place).and_then(|row| row.identity.cloned());
+                let picked = self.rows(pane).get(place).and_then(super::model::Row::key);
                 if let Some(state) = self.states.get_mut(pane) {
                     (state.selected, state.picked) = (place, picked);
                 }
             }
-            Target::Choice(_) => {}
+            Target::Choice(_) | Target::Edge(_) => {}
             Target::Action(action) => self.act(action, effects),
         }
         self.fit_states();
+    }
+}
+
+/// The column or the line of the mouse, in the direction in which an edge moves.
+fn line_of(edge: Edge, mouse: MouseEvent) -> u16 {
+    match edge {
+        Edge::Top(_) => mouse.row,
+        Edge::Left(_) => mouse.column,
     }
 }

@@ -33,10 +33,14 @@ pub(super) fn rows(model: &Model, place: usize) -> Vec<Row<'_>> {
 
 fn unordered<'a>(model: &'a Model, pane: &Pane) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'a>> = Vec::new();
-    let mut places: HashMap<(&str, Option<&Identity>), usize> = HashMap::new();
+    let mut places: HashMap<(usize, &str, Option<&Identity>), usize> = HashMap::new();
     let columns = pane.counters.len();
     let mut column = 0;
-    for value in &model.shown().values {
+    let sources = 0..model.sources.len();
+    let shown = sources.filter_map(|source| Some((source, model.shown(source)?)));
+    let values =
+        shown.flat_map(|(source, one)| one.values.iter().map(move |value| (source, value)));
+    for (source, value) in values {
         let path = &*value.path;
         if pane.counters.get(column).is_none_or(|counter| counter.path != path) {
             match pane.counters.iter().position(|counter| counter.path == path) {
@@ -49,7 +53,7 @@ fn unordered<'a>(model: &'a Model, pane: &Pane) -> Vec<Row<'a>> {
         if is_gone || value.instance.is_none() && value.value.is_err() {
             continue;
         }
-        let key = (value.what.object.as_str(), value.identity.as_ref());
+        let key = (source, value.what.object.as_str(), value.identity.as_ref());
         let place = *places.entry(key).or_insert_with(|| {
             let name = match &value.instance {
                 Some(label) => Escaped(&label.plain()).to_string(),
@@ -57,6 +61,7 @@ fn unordered<'a>(model: &'a Model, pane: &Pane) -> Vec<Row<'a>> {
             };
             rows.push(Row {
                 name,
+                source,
                 identity: value.identity.as_ref(),
                 cells: vec![None; columns],
                 process: value.process,
@@ -99,12 +104,14 @@ fn below_parents(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
         let cell = row.cells.iter().flatten().find(|value| value.what.index.0 == PARENT)?;
         cell.number().map(|number| number as u32)
     };
-    let places: HashMap<u32, usize> =
-        rows.iter().enumerate().filter_map(|(place, row)| Some((row.process?, place))).collect();
+    let numbered = rows.iter().enumerate();
+    let places: HashMap<(usize, u32), usize> =
+        numbered.filter_map(|(place, row)| Some(((row.source, row.process?), place))).collect();
     let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
     let mut roots = Vec::new();
     for (place, row) in rows.iter().enumerate() {
-        match parent(row).and_then(|id| places.get(&id).copied()).filter(|above| *above != place) {
+        let above = parent(row).and_then(|id| places.get(&(row.source, id)).copied());
+        match above.filter(|above| *above != place) {
             Some(above) => children.entry(above).or_default().push(place),
             None => roots.push(place),
         }

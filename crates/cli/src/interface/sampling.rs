@@ -10,18 +10,28 @@ use perfhive::{
     Ask, Cost, CounterPath, FileTime, LanguageId, Query, QueryError, Recording as _, Snapshot,
     Source as _, SourceError, SourceSet, TitleIndex, TitleSet,
 };
+use perfhive_view::past::Window;
 use perfhive_view::{Names, Sample, Sampler};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 /// An order to the thread.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Order {
     Paths(Vec<String>),
     Try(String),
     Interval(Duration),
-    Look { from: FileTime, at: FileTime },
+    Look {
+        from: FileTime,
+        at: FileTime,
+        every: u64,
+    },
+    /// Read this part of a recording, which has so many samples.
+    Near {
+        window: Window,
+        samples: u64,
+    },
     Browse,
     Instances(usize, String),
     Record(Option<String>),
@@ -50,11 +60,15 @@ pub(super) struct Reader {
     /// The paths to objects that cannot be read at the moment; they are tried again with each sample.
     absent: Vec<String>,
     interval: Duration,
-    /// Every how-many-th sample of a recording is read.
-    every: u64,
+    /// The most samples of a recording, or of a part of it, that are read.
+    most_read: u64,
     /// The schedule by which a recording is shown; `None` if it is shown at once.
     replay: Option<Replay>,
     events: Events,
+    /// The number of the source.
+    number: usize,
+    /// The names by which paths mean this source, if it is one of several.
+    among: Option<[String; 2]>,
 }
 
 impl Reader {
@@ -76,10 +90,44 @@ impl Reader {
             paths: Vec::new(),
             absent: Vec::new(),
             interval,
-            every: 1,
+            most_read: MOST_READ,
             replay: None,
             events,
+            number: 0,
+            among: None,
         })
+    }
+
+    /// The same reader as that of one of several sources: with its number, and with its machine and label, which
+    /// paths name.
+    pub(super) fn among(mut self, number: usize, machine: &str, label: &str) -> Self {
+        self.number = number;
+        self.among = Some([machine.to_string(), label.to_string()]);
+        self
+    }
+
+    /// The machine of the source; empty if it is unknown.
+    pub(super) fn machine(&mut self) -> String {
+        let catalogue = self.steered.unrecorded().catalogue(&Ask::nothing());
+        catalogue.map(|catalogue| catalogue.machine.clone()).unwrap_or_default()
+    }
+
+    /// The path as the source knows it; `None` if it names the machine of another source.
+    fn own(&self, path: &str) -> Option<String> {
+        let Some(names) = &self.among else { return Some(path.to_string()) };
+        let parsed = path.parse::<CounterPath>().ok();
+        let Some(machine) = parsed.as_ref().and_then(|path| path.machine.clone()) else {
+            return Some(path.to_string());
+        };
+        let is_meant = names.iter().any(|name| machine.matches(name));
+        Some(CounterPath { machine: None, ..parsed? }.to_string()).filter(|_| is_meant)
+    }
+
+    /// The same reader, which reads at most so many samples of a recording.
+    #[cfg(test)]
+    pub(super) fn with_most(mut self, samples: u64) -> Self {
+        self.most_read = samples;
+        self
     }
 
     /// The same reader, which shows a recording by this schedule; at once if it is `None`.
@@ -102,7 +150,8 @@ impl Reader {
     }
 
     fn send(&self, event: Event) -> Result<(), Ended> {
-        self.events.send(super::terminal::Message::Event(event)).map_err(|_| Ended)
+        let message = super::terminal::Message::Source(self.number, event);
+        self.events.send(message).map_err(|_| Ended)
     }
 
     fn live(&mut self, orders: &Receiver<Order>) -> Result<(), Ended> {
@@ -163,34 +212,61 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads a recording as a whole, and again each time that other counters are wanted.
+    /// Reads a recording as a whole, and again each time that other counters or a part of it are wanted.
     fn recorded(&mut self, orders: &Receiver<Order>) -> Result<(), Ended> {
+        let mut waiting = None;
         loop {
-            let order = orders.recv().map_err(|_| Ended)?;
-            let mut is_stale = matches!(order, Order::Paths(_));
-            self.follow(order)?;
-            while std::mem::take(&mut is_stale) {
-                match self.read_all(orders)? {
-                    Ok(again) => is_stale = again,
-                    Err(error) => self.send(Event::Note(error.to_string()))?,
+            let order = match waiting.take() {
+                Some(order) => order,
+                None => orders.recv().map_err(|_| Ended)?,
+            };
+            let part = match &order {
+                Order::Paths(_) => None,
+                Order::Near { window, samples } => Some((*window, *samples)),
+                _ => {
+                    self.follow(order)?;
+                    continue;
                 }
-                self.tell_faults()?;
+            };
+            self.follow(order)?;
+            match self.read(orders, part)? {
+                Ok(order) => waiting = order,
+                Err(error) => self.send(Event::Note(error.to_string()))?,
             }
+            self.tell_faults()?;
         }
     }
 
-    /// Reads the recording to its end; `true` if other counters were wanted meanwhile.
-    fn read_all(&mut self, orders: &Receiver<Order>) -> Result<Result<bool, SourceError>, Ended> {
-        self.send(Event::Rewound)?;
-        let begun = self.steered.span().and_then(|span| {
-            self.steered.seek(None)?;
-            Ok(span)
-        });
-        self.every = match begun {
-            Ok(span) => span.samples.div_ceil(MOST_READ).max(1),
+    /// Reads the recording to its end, or the part of this time and of so many samples. Returns the order that ended
+    /// reading, if there was one.
+    fn read(
+        &mut self,
+        orders: &Receiver<Order>,
+        part: Option<(Window, u64)>,
+    ) -> Result<Result<Option<Order>, SourceError>, Ended> {
+        let begun = match part {
+            Some((window, samples)) => {
+                if let Err(error) = self.renew() {
+                    return self.send(Event::Note(error.to_string())).map(|()| Ok(None));
+                }
+                self.steered.seek(Some(window.from)).map(|()| samples)
+            }
+            None => {
+                self.send(Event::Rewound)?;
+                self.steered.span().and_then(|span| {
+                    self.steered.seek(None)?;
+                    Ok(span.samples)
+                })
+            }
+        };
+        let every = match begun {
+            Ok(samples) => samples.div_ceil(self.most_read).max(1),
             Err(error) => return Ok(Err(error)),
         };
-        let every = self.every;
+        let some = |samples: Vec<Sample>| match part {
+            Some((window, _)) => Event::Near(window, samples),
+            None => Event::Samples(samples, Duration::ZERO),
+        };
         let mut skipped = Snapshot::new();
         let mut samples: Vec<Sample> = Vec::new();
         let mut values = 0;
@@ -202,12 +278,12 @@ impl Reader {
             match orders.recv_timeout(due.saturating_duration_since(Instant::now())) {
                 // Such an order is ignored, since the recording is at another place.
                 Ok(Order::Look { .. }) => continue,
+                Ok(order @ Order::Paths(_)) => return Ok(Ok(Some(order))),
+                Ok(order @ Order::Near { .. }) if part.is_some() => return Ok(Ok(Some(order))),
+                // It was asked for before the recording was read anew.
+                Ok(Order::Near { .. }) => continue,
                 Ok(order) => {
-                    let is_stale = matches!(order, Order::Paths(_));
                     self.follow(order)?;
-                    if is_stale {
-                        return Ok(Ok(true));
-                    }
                     continue;
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(Ended),
@@ -221,34 +297,42 @@ impl Reader {
                 && let Err(error) = (1..every)
                     .try_for_each(|_| self.steered.collect(&Ask::everything(), &mut skipped))
             {
-                break error;
+                break Some(error);
             }
             match self.query.collect() {
                 Ok(()) => {}
-                Err(QueryError::Source(error)) => break error,
+                Err(QueryError::Source(error)) => break Some(error),
                 Err(error) => {
                     self.send(Event::Note(error.to_string()))?;
                     continue;
                 }
             }
             let sample = self.sampler.sample(&self.query);
+            if part.is_some_and(|(window, _)| sample.time > window.to) {
+                samples.push(sample);
+                break None;
+            }
             // After a change of the counters, the samples that were shown before are read again without pauses.
-            let is_new = |replay: &&mut Replay| replay.reached() < Some(sample.time);
+            let is_new =
+                |replay: &&mut Replay| part.is_none() && replay.reached() < Some(sample.time);
             if let Some(replay) = self.replay.as_mut().filter(is_new) {
                 due = replay.due(sample.time, Instant::now());
             }
             held = Some(sample);
             let waits = due > Instant::now() && !samples.is_empty();
             if waits || values >= MOST_VALUES || flushed.elapsed() > Duration::from_millis(100) {
-                self.send(Event::Samples(std::mem::take(&mut samples), Duration::ZERO))?;
+                self.send(some(std::mem::take(&mut samples)))?;
                 (values, flushed) = (0, Instant::now());
             }
         };
         if !samples.is_empty() {
-            self.send(Event::Samples(samples, Duration::ZERO))?;
+            self.send(some(samples))?;
         }
-        self.send(Event::Loaded { every })?;
-        Ok(if outcome.is_end_of_data() { Ok(false) } else { Err(outcome) })
+        self.send(match part {
+            Some((window, _)) => Event::NearLoaded(window, every),
+            None => Event::Loaded { every },
+        })?;
+        Ok(outcome.filter(|error| !error.is_end_of_data()).map_or(Ok(None), Err))
     }
 
     fn follow(&mut self, order: Order) -> Result<(), Ended> {
@@ -259,11 +343,13 @@ impl Reader {
                 self.interval = interval;
                 Ok(())
             }
-            Order::Look { from, at } if !self.is_live() => match self.look(from, at) {
-                Ok(sample) => self.send(Event::Looked(sample)),
-                Err(error) => self.send(Event::Note(error.to_string())),
-            },
-            Order::Look { .. } => Ok(()),
+            Order::Look { from, at, every } if !self.is_live() => {
+                match self.look(from, at, every) {
+                    Ok(sample) => self.send(Event::Looked(sample)),
+                    Err(error) => self.send(Event::Note(error.to_string())),
+                }
+            }
+            Order::Look { .. } | Order::Near { .. } => Ok(()),
             Order::Browse => match self.tree() {
                 Ok(tree) => self.send(Event::Tree(Arc::new(tree))),
                 Err(error) => self.send(Event::Note(error.to_string())),
@@ -282,22 +368,28 @@ impl Reader {
         }
     }
 
-    /// The sample of a recording at the time `at`, with rates since the sample at `from`.
-    fn look(&mut self, from: FileTime, at: FileTime) -> Result<Sample, QueryError> {
-        // The paths are added anew, so that they do not use the sample that was read last.
+    /// Adds the paths anew, so that they do not use the sample that was read last.
+    fn renew(&mut self) -> Result<(), QueryError> {
         let paths: Vec<String> = self.sampler.paths().map(str::to_string).collect();
         for path in paths {
             if let Some(id) = self.sampler.remove(&path) {
                 self.query.remove(id);
-                let id = self.query.add(&path)?;
+                let id = self.query.add(&self.own(&path).unwrap_or_default())?;
                 self.sampler.add(&self.query, id, &path);
             }
         }
+        Ok(())
+    }
+
+    /// The sample of a recording at the time `at`, with rates since the sample at `from`, which is `every` samples
+    /// before.
+    fn look(&mut self, from: FileTime, at: FileTime, every: u64) -> Result<Sample, QueryError> {
+        self.renew()?;
         self.steered.seek(Some(from))?;
         self.query.collect()?;
         if from < at {
             let mut skipped = Snapshot::new();
-            for _ in 1..self.every {
+            for _ in 1..every {
                 self.steered.collect(&Ask::everything(), &mut skipped)?;
             }
             self.query.collect()?;
@@ -331,7 +423,8 @@ impl Reader {
     }
 
     fn add(&mut self, path: String) -> Result<(), Ended> {
-        match self.query.add(&path) {
+        let Some(own) = self.own(&path) else { return self.send(Event::Elsewhere(path)) };
+        match self.query.add(&own) {
             Ok(id) => {
                 self.sampler.add(&self.query, id, &path);
                 Ok(())
@@ -346,7 +439,8 @@ impl Reader {
 
     /// Finds out whether a path can be read; takes one sample of a costly object to measure its cost.
     fn probe(&mut self, path: String) -> Result<(), Ended> {
-        let why = match self.query.add(&path) {
+        let Some(own) = self.own(&path) else { return self.send(Event::Elsewhere(path)) };
+        let why = match self.query.add(&own) {
             Ok(id) => {
                 self.query.remove(id);
                 None
@@ -356,10 +450,10 @@ impl Reader {
         if let Some(why) = why {
             return self.send(Event::Problem { path, why });
         }
-        let Some(object) = self.costly_object(&path) else {
+        let Some(object) = self.costly_object(&own) else {
             return self.send(Event::Ready(path));
         };
-        match self.cost(&path) {
+        match self.cost(&own) {
             Ok((took, values)) => self.send(Event::Costly { path, object, took, values }),
             Err(error) => self.send(Event::Problem { path, why: error.to_string() }),
         }
@@ -408,6 +502,7 @@ impl Reader {
             .objects
             .iter()
             .map(|object| TreeObject {
+                source: None,
                 name: names.name(object.name).into_owned(),
                 search: search(object.name),
                 help: help(object.help),

@@ -4,6 +4,7 @@ use super::draw::draw;
 use super::layout::View;
 use super::model::{Effect, Event, Model};
 use super::sampling::{Order, Reader};
+use super::seen::Seen;
 use super::theme::Theme;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::replay::Replay;
@@ -26,18 +27,19 @@ use unicode_width::UnicodeWidthStr as _;
 
 /// The arguments with which the interface is started.
 pub(crate) struct Start {
-    pub(crate) session: Session,
+    /// The sources, at least one: the address, and the schedule by which a recording is shown; `None` if it is shown
+    /// at once.
+    pub(crate) sources: Vec<(String, Session, Option<Replay>)>,
     pub(crate) view: View,
     pub(crate) interval: Duration,
-    /// The schedule by which a recording is shown; `None` if it is shown at once.
-    pub(crate) replay: Option<Replay>,
     pub(crate) theme: Theme,
-    pub(crate) source: String,
 }
 
 /// A message to the loop.
 pub(super) enum Message {
     Event(Event),
+    /// An event of the source with this number.
+    Source(usize, Event),
     Signal(signals::Event),
     /// The thread that reads the source has panicked.
     Broken,
@@ -102,20 +104,36 @@ pub(crate) fn run(start: Start) -> Outcome {
         let what = "view needs a terminal that can move its cursor; perfhive watch prints tables";
         return Err(Failure::Usage(what.to_string()));
     }
-    let Start { session, view, interval, replay, theme, source } = start;
+    let Start { sources, view, interval, theme } = start;
     let (events, messages) = sync_channel(WAITING);
-    let reader = Reader::new(session, interval, events.clone())?.with_replay(replay);
-    let mut model = Model::new(view, &source, reader.is_live(), interval);
-    let (orders, ordered) = channel();
+    let (mut readers, mut seen) = (Vec::new(), Vec::new());
+    let are_several = sources.len() > 1;
+    for (address, session, replay) in sources {
+        let mut reader = Reader::new(session, interval, events.clone())?.with_replay(replay);
+        let machine = if are_several { reader.machine() } else { String::new() };
+        seen.push(Seen::new(&address, &machine, reader.is_live()));
+        readers.push(reader);
+    }
+    let mut model = Model::new(view, seen, interval);
+    let mut orders = Vec::new();
     let (ended, reading) = channel::<()>();
-    let broken = events.clone();
-    std::thread::spawn(move || {
-        let read = std::panic::AssertUnwindSafe(|| reader.run(&ordered));
-        if std::panic::catch_unwind(read).is_err() {
-            let _ = broken.send(Message::Broken);
-        }
-        drop(ended);
-    });
+    for (number, (reader, seen)) in readers.into_iter().zip(&model.sources).enumerate() {
+        let (order, ordered) = channel();
+        orders.push(order);
+        let reader = match are_several {
+            true => reader.among(number, &seen.machine, &seen.label),
+            false => reader,
+        };
+        let (broken, ended) = (events.clone(), ended.clone());
+        std::thread::spawn(move || {
+            let read = std::panic::AssertUnwindSafe(|| reader.run(&ordered));
+            if std::panic::catch_unwind(read).is_err() {
+                let _ = broken.send(Message::Broken);
+            }
+            drop(ended);
+        });
+    }
+    drop(ended);
     let signals = Signals::listen_with(PATIENCE);
     let heard = events.clone();
     std::thread::spawn(move || {
@@ -138,7 +156,7 @@ pub(crate) fn run(start: Start) -> Outcome {
     std::thread::spawn(move || keys(&events));
     let outcome = Loop::new(&mut model, theme, orders)?.run(&messages);
     drop(modes);
-    // The thread completes a recording in progress; a source that hangs is not waited for.
+    // The threads complete a recording in progress; a source that hangs is not waited for.
     drop(messages);
     let _ = reading.recv_timeout(PATIENCE);
     match outcome? {
@@ -169,7 +187,8 @@ fn keys(events: &super::sampling::Events) {
 struct Loop<'a> {
     model: &'a mut Model,
     theme: Theme,
-    orders: Sender<Order>,
+    /// The channels to the threads that read the sources.
+    orders: Vec<Sender<Order>>,
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
 }
 
@@ -181,7 +200,7 @@ enum End {
 }
 
 impl<'a> Loop<'a> {
-    fn new(model: &'a mut Model, theme: Theme, orders: Sender<Order>) -> io::Result<Self> {
+    fn new(model: &'a mut Model, theme: Theme, orders: Vec<Sender<Order>>) -> io::Result<Self> {
         let out = BufWriter::with_capacity(1 << 16, io::stdout());
         let terminal = Terminal::new(CrosstermBackend::new(out))?;
         let mut this = Self { model, theme, orders, terminal };
@@ -199,7 +218,7 @@ impl<'a> Loop<'a> {
 
     /// Runs the loop to its end; returns the signal that ended it, if there was one.
     fn run(&mut self, messages: &Receiver<Message>) -> Result<Option<i32>, Failure> {
-        self.order(Order::Paths(self.model.view.paths()));
+        self.order(None, &Order::Paths(self.model.view.paths()));
         self.draw()?;
         let mut drawn = Instant::now();
         let mut is_stale = false;
@@ -230,9 +249,14 @@ impl<'a> Loop<'a> {
         }
     }
 
-    fn order(&self, order: Order) {
-        // If the thread has ended, it sends a message itself.
-        let _ = self.orders.send(order);
+    /// Gives an order to the thread of one source, or of each.
+    fn order(&self, source: Option<usize>, order: &Order) {
+        for (number, orders) in self.orders.iter().enumerate() {
+            if source.is_none_or(|source| source == number) {
+                // If the thread has ended, it sends a message itself.
+                let _ = orders.send(order.clone());
+            }
+        }
     }
 
     fn draw(&mut self) -> io::Result<()> {
@@ -244,8 +268,9 @@ impl<'a> Loop<'a> {
     }
 
     fn take(&mut self, message: Message) -> io::Result<Option<End>> {
-        let event = match message {
-            Message::Event(event) => event,
+        let (source, event) = match message {
+            Message::Event(event) => (0, event),
+            Message::Source(source, event) => (source, event),
             Message::Signal(signals::Event::End(signal)) => return Ok(Some(End::Signal(signal))),
             Message::Signal(signals::Event::Continued) => {
                 // The program was stopped from outside, and the shell has set other modes.
@@ -258,7 +283,7 @@ impl<'a> Loop<'a> {
             Message::Broken => return Ok(Some(End::Broken)),
             Message::Gone => return Ok(Some(End::Quit)),
         };
-        for effect in self.model.update(event) {
+        for effect in self.model.update_from(source, event) {
             if self.effect(effect)? {
                 return Ok(Some(End::Quit));
             }
@@ -272,13 +297,20 @@ impl<'a> Loop<'a> {
             Effect::Quit => return Ok(true),
             Effect::Suspend => self.suspend()?,
             Effect::Redraw => self.draw_anew()?,
-            Effect::Paths(paths) => self.order(Order::Paths(paths)),
-            Effect::Try(path) => self.order(Order::Try(path)),
-            Effect::Interval(interval) => self.order(Order::Interval(interval)),
-            Effect::Look { from, at } => self.order(Order::Look { from, at }),
-            Effect::Browse => self.order(Order::Browse),
-            Effect::Instances(place, object) => self.order(Order::Instances(place, object)),
-            Effect::Record(file) => self.order(Order::Record(file)),
+            Effect::Paths(paths) => self.order(None, &Order::Paths(paths)),
+            Effect::Try(path) => self.order(None, &Order::Try(path)),
+            Effect::Interval(interval) => self.order(None, &Order::Interval(interval)),
+            Effect::Look { source, from, at, every } => {
+                self.order(Some(source), &Order::Look { from, at, every });
+            }
+            Effect::Near { source, window, samples } => {
+                self.order(Some(source), &Order::Near { window, samples });
+            }
+            Effect::Browse => self.order(None, &Order::Browse),
+            Effect::Instances(place, object, source) => {
+                self.order(source, &Order::Instances(place, object));
+            }
+            Effect::Record(file) => self.order(None, &Order::Record(file)),
             Effect::Write { file, text, replaces } => {
                 let note = written(&file, &text, replaces);
                 self.model.update(Event::Note(note));
@@ -294,7 +326,7 @@ impl<'a> Loop<'a> {
                 match view.and_then(|text| View::parse(&text)) {
                     Ok(view) => {
                         self.model.show(view);
-                        self.order(Order::Paths(self.model.view.paths()));
+                        self.order(None, &Order::Paths(self.model.view.paths()));
                     }
                     Err(why) => drop(self.model.update(Event::Note(format!("{file}: {why}")))),
                 }

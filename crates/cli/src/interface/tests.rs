@@ -2,12 +2,15 @@
 //! with live sources.
 
 mod driver;
+mod panes;
 mod recorded;
+mod several;
 
 use super::keys::BINDINGS;
 use super::layout::{BUILT_IN, Counter, Kind, Pane, View};
 use super::model::{Effect, Event, Mode, Model};
 use super::sampling::{Order, Reader};
+use super::seen::Seen;
 use super::terminal::{Message, picture, screen};
 use super::theme::Theme;
 use super::tree::{Tree, TreeCounter, TreeObject};
@@ -188,9 +191,12 @@ fn view() -> View {
 
 /// A model that has seen so many seconds of the script.
 fn model(view: View, seconds: i64) -> Model {
-    let mut model = Model::new(view, "local:", true, Duration::from_secs(1));
+    model_of(view, &mut Script::new(), seconds)
+}
+
+fn model_of(view: View, script: &mut Script, seconds: i64) -> Model {
+    let mut model = Model::new(view, vec![Seen::new("local:", "", true)], Duration::from_secs(1));
     model.zone = TimeZone::UTC;
-    let mut script = Script::new();
     for second in 0..seconds {
         model.update(Event::Samples(vec![script.sample(second)], Duration::from_micros(1500)));
     }
@@ -219,6 +225,7 @@ fn tree() -> Arc<Tree> {
         on_request: false,
     };
     let object = |name: &str, has_instances, is_costly, counters| TreeObject {
+        source: None,
         name: name.into(),
         search: name.to_lowercase(),
         help: format!("The object {name}."),
@@ -349,7 +356,7 @@ fn histogram_report_and_overlays() {
     compare("choose.txt", &letters(&model, Theme::True, 80, 12));
     types(&mut model, "prozessorzeit");
     compare("choose-found.txt", &letters(&model, Theme::True, 80, 12));
-    assert_eq!(press(&mut model, KeyCode::Enter), [Effect::Instances(1, "Process".into())]);
+    assert_eq!(press(&mut model, KeyCode::Enter), [Effect::Instances(1, "Process".into(), None)]);
     model.update(Event::Instances(1, vec!["bash".into(), "java#1".into()]));
     compare("choose-instance.txt", &letters(&model, Theme::True, 80, 12));
     press(&mut model, KeyCode::End);
@@ -406,7 +413,7 @@ fn time_is_zoomed_scrolled_frozen_and_marked() {
     let mut script = Script::new();
     model.update(Event::Samples(vec![script.sample(400)], Duration::ZERO));
     assert_eq!(window(&model), (180, 300));
-    assert_eq!(model.shown().time, FileTime(NOON + 300 * FileTime::PER_SECOND));
+    assert_eq!(model.shown_time(), Some(FileTime(NOON + 300 * FileTime::PER_SECOND)));
     press(&mut model, KeyCode::Char(' '));
     assert_eq!(window(&model).1, 400);
     // Two spans are marked with the cursor, and compared.
@@ -419,6 +426,48 @@ fn time_is_zoomed_scrolled_frozen_and_marked() {
     }
     press(&mut model, KeyCode::Char('='));
     compare("compared.txt", &letters(&model, Theme::True, 100, 16));
+}
+
+#[test]
+fn live_tables_show_the_time_to_which_charts_are_scrolled() {
+    let mut script = Script::new();
+    let mut model = model_of(view(), &mut script, 301);
+    let java = |model: &Model| {
+        let rows = model.rows(2);
+        let java = rows.iter().find(|row| row.name == "java")?;
+        Some((java.process?, java.cells[0]?.number()?))
+    };
+    let newest = java(&model).unwrap();
+    assert_eq!(newest.0, 50);
+    command(&mut model, "jump 12:00:08");
+    let (process, busy) = java(&model).unwrap();
+    let expected = 30.0 + 10.0 * (8.0 / 15.0 * std::f64::consts::TAU).sin();
+    assert_eq!(process, 40);
+    assert!((busy - expected).abs() < 1e-9, "{busy} {expected}");
+    compare("table-scrolled.txt", &letters(&model, Theme::True, 80, 24));
+    command(&mut model, "jump 12:00:25");
+    assert_eq!(java(&model), None);
+    press(&mut model, KeyCode::Esc);
+    press(&mut model, KeyCode::PageUp);
+    assert_eq!(model.shown_time(), model.end);
+    press(&mut model, KeyCode::End);
+    assert_eq!(java(&model), Some(newest));
+    // A frozen view shows the sample at which it was frozen, and scrolls from there.
+    press(&mut model, KeyCode::Char(' '));
+    model.update(Event::Samples(vec![script.sample(307)], Duration::ZERO));
+    assert_eq!(java(&model), Some(newest));
+    press(&mut model, KeyCode::PageUp);
+    assert_eq!(model.shown_time(), Some(FileTime(NOON + 270 * FileTime::PER_SECOND)));
+    press(&mut model, KeyCode::Char(' '));
+    assert_ne!(java(&model), Some(newest));
+    // Beyond the samples that are kept for tables there is a message in place of rows.
+    model.sources[0].samples = perfhive_view::past::Samples::new(20_000);
+    for second in 308..400 {
+        model.update(Event::Samples(vec![script.sample(second)], Duration::ZERO));
+    }
+    command(&mut model, "jump 12:00:08");
+    assert_eq!(java(&model), None);
+    compare("table-not-kept.txt", &letters(&model, Theme::True, 80, 24));
 }
 
 #[test]
@@ -564,7 +613,7 @@ fn twenty_lines_are_drawn() {
     let mut view = view();
     view.panes = vec![pane("", Kind::Chart, &[path])];
     view.seconds = Some(600.0);
-    let mut model = Model::new(view, "local:", true, Duration::from_secs(1));
+    let mut model = Model::new(view, vec![Seen::new("local:", "", true)], Duration::from_secs(1));
     let mut script = Script::new();
     let mut terminal = Terminal::new(TestBackend::new(200, 60)).unwrap();
     let mut times = Vec::new();

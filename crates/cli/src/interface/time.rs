@@ -1,8 +1,7 @@
 //! The time that charts show: cursor, scrolling, zoom, marked spans.
 
 use super::commands::seconds_of;
-use super::layout::Kind;
-use super::model::{Effect, Mode, Model};
+use super::model::{Mode, Model};
 use perfhive::FileTime;
 use perfhive_view::past::Window;
 
@@ -14,14 +13,11 @@ pub(super) const LONGEST: f64 = 1e8;
 impl Model {
     pub(super) fn move_cursor(&mut self, forward: bool) {
         let Some(window) = self.window() else { return };
-        let now = self.cursor.unwrap_or(window.to);
-        let Some(place) = self.past.nearest(now) else { return };
-        let next = match (self.cursor, forward) {
-            (None, _) => place,
-            (_, true) => place + 1,
-            (_, false) => place.saturating_sub(1),
+        let next = match self.cursor {
+            None => self.nearest(window.to),
+            Some(cursor) => self.neighbour(cursor, forward),
         };
-        let Some(time) = self.past.times().get(next).copied() else { return };
+        let Some(time) = next else { return };
         self.cursor = Some(time);
         // The window is moved so that it contains the cursor.
         if time < window.from {
@@ -31,23 +27,11 @@ impl Model {
         }
     }
 
-    /// Makes the tables show the sample of a recording at the cursor.
-    pub(super) fn look(&mut self, effects: &mut Vec<Effect>) {
-        self.looked = None;
-        let has_table = self.view.panes.iter().any(|pane| pane.kind == Kind::Table);
-        let place = self.cursor.and_then(|cursor| self.past.nearest(cursor));
-        let Some(place) = place.filter(|_| has_table && !self.is_loading) else { return };
-        let time = |place: usize| self.past.times().get(place).copied();
-        if let (Some(from), Some(at)) = (time(place.saturating_sub(1)), time(place)) {
-            effects.push(Effect::Look { from, at });
-        }
-    }
-
     pub(super) fn scroll(&mut self, by: i64) {
-        let (Some(window), Some(span)) = (self.window(), self.past.span()) else { return };
+        let (Some(window), Some(span)) = (self.window(), self.span()) else { return };
         let end = window.to.0.saturating_add(by);
         if end >= span.to.0 {
-            self.end = self.frozen.as_ref().map(|_| span.to);
+            self.end = self.is_frozen.then_some(span.to);
         } else {
             // The window stays within the time of the samples.
             let earliest = (span.from.0 + window.width()).min(span.to.0);
@@ -62,7 +46,7 @@ impl Model {
         if let Some(cursor) = self.cursor.filter(|at| window.from <= *at && *at <= window.to) {
             let part = (cursor.0 - window.from.0) as f64 / window.width() as f64;
             let after = (seconds * (1.0 - part) * FileTime::PER_SECOND as f64) as i64;
-            let newest = self.past.times().back().copied().unwrap_or(cursor);
+            let newest = self.newest().unwrap_or(cursor);
             self.end = Some(FileTime(cursor.0.saturating_add(after).min(newest.0)));
         }
         self.seconds = Some(seconds);
@@ -120,7 +104,7 @@ impl Model {
         ];
         for entry in self.entries(self.focus) {
             let Some(line) = entry.line else { continue };
-            let (a, b) = (self.past.summary(line, one), self.past.summary(line, other));
+            let (a, b) = (self.summary(&entry, one), self.summary(&entry, other));
             let shown = |value: Option<f64>| {
                 value.map_or("-".to_string(), |value| {
                     perfhive_view::chart::shown(&line.what.quantity, value)
@@ -150,7 +134,7 @@ impl Model {
             "jump takes 14:05, 14:05:30.25, 2026-11-23 14:05, -10m, or +2.5s from the beginning"
                 .to_string()
         };
-        let span = self.past.span().ok_or("nothing was seen yet")?;
+        let span = self.span().ok_or("nothing was seen yet")?;
         let steps =
             |text| Ok::<_, String>((seconds_of(text)? * FileTime::PER_SECOND as f64) as i64);
         let to = match (text.strip_prefix('-'), text.strip_prefix('+')) {

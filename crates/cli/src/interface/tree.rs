@@ -8,8 +8,10 @@ pub(crate) struct Tree {
     pub(crate) objects: Vec<TreeObject>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TreeObject {
+    /// The number and the name of the source; `None` for the objects of the only source, or of all.
+    pub(crate) source: Option<(usize, String)>,
     /// The name of the object in the shown language.
     pub(crate) name: String,
     /// The names of the object in every language of the source, in small letters.
@@ -20,7 +22,7 @@ pub(crate) struct TreeObject {
     pub(crate) counters: Vec<TreeCounter>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TreeCounter {
     pub(crate) name: String,
     pub(crate) search: String,
@@ -32,6 +34,34 @@ pub(crate) struct TreeCounter {
 }
 
 impl Tree {
+    /// The tree of several sources, given their numbers, names and trees: the objects of any source, which stand for
+    /// those of all sources, and then the objects of each source.
+    pub(crate) fn of_several<'a>(all: impl Iterator<Item = (usize, &'a str, &'a Self)>) -> Self {
+        let mut objects: Vec<TreeObject> = Vec::new();
+        let mut own = Vec::new();
+        for (source, name, tree) in all {
+            for object in &tree.objects {
+                let search = format!("{}\n{}", object.search, name.to_lowercase());
+                let source = Some((source, name.to_string()));
+                own.push(TreeObject { source, search, ..object.clone() });
+                match objects.iter_mut().find(|known| known.name == object.name) {
+                    None => objects.push(object.clone()),
+                    Some(known) => {
+                        known.is_costly |= object.is_costly;
+                        for counter in &object.counters {
+                            if !known.counters.iter().any(|one| one.name == counter.name) {
+                                known.counters.push(counter.clone());
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        objects.sort_by_key(|object| object.name.to_lowercase());
+        objects.extend(own);
+        Self { objects }
+    }
+
     /// The lines that explain an object or one of its counters, by names in the shown language; `None` if there is no
     /// such object or counter.
     pub(crate) fn explain(&self, object: &str, counter: Option<&str>) -> Option<Vec<String>> {
@@ -79,6 +109,16 @@ pub(crate) enum Choice {
 
 /// The most lines that a search shows; more letters narrow it.
 const MOST_FOUND: usize = 500;
+
+impl TreeObject {
+    /// The name as the list shows it, with the source if it is of one of several.
+    pub(crate) fn shown(&self) -> String {
+        match &self.source {
+            Some((_, source)) => format!(r"\\{source}\{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
 
 impl Chooser {
     /// The lines of the list. While a search is typed, these are the counters whose names, or the names of their

@@ -173,10 +173,11 @@ impl Model {
                 if object.has_instances {
                     chooser.instances = Some((place, number, None));
                     chooser.restart();
-                    effects.push(Effect::Instances(place, object.name.clone()));
+                    let source = object.source.as_ref().map(|(source, _)| *source);
+                    effects.push(Effect::Instances(place, object.name.clone(), source));
                 } else if let Some(counter) = object.counters.get(number) {
                     let path = CounterPath::new(&object.name, None, &counter.name);
-                    effects.push(Effect::Try(path.to_string()));
+                    effects.push(Effect::Try(of_source(path, object).to_string()));
                     self.mode = Mode::Normal;
                 }
             }
@@ -185,7 +186,7 @@ impl Model {
                 let counter = tree
                     .objects
                     .get(place)
-                    .and_then(|object| Some((&object.name, &object.counters.get(number)?.name)));
+                    .and_then(|object| Some((object, &object.counters.get(number)?.name)));
                 let Some((object, counter)) = counter else { return };
                 let named = |chosen: usize| names.as_ref()?.get(chosen).cloned();
                 let instance = match chosen.map(named) {
@@ -194,8 +195,12 @@ impl Model {
                     Some(None) => return,
                 };
                 // The instance is already written as in a path.
-                let path = CounterPath::new(object, Some(InstancePattern::any()), counter);
-                let path = path.to_string().replacen("(*)", &format!("({instance})"), 1);
+                let path = CounterPath::new(&object.name, Some(InstancePattern::any()), counter);
+                let path = of_source(path, object).to_string().replacen(
+                    "(*)",
+                    &format!("({instance})"),
+                    1,
+                );
                 effects.push(Effect::Try(path));
                 self.mode = Mode::Normal;
             }
@@ -230,6 +235,12 @@ impl Chooser {
         self.search.clear();
         self.selected = 0;
     }
+}
+
+/// The path with the machine of the object's source, if it is of one of several.
+fn of_source(path: CounterPath, object: &super::tree::TreeObject) -> CounterPath {
+    let machine = object.source.as_ref().map(|(_, name)| perfhive::NamePattern::literal(name));
+    CounterPath { machine, ..path }
 }
 
 /// Whether a key is pressed with a modifier that makes it a command.

@@ -9,13 +9,19 @@ use perfhive::{CounterPath, FileTime};
 use perfhive_view::axis::LineScale;
 use perfhive_view::number;
 use ratatui_crossterm::crossterm::event::KeyEventKind;
+use std::collections::HashSet;
 use std::time::Duration;
 
 impl Model {
-    /// Applies an event; returns the requests to the outside that follow from it.
+    /// Applies an event of the user, or of the only source; returns the requests to the outside that follow from it.
     pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
+        self.update_from(0, event)
+    }
+
+    /// Applies an event of the source with this number; returns the requests to the outside that follow from it.
+    pub(crate) fn update_from(&mut self, source: usize, event: Event) -> Vec<Effect> {
         let mut effects = Vec::new();
-        let cursor = self.cursor;
+        let time = self.time();
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key, &mut effects),
             Event::Key(_) => {}
@@ -26,20 +32,44 @@ impl Model {
                 effects.push(Effect::Redraw);
             }
             Event::Samples(samples, took) => {
-                self.took = took;
-                self.note(samples);
+                self.note(source, samples, took);
             }
             Event::Rewound => {
-                self.past = perfhive_view::past::Past::default();
-                self.looked = None;
-                self.is_loading = true;
+                if let Some(seen) = self.sources.get_mut(source) {
+                    seen.forget();
+                    seen.is_loading = true;
+                }
             }
             Event::Loaded { every } => {
-                self.every = every;
-                self.is_loading = false;
+                if let Some(seen) = self.sources.get_mut(source) {
+                    (seen.every, seen.is_loading) = (every, false);
+                }
             }
-            Event::Looked(sample) => self.looked = self.cursor.map(|_| sample),
-            Event::Problem { path, why } => self.problem(path, why),
+            Event::Looked(sample) => {
+                let is_past = self.time().is_some();
+                if let Some(seen) = self.sources.get_mut(source).filter(|_| is_past) {
+                    seen.looked = Some(sample);
+                }
+            }
+            Event::Near(window, samples) => {
+                let (view, seen) = (&self.view, self.sources.get_mut(source));
+                if let Some(near) = seen.and_then(|seen| seen.near.as_mut()) {
+                    near.note(window, samples, view);
+                }
+            }
+            Event::NearLoaded(window, every) => {
+                if let Some(seen) = self.sources.get_mut(source)
+                    && let Some(near) = &mut seen.near
+                {
+                    near.complete(window, every, &seen.past);
+                }
+                self.look(&mut effects);
+            }
+            Event::Problem { path, why } => self.refuse(source, path, Some(why)),
+            Event::Elsewhere(path) => self.refuse(source, path, None),
+            // Several sources may have a path, of which one has told so before.
+            Event::Ready(path) | Event::Costly { path, .. }
+                if self.has_several() && self.has_path(&path) => {}
             Event::Ready(path) => self.add(&path, &mut effects),
             Event::Costly { path, object, took, values } => {
                 let milliseconds = took.as_secs_f64() * 1e3;
@@ -55,7 +85,7 @@ impl Model {
                 self.mode = Mode::Confirm { path, question };
             }
             Event::Tree(tree) => {
-                self.tree = Some(tree);
+                self.take_tree(source, tree);
                 if let Some((object, counter)) = self.to_explain.take() {
                     self.explain(&object, Some(&counter), &mut effects);
                 }
@@ -65,7 +95,9 @@ impl Model {
                     &mut self.mode
                     && *known == object
                 {
-                    *list = Some(names);
+                    let list = list.get_or_insert_default();
+                    let known: HashSet<String> = list.iter().cloned().collect();
+                    list.extend(names.into_iter().filter(|name| !known.contains(name)));
                 }
             }
             Event::Note(text) => self.message = Escaped(&text).to_string(),
@@ -78,52 +110,29 @@ impl Model {
                 self.recording = file;
             }
         }
-        if self.cursor != cursor && !self.is_live {
+        if self.time() != time {
             self.look(&mut effects);
+        }
+        self.approach(&mut effects);
+        for effect in &effects {
+            // What is asked again is answered again.
+            match effect {
+                Effect::Try(path) => drop(self.refused.remove(path)),
+                Effect::Paths(_) => self.refused.clear(),
+                _ => {}
+            }
         }
         effects
     }
 
-    fn note(&mut self, samples: Vec<perfhive_view::Sample>) {
-        let view = &self.view;
-        for sample in samples {
-            self.past.note(&sample, |path| super::model::is_drawn(view, path));
-            self.latest = sample;
-        }
-        // The ring may have dropped the samples at the shown time.
-        if let (Some(end), Some(oldest)) = (self.end, self.past.times().front().copied())
-            && end < oldest
-        {
-            self.end = Some(oldest);
-        }
-    }
-
-    fn problem(&mut self, path: String, why: String) {
-        if self.view.is_built_in {
-            // If a source lacks a counter of a built-in view, that is no mistake of the user.
-            for pane in &mut self.view.panes {
-                let sorted =
-                    pane.sort.and_then(|sort| pane.counters.get(sort)?.path.clone().into());
-                pane.counters.retain(|counter| counter.path != path);
-                pane.sort = pane.sort.map(|_| {
-                    let place =
-                        pane.counters.iter().position(|one| Some(&one.path) == sorted.as_ref());
-                    place.unwrap_or(0)
-                });
-            }
-            if self.view.panes.iter().any(|pane| !pane.counters.is_empty()) {
-                self.view.panes.retain(|pane| !pane.counters.is_empty());
-                self.states.clear();
-                self.fit_states();
-            } else {
-                self.message = format!("the source has none of the counters of {}", self.view.name);
-            }
-            return;
-        }
-        self.message = Escaped(&why).to_string();
-        let is_shown = self.view.panes.iter().flat_map(|pane| &pane.counters);
-        if is_shown.into_iter().any(|counter| counter.path == path) {
-            self.problems.insert(path, why);
+    fn note(&mut self, source: usize, samples: Vec<perfhive_view::Sample>, took: Duration) {
+        let Some(seen) = self.sources.get_mut(source) else { return };
+        seen.took = took;
+        seen.note(samples, &self.view);
+        // The rings may have dropped the samples at the shown time.
+        if let Some(oldest) = self.oldest() {
+            self.end = self.end.map(|end| end.max(oldest));
+            self.cursor = self.cursor.map(|cursor| cursor.max(oldest));
         }
     }
 
@@ -153,8 +162,7 @@ impl Model {
     /// Adds a counter to the focused pane.
     pub(super) fn add(&mut self, path: &str, effects: &mut Vec<Effect>) {
         if self.view.panes.is_empty() {
-            self.view.panes.push(Pane::default());
-            self.fit_states();
+            self.push_pane(Pane::default());
         }
         let Some(pane) = self.view.panes.get_mut(self.focus) else { return };
         if pane.counters.iter().any(|counter| counter.path == path) {
@@ -199,6 +207,10 @@ impl Model {
             Action::Next => self.focus = (self.focus + 1) % panes,
             Action::Previous => self.focus = (self.focus + panes - 1) % panes,
             Action::Full => self.is_full = !self.is_full,
+            Action::SplitRight | Action::SplitBelow => self.split(action == Action::SplitBelow),
+            Action::Close => self.close(effects),
+            Action::Wider | Action::Narrower => self.resize(false, action == Action::Wider),
+            Action::Higher | Action::Lower => self.resize(true, action == Action::Higher),
             Action::Add => {
                 self.mode = Mode::Choose(Chooser::default());
                 if self.tree.is_none() {
@@ -227,24 +239,25 @@ impl Model {
                 self.scroll(if action == Action::Newer { half } else { -half });
             }
             Action::Oldest => {
-                if let (Some(window), Some(span)) = (self.window(), self.past.span()) {
+                if let (Some(window), Some(span)) = (self.window(), self.span()) {
                     self.end = Some(FileTime((span.from.0 + window.width()).min(span.to.0)));
                 }
             }
-            Action::Newest => (self.end, self.frozen) = (None, None),
+            Action::Newest => (self.end, self.cursor, self.is_frozen) = (None, None, false),
             Action::ZoomIn | Action::ZoomOut => {
                 self.zoom(if action == Action::ZoomIn { 0.5 } else { 2.0 });
             }
             Action::Whole => (self.seconds, self.end) = (None, None),
-            Action::Freeze => match self.frozen.take() {
-                Some(_) => self.end = None,
-                None => {
-                    self.frozen = Some(self.latest.clone());
-                    self.end = self.end.or(self.past.times().back().copied());
-                }
-            },
+            Action::Freeze => {
+                self.is_frozen = !self.is_frozen;
+                let newest = self.newest();
+                self.end = if self.is_frozen { self.end.or(newest) } else { None };
+            }
             Action::Clear => {
-                self.past.clear();
+                for one in &mut self.sources {
+                    one.past.clear();
+                    one.samples.clear();
+                }
                 (self.end, self.cursor, self.mark, self.spans) = (None, None, None, [None; 2]);
             }
             Action::Mark => self.set_mark(),
@@ -324,6 +337,11 @@ impl Model {
             }
             Action::Chart => self.chart_of_row(effects),
             Action::Record => {
+                if self.has_several() {
+                    self.message =
+                        "a recording is of one source; perfhive record -s writes it".into();
+                    return;
+                }
                 let file = match self.recording {
                     Some(_) => None,
                     None => Some(format!("perfhive-{}.phr", self.stamp())),
@@ -361,7 +379,7 @@ impl Model {
 
     /// The time of the newest sample as text, for the names of files.
     fn stamp(&self) -> String {
-        self.formatted(self.latest.time, "%Y%m%d-%H%M%S")
+        self.formatted(self.newest().unwrap_or_default(), "%Y%m%d-%H%M%S")
     }
 
     pub(super) fn save(&mut self, file: &str, effects: &mut Vec<Effect>) {
@@ -383,8 +401,19 @@ impl Model {
             self.table_csv()
         } else {
             let entries = self.entries(self.focus);
-            let lines: Vec<_> = entries.iter().filter_map(|entry| entry.line).collect();
-            self.past.csv(&lines, window)
+            let lines: Vec<_> = entries
+                .iter()
+                .filter_map(|entry| {
+                    let (line, seen) = (entry.line?, self.source(entry.source)?);
+                    let name = line.full_name();
+                    let name = match self.has_several() {
+                        true => format!(r"\\{}\{name}", seen.label),
+                        false => name,
+                    };
+                    Some((entry.past?, line, name))
+                })
+                .collect();
+            perfhive_view::past::csv(&lines, window)
         };
         effects.push(Effect::Write { file: file.to_string(), text, replaces: false });
     }
@@ -393,13 +422,18 @@ impl Model {
     fn table_csv(&self) -> String {
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
         let Some(pane) = self.view.panes.get(self.focus) else { return String::new() };
-        let mut out = String::from("instance");
+        let mut out =
+            String::from(if self.has_several() { "machine,instance" } else { "instance" });
         for counter in &pane.counters {
             out.push(',');
             out.push_str(&quoted(&counter.path));
         }
         out.push('\n');
         for row in self.rows(self.focus) {
+            if let Some(seen) = self.source(row.source).filter(|_| self.has_several()) {
+                out.push_str(&quoted(&seen.label));
+                out.push(',');
+            }
             out.push_str(&quoted(&row.name));
             for cell in &row.cells {
                 out.push(',');
@@ -441,8 +475,10 @@ impl Model {
         let Some(place) = self.selected_place() else { return };
         let path = self.view.panes.get(self.focus).and_then(|pane| pane.counters.get(place));
         let Some(path) = path.map(|counter| counter.path.clone()) else { return };
-        let by_line = self.past.lines().iter().find(|line| *line.path == *path);
-        let by_value = self.latest.values.iter().find(|value| *value.path == *path);
+        let mut lines = self.sources.iter().flat_map(|one| one.past.lines());
+        let by_line = lines.find(|line| *line.path == *path);
+        let mut values = self.sources.iter().flat_map(|one| &one.latest.values);
+        let by_value = values.find(|value| *value.path == *path);
         let what = by_line.map(|line| &line.what).or(by_value.map(|value| &value.what)).cloned();
         match what {
             Some(what) => self.explain(&what.object, Some(&what.counter), effects),
@@ -472,9 +508,8 @@ impl Model {
         let (count, now, identities) = if is_table {
             let rows = self.rows(self.focus);
             let picked = self.states.get(self.focus).and_then(|state| state.picked.clone());
-            let place =
-                rows.iter().position(|row| picked.is_some() && row.identity == picked.as_ref());
-            let identities: Vec<_> = rows.iter().map(|row| row.identity.cloned()).collect();
+            let place = rows.iter().position(|row| picked.is_some() && row.key() == picked);
+            let identities: Vec<_> = rows.iter().map(super::model::Row::key).collect();
             (rows.len(), place, identities)
         } else {
             (self.entries(self.focus).len(), None, Vec::new())
@@ -494,15 +529,18 @@ impl Model {
             self.message = "l makes a chart of a row of a table".to_string();
             return;
         };
-        let picked = |row: &&super::model::Row<'_>| row.identity == state.picked.as_ref();
+        let picked = |row: &&super::model::Row<'_>| row.key() == state.picked;
         let row = rows.iter().find(|row| state.picked.is_some() && picked(row));
         let row = row.or(rows.get(state.selected));
+        let source = row.and_then(|row| self.source(row.source)).filter(|_| self.has_several());
+        let machine = source.map(|seen| perfhive::NamePattern::literal(&seen.label));
         let Some(value) = row.and_then(|row| row.cells.get(place).copied().flatten()) else {
             self.message = "this row has no value of the column".to_string();
             return;
         };
         let pattern = value.instance.as_ref().map(perfhive::InstanceLabel::pattern);
-        let path = CounterPath::new(&value.what.object, pattern, &value.what.counter).to_string();
+        let path = CounterPath::new(&value.what.object, pattern, &value.what.counter);
+        let path = CounterPath { machine, ..path }.to_string();
         let free = self.view.panes.iter().position(|pane| {
             pane.kind == Kind::Chart
                 && pane.title == "Chosen"
@@ -515,9 +553,8 @@ impl Model {
                 return;
             }
             None => {
-                self.view.panes.push(Pane { title: "Chosen".to_string(), ..Pane::default() });
+                self.push_pane(Pane { title: "Chosen".to_string(), ..Pane::default() });
                 self.focus = self.view.panes.len() - 1;
-                self.fit_states();
             }
         }
         self.is_full = false;

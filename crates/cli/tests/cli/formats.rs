@@ -219,10 +219,9 @@ fn help_completions_and_manual() {
         assert!(script.contains("PERFHIVE_COMPLETE"), "{shell}");
     }
     assert!(perfhive(["--version"]).ok().starts_with("perfhive "));
-    // Without a command, help is printed.
-    let nothing = perfhive::<&str>([]);
-    assert_eq!(nothing.code, Some(2));
-    assert!(nothing.err.contains("Usage: perfhive"), "{}", nothing.err);
+    // Options without a command are a mistake.
+    let line = perfhive(["--json"]).fails(2);
+    assert!(line.contains("requires a subcommand"), "{line}");
 }
 
 /// The manual page names every command, option and exit code.

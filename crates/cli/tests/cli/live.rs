@@ -27,6 +27,23 @@ fn ps_lists_this_process() {
 }
 
 #[test]
+fn without_arguments_and_terminal_the_figures_are_printed_once_and_help_stays() {
+    let text = perfhive([] as [&str; 0]).ok();
+    let has_value = |name: &str| {
+        let mut lines = text.lines();
+        lines.any(|line| line.contains(name) && line.chars().any(|c| c.is_ascii_digit()))
+    };
+    for name in ["% Processor Time", "Available Bytes", "Processes"] {
+        assert!(has_value(name), "{name}: {text}");
+    }
+    // The rates are there, too, and the list of the busiest processes.
+    assert!(!text.contains("needs two samples"), "{text}");
+    assert!(text.lines().any(|line| line.contains("PID")), "{text}");
+    let help = perfhive(["--help"]).ok();
+    assert!(help.contains("Usage: perfhive"), "{help}");
+}
+
+#[test]
 fn ps_measures_time_with_two_samples() {
     let rows =
         perfhive(["ps", "-o", "pid,cpu,handles", "-i", "0.05", "--sort", "-cpu", "--json"]).json();

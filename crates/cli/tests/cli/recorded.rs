@@ -174,7 +174,8 @@ fn watch_without_paths_shows_the_usual_counters() {
     assert_eq!(out.matches("ZACH-PC").count(), 2);
     let last = out.rsplit("ZACH-PC").next().expect("the last table");
     for text in [
-        "Processor(_Total)  % Processor Time             82.1  %",
+        "Processor(_Total)     % Processor Time             82.1  %",
+        "Disk Read Bytes/sec",
         "Processes                    50",
         "taskmgr",
     ] {

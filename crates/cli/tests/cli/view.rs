@@ -29,6 +29,21 @@ fn plot_draws_a_recording_as_svg_and_png() {
 }
 
 #[test]
+fn plot_names_the_letters_that_a_png_loses() {
+    let folder = Folder::new();
+    for (name, expected) in [("a.png", "日本"), ("a.svg", "")] {
+        let file = folder.path().join(name).display().to_string();
+        let mut args = recording(&folder);
+        args.extend(["plot", "-o", &file, "--title", "Łódź 日本"].map(String::from));
+        args.push(r"\Memory\Available Bytes".into());
+        let run = perfhive(&args);
+        assert_eq!(run.code, Some(0));
+        assert!(run.err.contains(expected), "{}", run.err);
+        assert_eq!(run.err.is_empty(), expected.is_empty(), "{}", run.err);
+    }
+}
+
+#[test]
 fn plot_refuses_what_it_cannot_draw() {
     let folder = Folder::new();
     let file = folder.path().join("a.gif").display().to_string();
@@ -60,6 +75,12 @@ fn view_without_a_terminal_says_what_to_use() {
     assert!(line.contains("perfhive watch"), "{line}");
     let line = perfhive(["view", "--view", "/no/such/file"]).fails(2);
     assert!(line.contains("overview, processor"), "{line}");
+}
+
+#[test]
+fn only_view_takes_several_sources() {
+    let line = perfhive(["get", "memory", "-s", "local:", "-s", "file:x.blg"]).fails(2);
+    assert!(line.contains("only view shows several"), "{line}");
 }
 
 #[cfg(target_os = "linux")]
@@ -119,6 +140,47 @@ mod on_a_terminal {
         assert!(!screen.contains("% Processor Time"), "{screen}");
         let modes = |end| std::fs::read_to_string(format!("{file}.{end}")).unwrap();
         assert_eq!(modes("before"), modes("behind"));
+    }
+
+    #[test]
+    fn this_machine_and_recordings_of_two_others_are_seen_side_by_side() {
+        let folder = Folder::new();
+        let titles = folder.file("titles.txt", crate::blocks::TITLES);
+        let files: Vec<String> = ["WEB-01", "DB-02"]
+            .iter()
+            .map(|machine| {
+                let files = [0, 10].map(|second| {
+                    let name = format!("{machine}-{second}.bin");
+                    folder.file(&name, crate::blocks::sample_of(machine, second))
+                });
+                format!("-s file:{}", files.join(","))
+            })
+            .collect();
+        let files = files.join(" ");
+        let command = format!(
+            r#"perfhive {files} --titles {titles} view "\\Memory\\Available Bytes" "\\\\DB-02\\System\\Context Switches/sec""#
+        );
+        let Some(terminal) = shell(100, 30, &command) else { return };
+        terminal.wait_for(|screen| {
+            screen.contains("perfhive WEB-01, DB-02")
+                && screen.contains(r"\\WEB-01\Memory\Available Bytes")
+                && screen.contains(r"\\DB-02\Memory\Available Bytes")
+                && screen.contains(r"\\DB-02\System\Context Switches/sec")
+        });
+        terminal.write(":kind table");
+        terminal.press("Enter");
+        terminal.wait_for(|screen| screen.contains("Machine") && screen.contains("Instance"));
+        terminal.write("q");
+        terminal.wait_for(|screen| screen.contains("ended 0"));
+        drop(terminal);
+        // The recordings are years old: their lines are seen in the whole time.
+        let command = format!(r#"perfhive -s local: {files} --titles {titles} view memory"#);
+        let Some(terminal) = shell(100, 30, &command) else { return };
+        terminal.wait_for(|screen| screen.contains(", WEB-01, DB-02") && screen.contains(" GiB"));
+        terminal.write("0");
+        terminal.wait_for(|screen| screen.contains("2022-06-1"));
+        terminal.write("q");
+        terminal.wait_for(|screen| screen.contains("ended 0"));
     }
 
     #[test]

@@ -104,3 +104,62 @@ fn many_samples_are_thinned_to_extremes_and_few_are_not() {
     assert_eq!(past.nearest(FileTime(3 * FileTime::PER_SECOND + 1)), Some(3));
     assert_eq!(past.nearest(FileTime(i64::MAX)), Some(999));
 }
+
+/// The names, numbers and reasons of a kept sample.
+fn read(samples: &Samples, second: i64) -> Option<Vec<(String, Result<f64, &'static str>)>> {
+    let sample = samples.at(FileTime(second * FileTime::PER_SECOND))?;
+    let shown = |value: &Value| {
+        let name = value.instance.as_ref().unwrap().plain();
+        (name, value.value.as_ref().map(|one| one.as_f64()).map_err(NoValue::code))
+    };
+    Some(sample.values.iter().map(shown).collect())
+}
+
+#[test]
+fn a_kept_sample_has_the_instances_and_values_of_its_time() {
+    let (mut samples, what) = (Samples::default(), what());
+    let path: Arc<str> = r"\Process(*)\Working Set".into();
+    let v = |name, order, id, number| Value {
+        path: Arc::clone(&path),
+        ..value(&what, true, name, order, id, number)
+    };
+    let mut note = |second: i64, values: Vec<Value>| {
+        let time = FileTime(second * FileTime::PER_SECOND);
+        samples.note(time, &Sample { time, values });
+    };
+    let born = Value { value: Err(NoValue::Born), ..v("bash", 0, 9, 0.0) };
+    note(1, vec![v("java", 0, 7, 1.0), v("java", 1, 8, 2.0)]);
+    note(2, vec![v("java", 0, 8, 3.0), v("java", 1, 7, f64::NAN), born]);
+    note(3, vec![v("java", 0, 8, 4.0), v("bash", 0, 9, 5.0)]);
+    let named = |name: &str, value| (name.to_string(), value);
+    assert_eq!(read(&samples, 1).unwrap(), [named("java", Ok(1.0)), named("java#1", Ok(2.0))]);
+    assert_eq!(read(&samples, 2).unwrap(), [named("java", Ok(3.0)), named("bash", Err("born"))]);
+    assert_eq!(read(&samples, 3).unwrap(), [named("java", Ok(4.0)), named("bash", Ok(5.0))]);
+    assert_eq!(read(&samples, 4), None);
+}
+
+#[test]
+fn kept_samples_stay_within_their_bytes_while_instances_come_and_go() {
+    const MOST: usize = 200_000;
+    let (mut samples, what) = (Samples::new(MOST), what());
+    let path: Arc<str> = r"\Process(*)\Working Set".into();
+    for second in 0..3000 {
+        // Of a hundred processes, one ends and one begins with each sample.
+        let processes = (0..100).map(|place| {
+            let id = second as u64 + place;
+            let name = format!("process {id}");
+            Value { path: Arc::clone(&path), ..value(&what, true, &name, 0, id, id as f64) }
+        });
+        let time = FileTime(second * FileTime::PER_SECOND);
+        samples.note(time, &Sample { time, values: processes.collect() });
+        assert!(samples.sizes().0 <= MOST);
+        assert_eq!(read(&samples, second).unwrap().len(), 100);
+    }
+    let oldest = samples.oldest().unwrap().0 / FileTime::PER_SECOND;
+    assert!((2800..2950).contains(&oldest), "{oldest}");
+    assert_eq!(read(&samples, oldest).unwrap()[0].1, Ok(oldest as f64));
+    assert_eq!(read(&samples, oldest - 1), None);
+    // Columns that no sample has are forgotten, so that the counted bytes are those in use.
+    let in_use = (3000 - oldest + 99) as usize;
+    assert_eq!((samples.sizes().1, samples.sizes().2), (in_use, in_use));
+}

@@ -1,6 +1,9 @@
-//! Drawings as PNG files. The letters come from a bitmap font with the characters of Latin-1.
+//! Drawings as PNG files. The letters come from a bitmap font with the characters of Latin-1
+//! and Latin Extended-A, which are those of European languages with Latin letters.
 
-use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_width};
+use noto_sans_mono_bitmap::{
+    FontWeight, RasterHeight, RasterizedChar, get_raster, get_raster_width,
+};
 use perfhive_view::drawing::{Drawing, GLYPH, Shape};
 use perfhive_view::palette::Rgb;
 use tiny_skia::{
@@ -50,6 +53,24 @@ pub(super) fn encode(drawing: &Drawing) -> Option<Vec<u8>> {
     pixels.encode_png().ok()
 }
 
+/// The letters of a drawing that its PNG file shows as question marks, each once. Control characters are none.
+pub(super) fn lost(drawing: &Drawing) -> String {
+    let mut lost = String::new();
+    for shape in &drawing.shapes {
+        let Shape::Text { text, .. } = shape else { continue };
+        for character in text.chars().filter(|c| *c != '…' && !c.is_control()) {
+            if raster(character).is_none() && !lost.contains(character) {
+                lost.push(character);
+            }
+        }
+    }
+    lost
+}
+
+fn raster(character: char) -> Option<RasterizedChar> {
+    get_raster(character, FontWeight::Regular, RasterHeight::Size16)
+}
+
 fn paint((red, green, blue): Rgb) -> Paint<'static> {
     let mut paint = Paint::default();
     paint.set_color_rgba8(red, green, blue, 255);
@@ -60,7 +81,6 @@ fn paint((red, green, blue): Rgb) -> Paint<'static> {
 /// Draws a letter whose upper left corner is at a point; parts outside the picture are left out.
 fn letter(pixels: &mut Pixmap, x: f32, y: f32, character: char, (red, green, blue): Rgb) {
     let character = if character == '…' { '.' } else { character };
-    let raster = |c| get_raster(c, FontWeight::Regular, RasterHeight::Size16);
     let Some(raster) = raster(character).or_else(|| raster('?')) else { return };
     // The font's letters are a little narrower than the space for a character.
     let indent = (GLYPH.0 as usize).saturating_sub(letter_width()) / 2;
@@ -103,9 +123,11 @@ mod tests {
         let shapes = vec![
             Shape::Rectangle { x: 0.0, y: 0.0, width: 20.0, height: 10.0, colour },
             Shape::Lines { points: vec![(0.0, 30.0), (40.0, 30.0)], thickness: 3.0, colour },
-            Shape::Text { x: 40.0, y: 50.0, text: "M…日".into(), end: true, colour },
+            Shape::Text { x: 40.0, y: 50.0, text: "MŁ…日日".into(), end: true, colour },
         ];
-        let file = encode(&Drawing { width: 40.0, height: 60.0, shapes }).unwrap();
+        let drawing = Drawing { width: 40.0, height: 60.0, shapes };
+        assert_eq!(lost(&drawing), "日");
+        let file = encode(&drawing).unwrap();
         let pixels = Pixmap::decode_png(&file).unwrap();
         let at = |x, y| {
             let pixel = pixels.pixel(x, y).unwrap();

@@ -26,8 +26,6 @@ impl Screen<'_> {
             return;
         };
         let (axis, _) = model.axis(place, &entries, window);
-        let at = model.cursor.or(model.end).and_then(|time| model.past.nearest(time));
-        let at = at.or(model.past.times().len().checked_sub(1));
         let names = entries.iter().map(|entry| width(&entry.name)).max().unwrap_or(0) as u16;
         let names = names.min(area.width / 3);
         let state = model.states.get(place).cloned().unwrap_or_default();
@@ -51,8 +49,7 @@ impl Screen<'_> {
             if !entry.is_visible {
                 continue;
             }
-            let value = at.map(|at| model.past.value_at(line, at));
-            match value {
+            match model.value(entry) {
                 Some(Ok(value)) => {
                     let text = shown(&line.what.quantity, value);
                     let text_room = 12.min(screen.width / 3);
@@ -71,8 +68,6 @@ impl Screen<'_> {
 
     pub(super) fn report(&mut self, model: &Model, place: usize, area: Rect) {
         let entries = model.entries(place);
-        let at = model.cursor.or(model.end).and_then(|time| model.past.nearest(time));
-        let at = at.or(model.past.times().len().checked_sub(1));
         let state = model.states.get(place).cloned().unwrap_or_default();
         let lines = usize::from(area.height);
         let first = (state.selected + 1).saturating_sub(lines);
@@ -84,8 +79,8 @@ impl Screen<'_> {
                 if is_selected { Style::new().add_modifier(Modifier::BOLD) } else { Style::new() };
             let counter =
                 model.view.panes.get(place).and_then(|pane| pane.counters.get(entry.counter));
-            let (value, style_of_value) = match (entry.line, at) {
-                (Some(line), Some(at)) => match model.past.value_at(line, at) {
+            let (value, style_of_value) = match (entry.line, model.value(entry)) {
+                (Some(line), Some(value)) => match value {
                     Ok(value) => {
                         let is_above = counter
                             .and_then(|counter| counter.threshold)

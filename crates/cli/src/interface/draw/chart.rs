@@ -78,11 +78,13 @@ impl Screen<'_> {
             let Some(entry) = entries.get(number).filter(|entry| entry.is_visible) else {
                 continue;
             };
-            let Some(line) = entry.line else { continue };
+            let (Some(line), Some(past)) = (entry.line, entry.past) else {
+                continue;
+            };
             let owner = number as u16;
             let on_axis = with_line(number);
             let mut before: Option<(i32, i32)> = None;
-            for point in model.past.points(line, window, wide as usize * 2) {
+            for point in past.points(line, window, wide as usize * 2) {
                 let Some(value) = point.value else {
                     before = None;
                     continue;

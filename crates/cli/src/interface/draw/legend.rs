@@ -69,12 +69,7 @@ impl Screen<'_> {
             let problem = counter.and_then(|counter| model.problems.get(&counter.path));
             return (problem.map_or("no value yet".to_string(), |p| Escaped(p).to_string()), false);
         };
-        let at = match (model.cursor, model.end) {
-            (Some(cursor), _) => model.past.nearest(cursor),
-            (None, Some(end)) => model.past.nearest(end),
-            _ => model.past.times().len().checked_sub(1),
-        };
-        let value = at.map(|at| model.past.value_at(line, at));
+        let value = model.value(entry);
         match value {
             Some(Ok(value)) => (shown(&line.what.quantity, value), true),
             Some(Err(why)) => (Escaped(&why).to_string(), false),

@@ -58,7 +58,9 @@ impl Screen<'_> {
         lines.extend(COMMANDS.iter().map(|(name, help)| format!(":{name:<10} {help}")));
         lines.push(String::new());
         lines.push("Mouse: click selects, sorts and sets the cursor; a drag marks a span;".into());
-        lines.push("the wheel scrolls, with Ctrl it zooms.".into());
+        lines
+            .push("the wheel scrolls, with Ctrl it zooms. A drag of the line above a pane,".into());
+        lines.push("or of its first column, moves that edge.".into());
         self.lines("Keys (any other key closes)", &lines, above, area);
     }
 
@@ -115,7 +117,7 @@ impl Screen<'_> {
                     let Some(object) = tree.objects.get(place) else { continue };
                     let sign = if chooser.open.contains(&place) { "▾" } else { "▸" };
                     let cost = if object.is_costly { "costly" } else { "" };
-                    (format!("{sign} {}", Escaped(&object.name)), cost.to_string())
+                    (format!("{sign} {}", Escaped(&object.shown())), cost.to_string())
                 }
                 Choice::Counter(place, counter) => {
                     let Some(object) = tree.objects.get(place) else { continue };
@@ -123,7 +125,7 @@ impl Screen<'_> {
                     let name = Escaped(&counter.name).to_string();
                     let text = match chooser.search.is_empty() {
                         true => format!("    {name}"),
-                        false => format!("    {}\\{name}", Escaped(&object.name)),
+                        false => format!("    {}\\{name}", Escaped(&object.shown())),
                     };
                     let note = match (object.is_costly, counter.on_request) {
                         (true, _) => "costly",

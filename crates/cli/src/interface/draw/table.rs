@@ -17,6 +17,9 @@ const WIDEST_COLUMN: u16 = 22;
 /// The width of the narrowest column of names.
 const LEAST_NAME: u16 = 16;
 
+/// The width of the widest column of machines.
+const WIDEST_MACHINE: u16 = 16;
+
 /// A column of values: its first column on the screen, its width, its title.
 struct Column {
     start: u16,
@@ -41,6 +44,15 @@ impl Screen<'_> {
         };
         let rows = model.rows(place);
         let has_processes = rows.iter().any(|row| row.process.is_some());
+        // Of several sources, the first column says of which one a row is.
+        let labels = model.sources.iter().filter(|_| model.has_several());
+        let machines = labels
+            .map(|one| width(&one.label))
+            .max()
+            .map_or(0, |wide| u16::try_from(wide).unwrap_or(u16::MAX).clamp(7, WIDEST_MACHINE) + 2);
+        let machines = machines.min(area.width / 2);
+        let sides = (area.width, machines);
+        let area = Rect { x: area.x + machines, width: area.width - machines, ..area };
         let numbers = if has_processes { 8 } else { 0 };
         // Columns that do not fit are left out, from the right.
         let mut columns: Vec<(u16, String)> = Vec::new();
@@ -54,7 +66,7 @@ impl Screen<'_> {
             room -= wide;
             columns.push((wide, title));
         }
-        let names = room + LEAST_NAME.min(area.width.saturating_sub(numbers)) - 1;
+        let names = (room + LEAST_NAME.min(area.width.saturating_sub(numbers))).saturating_sub(1);
         let mut at = numbers + names;
         let columns: Vec<Column> = columns
             .into_iter()
@@ -64,22 +76,31 @@ impl Screen<'_> {
             })
             .collect();
         self.table_head(place, pane, row(area, 0), (numbers, names), &columns);
+        if machines > 0 {
+            let left = Rect { x: area.x + area.width - sides.0, width: machines, ..row(area, 0) };
+            self.text(left, 0, "Machine", self.theme.title());
+        }
         let body = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
         if rows.is_empty() {
             let why = self.why_empty(model, pane);
             self.text(row(body, 0), 1, &why, self.theme.faint());
             return;
         }
-        let picked = rows
-            .iter()
-            .position(|row| state.picked.is_some() && row.identity == state.picked.as_ref());
+        let picked =
+            rows.iter().position(|row| state.picked.is_some() && row.key() == state.picked);
         let selected = picked.unwrap_or(state.selected).min(rows.len() - 1);
         let lines = usize::from(body.height);
         let first = (selected + 1).saturating_sub(lines);
         for (number, one) in rows.iter().enumerate().skip(first).take(lines) {
             let line = row(body, (number - first) as u16);
-            self.hits.push((line, Target::Row(place, number)));
+            let whole = Rect { x: area.x + area.width - sides.0, width: sides.0, ..line };
+            self.hits.push((whole, Target::Row(place, number)));
             let is_selected = number == selected && place == model.focus;
+            if let Some(seen) = model.source(one.source).filter(|_| machines > 0) {
+                let label = Escaped(&seen.label).to_string();
+                let (label, _) = clip(&label, usize::from(machines).saturating_sub(1));
+                self.text(Rect { width: machines, ..whole }, 0, label, self.theme.faint());
+            }
             self.table_row(pane, one, line, (numbers, names), &columns, is_selected);
         }
         if first + lines < rows.len() {
@@ -178,15 +199,21 @@ impl Screen<'_> {
     }
 
     fn why_empty(&self, model: &Model, pane: &Pane) -> String {
-        let shown = model.shown();
+        let shown: Vec<&perfhive_view::Sample> =
+            (0..model.sources.len()).filter_map(|source| model.shown(source)).collect();
+        let is_past = model.sources.iter().any(|one| one.looked.is_some());
         let of_pane = |value: &&Value| pane.counters.iter().any(|one| one.path == *value.path);
         let mut problems = pane.counters.iter().filter_map(|one| model.problems.get(&one.path));
         if let Some(problem) = problems.next() {
             return Escaped(problem).to_string();
         }
-        match shown.values.iter().find(of_pane).map(|value| &value.value) {
+        match shown.iter().flat_map(|one| &one.values).find(of_pane).map(|value| &value.value) {
             Some(Err(why)) => Escaped(&why.to_string()).to_string(),
             Some(Ok(_)) => "no row has this text".to_string(),
+            None if shown.iter().all(|one| one.values.is_empty()) && is_past => {
+                "the samples of this time are no longer kept for tables".to_string()
+            }
+            None if is_past || shown.is_empty() => "not sampled at this time".to_string(),
             None => "waiting for the first sample".to_string(),
         }
     }
@@ -194,7 +221,8 @@ impl Screen<'_> {
 
 /// The title of a column: the counter's name in the shown language if it is known, otherwise the name in the path.
 fn title_of(model: &Model, counter: &Counter) -> String {
-    let value = model.shown().values.iter().find(|value| *value.path == *counter.path);
+    let mut values = model.sources.iter().flat_map(|one| &one.latest.values);
+    let value = values.find(|value| *value.path == *counter.path);
     let name = value.map(|value| value.what.counter.clone());
     let name = name.or_else(|| {
         let path: perfhive::CounterPath = counter.path.parse().ok()?;

@@ -8,16 +8,18 @@ use crate::interface::layout::Kind;
 use crate::interface::model::{Entry, Model, Target};
 use crate::text::escape::{clip, width};
 use perfhive_view::number::push_grouped;
-use perfhive_view::past::{Line, Window};
+use perfhive_view::past::{Line, Past, Window};
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 
 /// The narrowest space to the left of lanes, which has room for the labels of charts below.
 const LEAST_GUTTER: u16 = 12;
 
-/// The lines of one instance.
+/// The lines of one instance of a source.
 struct Lane<'a> {
     name: String,
+    /// The samples to which the lines belong.
+    past: &'a Past,
     colour: u8,
     /// The place of its first entry in the legend.
     entry: usize,
@@ -28,17 +30,17 @@ struct Lane<'a> {
 /// The lanes of entries, in the order in which their instances come first.
 fn lanes<'a>(entries: &[Entry<'a>]) -> Vec<Lane<'a>> {
     let mut lanes: Vec<Lane<'a>> = Vec::new();
-    let mut instances: Vec<Option<&str>> = Vec::new();
+    let mut instances: Vec<(usize, Option<&str>)> = Vec::new();
     for (number, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.is_visible) {
-        let Some(line) = entry.line else { continue };
-        let instance = line.instance.as_deref();
+        let (Some(line), Some(past)) = (entry.line, entry.past) else { continue };
+        let instance = (entry.source, line.instance.as_deref());
         let place = instances.iter().position(|known| *known == instance);
         let place = place.unwrap_or_else(|| {
             instances.push(instance);
-            let name = instance.unwrap_or(&line.what.counter);
+            let name = instance.1.unwrap_or(&line.what.counter);
             let name = crate::text::escape::Escaped(name).to_string();
             let (colour, entry) = (entry.colour, number);
-            lanes.push(Lane { name, colour, entry, count: None, bars: Vec::new() });
+            lanes.push(Lane { name, past, colour, entry, count: None, bars: Vec::new() });
             lanes.len() - 1
         });
         let Some(lane) = lanes.get_mut(place) else { continue };
@@ -89,7 +91,7 @@ impl Screen<'_> {
             let line = row(area, number as u16);
             self.hits.push((line, Target::Entry(place, lane.entry)));
             self.lane_title(model, place, lane, Rect { width: gutter, ..line });
-            self.lane(model, lane, window, row(plot, number as u16));
+            self.lane(lane, window, row(plot, number as u16));
         }
         self.time_axis(model, window, row(area, plot.height), plot);
         let shown = first + usize::from(plot.height);
@@ -104,9 +106,8 @@ impl Screen<'_> {
 
     /// The name of a lane, and the count at the cursor or the end of the window.
     fn lane_title(&mut self, model: &Model, place: usize, lane: &Lane<'_>, line: Rect) {
-        let at = model.cursor.or(model.end).or(model.past.times().back().copied());
-        let at = at.and_then(|time| model.past.nearest(time));
-        let value = |line: &Line| model.past.value_at(line, at?).ok();
+        let at = model.place_in(lane.past);
+        let value = |line: &Line| lane.past.value_at(line, at?).ok();
         let mut count = String::new();
         if let Some(value) = lane.count.and_then(value) {
             push_grouped(&mut count, value as u64);
@@ -125,7 +126,7 @@ impl Screen<'_> {
         self.text_to(line, line.width - 1, &count, Style::new());
     }
 
-    fn lane(&mut self, model: &Model, lane: &Lane<'_>, window: Window, line: Rect) {
+    fn lane(&mut self, lane: &Lane<'_>, window: Window, line: Rect) {
         let style = self.theme.line(lane.colour);
         for x in 0..line.width {
             self.text(line, x, "·", self.theme.faint());
@@ -134,7 +135,7 @@ impl Screen<'_> {
         let most = usize::from(line.width) * 2;
         for bar in &lane.bars {
             let mut open: Option<f64> = None;
-            for point in model.past.points(bar, window, most) {
+            for point in lane.past.points(bar, window, most) {
                 if let Some(from) = open.filter(|from| *from <= 1.0 && point.x >= 0.0) {
                     let from = (from.max(0.0) * last).round() as u16;
                     let to = (point.x.min(1.0) * last).round() as u16;
@@ -146,7 +147,7 @@ impl Screen<'_> {
             }
         }
         let mut before: Option<f64> = None;
-        let points = lane.count.map(|count| model.past.points(count, window, most));
+        let points = lane.count.map(|count| lane.past.points(count, window, most));
         for point in points.into_iter().flatten() {
             let Some(value) = point.value else { continue };
             let grows = before.is_some_and(|before| value > before);

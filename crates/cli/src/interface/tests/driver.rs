@@ -1,5 +1,6 @@
 //! Random keys, clicks, samples and answers in every state of the interface.
 
+use super::several::model_of_two;
 use super::*;
 
 /// A small generator of pseudo-random numbers (xorshift).
@@ -23,6 +24,8 @@ fn random_events_never_panic_and_never_get_stuck() {
     let mut random = Random(seed);
     let mut script = Script::new();
     let mut model = model(view(), 10);
+    // In the second half a second source answers, too.
+    let mut other = Script::new();
     let mut second = 10;
     let (mut width, mut height) = (80, 24);
     let words = [
@@ -42,6 +45,10 @@ fn random_events_never_panic_and_never_get_stuck() {
         "add memory",
     ];
     for number in 0..100_000 {
+        if number == 50_000 {
+            model = model_of_two(view(), 10);
+        }
+        let source = if number < 50_000 { 0 } else { number % 2 };
         let event = match random.next(101) {
             0..50 => {
                 let binding = &BINDINGS[random.next(BINDINGS.len() as u64) as usize];
@@ -83,6 +90,7 @@ fn random_events_never_panic_and_never_get_stuck() {
             }
             75..83 => {
                 second += 1 + random.next(3) as i64;
+                let script = if source == 0 { &mut script } else { &mut other };
                 Event::Samples(vec![script.sample(second)], Duration::from_millis(2))
             }
             83..86 => Event::Paste(words[random.next(words.len() as u64) as usize].into()),
@@ -105,13 +113,20 @@ fn random_events_never_panic_and_never_get_stuck() {
                 values: 3,
             },
             98 => Event::Rewound,
+            99 if random.next(2) == 0 => Event::Elsewhere(CPU.into()),
             99 => Event::Key(KeyEvent::new(KeyCode::Char('a'), KeyModifiers::ALT)),
             _ => Event::Loaded { every: random.next(3) },
         };
-        for effect in model.update(event) {
+        for effect in model.update_from(source, event) {
             // The test answers some of the requests.
-            if let Effect::Try(path) = effect {
-                model.update(Event::Ready(path));
+            match effect {
+                Effect::Try(path) => drop(model.update_from(source, Event::Ready(path))),
+                Effect::Near { source, window, .. } => {
+                    let sample = Script::new().sample((window.to.0 - NOON) / FileTime::PER_SECOND);
+                    model.update_from(source, Event::Near(window, vec![sample]));
+                    model.update_from(source, Event::NearLoaded(window, 1 + random.next(2)));
+                }
+                _ => {}
             }
         }
         if number % 100 == 0 {

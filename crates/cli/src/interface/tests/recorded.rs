@@ -31,12 +31,12 @@ fn read(source: Box<dyn Source>, samples: usize) -> Model {
     let session = Session::of(source);
     let reader = Reader::new(session, Duration::from_millis(1), events).unwrap();
     let view = View::of_paths(std::slice::from_ref(&path));
-    let mut model = Model::new(view, "x", true, Duration::from_secs(1));
+    let mut model = Model::new(view, vec![Seen::new("x", "", true)], Duration::from_secs(1));
     let (orders, ordered) = channel();
     let thread = std::thread::spawn(move || reader.run(&ordered));
     orders.send(Order::Paths(vec![path])).unwrap();
-    while model.past.times().len() < samples || model.is_loading {
-        if let Ok(Message::Event(event)) = messages.recv_timeout(Duration::from_secs(20)) {
+    while model.sources[0].past.times().len() < samples || model.is_loading() {
+        if let Ok(Message::Source(_, event)) = messages.recv_timeout(Duration::from_secs(20)) {
             model.update(event);
         } else {
             panic!("the reader says nothing more");
@@ -74,10 +74,10 @@ fn a_replay_shows_each_sample_at_its_time() {
         let mut seen = Vec::new();
         loop {
             match messages.recv_timeout(Duration::from_secs(20)) {
-                Ok(Message::Event(Event::Samples(samples, _))) => {
+                Ok(Message::Source(_, Event::Samples(samples, _))) => {
                     seen.extend(samples.iter().map(|_| begun.elapsed()));
                 }
-                Ok(Message::Event(Event::Loaded { .. })) => break,
+                Ok(Message::Source(_, Event::Loaded { .. })) => break,
                 Ok(_) => {}
                 Err(_) => panic!("the reader says nothing more"),
             }
@@ -106,30 +106,30 @@ fn a_table_of_a_recording_follows_the_cursor() {
     let reader = Reader::new(session, Duration::from_secs(1), events).unwrap();
     let mut view = View::of_paths(std::slice::from_ref(&path));
     view.panes[0].kind = Kind::Table;
-    let mut model = Model::new(view, "x", false, Duration::from_secs(1));
+    let mut model = Model::new(view, vec![Seen::new("x", "", false)], Duration::from_secs(1));
     let (orders, ordered) = channel();
     let thread = std::thread::spawn(move || reader.run(&ordered));
     let until = |model: &mut Model, is_it: &dyn Fn(&Model) -> bool| {
         while !is_it(model) {
             match messages.recv_timeout(Duration::from_secs(20)) {
-                Ok(Message::Event(event)) => drop(model.update(event)),
+                Ok(Message::Source(_, event)) => drop(model.update(event)),
                 _ => panic!("the reader says nothing more"),
             }
         }
     };
     orders.send(Order::Paths(vec![path])).unwrap();
-    until(&mut model, &|model| !model.is_loading);
+    until(&mut model, &|model| !model.is_loading());
     let value = |model: &Model| model.rows(0)[0].cells[0].and_then(Value::number);
     assert_eq!(value(&model), Some(25.0));
     for (key, expected) in [(KeyCode::Left, Some(25.0)), (KeyCode::Left, None)] {
         let effects = press(&mut model, key);
-        let [Effect::Look { from, at }] = effects[..] else { panic!("{effects:?}") };
-        orders.send(Order::Look { from, at }).unwrap();
-        until(&mut model, &|model| model.looked.is_some());
+        let [Effect::Look { from, at, every, .. }] = effects[..] else { panic!("{effects:?}") };
+        orders.send(Order::Look { from, at, every }).unwrap();
+        until(&mut model, &|model| model.sources[0].looked.is_some());
         assert_eq!(value(&model), expected);
     }
     press(&mut model, KeyCode::Esc);
-    assert!(model.looked.is_none());
+    assert!(model.sources[0].looked.is_none());
     drop((orders, messages));
     thread.join().unwrap();
 }
@@ -139,9 +139,9 @@ fn a_recording_looks_as_it_did_live() {
     let recording = || Box::new(perfhive_testkit::script::recording());
     let live = read(Box::new(Live(recording())), 2);
     let mut recorded = read(recording(), 2);
-    recorded.took = live.took;
-    assert_eq!(live.past.lines().len(), 1);
-    assert_eq!(live.past.lines()[0].last(), Some(25.0));
+    recorded.sources[0].took = live.sources[0].took;
+    assert_eq!(live.sources[0].past.lines().len(), 1);
+    assert_eq!(live.sources[0].past.lines()[0].last(), Some(25.0));
     let screen_of = |model: &Model| letters(model, Theme::True, 80, 24);
     assert_eq!(screen_of(&live), screen_of(&recorded));
 }
@@ -192,11 +192,12 @@ fn records_of_an_experiment_are_a_timeline_with_readings_below() {
     let (orders, ordered) = channel();
     let thread = std::thread::spawn(move || reader.run(&ordered));
     orders.send(Order::Paths(view.paths())).unwrap();
-    let mut model = Model::new(view, "records.jsonl", false, Duration::from_secs(1));
+    let mut model =
+        Model::new(view, vec![Seen::new("records.jsonl", "", false)], Duration::from_secs(1));
     model.zone = TimeZone::UTC;
-    while model.is_loading {
+    while model.is_loading() {
         match messages.recv_timeout(Duration::from_secs(20)) {
-            Ok(Message::Event(event)) => drop(model.update(event)),
+            Ok(Message::Source(_, event)) => drop(model.update(event)),
             _ => panic!("the reader says nothing more"),
         }
     }
@@ -210,4 +211,80 @@ fn records_of_an_experiment_are_a_timeline_with_readings_below() {
         press(&mut model, KeyCode::Char('+'));
     }
     compare("experiment-zoomed.txt", &letters(&model, Theme::True, 100, 20));
+}
+
+#[test]
+fn a_zoom_into_a_thinned_recording_shows_each_sample_of_the_part() {
+    use perfhive::format::CounterSpec;
+    use perfhive_testkit::script::{block, titles};
+    let path = r"\System(*)\Context Switches/sec".to_string();
+    let (events, messages) = sync_channel(32);
+    let counters = [CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)];
+    // A burst of 100 within one second of 400, and an instance that lives for three seconds.
+    let blocks = (0..400).map(|second| {
+        let count = if second < 205 { 0 } else { 100 };
+        let a = ("a", None, &[count][..]);
+        let short = ("short", None, &[second as u64][..]);
+        let rows = if (207..210).contains(&second) { vec![a, short] } else { vec![a] };
+        (second.to_string(), block("HOST", second, &[(TitleIndex(2), &counters, &rows)]))
+    });
+    let names = titles(&[(2, "System"), (146, "Context Switches/sec")]);
+    let recording = perfhive::recording::ReplaySource::new("recording", blocks).unwrap();
+    let session = Session::of(Box::new(recording.with_titles(LanguageId::ENGLISH, &names)));
+    let reader = Reader::new(session, Duration::from_secs(1), events).unwrap().with_most(120);
+    let mut view = View::of_paths(std::slice::from_ref(&path));
+    view.panes.push(pane("Table", Kind::Table, &[&path]));
+    let mut model = Model::new(view, vec![Seen::new("x", "", false)], Duration::from_secs(1));
+    model.zone = TimeZone::UTC;
+    let (orders, ordered) = channel();
+    let thread = std::thread::spawn(move || reader.run(&ordered));
+    let order = |effects: Vec<Effect>| {
+        for effect in effects {
+            let order = match effect {
+                Effect::Look { from, at, every, .. } => Order::Look { from, at, every },
+                Effect::Near { window, samples, .. } => Order::Near { window, samples },
+                _ => continue,
+            };
+            orders.send(order).unwrap();
+        }
+    };
+    let until = |model: &mut Model, is_it: &dyn Fn(&Model) -> bool| {
+        while !is_it(model) {
+            match messages.recv_timeout(Duration::from_secs(20)) {
+                Ok(Message::Source(_, event)) => order(model.update(event)),
+                _ => panic!("the reader says nothing more"),
+            }
+        }
+    };
+    orders.send(Order::Paths(vec![path])).unwrap();
+    until(&mut model, &|model| !model.is_loading());
+    let every = |model: &Model| model.sources[0].past_in(model.window()).1;
+    let largest = |model: &Model| {
+        let (window, entries) = (model.window().unwrap(), model.entries(0));
+        let all = entries.iter().filter_map(|entry| model.summary(entry, window));
+        all.map(|one| one.maximum).fold(0.0, f64::max)
+    };
+    assert_eq!((every(&model), largest(&model), model.entries(0).len()), (4, 25.0, 2));
+    let time = model.oldest().unwrap().0 + 205 * FileTime::PER_SECOND;
+    model.cursor = Some(FileTime(time));
+    for _ in 0..3 {
+        order(press(&mut model, KeyCode::Char('+')));
+    }
+    until(&mut model, &|model| every(model) == 1);
+    assert_eq!((largest(&model), model.entries(0).len()), (100.0, 2));
+    assert!(!letters(&model, Theme::True, 80, 24).contains("every 4th"));
+    // The cursor goes from second to second, and the table has the rate of that second.
+    model.cursor = Some(FileTime(time - FileTime::PER_SECOND));
+    let effects = press(&mut model, KeyCode::Right);
+    assert_eq!(model.cursor, Some(FileTime(time)));
+    order(effects);
+    until(&mut model, &|model| {
+        model.sources[0].looked.as_ref().is_some_and(|sample| sample.time.0 == time)
+    });
+    assert_eq!(model.rows(1)[0].cells[0].and_then(Value::number), Some(100.0));
+    // The whole recording is thinned as before.
+    order(press(&mut model, KeyCode::Char('0')));
+    assert_eq!((every(&model), largest(&model)), (4, 25.0));
+    drop((orders, messages));
+    thread.join().unwrap();
 }

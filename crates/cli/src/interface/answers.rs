@@ -1,0 +1,79 @@
+//! Handles the answers of sources: what they have, and what they lack.
+
+use super::model::{Mode, Model};
+use super::tree::Tree;
+use crate::text::escape::Escaped;
+use std::sync::Arc;
+
+impl Model {
+    pub(super) fn has_path(&self, path: &str) -> bool {
+        let pane = self.view.panes.get(self.focus);
+        pane.is_some_and(|pane| pane.counters.iter().any(|counter| counter.path == path))
+    }
+
+    /// Notes that a source does not have a path; `None` if the path is about another machine. A path that no source
+    /// has is a problem.
+    pub(super) fn refuse(&mut self, source: usize, path: String, why: Option<String>) {
+        let refused = self.refused.entry(path.clone()).or_default();
+        refused.insert(source, why.clone());
+        if refused.len() >= self.sources.len() {
+            let why = refused.values().flatten().next().cloned();
+            let why = why.unwrap_or_else(|| {
+                let all: Vec<&str> = self.sources.iter().map(|one| one.label.as_str()).collect();
+                format!("no source is the machine of {path}: there are {}", all.join(", "))
+            });
+            self.problem(path, why);
+        } else if let (Some(why), false) = (why, self.view.is_built_in) {
+            let label = self.source(source).map_or("", |one| &one.label);
+            self.message = Escaped(&format!("{label}: {why}")).to_string();
+        }
+    }
+
+    /// Takes the tree of a source. Of several sources, the objects of all come first.
+    pub(super) fn take_tree(&mut self, source: usize, tree: Arc<Tree>) {
+        if let Some(seen) = self.sources.get_mut(source) {
+            seen.tree = Some(Arc::clone(&tree));
+        }
+        if !self.has_several() {
+            self.tree = Some(tree);
+            return;
+        }
+        let all = self.sources.iter().enumerate();
+        let all = all.filter_map(|(source, one)| Some((source, &*one.label, one.tree.as_deref()?)));
+        self.tree = Some(Arc::new(Tree::of_several(all)));
+        if let Mode::Choose(chooser) = &mut self.mode {
+            // The places of objects are others now.
+            chooser.open.clear();
+            chooser.instances = None;
+        }
+    }
+
+    fn problem(&mut self, path: String, why: String) {
+        if self.view.is_built_in {
+            // If a source lacks a counter of a built-in view, that is no mistake of the user.
+            for pane in &mut self.view.panes {
+                let sorted =
+                    pane.sort.and_then(|sort| pane.counters.get(sort)?.path.clone().into());
+                pane.counters.retain(|counter| counter.path != path);
+                pane.sort = pane.sort.map(|_| {
+                    let place =
+                        pane.counters.iter().position(|one| Some(&one.path) == sorted.as_ref());
+                    place.unwrap_or(0)
+                });
+            }
+            if self.view.panes.iter().any(|pane| !pane.counters.is_empty()) {
+                self.view.panes.retain(|pane| !pane.counters.is_empty());
+                self.states.clear();
+                self.fit_states();
+            } else {
+                self.message = format!("the source has none of the counters of {}", self.view.name);
+            }
+            return;
+        }
+        self.message = Escaped(&why).to_string();
+        let is_shown = self.view.panes.iter().flat_map(|pane| &pane.counters);
+        if is_shown.into_iter().any(|counter| counter.path == path) {
+            self.problems.insert(path, why);
+        }
+    }
+}

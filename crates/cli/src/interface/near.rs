@@ -1,0 +1,110 @@
+//! The part of a thinned recording that is seen, read again more closely.
+//!
+//! Of a recording with many samples every so-many-th is read. Where charts show a part of it, that part is read
+//! again with as many samples as are read of a whole recording, and shown in place of the thinned one.
+
+use super::layout::View;
+use super::model::{Effect, Model, is_drawn};
+use perfhive::FileTime;
+use perfhive_view::Sample;
+use perfhive_view::past::{Line, Past, Window};
+use std::collections::HashMap;
+
+/// A part of a recording.
+pub(crate) struct Near {
+    /// The time that was asked for: more than what is seen, so that scrolling does not read at once.
+    window: Window,
+    past: Past,
+    /// Every how-many-th sample was read; `None` while the part is being read.
+    every: Option<u64>,
+    /// The places of the lines that continue those of the whole recording, by the numbers of these.
+    lines: HashMap<u64, usize>,
+}
+
+impl Near {
+    pub(crate) fn note(&mut self, window: Window, samples: Vec<Sample>, view: &View) {
+        // A read that was given up may still have sent samples.
+        if window == self.window {
+            for sample in samples {
+                self.past.note(&sample, |path| is_drawn(view, path));
+            }
+        }
+    }
+
+    pub(crate) fn complete(&mut self, window: Window, every: u64, whole: &Past) {
+        if window != self.window {
+            return;
+        }
+        self.every = Some(every);
+        let key = |line: &Line| (line.path.clone(), line.what.index, line.instance.clone());
+        let places = self.past.lines().iter().enumerate();
+        let places: HashMap<_, usize> = places.map(|(place, line)| (key(line), place)).collect();
+        let all = whole.lines().iter();
+        self.lines = all.filter_map(|line| Some((line.number, *places.get(&key(line))?))).collect();
+    }
+
+    /// Whether the part is close enough for a window: it has each sample, or is not much longer.
+    fn suits(&self, window: Window) -> bool {
+        let is_close = self.every == Some(1) || self.window.width() / 3 < window.width();
+        self.covers(window) && is_close
+    }
+
+    fn covers(&self, window: Window) -> bool {
+        self.window.from <= window.from && window.to <= self.window.to
+    }
+
+    /// The lines of a path: those of the whole recording in their order, as they are in this part, and then those
+    /// that only this part has.
+    pub(crate) fn lines<'a>(&'a self, whole: &'a Past) -> Vec<(&'a Past, &'a Line)> {
+        let of = |line: &'a Line| {
+            let near = self.lines.get(&line.number).and_then(|place| self.past.lines().get(*place));
+            near.map_or((whole, line), |line| (&self.past, line))
+        };
+        let known: Vec<usize> = self.lines.values().copied().collect();
+        let own = self.past.lines().iter().enumerate();
+        let own = own.filter(|(place, _)| !known.contains(place));
+        whole.lines().iter().map(of).chain(own.map(|(_, line)| (&self.past, line))).collect()
+    }
+}
+
+impl super::seen::Seen {
+    /// The part that is read closely, if it covers a window.
+    pub(crate) fn near_in(&self, window: Option<Window>) -> Option<&Near> {
+        let near = self.near.as_ref().filter(|near| near.every.is_some())?;
+        window.filter(|window| near.covers(*window)).map(|_| near)
+    }
+
+    /// The samples that are shown in a window, and every how-many-th of the recording's they are.
+    pub(crate) fn past_in(&self, window: Option<Window>) -> (&Past, u64) {
+        let near = self.near_in(window);
+        near.map_or((&self.past, self.every), |near| (&near.past, near.every.unwrap_or(1)))
+    }
+}
+
+impl Model {
+    /// Asks for the seen parts of thinned recordings, unless they are read closely already.
+    pub(super) fn approach(&mut self, effects: &mut Vec<Effect>) {
+        let Some(window) = self.window() else { return };
+        for (source, seen) in self.sources.iter_mut().enumerate() {
+            let Some(span) = seen.past.span().filter(|_| seen.every > 1 && !seen.is_loading) else {
+                continue;
+            };
+            let is_asked = seen.near.as_ref().is_some_and(|near| near.suits(window));
+            // What is read is twice as long as what is seen; less than half of the whole has more detail.
+            if is_asked || window.width() > span.width() / 4 {
+                continue;
+            }
+            let margin = window.width() / 2;
+            let window = Window {
+                from: FileTime(window.from.0.saturating_sub(margin)),
+                to: FileTime(window.to.0.saturating_add(margin)),
+            };
+            let times = seen.past.times();
+            let before = |time: FileTime| times.partition_point(|known| *known < time) as u64;
+            let samples = (before(window.to) - before(window.from) + 1).saturating_mul(seen.every);
+            let past = Past::new(seen.most_bytes.0);
+            seen.near = Some(Near { window, past, every: None, lines: HashMap::new() });
+            effects.push(Effect::Near { source, window, samples });
+        }
+    }
+}
