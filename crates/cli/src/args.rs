@@ -350,7 +350,7 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Args)]
 pub(crate) struct View {
-    /// Counter paths or short names to chart; without any, the overview. First may be the file of a recording
+    /// Counter paths or short names to chart; without any, the overview. Files of recordings may come first; they are shown in place of this machine, and beside what -s names
     #[arg(value_name = "PATH", value_parser = value::file_or_path)]
     pub(crate) paths: Vec<String>,
 

@@ -38,6 +38,8 @@ pub struct EventFilter {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Rule {
     name: Option<Arc<str>>,
+    /// The kind of events; `None` for all.
+    kind: Option<EventKind>,
     terms: Vec<Term>,
 }
 
@@ -110,7 +112,7 @@ impl FromStr for EventFilter {
             terms.push(term);
             rest = behind.trim_start();
             if rest.is_empty() {
-                return Ok(Self { rules: vec![Rule { name: None, terms }] });
+                return Ok(Self { rules: vec![Rule { name: None, kind: None, terms }] });
             }
             let expected = || BadFilter(format!("expected 'and' before {rest:?}"));
             let (word, behind) = rest.split_once(char::is_whitespace).ok_or_else(expected)?;
@@ -194,13 +196,26 @@ impl EventFilter {
     #[must_use]
     pub fn of_name(mut self, name: &str) -> Self {
         let name: Arc<str> = name.into();
+        if self.rules.is_empty() {
+            // It lets through all events of this name, whatever a filter behind it says.
+            self.rules.push(Rule { name: None, kind: None, terms: Vec::new() });
+        }
         for rule in &mut self.rules {
             rule.name = Some(Arc::clone(&name));
         }
         self
     }
 
-    /// A filter that decides the events of each name by the first filter that is for the name.
+    /// The same filter for the events of one kind; those of other kinds are recorded.
+    #[must_use]
+    pub fn of_kind(mut self, kind: EventKind) -> Self {
+        for rule in &mut self.rules {
+            rule.kind = Some(kind);
+        }
+        self
+    }
+
+    /// A filter that decides the events of each name and kind by the first filter that is for them.
     #[must_use]
     pub fn or_else(mut self, other: Self) -> Self {
         self.rules.extend(other.rules);
@@ -222,14 +237,14 @@ impl EventFilter {
     /// The filter with the places of its sensors.
     pub(crate) fn bound(self, columns: &[RecordColumn]) -> Result<BoundFilter, BadFilter> {
         let mut rules = Vec::new();
-        for Rule { name, terms } in self.rules {
+        for Rule { name, kind, terms } in self.rules {
             let mut sensors = Vec::new();
             for term in &terms {
                 if let Term::Sensor(name, comparison, limit) = term {
                     sensors.push((place(columns, name)?, *comparison, *limit));
                 }
             }
-            rules.push(BoundRule { name, terms, sensors, passed: 0 });
+            rules.push(BoundRule { name, kind, terms, sensors, passed: 0 });
         }
         Ok(BoundFilter { rules })
     }
@@ -267,6 +282,7 @@ pub(crate) struct BoundFilter {
 #[derive(Debug)]
 struct BoundRule {
     name: Option<Arc<str>>,
+    kind: Option<EventKind>,
     terms: Vec<Term>,
     /// The column of each sensor, and what it is compared with.
     sensors: Vec<(usize, Comparison, f64)>,
@@ -275,19 +291,19 @@ struct BoundRule {
 }
 
 impl BoundRule {
-    fn is_for(&self, name: &str) -> bool {
-        self.name.as_deref().is_none_or(|it| it == name)
+    fn is_for(&self, name: &str, kind: EventKind) -> bool {
+        self.name.as_deref().is_none_or(|it| it == name) && self.kind.is_none_or(|it| it == kind)
     }
 }
 
 impl BoundFilter {
-    fn rule(&mut self, name: &str) -> Option<&mut BoundRule> {
-        self.rules.iter_mut().find(|rule| rule.is_for(name))
+    fn rule(&mut self, name: &str, kind: EventKind) -> Option<&mut BoundRule> {
+        self.rules.iter_mut().find(|rule| rule.is_for(name, kind))
     }
 
     /// Whether an event is to be measured.
     pub(crate) fn wants(&mut self, event: &PerfEvent) -> bool {
-        let Some(rule) = self.rule(&event.name) else { return true };
+        let Some(rule) = self.rule(&event.name, event.kind) else { return true };
         let holds = rule.terms.iter().all(|term| match term {
             Term::Process(comparison, limit) => comparison.holds(f64::from(event.process), *limit),
             Term::Thread(comparison, limit) => comparison.holds(f64::from(event.thread), *limit),
@@ -309,7 +325,7 @@ impl BoundFilter {
     /// Whether an event with these readings is to be recorded. A sensor without a value compares with
     /// nothing.
     pub(crate) fn wants_readings(&mut self, event: &PerfEvent, readings: &Readings) -> bool {
-        let Some(rule) = self.rule(&event.name) else { return true };
+        let Some(rule) = self.rule(&event.name, event.kind) else { return true };
         rule.sensors.iter().all(|(place, comparison, limit)| {
             let reading = readings.iter().find(|reading| reading.asked == *place);
             let value = reading.and_then(|reading| reading.value.as_ref().ok());
@@ -322,13 +338,13 @@ impl BoundFilter {
         let is_it = |term: &Term| matches!(term, Term::Seconds(..));
         self.rules
             .iter()
-            .find(|rule| rule.is_for(name))
+            .find(|rule| rule.is_for(name, EventKind::End))
             .is_some_and(|rule| rule.terms.iter().any(is_it))
     }
 
     /// Whether a section of this duration is to be recorded.
     pub(crate) fn wants_section(&mut self, name: &str, seconds: f64) -> bool {
-        let Some(rule) = self.rule(name) else { return true };
+        let Some(rule) = self.rule(name, EventKind::End) else { return true };
         rule.terms.iter().all(|term| match term {
             Term::Seconds(comparison, limit) => comparison.holds(seconds, *limit),
             _ => true,
@@ -398,6 +414,18 @@ mod tests {
         let wanted =
             events.map(|(name, process)| all.wants(&event(name, EventKind::Point, process)));
         assert_eq!(wanted, [true, false, true, true]);
+    }
+
+    #[test]
+    fn starts_and_ends_of_one_name_have_filters_of_their_own() {
+        let of = |text: &str| text.parse::<EventFilter>().unwrap();
+        let starts = of("every 2").of_name("f").of_kind(EventKind::Start);
+        let ends = EventFilter::default().of_name("f").of_kind(EventKind::End);
+        let mut all = starts.or_else(ends).or_else(of("pid = 8")).bound(&[]).unwrap();
+        let mut wanted = |name, kind| all.wants(&event(name, kind, 7));
+        assert_eq!([0; 4].map(|_| wanted("f", EventKind::Start)), [false, true, false, true]);
+        assert_eq!([0; 2].map(|_| wanted("f", EventKind::End)), [true, true]);
+        assert!(!wanted("g", EventKind::Point), "the filter of all other names decides");
     }
 
     #[test]

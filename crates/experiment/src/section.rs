@@ -27,7 +27,7 @@ pub struct Section {
     /// The processor time of its thread meanwhile, as the thread told it.
     pub thread_time: Option<Duration>,
     /// The calls whose time is in the section: its own start, and those of the recorded events in it
-    /// on its thread.
+    /// on its thread. An event that the thread did not tell itself is no call.
     pub calls: u64,
     /// How much the raw value of each sensor grew from the sample at the start to the one at the end.
     /// `None` without two values, and where it shrank. Both samples are late by the

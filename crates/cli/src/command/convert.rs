@@ -18,7 +18,7 @@ use perfhive::{Ask, FileTime, LanguageId, Query, Reading, Snapshot, Source as _,
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The forms of perfmon's logs.
@@ -68,14 +68,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut global = global.clone();
     let names: Vec<String> = args.inputs.iter().map(|file| file.display().to_string()).collect();
     global.source = format!("file:{}", names.join(","));
-    let same = |file: &std::path::PathBuf| {
-        let real = |path: &Path| std::fs::canonicalize(path).ok();
-        real(file).is_some_and(|file| real(&args.output) == Some(file))
-    };
-    if args.inputs.iter().any(same) {
-        let what = format!("{} is what is read; name another file", args.output.display());
-        return Err(Failure::Usage(what));
-    }
+    refuse_input(&args.inputs, &args.output)?;
     let (samples, bytes) = match form {
         Form::Recording => to_recording(&global, args)?,
         #[cfg(feature = "parquet")]
@@ -282,18 +275,19 @@ fn for_each_sample(
     let faults = session.faults.clone();
     let mut query = session.query()?;
     if paths.is_empty() {
-        for all in [r"\*(*)\*", r"\*\*"] {
-            // A recording may have no object of one of the two kinds.
-            let _ = query.add(all);
-        }
+        // A recording may have no object of one of the two kinds.
+        let with_instances = query.add(r"\*(*)\*");
+        query.add(r"\*\*").or(with_instances)?;
     } else {
         add_paths(&mut query, global, paths)?;
     }
     loop {
         match query.collect() {
             Ok(()) => {
-                let time = faults.time().and_then(|time| time.to_file_time());
-                with(&query, time.unwrap_or_default())?;
+                // Without a time it is no sample: damage behind which no sample is.
+                if let Some(time) = faults.time().and_then(|time| time.to_file_time()) {
+                    with(&query, time)?;
+                }
             }
             Err(error) if error.is_end_of_data() => break,
             Err(error) => return Err(error.into()),
@@ -327,5 +321,18 @@ pub(super) fn push_written(text: &mut String, output: &Output, file: &Path, size
         let fields = [Field::Text(&file), Field::Unsigned(samples), Field::Unsigned(bytes)];
         records.row(text, fields);
         records.end(text);
+    }
+}
+
+/// Fails if the output is one of the files that are read, also by another path.
+pub(super) fn refuse_input(inputs: &[PathBuf], output: &Path) -> Result<(), Failure> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let Some(written) = real(output) else { return Ok(()) };
+    match inputs.iter().any(|input| real(input).as_ref() == Some(&written)) {
+        true => {
+            let what = format!("{} is what is read; name another file", output.display());
+            Err(Failure::Usage(what))
+        }
+        false => Ok(()),
     }
 }

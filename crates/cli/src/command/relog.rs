@@ -1,6 +1,6 @@
 //! `perfhive relog`: the options and the output of Windows' relog, as far as scripts rely on them.
 
-use super::convert::{LogForm, Selected, columns, to_binary, to_log};
+use super::convert::{LogForm, Selected, columns, refuse_input, to_binary, to_log};
 use super::typeperf::{counters_of, form_of, refuse_existing};
 use crate::args::{Global, Relog as Args};
 use crate::failure::{Exit, Failure, Outcome};
@@ -17,6 +17,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     (global.begin, global.end) = (args.begin.or(global.begin), args.end.or(global.end));
     global.every = args.every.or(global.every);
     let output = Output::new(&global);
+    if let Some(file) = &args.output {
+        refuse_input(&args.inputs, file)?;
+    }
     if args.listed {
         return list(&global, args, &output);
     }

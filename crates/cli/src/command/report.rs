@@ -149,8 +149,9 @@ pub(super) fn of_recording(global: &Global, wanted: &Wanted<'_>) -> Result<Repor
             Err(error) if error.is_end_of_data() => break,
             Err(error) => return Err(error.into()),
         }
-        let time = faults.time().and_then(|time| time.to_file_time());
-        analysis.add(&query, time.unwrap_or_default());
+        // Without a time it is no sample: damage behind which no sample is.
+        let Some(time) = faults.time().and_then(|time| time.to_file_time()) else { continue };
+        analysis.add(&query, time);
         samples += 1;
         progress.show("read", samples);
     }

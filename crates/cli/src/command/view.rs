@@ -15,13 +15,13 @@ const MOST_SOURCES: usize = 16;
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut global = global.clone();
-    let paths = match args.paths.split_first() {
-        Some((file, paths)) if Path::new(file).is_file() => {
-            global.sources = vec![SourceAddress::file(file).to_string()];
-            paths
-        }
-        _ => &args.paths,
-    };
+    let is_file = |path: &&String| Path::new(path.as_str()).is_file();
+    let (files, paths) = args.paths.split_at(args.paths.iter().take_while(is_file).count());
+    if !files.is_empty() {
+        // Recordings take the place of this machine, which is the source without -s.
+        global.sources.retain(|source| source != "local:");
+        global.sources.extend(files.iter().map(|file| SourceAddress::file(file).to_string()));
+    }
     let global = &global;
     if global.sources.len() > MOST_SOURCES {
         return Err(Failure::Usage(format!("a view shows at most {MOST_SOURCES} sources")));

@@ -275,6 +275,10 @@ impl Reader {
         // The sample that was read last, and the moment when it is to be shown.
         let (mut held, mut due): (Option<Sample>, _) = (None, Instant::now());
         let outcome = loop {
+            // A query without paths asks the recording for nothing, and so never comes to its end.
+            if self.sampler.paths().next().is_none() {
+                break None;
+            }
             match orders.recv_timeout(due.saturating_duration_since(Instant::now())) {
                 // Such an order is ignored, since the recording is at another place.
                 Ok(Order::Look { .. }) => continue,

@@ -93,6 +93,31 @@ fn relog_says_where_the_number_of_samples_is_and_writes_a_log() {
 }
 
 #[test]
+fn relog_and_convert_leave_what_they_read_as_it_is() {
+    let folder = Folder::new();
+    let file = folder.path().join("o.csv");
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
+                \"11/24/2026 10:00:00.000\",\"7\"\r\n";
+    std::fs::write(&file, text).unwrap();
+    let path = file.display().to_string();
+    for args in [&["relog", &path, "-f", "csv", "-o", &path, "-y"][..], &["convert", &path, &path]]
+    {
+        let said = perfhive(args.iter().copied());
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_recording_without_counters_is_an_error_of_convert() {
+    let folder = Folder::new();
+    let (file, out) = (folder.path().join("o.csv"), folder.path().join("p.csv"));
+    std::fs::write(&file, "\"(PDH-CSV 4.0) (UTC)(0)\"\r\n\"11/24/2026 10:00:00.000\"\r\n").unwrap();
+    let said = perfhive(["convert", &file.display().to_string(), &out.display().to_string()]);
+    assert!(said.code != Some(0) && !out.exists(), "{}", said.err);
+}
+
+#[test]
 fn relog_takes_and_tells_local_times_with_the_zone_in_the_banner() {
     let Some(log) = log() else { return };
     let folder = Folder::new();

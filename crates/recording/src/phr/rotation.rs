@@ -46,8 +46,7 @@ impl Rotation {
         }
         fs::rename(path, &finished).map_err(failed)?;
         let Some(keep) = self.keep else { return Ok(()) };
-        let mut all = finished_files(path).map_err(failed)?;
-        all.sort_unstable();
+        let all = finished_files(path).map_err(failed)?;
         let old = all.len().saturating_sub(keep);
         for file in all.into_iter().take(old) {
             fs::remove_file(&file).map_err(|cause| write_error(&file, &cause))?;
@@ -75,7 +74,7 @@ fn dated(path: &Path, begin: FileTime, number: u32) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// The finished files of a recording: those that [`dated`] named.
+/// The finished files of a recording, the oldest first: those that [`dated`] named.
 fn finished_files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -90,9 +89,9 @@ fn finished_files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
                 _ => byte.is_ascii_digit(),
             })
     };
-    let is_number = |rest: &str| {
-        rest.is_empty()
-            || rest.strip_prefix('-').is_some_and(|digits| digits.parse::<u32>().is_ok())
+    let number = |rest: &str| match rest {
+        "" => Some(0),
+        rest => rest.strip_prefix('-')?.parse::<u32>().ok(),
     };
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -100,13 +99,16 @@ fn finished_files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let rest = name.strip_prefix(&stem).and_then(|rest| rest.strip_prefix('-'));
         let is_finished = rest.and_then(|rest| rest.split_at_checked(STAMP));
-        if file.extension() == path.extension()
-            && is_finished.is_some_and(|(stamp, rest)| is_stamp(stamp) && is_number(rest))
+        if let Some((stamp, rest)) = is_finished
+            && let Some(number) = number(rest)
+            && file.extension() == path.extension()
+            && is_stamp(stamp)
         {
-            found.push(file);
+            found.push((stamp.to_string(), number, file));
         }
     }
-    Ok(found)
+    found.sort_unstable();
+    Ok(found.into_iter().map(|(_, _, file)| file).collect())
 }
 
 #[cfg(test)]
@@ -114,21 +116,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finished_files_are_those_of_the_recording_alone() {
+    fn finished_files_are_those_of_the_recording_alone_oldest_first() {
         let folder = std::env::temp_dir().join(format!("perfhive-rotation-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("a.phr");
         let begin = FileTime(128_315_940_386_596_596);
-        let own = [dated(&path, begin, 0), dated(&path, begin, 2)];
+        let own = [0, 2, 10].map(|number| dated(&path, begin, number));
         assert!(own[1].ends_with("a-20070814T194038Z-2.phr"), "{own:?}");
         let others = ["a-2007.phr", "ab-20070814T194038Z.phr", "a-20070814T194038Z.csv", "a.phr"];
         let others = others.map(|name| folder.join(name));
         for file in own.iter().chain(&others) {
             fs::write(file, "").unwrap();
         }
-        let mut found = finished_files(&path).unwrap();
-        found.sort();
-        assert_eq!(found, [own[1].clone(), own[0].clone()]);
+        assert_eq!(finished_files(&path).unwrap(), own);
         fs::remove_dir_all(&folder).unwrap();
     }
 

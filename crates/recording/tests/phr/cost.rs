@@ -78,6 +78,10 @@ fn a_warm_sample_is_one_write_and_one_allocation() {
 
 /// Calls of this thread that wrote, where the system counts them.
 fn written() -> Option<u64> {
+    // Under Wine the file is there, and counts what Wine writes too.
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
     let io = std::fs::read_to_string("/proc/thread-self/io").ok()?;
     io.lines().find_map(|line| line.strip_prefix("syscw: ")?.parse().ok())
 }

@@ -14,16 +14,9 @@ pub(super) fn probes(args: &Args) -> Result<Vec<Probe>, Failure> {
     for event in &args.on {
         let of = |file: &Option<PathBuf>| file.clone().map_or_else(program, Ok);
         let probe = match event {
-            Event::Uprobe(file, function) => {
-                let other = Event::Uretprobe(file.clone(), function.clone());
-                let kind =
-                    if args.on.contains(&other) { EventKind::Start } else { EventKind::Point };
-                Probe::function(&of(file)?, function).map(|probe| probe.of_kind(kind))
-            }
+            Event::Uprobe(file, function) => Probe::function(&of(file)?, function),
             Event::Uretprobe(file, function) => {
-                let other = Event::Uprobe(file.clone(), function.clone());
-                let kind = if args.on.contains(&other) { EventKind::End } else { EventKind::Point };
-                Probe::function(&of(file)?, function).map(|probe| probe.at_return().of_kind(kind))
+                Probe::function(&of(file)?, function).map(Probe::at_return)
             }
             Event::Usdt(file, provider, name) => Probe::usdt(&of(file)?, provider, name),
             _ => continue,
@@ -32,6 +25,7 @@ pub(super) fn probes(args: &Args) -> Result<Vec<Probe>, Failure> {
             io::ErrorKind::NotFound => Failure::Missing(format!("{event}: {error}")),
             _ => Failure::Usage(format!("{event}: {error}")),
         })?;
+        let probe = probe.of_kind(kind_of(args, event).unwrap_or(EventKind::Point));
         probes.push(match name_of(event) {
             Some(name) => probe.named(&name),
             None => probe,
@@ -49,6 +43,25 @@ pub(super) fn name_of(event: &Event) -> Option<String> {
             Some(file.map_or(function.clone(), |file| format!("{}:{function}", file.display())))
         }
         Event::Usdt(_, provider, name) => Some(format!("{provider}:{name}")),
+        _ => None,
+    }
+}
+
+/// The kind of a probe's events: a function that is probed at both ends has starts and ends. `None` for other
+/// events.
+pub(super) fn kind_of(args: &Args, event: &Event) -> Option<EventKind> {
+    let pair = |other: Event, kind| match args.on.contains(&other) {
+        true => kind,
+        false => EventKind::Point,
+    };
+    match event {
+        Event::Uprobe(file, function) => {
+            Some(pair(Event::Uretprobe(file.clone(), function.clone()), EventKind::Start))
+        }
+        Event::Uretprobe(file, function) => {
+            Some(pair(Event::Uprobe(file.clone(), function.clone()), EventKind::End))
+        }
+        Event::Usdt(..) => Some(EventKind::Point),
         _ => None,
     }
 }

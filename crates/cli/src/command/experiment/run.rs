@@ -21,7 +21,7 @@ use perfhive::recording::EventRecording;
 use perfhive::{OpenOptions, SourceAddress};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -51,10 +51,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             return Err(Failure::Usage(what));
         }
     }
-    // A recording is created once the program's process is there; a file at once, as the better place for a mistake.
+    // A file that cannot be written is a mistake to be told at once. What is in it stays until no other is expected.
     let file = match &args.output {
         Some(path) if !is_phr(path) => {
-            let file = File::create(path);
+            let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
             Some(file.map_err(|error| Failure::Source(format!("{}: {error}", path.display())))?)
         }
         _ => None,
@@ -88,18 +88,11 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         variables.push((CALLS_VARIABLE, folder.calls().into_os_string()));
     }
     let held = HeldProgram::new(&folder.start(), &args.program, &variables)?;
+    let mut sensors = Sensors::find(global, &address, &args.sensor, held.process())?;
+    sensors.warm()?;
     let signals = Signals::listen_with(PATIENCE);
     let mut builder = Experiment::builder().capacity(args.capacity as usize).call_cost(call);
     let about = about(args, held.process(), call);
-    if let Some(file) = file {
-        let mut lines = JsonLines::new(file);
-        lines.line(&about).map_err(failed)?;
-        builder = builder.deliver(lines);
-    }
-    if let Some(path) = args.output.as_ref().filter(|path| is_phr(path)) {
-        let (machine, program) = (machine().unwrap_or_default(), words(args).join(" "));
-        builder = builder.deliver(EventRecording::create(path, &machine, &program, call)?);
-    }
     let around = args.around.map(|window| Arc::new(Mutex::new(Around::new(window))));
     if let Some(around) = &around {
         let theirs = Arc::clone(around);
@@ -114,12 +107,22 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         lines.line(&about).map_err(failed)?;
         builder = builder.deliver(lines);
     }
+    if let Some(file) = file {
+        if file.metadata().is_ok_and(|about| about.is_file()) {
+            file.set_len(0).map_err(failed)?;
+        }
+        let mut lines = JsonLines::new(file);
+        lines.line(&about).map_err(failed)?;
+        builder = builder.deliver(lines);
+    }
+    if let Some(path) = args.output.as_ref().filter(|path| is_phr(path)) {
+        let (machine, program) = (machine().unwrap_or_default(), words(args).join(" "));
+        builder = builder.deliver(EventRecording::create(path, &machine, &program, call)?);
+    }
     let experiment = builder.start().map_err(failed)?;
-    let mut sensors = Sensors::find(global, &address, &args.sensor, held.process())?;
-    sensors.warm()?;
     if let Some(calls) = listening {
         let filter = filter_of_names(args, |event| match event {
-            ExperimentEvent::Call(name) => Some(name.clone()),
+            ExperimentEvent::Call(name) => Some((name.clone(), None)),
             _ => None,
         });
         experiment.bind_where(calls, sensors.context()?, filter)?;
@@ -128,31 +131,35 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         let processes = Processes::watch(&watched, LISTED).map_err(failed)?;
         if let Some(every) = processes.every() {
             warn(&format!(
-                "the kernel does not tell of processes, which takes root; they are looked for every {} ms, \
+                "the kernel does not tell of processes, which may take root; they are looked for every {} ms, \
                  and those that live shorter are missed",
                 every.as_millis()
             ));
         }
         let filter = filter_of_names(args, |event| match event {
-            ExperimentEvent::Start(name) | ExperimentEvent::End(name) => Some(name.clone()),
+            ExperimentEvent::Start(name) => Some((name.clone(), Some(EventKind::Start))),
+            ExperimentEvent::End(name) => Some((name.clone(), Some(EventKind::End))),
             _ => None,
         });
         experiment.bind_where(processes, sensors.context()?, filter)?;
     }
     if let Some(probes) = kernel::watched(&probes, held.process())? {
-        let filter = filter_of_names(args, kernel::name_of);
+        let filter = filter_of_names(args, |event| {
+            Some((kernel::name_of(event)?, kernel::kind_of(args, event)))
+        });
         experiment.bind_where(probes, sensors.context()?, filter)?;
     }
     if let Some(threads) = kernel::threads(args, held.process())? {
         let filter = filter_of_names(args, |event| match event {
-            ExperimentEvent::ThreadStart | ExperimentEvent::ThreadEnd => Some("thread".to_owned()),
+            ExperimentEvent::ThreadStart => Some(("thread".to_owned(), Some(EventKind::Start))),
+            ExperimentEvent::ThreadEnd => Some(("thread".to_owned(), Some(EventKind::End))),
             _ => None,
         });
         experiment.bind_where(threads, sensors.context()?, filter)?;
     }
     for event in &args.on {
         if let ExperimentEvent::Above(sensor, above, below) = event {
-            let watched = sensors.context_of(global, sensor)?;
+            let watched = sensors.context_of(global, std::slice::from_ref(sensor))?;
             let name = event.to_string();
             let source = ThresholdCrossing::new(&name, watched, LOOKED_AT, *above, *below)?;
             experiment.bind_where(source, sensors.context()?, filter_of(args, event))?;
@@ -296,10 +303,11 @@ impl Managed {
             },
             event @ ExperimentEvent::Interval(every) => {
                 let said = |failure: Failure| failure.message();
-                if !wanted.sensors.is_empty() {
-                    self.sensors.choose(&self.global, &wanted.sensors).map_err(said)?;
-                }
-                let context = self.sensors.context().map_err(said)?;
+                let context = match wanted.sensors.as_slice() {
+                    [] => self.sensors.context(),
+                    texts => self.sensors.context_of(&self.global, texts),
+                };
+                let context = context.map_err(said)?;
                 let source = Interval::new(&event.to_string(), every);
                 let filter = filter.unwrap_or_default();
                 let bound = self.handle.bind_where(source, context, filter);
@@ -392,16 +400,21 @@ fn filter_of_source(args: &Args, source: &str) -> EventFilter {
     event.map_or_else(EventFilter::default, |event| filter_of(args, event))
 }
 
-/// The filter of a source that has the events of several names.
+/// The filter of a source that has the events of several names and kinds. That of `call *` is for the names
+/// without one of their own.
 fn filter_of_names(
     args: &Args,
-    name_of: impl Fn(&ExperimentEvent) -> Option<String>,
+    key_of: impl Fn(&ExperimentEvent) -> Option<(String, Option<EventKind>)>,
 ) -> EventFilter {
-    let named = args.on.iter().filter_map(|event| Some((name_of(event)?, filter_of(args, event))));
-    named.fold(EventFilter::default(), |all, (name, filter)| match name.as_str() {
-        "*" => all.or_else(filter),
-        name => all.or_else(filter.of_name(name)),
-    })
+    let keyed = args.on.iter().filter_map(|event| Some((key_of(event)?, filter_of(args, event))));
+    let (all, named): (Vec<_>, Vec<_>) = keyed.partition(|((name, _), _)| name == "*");
+    let named = named.into_iter().map(|((name, kind), filter)| match kind {
+        Some(kind) => filter.of_name(&name).of_kind(kind),
+        None => filter.of_name(&name),
+    });
+    named
+        .chain(all.into_iter().map(|(_, filter)| filter))
+        .fold(EventFilter::default(), EventFilter::or_else)
 }
 
 /// Whether a file is to be a recording, by its name.
@@ -492,10 +505,14 @@ impl Sensors {
         Ok(())
     }
 
-    /// A context of one other sensor.
-    fn context_of(&mut self, global: &Global, text: &str) -> Result<MeasurementContext, Failure> {
+    /// A context of other sensors.
+    fn context_of(
+        &mut self,
+        global: &Global,
+        texts: &[String],
+    ) -> Result<MeasurementContext, Failure> {
         let names = std::mem::take(&mut self.names);
-        let context = match self.choose(global, &[text.to_string()]) {
+        let context = match self.choose(global, texts) {
             Ok(()) => self.context(),
             Err(failure) => Err(failure),
         };

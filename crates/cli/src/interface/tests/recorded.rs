@@ -288,3 +288,29 @@ fn a_zoom_into_a_thinned_recording_shows_each_sample_of_the_part() {
     drop((orders, messages));
     thread.join().unwrap();
 }
+
+#[test]
+fn a_recording_without_the_wanted_counters_is_not_read_without_end() {
+    use perfhive_testkit::script::block;
+    let counters =
+        [perfhive::format::CounterSpec::new(TitleIndex(146), CounterType::PERF_COUNTER_BULK_COUNT)];
+    let rows = [("a", None, &[1_u64][..])];
+    let blocks = [(0.to_string(), block("HOST", 0, &[(TitleIndex(2), &counters, &rows)]))];
+    let source = Box::new(perfhive::recording::ReplaySource::new("recording", blocks).unwrap());
+    let view = View::of_paths(&[r"\Nope(*)\Nix".to_string()]);
+    let (events, messages) = sync_channel(32);
+    let reader = Reader::new(Session::of(source), Duration::from_secs(1), events).unwrap();
+    let (orders, ordered) = channel();
+    let thread = std::thread::spawn(move || reader.run(&ordered));
+    orders.send(Order::Paths(view.paths())).unwrap();
+    let mut model = Model::new(view, vec![Seen::new("x", "", false)], Duration::from_secs(1));
+    while model.is_loading() {
+        match messages.recv_timeout(Duration::from_secs(20)) {
+            Ok(Message::Source(_, event)) => drop(model.update(event)),
+            _ => panic!("the reader says nothing more"),
+        }
+    }
+    assert_eq!(model.oldest(), None);
+    drop((orders, messages));
+    thread.join().unwrap();
+}

@@ -16,7 +16,8 @@ import java.util.OptionalLong;
  * @param duration how long it took, with the calls in it
  * @param threadTime processor time of the thread meanwhile; empty for virtual threads, and where no
  *     thread told it
- * @param calls the calls whose time is in the section: its own start, and those in it on its thread
+ * @param calls the calls in the section that told the time of its thread: its own start, and starts and
+ *     ends of others
  * @param growth how much the raw value of each column grew between the samples at start and end;
  *     empty without two values, and where it shrank. Both samples are late by the
  *     {@link EventRecord#delay()} of their record
