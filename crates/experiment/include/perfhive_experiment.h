@@ -108,7 +108,10 @@ static inline void perfhive_calls_tell(uint8_t kind, const char *name)
     if (fifo > 0) {
         struct perfhive_event event;
         struct stat file;
-        size_t length = strnlen(name, sizeof event.name);
+        size_t length = 0;
+        /* Not strnlen, of which compilers warn where the name's own array is shorter. */
+        while (length < sizeof event.name && name[length] != 0)
+            length++;
         event.time = perfhive_calls_nanos(CLOCK_MONOTONIC);
         event.thread_time = perfhive_calls_nanos(CLOCK_THREAD_CPUTIME_ID);
         /* A program that closes all its descriptors may have another file there. */

@@ -61,11 +61,16 @@ impl SummaryFigures {
         (count > 0).then(|| self.sum() / count as f64)
     }
 
-    /// The number below which this share of them lies: 0.5 is the median.
+    /// The smallest of the numbers at or below which this share of them lies (nearest rank): 0.5 is
+    /// the median.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let (low, high) = self.min().zip(self.max())?;
-        let near = self.sketch.quantile(share).ok().flatten()?;
+        // The sketch rounds a share of the distances between numbers down to a number. The number of this rank
+        // has at least the share at or below it, so that the tail of a few numbers is not cut off.
+        let last = self.count().saturating_sub(1) as f64;
+        let rank = ((share * (last + 1.0)).ceil() - 1.0).clamp(0.0, last);
+        let near = self.sketch.quantile(((rank + 0.5) / last.max(1.0)).min(1.0)).ok().flatten()?;
         Some(near.clamp(low, high))
     }
 
@@ -205,5 +210,16 @@ mod tests {
             let near = figures.quantile(share).unwrap();
             assert!((near / exact - 1.0).abs() <= 0.01, "{share}: {near}");
         }
+    }
+
+    #[test]
+    fn the_tail_of_a_few_numbers_is_their_greatest() {
+        let mut figures = SummaryFigures::default();
+        for number in 1..=10 {
+            figures.add(f64::from(number));
+            assert_eq!(figures.quantile(0.99), figures.max());
+        }
+        let median = figures.quantile(0.5).unwrap();
+        assert!((median / 5.0 - 1.0).abs() <= 0.01, "{median}");
     }
 }

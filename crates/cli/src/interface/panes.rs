@@ -181,6 +181,8 @@ impl Model {
         if self.focus < self.states.len() {
             self.states.remove(self.focus);
         }
+        // The pane before is mostly the one that was divided.
+        self.focus = self.focus.saturating_sub(1);
         self.is_full = false;
         self.fit_states();
         self.changed(effects);

@@ -201,7 +201,8 @@ impl Model {
     pub(crate) fn shown_time(&self) -> Option<FileTime> {
         let looked = self.sources.iter().filter_map(|one| Some(one.looked.as_ref()?.time)).max();
         let latest = self.sources.iter().map(|one| one.latest.time).max();
-        looked.or(latest).filter(|time| time.0 != 0)
+        let shown = self.time().filter(|_| !self.has_table());
+        looked.or(shown).or(latest).filter(|time| time.0 != 0)
     }
 
     /// Makes tables show the samples at the shown time: kept ones, or some that are read again from recordings.

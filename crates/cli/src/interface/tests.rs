@@ -448,8 +448,11 @@ fn live_tables_show_the_time_to_which_charts_are_scrolled() {
     command(&mut model, "jump 12:00:25");
     assert_eq!(java(&model), None);
     press(&mut model, KeyCode::Esc);
+    // The charts are at their beginning: the table alone goes on to the first sample.
     press(&mut model, KeyCode::PageUp);
-    assert_eq!(model.shown_time(), model.end);
+    assert_eq!(model.shown_time(), Some(FileTime(NOON + 30 * FileTime::PER_SECOND)));
+    press(&mut model, KeyCode::Home);
+    assert_eq!(model.shown_time(), model.oldest());
     press(&mut model, KeyCode::End);
     assert_eq!(java(&model), Some(newest));
     // A frozen view shows the sample at which it was frozen, and scrolls from there.

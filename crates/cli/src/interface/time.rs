@@ -36,6 +36,14 @@ impl Model {
             // The window stays within the time of the samples.
             let earliest = (span.from.0 + window.width()).min(span.to.0);
             self.end = Some(FileTime(end.max(earliest)));
+            // At the beginning a table, which shows one time, goes on to the first sample.
+            if self.has_table() && self.cursor.is_none() && end < earliest {
+                self.cursor = Some(FileTime(end.max(span.from.0)));
+                return;
+            }
+        }
+        if let Some(cursor) = &mut self.cursor {
+            *cursor = FileTime(cursor.0.saturating_add(by).clamp(span.from.0, span.to.0));
         }
     }
 

@@ -241,6 +241,10 @@ impl Model {
             Action::Oldest => {
                 if let (Some(window), Some(span)) = (self.window(), self.span()) {
                     self.end = Some(FileTime((span.from.0 + window.width()).min(span.to.0)));
+                    // A table shows the time of the cursor.
+                    if self.cursor.is_some() || self.has_table() {
+                        self.cursor = Some(span.from);
+                    }
                 }
             }
             Action::Newest => (self.end, self.cursor, self.is_frozen) = (None, None, false),
@@ -377,9 +381,9 @@ impl Model {
         }
     }
 
-    /// The time of the newest sample as text, for the names of files.
+    /// The shown time as text, for the names of files.
     fn stamp(&self) -> String {
-        self.formatted(self.newest().unwrap_or_default(), "%Y%m%d-%H%M%S")
+        self.formatted(self.time().or(self.newest()).unwrap_or_default(), "%Y%m%d-%H%M%S")
     }
 
     pub(super) fn save(&mut self, file: &str, effects: &mut Vec<Effect>) {

@@ -6,7 +6,7 @@
 use super::{Screen, row};
 use crate::interface::layout::Kind;
 use crate::interface::model::{Entry, Model, Target};
-use crate::text::escape::{clip, width};
+use crate::text::escape::{Escaped, clip, width};
 use perfhive_view::number::push_grouped;
 use perfhive_view::past::{Line, Past, Window};
 use ratatui_core::layout::Rect;
@@ -28,7 +28,7 @@ struct Lane<'a> {
 }
 
 /// The lanes of entries, in the order in which their instances come first.
-fn lanes<'a>(entries: &[Entry<'a>]) -> Vec<Lane<'a>> {
+fn lanes<'a>(model: &Model, entries: &[Entry<'a>]) -> Vec<Lane<'a>> {
     let mut lanes: Vec<Lane<'a>> = Vec::new();
     let mut instances: Vec<(usize, Option<&str>)> = Vec::new();
     for (number, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.is_visible) {
@@ -38,7 +38,10 @@ fn lanes<'a>(entries: &[Entry<'a>]) -> Vec<Lane<'a>> {
         let place = place.unwrap_or_else(|| {
             instances.push(instance);
             let name = instance.1.unwrap_or(&line.what.counter);
-            let name = crate::text::escape::Escaped(name).to_string();
+            let mut name = Escaped(name).to_string();
+            if let Some(source) = model.source(entry.source).filter(|_| model.has_several()) {
+                name = format!(r"\\{}\{name}", Escaped(&source.label));
+            }
             let (colour, entry) = (entry.colour, number);
             lanes.push(Lane { name, past, colour, entry, count: None, bars: Vec::new() });
             lanes.len() - 1
@@ -60,7 +63,7 @@ pub(super) fn gutter(model: &Model, wide: u16) -> u16 {
         pane.kind == Kind::Timeline
     };
     let panes = model.view.panes.iter().enumerate().filter(is_timeline);
-    let names = panes.flat_map(|(place, _)| lanes(&model.entries(place)));
+    let names = panes.flat_map(|(place, _)| lanes(model, &model.entries(place)));
     let longest = names.map(|lane| width(&lane.name) as u16 + 9).max();
     longest.map_or(0, |longest| longest.min(wide / 3).max(LEAST_GUTTER))
 }
@@ -68,7 +71,7 @@ pub(super) fn gutter(model: &Model, wide: u16) -> u16 {
 impl Screen<'_> {
     pub(super) fn timeline(&mut self, model: &Model, place: usize, area: Rect) {
         let entries = model.entries(place);
-        let lanes = lanes(&entries);
+        let lanes = lanes(model, &entries);
         let (Some(window), false) = (model.window(), lanes.is_empty()) else {
             self.text(row(area, 0), 1, "waiting for the first event", self.theme.faint());
             return;
