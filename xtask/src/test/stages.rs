@@ -154,7 +154,7 @@ fn parquet() -> Result {
     let python = tools::python(&["dissect.etl", "duckdb", "pyarrow", "pytz"])?;
     let features = ["-p", "perfhive-cli", "--features", "parquet", "--locked"];
     let mut test = command::cargo(&["test"]);
-    test.args(features).args(["--test", "cli", "parquet::", "--", "blg::"]);
+    test.args(features).args(["--bin", "perfhive", "--test", "cli", "parquet::", "--", "blg::"]);
     test.env("PERFHIVE_PARQUET_PYTHON", &python).env("PERFHIVE_TRACE_PYTHON", &python);
     command::run(&mut test)?;
     Ok(workspace::real_data().is_none().then(|| "without real data".to_owned()))
