@@ -186,7 +186,7 @@ fn run(stages: &[&Stage], keep_going: bool) -> Vec<Report> {
     reports
 }
 
-/// The stages that run beside the others: another process of xtask, whose output is kept until it ends.
+/// The stages that run beside the others: another process of xtask. Its output is kept until it ends.
 struct Beside {
     names: String,
     child: Child,

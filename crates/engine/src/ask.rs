@@ -122,10 +122,10 @@ pub const NO_OBJECT: TitleIndex = TitleIndex(2_147_483_632);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InstanceWish {
-    /// The process with this ID. In an object whose instances are threads: the threads of that
+    /// The process with this ID. In an object with threads as instances: the threads of that
     /// process.
     Process(u32),
-    /// The instances with matching names. In an object whose instances are threads: the threads of
+    /// The instances with matching names. In an object with threads as instances: the threads of
     /// the processes with matching names.
     Named(Arc<NamePattern>),
 }

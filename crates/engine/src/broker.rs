@@ -198,7 +198,7 @@ impl Broker {
     }
 
     /// Sets the names that objects of another source have, and the `doubtful` names, which objects
-    /// of the other source may have. An object whose index a roster chose is not served under any
+    /// of the other source may have. An object with an index that a roster chose is not served under any
     /// of these names.
     pub fn reserve_names(&mut self, names: &HashSet<String>, doubtful: &HashSet<String>) {
         if self.members.reserve(names, doubtful) {

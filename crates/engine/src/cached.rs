@@ -48,8 +48,8 @@
 //! # What it promises
 //!
 //! - Kept data is never older than [`Ask::max_age`], or else the cache's limit of 500 ms, counted
-//!   from when its collection *began*. With a limit of zero, only data is taken whose collection
-//!   began after the request.
+//!   from when its collection *began*. With a limit of zero, only data is taken from a collection
+//!   that began after the request.
 //! - Taking kept data takes no lock, and never waits for the source or another reader.
 //! - A request for fresh data waits at most for the collection in progress and the next one. The
 //!   cache has no thread: one of the waiting requests collects for all. The deadlines of the others

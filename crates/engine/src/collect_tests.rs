@@ -17,7 +17,7 @@ pub enum TestLevel {
     All,
     /// 2: only the pointer, the buffer and the guard regions are tested.
     Basic,
-    /// 3: nothing is tested. Data whose end lies outside the buffer is discarded even so.
+    /// 3: nothing is tested. Data that ends outside the buffer is discarded even so.
     None,
 }
 
@@ -365,7 +365,7 @@ pub(crate) fn check_objects(data: &[u8]) -> Result<u32, CollectFault> {
     Ok(found)
 }
 
-/// The warning about the first object whose length is not a multiple of 8; `None` if there is none.
+/// The warning about the first object with a length that is not a multiple of 8; `None` if there is none.
 /// The objects must have been validated.
 fn check_alignment(data: &[u8]) -> Option<CollectWarning> {
     let mut rest = data;

@@ -8,7 +8,7 @@
 //! * an instance of Process (230) or Process V2, by its process ID and start time (`ID Process` and
 //!   the raw value of `Elapsed Time`), and an instance of Thread (232) or Thread V2, by process ID,
 //!   thread ID and start time. `_Total` and `Idle` are excepted: both have ID 0, and `_Total` has
-//!   no start time of its own. So is an instance whose numbers an earlier instance has;
+//!   no start time of its own. So is an instance with the numbers of an earlier instance;
 //! * any other instance, by its parent, its name, and its order among the instances with this
 //!   parent and name.
 
@@ -146,7 +146,7 @@ pub struct IdentityMap {
 
 impl IdentityMap {
     /// Identifies every instance of an object. A [`Query`](crate::Query) does so only for samples
-    /// whose instances changed.
+    /// with other instances than the sample before.
     #[must_use]
     pub fn of(object: SnapshotObject<'_>) -> Self {
         Self::new(&Identifier::new(object.view()), object)

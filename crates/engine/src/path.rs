@@ -72,7 +72,7 @@ pub enum Spelling {
     WithNumber,
     /// As PDH prints names that its paths cannot hold: `(R)` is `[R]`.
     Pdh,
-    /// By process ID: `pid:1234` is the process with this ID. In an object whose instances are
+    /// By process ID: `pid:1234` is the process with this ID. In an object with instances that are
     /// processes or threads, such a text is never a name.
     ProcessId,
 }

@@ -33,7 +33,7 @@ pub trait Provider: Send + Sync {
     }
 
     /// The objects that are registered for the provider, by the title indexes of their names,
-    /// whether or not its library has listed them yet. An object whose index a roster chose is not
+    /// whether or not its library has listed them yet. An object with an index that a roster chose is not
     /// served under any of these names.
     fn registered_objects(&self) -> Vec<TitleIndex> {
         Vec::new()
@@ -127,7 +127,7 @@ pub struct OpenContext<'a> {
 }
 
 impl<'a> OpenContext<'a> {
-    /// The registration of a provider whose indexes were allotted. [`OpenContext::default`] is for
+    /// The registration of a provider with allotted indexes. [`OpenContext::default`] is for
     /// a provider with Windows' own indexes.
     #[must_use]
     pub fn new(linkage: Option<&'a str>, first_counter: u32, first_help: u32) -> Self {

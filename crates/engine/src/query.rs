@@ -1,6 +1,6 @@
 //! Counter paths in, values out, over any source.
 //!
-//! A query is opened on a [`Source`](crate::Source), or on a [`SourceSet`], whose sources are
+//! A query is opened on a [`Source`](crate::Source), or on a [`SourceSet`]: its sources are
 //! chosen by the machine in a path.
 
 mod browse;
@@ -475,7 +475,7 @@ impl Query {
     }
 
     /// The number of samples that it takes until every path can have a value: 2 if any path means a
-    /// counter whose type takes two samples, else 1.
+    /// counter of a type that takes two samples, else 1.
     #[must_use]
     pub fn samples_needed(&self) -> u8 {
         let targets = self.items.iter().flat_map(|item| &item.targets);

@@ -40,7 +40,7 @@ pub trait Source: Send {
     /// The catalogue carries a generation, which changes whenever the catalogue or the titles
     /// change, for example when a provider is registered. Readers ask for [nothing](Ask::nothing)
     /// before and after each sample and compare generations. If nothing changed, that must be cheap
-    /// and must not allocate: an [`Arc`] is cloned. An ask for nothing whose deadline has passed
+    /// and must not allocate: an [`Arc`] is cloned. An ask for nothing with a deadline that has passed
     /// may be answered with the catalogue given last, so that a sample that came just in time can
     /// still be used.
     ///

@@ -23,10 +23,10 @@ use perfhive_format::{CounterSpec, CounterType, DetailLevel, ObjectSpec, TitleIn
 /// machine. No Windows machine has that many titles. Names have even indexes, help texts odd ones.
 pub const OWN: u32 = 100_000;
 
-/// Title index of Process V2, whose instances are processes under names that end in their IDs.
+/// Title index of Process V2. Its instances are processes under names that end in their IDs.
 /// Windows gives the object another index on each machine.
 pub const PROCESS_V2: u32 = 105_200;
-/// Title index of Thread V2, whose instances are the threads of those processes, under their IDs.
+/// Title index of Thread V2. Its instances are the threads of those processes, under their IDs.
 pub const THREAD_V2: u32 = 105_202;
 
 /// An object: its definition on Windows, and from what it is filled on this system.

@@ -201,7 +201,7 @@ impl TitleSet {
     }
 
     /// Loads several languages, the shown one first. A language that the source does not have is
-    /// left out. So is a language whose list cannot be read; [`lacks`](Self::lacks) returns the
+    /// left out. So is a language with a list that cannot be read; [`lacks`](Self::lacks) returns the
     /// error. If English is missing, its names are [assumed](TitleDatabase::is_assumed).
     ///
     /// # Errors

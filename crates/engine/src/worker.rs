@@ -1,4 +1,4 @@
-//! A source on a thread of its own, whose callers wait no longer than their deadlines.
+//! A source on a thread of its own. Callers wait no longer than their deadlines.
 
 use crate::ask::Ask;
 use crate::desk::{Desk, NoAnswer};

@@ -95,7 +95,7 @@ pub struct Probes {
     is_program: bool,
     /// The number of threads of each process that it has started.
     children: HashMap<u32, u32>,
-    /// Hits of which is not known whose they are.
+    /// Hits of unknown processes.
     unknown: u64,
 }
 

@@ -213,7 +213,7 @@ impl CookOptions {
 }
 
 /// The value of a counter of type `kind`, with the default options: uncapped, and no value for a
-/// counter that went backwards. Types whose formula takes one sample ignore `previous`.
+/// counter that went backwards. Types with a formula for one sample ignore `previous`.
 ///
 /// ```
 /// use perfhive_format::{Clocks, CookedValue, CounterType, RawSample, cook};

@@ -132,7 +132,7 @@ impl CounterType {
     }
 
     /// perfhive's own type of a counter that tells which counters have no value for an instance: a
-    /// number of 8 bytes whose bit N is set if the counter with the index N (from 0) has no value.
+    /// number of 8 bytes. Its bit N is set if the counter with the index N (from 0) has no value.
     /// Counters from index 64 on have no bit. The type is a base, so that readers do not show it.
     /// If the counter block ends before this number, no counter is marked. Windows has no such
     /// type: there a value that does not exist is 0.
@@ -211,7 +211,7 @@ impl CounterType {
         self.0 & w::PERF_INVERSE_COUNTER != 0
     }
 
-    /// Whether the value is a sum over several items, whose number is the base.
+    /// Whether the value is a sum over several items. The base is the number of items.
     #[must_use]
     pub const fn is_multi(self) -> bool {
         self.0 & w::PERF_MULTI_COUNTER != 0

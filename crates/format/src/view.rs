@@ -46,7 +46,7 @@ impl<'a> DataBlock<'a> {
 
     /// Validates the header and returns an iterator over the objects that validates each on its
     /// own, so that one damaged object does not hide the others. The walk ends at the first object
-    /// whose length cannot be trusted.
+    /// with a length that cannot be trusted.
     ///
     /// # Errors
     /// Only what is wrong with the header.
@@ -189,7 +189,7 @@ impl<'a> DataBlock<'a> {
     }
 }
 
-/// The validated header of a block whose objects are validated one by one.
+/// The validated header of a block. The objects are validated one by one.
 #[derive(Clone, Copy)]
 pub struct BlockHeader<'a> {
     block: DataBlock<'a>,

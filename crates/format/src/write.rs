@@ -316,8 +316,8 @@ impl ObjectWriting<'_, '_> {
         self.end_instance(mark, done)
     }
 
-    /// Adds an instance whose counter block is given as bytes without the length field, for text
-    /// and other data that is not a number. A counter whose data the bytes do not wholly hold has
+    /// Adds an instance with a counter block that is given as bytes without the length field, for text
+    /// and other data that is not a number. A counter with data that the bytes do not wholly hold has
     /// no value.
     ///
     /// # Errors
@@ -423,7 +423,7 @@ impl ObjectWriting<'_, '_> {
     /// have none at this moment.
     ///
     /// # Errors
-    /// [`WriteError::NoValues`] for an object without instances whose values were not given,
+    /// [`WriteError::NoValues`] for an object without instances and without values,
     /// [`WriteError::TooManyValues`] for an object that a reader would refuse,
     /// [`WriteError::TooLong`] if the length or the number of instances does not fit its field. The
     /// object is then left out whole.

@@ -156,7 +156,7 @@ impl Hive {
     }
 
     /// Adds the registrations and texts of this hive to `all`, and the test level if it is the
-    /// machine's hive. A provider whose name or one of whose indexes `all` already has is left out
+    /// machine's hive. A provider with a name or an index that `all` already has is left out
     /// with its texts. It becomes a fault; `place` says in which file.
     pub fn add_to(&self, all: &mut Registrations, place: &str, faults: &mut Vec<RegisterFault>) {
         if let Some(level) = self.test_level.filter(|_| self.scope == Scope::System) {

@@ -45,7 +45,7 @@ fn source(name: &str, interval: Option<f64>) -> Value {
     json!({"kind": "source", "source": name, "interval": interval, "sensors": [sensor]})
 }
 
-/// Calls and an interval, whose lines are not in the order of time.
+/// Calls and an interval. Their lines are not in the order of time.
 fn known() -> Vec<Value> {
     vec![
         json!({"kind": "experiment", "version": 1, "program": ["shop"], "machine": "box", "pid": 7,

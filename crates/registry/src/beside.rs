@@ -153,7 +153,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
             published.extend(names.map(str::to_string));
         }
         if self.names.len() > NAMES {
-            // An object whose name is refused is in no list, although it may still be published.
+            // An object with a refused name is in no list, although it may still be published.
             self.names.retain(|name, owner| *owner != Owner::Nothing || published.contains(name));
         }
         for name in published {

@@ -13,7 +13,7 @@ const PROBE: Duration = Duration::from_secs(2);
 /// The most queries that are remembered because they hung. Each of them cost a timeout.
 const QUERIES: usize = 64;
 
-/// The queries and objects whose calls timed out. They are not asked for again before all calls
+/// The queries and objects with calls that timed out. They are not asked for again before all calls
 /// have returned and a pause is over, since the next call would hang too.
 #[derive(Debug)]
 pub(crate) struct Hangs {

@@ -147,7 +147,7 @@ pub trait PerfRegistry: Send {
         false
     }
 
-    /// Sets the timeout of a call, and returns the timeout before. A registry whose calls have no
+    /// Sets the timeout of a call, and returns the timeout before. A registry with calls that have no
     /// timeout returns `limit`.
     fn set_limit(&mut self, limit: Duration) -> Duration {
         limit

@@ -171,7 +171,7 @@ impl RegistrySource {
 
     /// Notes the objects of a reply. Returns whether any object or definition is new.
     ///
-    /// A new object or definition outdates the catalogue and the titles. An object whose definition
+    /// A new object or definition outdates the catalogue and the titles. An object with a definition that
     /// keeps changing does so only now and then. While the catalogue has only the objects that were
     /// looked for, any other object outdates only the titles, and only if it or one of its counters
     /// has no name.

@@ -23,7 +23,7 @@ pub struct Language {
     /// The names of the language's keys below `Perflib`: three digits, or four digits if they
     /// include a region. The key of the user's region comes first.
     keys: Vec<String>,
-    /// Whether it is the user's own language, whose titles `HKEY_PERFORMANCE_NLSTEXT` has too.
+    /// Whether it is the user's own language. `HKEY_PERFORMANCE_NLSTEXT` has its titles, too.
     own: bool,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Watched {
     spare: Option<ValueName>,
 }
 
-/// A key whose values are made by performance libraries, which may hang.
+/// A key with values that performance libraries make. They may hang.
 #[derive(Clone, Copy)]
 enum Special {
     Data,

@@ -69,7 +69,7 @@ impl CounterDeclaration {
     }
 }
 
-/// How many nanoseconds a tick has in a type whose value is a time: 100, or 0 if the ticks are
+/// How many nanoseconds a tick has in a type with a time as value: 100, or 0 if the ticks are
 /// those of the reader's performance counter. `None` for other types. Programs count all such times
 /// in nanoseconds.
 pub(crate) fn nanoseconds_per_tick(counter_type: CounterType) -> Option<u64> {

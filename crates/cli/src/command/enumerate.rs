@@ -179,7 +179,7 @@ fn mark(names: &Names, object: PerfObject<'_>, counter: CounterDefinition<'_>) -
 /// The raw value of one counter.
 enum Raw<'a> {
     Number(u64),
-    /// A double, whose bits are the raw value of a `PERF_DOUBLE_RAW`.
+    /// A double; its bits are the raw value of a `PERF_DOUBLE_RAW`.
     Double(f64),
     Text(String),
     Bytes(&'a [u8]),

@@ -299,7 +299,7 @@ impl Model {
         Some(Window { from, to })
     }
 
-    /// The time whose values are shown: that of the cursor, or else the end of the charts; `None` for the newest
+    /// The shown time: that of the cursor, or else the end of the charts; `None` for the newest
     /// sample.
     pub(crate) fn time(&self) -> Option<FileTime> {
         self.cursor.or(self.end)

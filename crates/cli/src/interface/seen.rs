@@ -179,7 +179,7 @@ impl Model {
         self.sources.iter().filter_map(of).min_by_key(|known| known.0.abs_diff(time.0))
     }
 
-    /// The place of the sample whose values are shown in the past of a source; `None` if there is none of the shown
+    /// The place of the shown sample in the past of a source; `None` if there is none of the shown
     /// time.
     pub(crate) fn place_in(&self, past: &Past) -> Option<usize> {
         match self.time().or(self.newest())? {

@@ -123,7 +123,7 @@ impl Members {
     /// the same object does not serve it, as the account of that provider says, until the first
     /// provider is gone.
     ///
-    /// An object whose index a roster chose is not registered anywhere. It is not served if one of
+    /// An object with an index that a roster chose is not registered anywhere. It is not served if one of
     /// its names, in any language, is a number, is reserved, or is the name of an object that is
     /// registered or belongs to a provider that stays. So a path keeps its meaning, whatever
     /// programs publish.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 const BASE_INDEX: u32 = 1847;
 
 /// Fixed indexes of perfhive's own objects, far above those of any Windows machine. Indexes are
-/// allotted below this range, or above it to a provider whose indexes would reach into it.
+/// allotted below this range, or above it to a provider with indexes that would reach into it.
 const OWN_INDEXES: Range<u32> = 100_000..200_000;
 
 /// The first of the indexes that providers of a [`Roster`](crate::Roster) may choose for

@@ -246,7 +246,7 @@ impl<S: Source> Hub<S> {
     }
 
     /// Checks that the costly source gives the indexes of costly objects the same names as the main
-    /// source, whose catalogue consumers use. The two may differ, since each source notices changes
+    /// source; consumers use that source's catalogue. The two may differ, since each source notices changes
     /// of providers by itself. Returns the hub's generation and the costly source's own, for which
     /// they agree.
     fn agree(&self, source: &mut S, deadline: Option<Instant>) -> Result<(u64, u64), SourceError> {

@@ -42,7 +42,7 @@ impl FramePool {
         Self { frames, bound, origin, label: None, idle: usize::MAX, fills: 0 }
     }
 
-    /// The same pool, whose frames have this [label](Frame::label): a word for what fills them.
+    /// The same pool, with frames that have this [label](Frame::label): a word for what fills them.
     #[must_use]
     pub fn labelled(mut self, label: &str) -> Self {
         self.label = Some(label.into());

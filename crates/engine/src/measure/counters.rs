@@ -92,7 +92,7 @@ struct ProbedObject {
     moved: bool,
 }
 
-/// The [`Ask::max_age`] for a source: `max_age`, or `None` for a recording, whose samples have no
+/// The [`Ask::max_age`] for a source: `max_age`, or `None` for a recording: its samples have no
 /// age.
 fn limit_of(source: &mut impl Source, max_age: Duration) -> Option<Duration> {
     source.recording().is_none().then_some(max_age)

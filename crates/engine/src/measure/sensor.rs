@@ -27,9 +27,9 @@ pub enum SensorKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ValueType {
-    /// A whole number whose raw data has 32 bits.
+    /// A whole number with raw data of 32 bits.
     Int32,
-    /// A whole number whose raw data has 64 bits.
+    /// A whole number with raw data of 64 bits.
     Int64,
     /// A floating-point number.
     Double,

@@ -28,7 +28,7 @@ pub trait DataSource: Send {
         self.sensors()
     }
 
-    /// The sensors of the data source, at least those of groups whose names resemble `group`. It is
+    /// The sensors of the data source, at least those of groups with names that resemble `group`. It is
     /// called for suggestions when there is no group of this name.
     ///
     /// # Errors

@@ -57,7 +57,7 @@ impl Query {
     }
 
     /// Resolves the paths again if the catalogue or titles of a source changed. A path that means
-    /// nothing now keeps its old targets, whose readings then say what is missing.
+    /// nothing now keeps its old targets; their readings then say what is missing.
     ///
     /// If an index belongs to another object now, its samples are dropped, so that no value is made
     /// of samples of two objects.

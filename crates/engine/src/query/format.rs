@@ -182,7 +182,7 @@ impl ValueFormat {
         self
     }
 
-    /// Formats the value of a counter whose type is `kind`.
+    /// Formats the value of a counter of the type `kind`.
     ///
     /// In a format of whole numbers, a whole value that is not scaled stays exact. Any other value
     /// is calculated in doubles and rounded once, at the end, to the nearest whole number, halves

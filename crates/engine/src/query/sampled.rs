@@ -45,7 +45,7 @@ pub struct SampledCounter {
 }
 
 impl SampledCounter {
-    /// The counter of an instance whose name `crowd` instances have, in a frame with this origin.
+    /// The counter of an instance with a name that `crowd` instances have, in a frame with this origin.
     pub(super) fn new(
         plan: &CounterPlan,
         object: PerfObject<'_>,

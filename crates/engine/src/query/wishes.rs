@@ -10,7 +10,7 @@ use perfhive_format::TitleIndex;
 use perfhive_format::winperf::{PROCESS, THREAD};
 use std::sync::Arc;
 
-/// Title indexes of Windows' objects whose instances belong to instances of Process.
+/// Title indexes of Windows' objects with instances that belong to instances of Process.
 const IMAGE: u32 = 740;
 const FULL_IMAGE: u32 = 1408;
 const ADDRESS_SPACE: u32 = 786;
@@ -71,7 +71,7 @@ impl Wishes {
 }
 
 /// Whether an answer has a wanted process. The object `processes` comes along with the objects
-/// whose instances belong to processes.
+/// with instances that belong to processes.
 fn is_there(answer: &Snapshot, processes: u32, wish: &InstanceWish) -> bool {
     let Some(object) = answer.object(TitleIndex(processes)) else { return false };
     let mut names = object.view().instances().map(|instance| instance.name().to_text());

@@ -36,7 +36,7 @@ impl Layouts {
         self
     }
 
-    /// The template with the counters whose bits are set in `mask`: bit N stands for the counter
+    /// The template with the counters that `mask` has a bit for: bit N stands for the counter
     /// with the index N in the object's table.
     ///
     /// # Errors
@@ -138,7 +138,7 @@ impl CounterValues {
         self.mask
     }
 
-    /// The values of the counters whose bits are set in `mask`, one after the other. The list ends
+    /// The values of the counters that `mask` has a bit for, one after the other. The list ends
     /// before the first such counter without a value.
     #[must_use]
     pub fn values<'a>(&self, mask: u64, out: &'a mut [u64; MOST]) -> &'a [u64] {

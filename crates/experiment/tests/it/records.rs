@@ -207,7 +207,7 @@ fn events_that_a_filter_leaves_out_are_counted_as_filtered() {
     assert!(error.to_string().contains("test.host/Engine/Speed#main"), "{error}");
 }
 
-/// Sections whose durations in milliseconds are their numbers.
+/// Sections with their numbers as durations in milliseconds.
 struct Sections(Vec<PerfEvent>);
 
 impl perfhive_experiment::EventSource for Sections {

@@ -283,7 +283,7 @@ impl<'a> PerfObject<'a> {
         }
     }
 
-    /// The fault of the first instance whose name lies outside its definition; `None` if there is
+    /// The fault of the first instance with a name outside its definition; `None` if there is
     /// none. The offset is counted from the object's start.
     #[must_use]
     pub fn name_fault(self) -> Option<ParseError> {

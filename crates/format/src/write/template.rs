@@ -136,7 +136,7 @@ impl ObjectTemplate {
     /// Encodes the definitions and lays out the counter block.
     ///
     /// # Errors
-    /// [`WriteError::BadLayout`] for a counter whose data begins in the block's length field, or
+    /// [`WriteError::BadLayout`] for a counter with data that begins in the block's length field, or
     /// ends at an offset that does not fit in 32 bits; [`WriteError::TooLong`] if the definitions
     /// or the counter block are too long for 32 bits.
     pub fn new(object: &ObjectSpec, counters: &[CounterSpec]) -> Result<Self, WriteError> {
@@ -254,7 +254,7 @@ impl ObjectTemplate {
         Ok((head, self.padded(end)))
     }
 
-    /// Length of a counter block whose data ends at `end`: padded to a multiple of 8, unless a
+    /// Length of a counter block with data that ends at `end`: padded to a multiple of 8, unless a
     /// counter behind `end` would fit into the padding; then to a multiple of 4, or not at all.
     pub(super) fn padded(&self, end: u32) -> u32 {
         let hidden = |length: u32| {

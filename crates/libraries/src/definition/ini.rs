@@ -61,7 +61,7 @@ impl<'a> Sections<'a> {
         self.section(name).unwrap_or_default()
     }
 
-    /// The first line with this key whose value is not empty. `None` without one.
+    /// The first line with this key and a value that is not empty. `None` without one.
     fn value(&self, section: &str, key: &str) -> Option<&Line<'a>> {
         let found = |line: &&Line<'_>| line.key.eq_ignore_ascii_case(key) && !line.value.is_empty();
         self.lines(section).iter().find(found)

@@ -80,7 +80,7 @@ pub(crate) struct Response {
     /// How long Collect took, in nanoseconds.
     pub(crate) took: u64,
     /// Why the library could not be called; for [`Request::Together`] the fault of the first wrong
-    /// answer, whose request is in `reports`. `None` if nothing failed.
+    /// answer; its request is in `reports`. `None` if nothing failed.
     pub(crate) failure: Option<String>,
     /// The limits that could not be set for the process, from Open. `None` if all were set.
     pub(crate) note: Option<String>,

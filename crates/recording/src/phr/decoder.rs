@@ -13,7 +13,7 @@ pub(super) const END: u8 = 0;
 pub(super) const KEEP: u8 = 1;
 /// The next segment of the sample before is the one with this number.
 pub(super) const JUMP: u8 = 2;
-/// Segments whose bytes stand behind the operations.
+/// Segments with bytes behind the operations.
 pub(super) const RAW: u8 = 3;
 /// Segments that are predicted by others of this sample.
 pub(super) const ALIKE: u8 = 4;

@@ -242,7 +242,7 @@ impl EventBlocks {
         match kind {
             RecordKind::Point => row.events += 1,
             RecordKind::Start => (row.events, row.open) = (row.events + 1, row.open + 1),
-            // An end whose start was lost, left out or not asked for is an event of its own.
+            // An end with a start that was lost, left out or not asked for is an event of its own.
             RecordKind::End if row.open == 0 => row.events += 1,
             RecordKind::End => row.open -= 1,
         }

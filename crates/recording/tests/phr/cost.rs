@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[global_allocator]
 static ALLOCATOR: alloc::Counting = alloc::Counting;
 
-/// Processes of one name, whose values are far from each other, in this order.
+/// Processes of one name, with values far from each other, in this order.
 fn processes(second: i64, ids: &[u64]) -> Snapshot {
     let counters = [
         CounterSpec::new(TitleIndex(784), CounterType::PERF_COUNTER_RAWCOUNT),

@@ -202,7 +202,7 @@ impl Mapping {
     }
 }
 
-/// Where the byte lies whose lock shows that a program is alive, in the form that the calls take.
+/// Where the byte lies that a living program keeps locked, in the form that the calls take.
 fn locked_byte() -> OVERLAPPED {
     let mut place = OVERLAPPED::default();
     place.Anonymous.Anonymous.Offset = LOCKED_AT;

@@ -57,7 +57,7 @@ const GAP: usize = 4096;
 pub(super) struct Contents {
     /// All slots ever used, read before the values.
     before: Vec<u64>,
-    /// The numbers of the slots whose values are read.
+    /// The numbers of the slots that are read.
     runs: Vec<Range<usize>>,
     /// The slots in `runs`, read again after the values.
     after: Vec<u64>,

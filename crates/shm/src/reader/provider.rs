@@ -65,7 +65,7 @@ impl CategoryProvider {
         }
     }
 
-    /// Sets the files whose instances are shown. Returns the owner of the first file before, `None`
+    /// Sets the files with the instances that are shown. Returns the owner of the first file before, `None`
     /// if there was none.
     pub(super) fn set_members(&self, members: Members) -> Option<User> {
         let mut now = self.members.lock().unwrap_or_else(PoisonError::into_inner);

@@ -95,7 +95,7 @@ enum Folders {
 
 struct Folder {
     path: PathBuf,
-    /// The only user whose files are read. `None` if those of all users are.
+    /// The only user of the files that are read. `None` if those of all users are.
     user: Option<User>,
     listing: Listing,
 }

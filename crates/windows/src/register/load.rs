@@ -15,7 +15,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Allots indexes to the titles of a provider and writes both to the registry: by `loadperf`, or
-/// directly under Wine, whose `loadperf` does nothing. Returns the first indexes.
+/// directly under Wine: its `loadperf` does nothing. Returns the first indexes.
 pub(super) fn load(
     name: &str,
     objects: &[u32],

@@ -28,7 +28,7 @@ pub(super) struct SensorList {
 }
 
 impl SensorList {
-    /// Lists the sensors of a source, whose data source has this name. Objects that take time to
+    /// Lists the sensors of a source; its data source has this name. Objects that take time to
     /// find out are listed only if they were looked for before, or if `all` is set.
     pub(super) fn load(
         name: &str,
@@ -49,7 +49,7 @@ impl SensorList {
     }
 
     /// The number that a sensor of the earlier list `before` has in this list. `None` if its object
-    /// or counter is gone. A number whose object `before` does not have stays.
+    /// or counter is gone. A number of an object that `before` does not have stays.
     pub(super) fn after(&self, before: &Self, id: SensorId) -> Option<SensorId> {
         let (object, counter) = (object_of(id), counter_of(id));
         let (before, now) = (&before.directory, &self.directory);

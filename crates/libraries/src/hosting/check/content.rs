@@ -150,7 +150,7 @@ fn sample_at(
     Some(sample)
 }
 
-/// The fault of the first instance whose name readers cannot write, or cannot tell from that of
+/// The fault of the first instance with a name that readers cannot write, or cannot tell from that of
 /// another instance; `None` if there is none.
 fn name_fault(object: PerfObject<'_>) -> Option<String> {
     let name = object.name_index();

@@ -189,7 +189,7 @@ public final class Bench {
         }
     }
 
-    /** What a call costs the program whose experiment is at work. */
+    /** What a call costs a program during an experiment. */
     private static void calls(DataSources sources) throws Exception {
         String own = "#" + ProcessHandle.current().pid();
         String sensor = SensorName.of("linux.procfs", "Process", "Working Set") + own;

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.perfhive.PerfhiveException.Kind;
 import org.perfhive.jfr.FlightRecorder;
 
-/** Experiments whose events are the calls of this program, an interval or a threshold. */
+/** Experiments with events that are the calls of this program, an interval or a threshold. */
 class ExperimentTest {
     private static DataSources sources;
 
