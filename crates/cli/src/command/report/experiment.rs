@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 /// The most figures, of times and sensors, that are kept. A sketch takes up to some 16 KiB.
-const MOST_FIGURES: usize = 4096;
+const MOST_FIGURES: usize = 8192;
 /// The most sensors of which the units are kept.
 const MOST_SENSORS: usize = 4096;
 /// The most parts of the timeline.
