@@ -403,7 +403,7 @@ fn events_that_could_not_be_told_apart_are_refused() {
     for (one, other) in [
         ("interval 1s", "interval 1000ms"),
         ("call work", "uprobe work"),
-        ("signal USR1", "signal usr1"),
+        ("signal USR1", "signal USR1"),
         ("call thread", "thread start"),
     ] {
         let args = ["run", "--on", one, "--on", other, "--", "touch", "witness"];
@@ -459,6 +459,9 @@ fn records_are_sent_to_a_socket() {
 fn program_that_cannot_start_is_one_error() {
     let folder = Folder::new();
     let start = ["run", "--on", "interval 5ms", "--"];
+    // A file that cannot be written is named.
+    let full = ["run", "--on", "interval 5ms", "-o", "/dev/full", "--", "true"];
+    assert!(finish(&mut experiment(&folder, &full)).fails(3).starts_with("/dev/full: "));
     for (program, message) in [
         ("no-such-program", "it is in no folder of PATH"),
         ("./no-such-program", "No such file or directory"),
@@ -706,15 +709,16 @@ fn every_kind_of_event_is_bound_to_a_running_program() {
         assert!(begun.elapsed().as_secs() < 60, "{list:#}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    for (event, code, words) in [
-        ("signal USR2", 2, "twice"),
-        ("call checkout", 2, "without calls"),
-        ("line 3", 2, "name a FIFO by its path"),
-        ("line /dev/null", 3, "it is no FIFO"),
-        ("uprobe no_such_function", 2, "no function no_such_function"),
+    for (event, words) in [
+        ("signal USR2", "already"),
+        ("above Nope/Nope 7", "no object \"Nope\""),
+        ("call checkout", "without calls"),
+        ("line 3", "name a FIFO by its path"),
+        ("line /dev/null", "it is no FIFO"),
+        ("uprobe no_such_function", "no function no_such_function"),
     ] {
         let wrong = of(&["bind", &program, event]);
-        assert!([Some(code), Some(2)].contains(&wrong.code), "{event}: {}", wrong.err);
+        assert_eq!(wrong.code, Some(2), "{event}: {}", wrong.err);
         assert!(wrong.err.contains(words), "{event}: {}", wrong.err);
     }
 }
@@ -923,6 +927,10 @@ fn report_of_damaged_records_tells_and_leaves_out_the_damaged_lines() {
     assert_eq!(counts, 38);
     let other = perfhive(["report", &file, "--all"]).fails(2);
     assert!(other.contains("no other option"), "{other}");
+    let twice = folder.file("twice.jsonl", whole.repeat(2));
+    for args in [vec!["report", &twice], vec!["list", "-s", &format!("file:{twice}")]] {
+        assert!(perfhive(args).fails(3).contains("several experiments"));
+    }
     let newer = whole.replacen(r#""version":1"#, r#""version":2"#, 1);
     let newer = folder.file("newer.jsonl", newer);
     assert!(perfhive(["report", &newer]).fails(3).contains("version 2"));

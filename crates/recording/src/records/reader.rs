@@ -68,6 +68,8 @@ struct Reading {
     left_out: u64,
     /// Sections by their starts.
     sections: Vec<(FileTime, u32)>,
+    /// Whether the line about the experiment came, and whether it said when it began.
+    has_head: bool,
     has_start: bool,
     has_end: bool,
 }
@@ -95,6 +97,7 @@ impl EventRecords {
             clocks: HashSet::new(),
             left_out: 0,
             sections: Vec::new(),
+            has_head: false,
             has_start: false,
             has_end: false,
         };
@@ -180,6 +183,9 @@ impl Reading {
             RecordLine::Experiment { version, machine, started, call_seconds, .. } => {
                 if version != 1 {
                     return Err(format!("version {version} of records is not known; version 1 is"));
+                }
+                if std::mem::replace(&mut self.has_head, true) {
+                    return Err("holds several experiments one after the other; divide it".into());
                 }
                 if let Some(machine) = machine.filter(|name| !name.contains('\0')) {
                     self.records.blocks.set_machine(&machine);

@@ -49,7 +49,7 @@ fn is_pair(one: &Event, other: &Event) -> bool {
 /// Why two events cannot stand in one experiment; `None` where they can.
 pub(super) fn conflict(one: &Event, other: &Event) -> Option<String> {
     if one == other || one.to_string() == other.to_string() {
-        return Some(format!("'{one}' is there twice; name each event once"));
+        return Some(format!("'{one}' is an event already; each is named once"));
     }
     let name = name_of(one).filter(|name| name_of(other).as_ref() == Some(name))?;
     if is_pair(one, other) {
@@ -101,8 +101,8 @@ mod tests {
             assert_eq!(of(one, other), None, "{one} {other}");
         }
         for (one, other, words) in [
-            ("interval 1s", "interval 1000ms", "'interval 1s' is there twice"),
-            ("call paid", "call paid", "twice"),
+            ("interval 1s", "interval 1000ms", "'interval 1s' is an event already"),
+            ("call paid", "call paid", "already"),
             ("call work", "uprobe work", "'uprobe PATH:work'"),
             ("call thread", "thread start", "'call thread' and 'thread start'"),
             ("uprobe /a/lib.so:f", "uprobe /b/lib.so:f", "lib.so:f"),

@@ -20,8 +20,8 @@ use perfhive::recording::EventRecording;
 use perfhive::{OpenOptions, SourceAddress};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::Write as _;
-use std::path::Path;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -110,7 +110,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         if file.metadata().is_ok_and(|about| about.is_file()) {
             file.set_len(0).map_err(failed)?;
         }
-        let mut lines = JsonLines::new(file);
+        let path = args.output.clone().unwrap_or_default();
+        let mut lines = JsonLines::new(NamedFile { file, path });
         lines.line(&about).map_err(failed)?;
         builder = builder.deliver(lines);
     }
@@ -227,7 +228,7 @@ fn told(events: &[ExperimentEvent]) -> Result<(Vec<SignalEvents>, Vec<LineEvents
     let (mut signals, mut lines) = (Vec::new(), Vec::new());
     for event in events {
         let name = event.to_string();
-        let failed = |error: std::io::Error| Failure::Usage(format!("{name}: {error}"));
+        let failed = |error: io::Error| Failure::Usage(format!("{name}: {error}"));
         match event {
             ExperimentEvent::Signal(word) => {
                 signals.push(SignalEvents::of_word(&name, word).map_err(failed)?);
@@ -244,7 +245,7 @@ fn told(events: &[ExperimentEvent]) -> Result<(Vec<SignalEvents>, Vec<LineEvents
     Ok((signals, lines))
 }
 
-fn failed(error: std::io::Error) -> Failure {
+fn failed(error: io::Error) -> Failure {
     Failure::Source(error.to_string())
 }
 
@@ -315,6 +316,32 @@ fn filter_of_names(
     named
         .chain(all.into_iter().map(|(_, filter)| filter))
         .fold(EventFilter::default(), EventFilter::or_else)
+}
+
+/// A file with its path in errors.
+struct NamedFile {
+    file: fs::File,
+    path: PathBuf,
+}
+
+impl NamedFile {
+    fn named<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
+        })
+    }
+}
+
+impl io::Write for NamedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes);
+        self.named(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.file.flush();
+        self.named(flushed)
+    }
 }
 
 /// Whether a file is to be a recording, by its name.

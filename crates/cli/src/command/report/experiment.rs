@@ -116,6 +116,8 @@ struct Sensor {
 /// What the records say.
 #[derive(Default)]
 struct Records {
+    /// Whether the line about the experiment came.
+    has_start: bool,
     program: Vec<String>,
     started: Option<String>,
     call_seconds: f64,
@@ -140,6 +142,10 @@ impl Records {
     fn add(&mut self, line: Line, file: &Path) -> Result<(), Failure> {
         match line {
             Line::Experiment { version, program, started, call_seconds, .. } => {
+                if std::mem::replace(&mut self.has_start, true) {
+                    let what = "holds several experiments one after the other; divide it";
+                    return Err(Failure::Source(format!("{}: {what}", file.display())));
+                }
                 if version != 1 {
                     let what = format!("version {version} of records is not known; version 1 is");
                     return Err(Failure::Source(format!("{}: {what}", file.display())));
