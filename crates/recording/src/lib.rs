@@ -82,4 +82,4 @@ pub use open::{open, reader_of_processes};
 pub use phr::{RecordingOptions, RecordingWriter, Rotation};
 pub use records::{EventBlocks, RecordKind, RecordLine, RecordLines, SensorLine, has_records};
 pub use replay::{RecordedBlock, ReplaySource};
-pub use text_log::{TextForm, TextLines, TextLogWriter, TextZone};
+pub use text_log::{TextForm, TextLines, TextLogWriter, TextZone, text_log_columns};

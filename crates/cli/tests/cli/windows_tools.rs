@@ -109,6 +109,81 @@ fn relog_and_convert_leave_what_they_read_as_it_is() {
 }
 
 #[test]
+fn the_columns_of_a_text_log_keep_their_order_and_their_names() {
+    let folder = Folder::new();
+    let out = folder.path().join("o.csv").display().to_string();
+    // By counter and then by instance, objects mixed, names with slashes, a path without machine.
+    let columns = [
+        r"\\A\Process(b)\Working Set",
+        r"\\A\Process(a)\Working Set",
+        r"\\A\Memory\Pages/sec",
+        r"\\A\Process(b)\% Processor Time",
+        r"\\A\Thread(b/0#1)\% Processor Time",
+        r"\\A\Process(a)\% Processor Time",
+        r"\\B\Memory\Available Bytes",
+        r"\\A\Memory\Available Bytes",
+    ];
+    let line = |cells: &[String]| format!("\"{}\"\r\n", cells.join("\",\""));
+    let log = |columns: &[&str], values: &[usize]| {
+        let cells = columns.iter().map(|column| column.to_string());
+        let first: Vec<_> =
+            ["(PDH-CSV 4.0) (UTC)(0)".to_string()].into_iter().chain(cells).collect();
+        let time = "11/24/2026 10:00:00.000".to_string();
+        let cells = values.iter().map(usize::to_string);
+        line(&first) + &line(&[time].into_iter().chain(cells).collect::<Vec<_>>())
+    };
+    let written = |args: &[&str]| {
+        perfhive(args.iter().copied()).ok();
+        std::fs::read_to_string(&out).unwrap()
+    };
+    let all = log(&columns, &[0, 1, 2, 3, 4, 5, 6, 7]);
+    let file = folder.file("a.csv", &all);
+    assert_eq!(written(&["convert", &file, "-o", &out]), all);
+    assert_eq!(written(&["relog", &file, "-f", "csv", "-o", &out, "-y"]), all);
+    let listed = perfhive(["relog", &file, "-q"]).ok();
+    assert!(listed.starts_with(&(columns.join("\r\n") + "\r\n")), "{listed}");
+    // Filtered columns keep the order of the log.
+    let filter =
+        ["relog", &file, "-c", r"\Memory\*", r"\Process(*)\*", "-f", "csv", "-o", &out, "-y"];
+    let few = [0, 1, 2, 3, 5, 7];
+    assert_eq!(written(&filter), log(&few.map(|at| columns[at]), &few));
+    // Of several logs the first one's columns come first.
+    let more = ["\\\\A\\Process(c)\\Working Set", columns[0]];
+    let later = log(&more, &[8, 9]).replace("10:00", "11:00");
+    let second = folder.file("b.csv", later);
+    let both = written(&["convert", &file, &second, "-o", &out]);
+    let wanted: Vec<&str> = columns.into_iter().chain([more[0]]).collect();
+    assert!(both.starts_with(log(&wanted, &[]).lines().next().unwrap()), "{both}");
+    assert_eq!(both.lines().nth(2).unwrap().split(',').nth(1), Some("\"9\""), "{both}");
+}
+
+#[test]
+fn files_that_powershell_wrote_in_utf_16_are_read() {
+    let Some(log) = log() else { return };
+    let folder = Folder::new();
+    let utf16 = |text: &str| -> Vec<u8> {
+        "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    };
+    let paths = folder.file("paths.txt", utf16("\\Memory\\Available Bytes\r\n"));
+    let settings = folder.file("settings.txt", utf16(&format!("-sc 2 -cf \"{paths}\"\r\n")));
+    let source = format!("file:{log}");
+    let text = perfhive(["typeperf", "-config", &settings, "--source", &source]).ok();
+    let printed = folder.file("printed.csv", utf16(&text));
+    let info = &perfhive(["info", &printed, "--json", "--quiet"]).json()[0];
+    assert_eq!((info["samples"].as_u64(), info["counters"].as_u64()), (Some(2), Some(1)), "{text}");
+}
+
+#[test]
+fn a_wrong_time_of_relog_is_answered_with_the_form_that_it_takes() {
+    let folder = Folder::new();
+    let file = folder.file("a.csv", "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Pages/sec\"\r\n");
+    for wrong in ["garbage", "x/y z", "13/13/2026 10:00:00", "1/1 10:00"] {
+        let said = perfhive(["relog", &file, "-b", wrong]).fails(2);
+        assert!(said.contains("local time, such as 11/23/2026 14:05:00"), "{wrong}: {said}");
+    }
+}
+
+#[test]
 fn a_recording_without_counters_is_an_error_of_convert() {
     let folder = Folder::new();
     let (file, out) = (folder.path().join("o.csv"), folder.path().join("p.csv"));
