@@ -15,7 +15,8 @@ use perfhive::recording::{
     TextZone, text_log_columns,
 };
 use perfhive::{
-    Ask, FileTime, LanguageId, Query, Reading, Snapshot, Source as _, SourceAddress, TitleDatabase,
+    Ask, CounterPath, FileTime, InstancePattern, LanguageId, NamePattern, NoValue, Query, Reading,
+    Snapshot, Source as _, SourceAddress, TitleDatabase,
 };
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
@@ -137,7 +138,7 @@ fn to_recording(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
     session.faults.report();
     let samples = writer.samples();
     let bytes = writer.finish()?;
-    unfinished.is_finished();
+    unfinished.finished();
     Ok((samples, bytes))
 }
 
@@ -168,11 +169,11 @@ impl<'a> Unfinished<'a> {
     }
 
     /// Says that the output is created, and that another file that was there is replaced.
-    fn is_begun(&mut self) {
+    fn begun(&mut self) {
         self.is_own = true;
     }
 
-    fn is_finished(mut self) {
+    fn finished(mut self) {
         self.is_own = false;
     }
 }
@@ -212,7 +213,12 @@ pub(super) fn columns(global: &Global, paths: &[String]) -> Result<Columns, Fail
         known.extend(text_log_columns(file)?.unwrap_or_default());
     }
     let mut columns = Columns::of_text_logs(global, known);
-    for_each_reading(&[(global, paths)], |query, reading| columns.add(query, reading))?;
+    for_each_reading(&[(global, paths)], |query, reading| {
+        // The object may be that of another machine.
+        if !matches!(reading.value, Err(NoValue::ObjectMissing(_))) {
+            columns.add(query, reading);
+        }
+    })?;
     columns.arrange();
     match columns.is_empty() {
         true => Err(no_counters(global)),
@@ -273,7 +279,7 @@ pub(super) fn to_binary(
     let zone = selected.zone.clone();
     let mut unfinished = Unfinished::new(selected.output, false);
     let mut writer = BinaryLogWriter::create(selected.output, zone, counters, &titles)?;
-    unfinished.is_begun();
+    unfinished.begun();
     let mut written = 0;
     for (recording, paths) in recordings {
         written = 0;
@@ -286,7 +292,7 @@ pub(super) fn to_binary(
     }
     drop(progress);
     let bytes = writer.finish()?;
-    unfinished.is_finished();
+    unfinished.finished();
     Ok((written, bytes))
 }
 
@@ -311,7 +317,7 @@ fn to_text(
         true => TextLogWriter::append(output, form, zone, columns.paths())?,
         false => TextLogWriter::create(output, form, zone, columns.paths())?,
     };
-    unfinished.is_begun();
+    unfinished.begun();
     let mut written = 0;
     for_each_sample(global, selected.paths, false, |query, time| {
         writer.add(time, columns.row(query).iter().copied())?;
@@ -321,7 +327,7 @@ fn to_text(
     })?;
     drop(progress);
     let bytes = writer.finish()?;
-    unfinished.is_finished();
+    unfinished.finished();
     Ok((written, bytes))
 }
 
@@ -333,13 +339,15 @@ fn for_each_sample(
     warns: bool,
     mut with: impl FnMut(&Query, FileTime) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let session = Session::open(global)?;
+    let mut session = Session::open(global)?;
     let faults = session.faults.clone();
+    let machines = if paths.is_empty() { session.machines()? } else { Vec::new() };
     let mut query = session.query()?;
     if paths.is_empty() {
-        // A recording may have no object of one of the two kinds.
-        let with_instances = query.add(r"\*(*)\*");
-        query.add(r"\*\*").or(with_instances)?;
+        add_all(&mut query, None)?;
+        for machine in machines.iter().skip(1) {
+            add_all(&mut query, Some(machine))?;
+        }
     } else {
         add_paths(&mut query, global, paths)?;
     }
@@ -358,6 +366,20 @@ fn for_each_sample(
     if warns {
         faults.report();
     }
+    Ok(())
+}
+
+/// Adds all counters of a machine, or of the recording's own.
+fn add_all(query: &mut Query, machine: Option<&str>) -> Result<(), Failure> {
+    let any = |instance| CounterPath {
+        machine: machine.map(NamePattern::literal),
+        object: NamePattern::any(),
+        counter: NamePattern::any(),
+        ..CounterPath::new("", instance, "")
+    };
+    // A recording may have no object of one of the two kinds.
+    let with_instances = query.add(&any(Some(InstancePattern::any())).to_string());
+    query.add(&any(None).to_string()).or(with_instances)?;
     Ok(())
 }
 

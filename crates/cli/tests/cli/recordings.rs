@@ -187,7 +187,7 @@ fn a_full_disk_ends_a_recording_of_several_files_that_are_all_counted() {
 fn a_log_that_a_full_disk_cuts_short_does_not_stay() {
     let Some(log) = log() else { return };
     let folder = Folder::new();
-    let script = r#"mount -t tmpfs -o size=64k none "$2" && cd "$2" && echo mounted
+    let script = r#"mount -t tmpfs -o size=28k none "$2" && cd "$2" && echo mounted
         "$1" relog "$3" -c '\Memory\*' -f csv -o a.csv && sum=$(cksum a.csv)
         for out in o.csv o.blg o.phr; do "$1" convert "$3" -o $out; echo "code $?"; done
         "$1" relog "$3" -f csv -o o.tsv; echo "code $?"
