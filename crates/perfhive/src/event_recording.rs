@@ -205,6 +205,6 @@ impl Delivery for EventRecording {
             self.write(last).map_err(io::Error::other)?;
         }
         let Some(writer) = self.writer.take() else { return Ok(()) };
-        writer.finish().map_err(io::Error::other)
+        writer.finish().map(drop).map_err(io::Error::other)
     }
 }

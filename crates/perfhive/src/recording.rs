@@ -35,8 +35,8 @@
 #[cfg(feature = "experiment")]
 pub use crate::event_recording::EventRecording;
 pub use perfhive_recording::{
-    BinaryLogCounters, BinaryLogWriter, Capture, CaptureOptions, EventBlocks, Excerpt, RecordKind,
-    RecordLine, RecordLines, RecordedBlock, RecordingOptions, RecordingWriter, ReplaySource,
-    Rotation, SensorLine, TextForm, TextLines, TextLogWriter, TextZone, TimeBound, has_records,
-    language_of_titles, read_block, read_titles,
+    BinaryLogCounters, BinaryLogWriter, Capture, CaptureOptions, EventBlocks, Excerpt, MachinePart,
+    RecordKind, RecordLine, RecordLines, RecordedBlock, RecordingOptions, RecordingWriter,
+    ReplaySource, Rotation, SensorLine, TextForm, TextLines, TextLogWriter, TextZone, TimeBound,
+    has_records, language_of_titles, read_block, read_titles, text_log_columns,
 };

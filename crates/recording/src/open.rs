@@ -56,11 +56,7 @@ pub fn open(
     let mut parts = Parts::default();
     for path in blocks {
         if phr::is_recording(path) {
-            let reader = phr::Reader::open(path)?;
-            parts.faults.extend_from_slice(reader.damage());
-            parts.titles.extend(reader.titles());
-            parts.end_blocks(name)?;
-            parts.samples.push((path.display().to_string(), Box::new(reader)));
+            parts.add_recording(name, path)?;
         } else if blg::is_log(path) {
             parts.end_blocks(name)?;
             parts.add_log(path)?;
@@ -71,6 +67,8 @@ pub fn open(
         } else if has_records(path) {
             let message = "holds the records of an experiment, which are read alone";
             return Err(error(path, SourceErrorKind::Mismatch, message));
+        } else if phr::is_damaged_recording(path) {
+            parts.add_recording(name, path)?;
         } else {
             parts.add(path)?;
         }
@@ -140,6 +138,16 @@ impl Parts {
     fn add(&mut self, path: &Path) -> Result<(), SourceError> {
         let (shown, bytes) = whole_block(path)?;
         self.blocks.push(vec![(shown, bytes).into()]);
+        Ok(())
+    }
+
+    /// Adds a recording of perfhive.
+    fn add_recording(&mut self, name: &str, path: &Path) -> Result<(), SourceError> {
+        let reader = phr::Reader::open(path)?;
+        self.faults.extend_from_slice(reader.damage());
+        self.titles.extend(reader.titles());
+        self.end_blocks(name)?;
+        self.samples.push((path.display().to_string(), Box::new(reader)));
         Ok(())
     }
 
