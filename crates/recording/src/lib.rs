@@ -82,7 +82,7 @@ pub use excerpt::{Excerpt, TimeBound};
 pub use files::{language_of_titles, read_block, read_titles};
 pub use machine::MachinePart;
 pub use open::{open, reader_of_processes};
-pub use phr::{RecordingOptions, RecordingWriter, Rotation};
+pub use phr::{EventRecording, RecordingOptions, RecordingWriter, Rotation};
 pub use records::{EventBlocks, RecordKind, RecordLine, RecordLines, SensorLine, has_records};
 pub use replay::{RecordedBlock, ReplaySource};
 pub use text_log::{TextForm, TextLines, TextLogWriter, TextZone, text_log_columns};

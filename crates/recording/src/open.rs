@@ -55,6 +55,10 @@ pub fn open(
     }
     let mut parts = Parts::default();
     for path in blocks {
+        if has_records(path) {
+            let message = "holds the records of an experiment, which are read alone";
+            return Err(error(path, SourceErrorKind::Mismatch, message));
+        }
         if phr::is_recording(path) {
             parts.add_recording(name, path)?;
         } else if blg::is_log(path) {
@@ -63,9 +67,6 @@ pub fn open(
         } else if is_text_log(path) {
             // Its indexes are made up, and the others have Windows' own.
             let message = "is a text log, which is read with other text logs only";
-            return Err(error(path, SourceErrorKind::Mismatch, message));
-        } else if has_records(path) {
-            let message = "holds the records of an experiment, which are read alone";
             return Err(error(path, SourceErrorKind::Mismatch, message));
         } else if phr::is_damaged_recording(path) {
             parts.add_recording(name, path)?;

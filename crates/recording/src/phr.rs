@@ -17,12 +17,14 @@
 //! | `varint.rs` | numbers of few bytes |
 //! | `contents.rs` | what the payloads of the other frames hold: head, definitions, titles, faults |
 //! | `rotation.rs` | when a new file begins |
+//! | `lines.rs` | the lines of an experiment's records: [`EventRecording`], and reading them |
 //! | `writer.rs` | [`RecordingWriter`] |
 //! | `reader.rs` | the samples of a file |
 
 mod contents;
 mod decoder;
 mod encoder;
+mod lines;
 mod reader;
 mod rotation;
 mod segments;
@@ -33,6 +35,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+pub use lines::EventRecording;
+pub(crate) use lines::{LineText, holds_lines};
 pub(crate) use reader::Reader;
 pub use rotation::Rotation;
 pub use writer::{RecordingOptions, RecordingWriter};
@@ -94,10 +98,12 @@ enum FrameKind {
     Key,
     /// A sample as differences to the one before.
     Delta,
+    /// Lines of an experiment's records.
+    Lines,
 }
 
 impl FrameKind {
-    const ALL: [Self; 4] = [Self::Head, Self::Definitions, Self::Key, Self::Delta];
+    const ALL: [Self; 5] = [Self::Head, Self::Definitions, Self::Key, Self::Delta, Self::Lines];
 
     fn number(self) -> u8 {
         match self {
@@ -105,6 +111,7 @@ impl FrameKind {
             Self::Definitions => 2,
             Self::Key => 3,
             Self::Delta => 4,
+            Self::Lines => 5,
         }
     }
 

@@ -25,23 +25,23 @@ const WINDOW: u32 = 23;
 const FIRST: [u8; 8] = *b"PHR1\x01\0\0\0";
 
 /// The most damaged places that are passed over: each takes looking for the next frame.
-const MOST_GAPS: usize = 10_000;
+pub(super) const MOST_GAPS: usize = 10_000;
 
 /// The most faults about damage that are kept.
 const MOST_DAMAGE: usize = 64;
 
 /// The frames of a file.
-struct Frames {
+pub(super) struct Frames {
     path: PathBuf,
     input: BufReader<File>,
     /// The position in the file.
     at: u64,
-    length: u64,
-    payload: Vec<u8>,
+    pub(super) length: u64,
+    pub(super) payload: Vec<u8>,
 }
 
 impl Frames {
-    fn open(path: &Path) -> Result<Self, SourceError> {
+    pub(super) fn open(path: &Path) -> Result<Self, SourceError> {
         let failed = |cause| error(path, SourceErrorKind::Unavailable, cause);
         let file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
@@ -65,7 +65,7 @@ impl Frames {
         }
     }
 
-    fn failed(&self, cause: std::io::Error) -> SourceError {
+    pub(super) fn failed(&self, cause: std::io::Error) -> SourceError {
         error(&self.path, SourceErrorKind::Unavailable, cause)
     }
 
@@ -93,7 +93,7 @@ impl Frames {
 
     /// The header of the frame at a position, which the payload follows; `None` where there is no
     /// complete frame.
-    fn header(&mut self, at: u64) -> Result<Option<FrameHeader>, SourceError> {
+    pub(super) fn header(&mut self, at: u64) -> Result<Option<FrameHeader>, SourceError> {
         self.go(at)?;
         let mut bytes = [0; HEADER];
         let read = self.read(&mut bytes)?;
@@ -102,7 +102,7 @@ impl Frames {
     }
 
     /// Reads the payload behind a header; `false` where it is damaged.
-    fn payload(&mut self, header: &FrameHeader) -> Result<bool, SourceError> {
+    pub(super) fn payload(&mut self, header: &FrameHeader) -> Result<bool, SourceError> {
         let mut payload = std::mem::take(&mut self.payload);
         payload.clear();
         // The length is that of the header, which lies inside the file.
@@ -114,7 +114,11 @@ impl Frames {
     }
 
     /// The first sound header behind a position, and before another.
-    fn next_sound(&mut self, behind: u64, before: u64) -> Result<Option<u64>, SourceError> {
+    pub(super) fn next_sound(
+        &mut self,
+        behind: u64,
+        before: u64,
+    ) -> Result<Option<u64>, SourceError> {
         const CHUNK: usize = 1 << 16;
         let mut chunk = vec![0; CHUNK];
         let mut at = behind + 1;
@@ -250,7 +254,7 @@ impl Reader {
                 FrameKind::Key => {
                     self.keys.push(Key { offset: at, time: FileTime(header.time) });
                 }
-                FrameKind::Delta => {}
+                FrameKind::Delta | FrameKind::Lines => {}
             }
             if header.kind.is_sample() {
                 self.samples += 1;
@@ -443,14 +447,18 @@ fn damage(path: &Path, at: u64, what: impl std::fmt::Display) -> Fault {
     Fault::new(FaultKind::Warning, &path.display().to_string(), message)
 }
 
-fn decompressor() -> std::io::Result<raw::Decoder<'static>> {
+pub(super) fn decompressor() -> std::io::Result<raw::Decoder<'static>> {
     let mut decoder = raw::Decoder::new()?;
     decoder.set_parameter(DParameter::WindowLogMax(WINDOW))?;
     Ok(decoder)
 }
 
 /// Decompresses a payload; `None` where it is damaged or too large.
-fn decompress(stream: &mut raw::Decoder<'_>, payload: &[u8], out: &mut Vec<u8>) -> Option<()> {
+pub(super) fn decompress(
+    stream: &mut raw::Decoder<'_>,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> Option<()> {
     out.clear();
     let mut input = InBuffer::around(payload);
     let mut chunk = [0; 1 << 14];

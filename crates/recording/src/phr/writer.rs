@@ -2,6 +2,7 @@
 
 use super::contents::{definition, put_definitions, put_sample_head};
 use super::encoder::Encoder;
+use super::lines::holds_lines;
 use super::reader::{Reader, is_unfinished};
 use super::rotation::Rotation;
 use super::{FrameHeader, FrameKind, GROUP, HEADER, MOST, is_recording};
@@ -20,7 +21,7 @@ use zstd::stream::raw::{self, InBuffer, Operation as _, OutBuffer};
 use zstd::zstd_safe::{CParameter, compress_bound};
 
 /// The level of compression: a higher one takes several times as long for some per cent less.
-const LEVEL: i32 = 3;
+pub(super) const LEVEL: i32 = 3;
 
 /// The sizes of the tables in which the compressor looks for what it has seen, as powers of 2. Between two
 /// samples they leave the processor's caches: the usual ones, 32 and 64 times as large, cost a third of
@@ -120,6 +121,10 @@ impl RecordingWriter {
             file.set_len(0).map_err(failed)?;
             offset = 0;
         } else if offset > 0 {
+            if holds_lines(path) {
+                let message = "holds the records of an experiment, which no samples follow: name another file";
+                return Err(error(path, SourceErrorKind::Mismatch, message));
+            }
             if !is_recording(path) {
                 // It may be anything, even an archive with recordings in it.
                 let message = "does not begin as a recording does; name another file";
@@ -436,7 +441,7 @@ fn is_file_at(file: &File, path: &Path) -> bool {
 
 /// Brings the names of a file's folder to the disk. Where a system has no such call, a power failure
 /// may cost the name of a new file.
-fn sync_folder(path: &Path) {
+pub(super) fn sync_folder(path: &Path) {
     if cfg!(unix) {
         let folder = path.parent().filter(|folder| *folder != Path::new(""));
         let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
@@ -444,7 +449,7 @@ fn sync_folder(path: &Path) {
 }
 
 /// Opens a file for one writer, at its beginning.
-fn exclusive(path: &Path) -> Result<File, SourceError> {
+pub(super) fn exclusive(path: &Path) -> Result<File, SourceError> {
     let failed = |cause: std::io::Error| write_error(path, &cause);
     let found = std::fs::metadata(path);
     if found.is_ok_and(|found| !found.is_file()) {
@@ -482,7 +487,7 @@ fn compressor() -> std::io::Result<raw::Encoder<'static>> {
 }
 
 /// Appends what a compressed stream makes of a payload, so that its reader can read all of it.
-fn compress(
+pub(super) fn compress(
     compressor: &mut raw::Encoder<'_>,
     payload: &[u8],
     out: &mut Vec<u8>,
