@@ -4,7 +4,7 @@ use crate::chain::Chain;
 use crate::files::{error, language_of_titles, read_block, read_titles};
 use crate::manifest::{self, ListedFile, is_capture};
 use crate::names::MadeUpNames;
-use crate::records::{EventRecords, has_records};
+use crate::records::{EventRecords, has_records, lacks_records};
 use crate::replay::{RecordedBlock, ReplaySource, Samples};
 use crate::text_log::{TextLog, is_text_log};
 use crate::{blg, phr};
@@ -71,6 +71,8 @@ pub fn open(
         } else if has_records(path) {
             let message = "holds the records of an experiment, which are read alone";
             return Err(error(path, SourceErrorKind::Mismatch, message));
+        } else if let Some(why) = lacks_records(path) {
+            return Err(error(path, SourceErrorKind::Malformed, why));
         } else {
             parts.add(path)?;
         }
