@@ -2,6 +2,7 @@
 //! with live sources.
 
 mod driver;
+mod growing;
 mod panes;
 mod recorded;
 mod several;
@@ -455,13 +456,21 @@ fn live_tables_show_the_time_to_which_charts_are_scrolled() {
     assert_eq!(model.shown_time(), model.oldest());
     press(&mut model, KeyCode::End);
     assert_eq!(java(&model), Some(newest));
+    // Scrolled forward to the newest sample, the table follows again.
+    press(&mut model, KeyCode::Left);
+    press(&mut model, KeyCode::PageUp);
+    assert_ne!(java(&model), Some(newest));
+    press(&mut model, KeyCode::PageDown);
+    assert_eq!((model.cursor, model.end, java(&model)), (None, None, Some(newest)));
     // A frozen view shows the sample at which it was frozen, and scrolls from there.
     press(&mut model, KeyCode::Char(' '));
     model.update(Event::Samples(vec![script.sample(307)], Duration::ZERO));
     assert_eq!(java(&model), Some(newest));
     press(&mut model, KeyCode::PageUp);
     assert_eq!(model.shown_time(), Some(FileTime(NOON + 270 * FileTime::PER_SECOND)));
+    press(&mut model, KeyCode::Left);
     press(&mut model, KeyCode::Char(' '));
+    assert_eq!(model.cursor, None);
     assert_ne!(java(&model), Some(newest));
     // Beyond the samples that are kept for tables there is a message in place of rows.
     model.sources[0].samples = perfhive_view::past::Samples::new(20_000);
@@ -514,6 +523,93 @@ fn counters_are_copied_pasted_and_saved_as_csv() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[..2], [r#"time,"Processor\% Processor Time""#, "2026-11-24T12:00:00.000Z,",]);
     assert_eq!(lines.len(), 6);
+    // Without a name, the file has the times of its first and last sample, as they stand in it.
+    let file = |effects: Vec<Effect>| match effects.as_slice() {
+        [Effect::Write { file, text, .. }] => (file.clone(), text.lines().count()),
+        _ => panic!("{effects:?}"),
+    };
+    let saved = file(press(&mut model, KeyCode::Char('W')));
+    assert_eq!(saved, ("perfhive-20261124T120000Z-20261124T120004Z.csv".into(), 6));
+    press(&mut model, KeyCode::Left);
+    command(&mut model, "span 2s");
+    let saved = file(press(&mut model, KeyCode::Char('W')));
+    assert_eq!(saved, ("perfhive-20261124T120002Z-20261124T120004Z.csv".into(), 4));
+    // A table has the rows of one time.
+    press(&mut model, KeyCode::BackTab);
+    press(&mut model, KeyCode::Left);
+    let saved = file(press(&mut model, KeyCode::Char('W')));
+    assert_eq!(saved, ("perfhive-20261124T120003.000Z.csv".into(), 6));
+    press(&mut model, KeyCode::Char('x'));
+    model.sources[0].latest = Sample::default();
+    assert_eq!(press(&mut model, KeyCode::Char('W')), []);
+    assert!(model.message.contains("no sample"), "{}", model.message);
+}
+
+#[test]
+fn times_of_another_day_have_their_date() {
+    let mut view = view();
+    view.panes.remove(1);
+    let mut script = Script::new();
+    let mut model = model_of(view, &mut script, 3);
+    for second in [86_400, 86_401] {
+        model.update(Event::Samples(vec![script.sample(second)], Duration::ZERO));
+    }
+    let title = |model: &Model| {
+        let screen = letters(model, Theme::True, 100, 24);
+        screen.lines().find(|line| line.contains(" Processes ")).unwrap().to_string()
+    };
+    press(&mut model, KeyCode::Left);
+    let text = title(&model);
+    assert!(text.contains("  at 12:00:01, kept from 2026-11-24 12:00:00 "), "{text}");
+    command(&mut model, "jump 2026-11-24 12:00:01");
+    let text = title(&model);
+    assert!(text.contains("  at 2026-11-24 12:00:01, kept from 2026-11-24 12:00:00 "), "{text}");
+    // A recording is read again at each time: nothing is kept of it. No day is today's.
+    model.sources[0].is_live = false;
+    let text = title(&model);
+    assert!(text.contains("  at 2026-11-24 12:00:01 ─"), "{text}");
+}
+
+#[test]
+fn counters_that_do_not_exist_show_why_in_place_of_a_chart() {
+    for kind in [Kind::Chart, Kind::Histogram, Kind::Table] {
+        let mut view = view();
+        view.panes = vec![pane("", kind, &[r"\Nope\Nix"])];
+        let mut model = model(view, 0);
+        assert!(letters(&model, Theme::True, 80, 24).contains("waiting for the first sample"));
+        let why = "no object \"Nope\"".to_string();
+        model.update(Event::Problem { path: r"\Nope\Nix".into(), why });
+        let screen = letters(&model, Theme::True, 80, 24);
+        let reason = screen.lines().nth(if kind == Kind::Table { 3 } else { 2 }).unwrap();
+        assert!(reason.contains("no object \"Nope\""), "{screen}");
+        assert!(!screen.contains("waiting"), "{screen}");
+    }
+}
+
+#[test]
+fn a_settings_file_that_cannot_be_read_is_shown_with_the_place() {
+    let mut model = model(view(), 3);
+    let text = "name = 'x'\n\n[[pane]]\nkind = \"pie\"\n";
+    let why = View::parse(text).unwrap_err();
+    model.update(Event::Refused { file: "mine.toml".into(), why });
+    let screen = letters(&model, Theme::True, 80, 24);
+    for part in ["mine.toml", "line 4, column 8", "4 | kind = \"pie\"", "^^^^^"] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+}
+
+#[test]
+fn a_value_that_a_log_left_blank_is_told_in_a_narrow_legend() {
+    let mut view = view();
+    view.panes.truncate(1);
+    let mut script = Script::new();
+    let mut model = model_of(view, &mut script, 3);
+    let mut sample = script.sample(3);
+    let why = perfhive::format::CookError::NotFinite;
+    sample.values[0].value = Err(NoValue::Cook(why));
+    model.update(Event::Samples(vec![sample], Duration::ZERO));
+    let screen = letters(&model, Theme::True, 60, 24);
+    assert!(screen.contains("no value was recorded"), "{screen}");
 }
 
 #[test]

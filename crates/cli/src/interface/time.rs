@@ -42,8 +42,11 @@ impl Model {
                 return;
             }
         }
-        if let Some(cursor) = &mut self.cursor {
-            *cursor = FileTime(cursor.0.saturating_add(by).clamp(span.from.0, span.to.0));
+        if let Some(cursor) = self.cursor {
+            let moved = FileTime(cursor.0.saturating_add(by).clamp(span.from.0, span.to.0));
+            // At the newest sample what is shown follows again, as without a cursor.
+            let follows = moved == span.to && self.end.is_none();
+            self.cursor = Some(moved).filter(|_| !follows);
         }
     }
 

@@ -147,7 +147,7 @@ fn a_recording_looks_as_it_did_live() {
 }
 
 /// Records of two seconds: a section of 0.4 s twice, each with a point in it, and an interval.
-fn records() -> String {
+pub(super) fn records() -> String {
     let sensor = "linux.procfs/Process/Working Set#7";
     let record = |source: &str, event: &str, kind: &str, time: f64, value: f64| {
         serde_json::json!({"kind": "record", "source": source, "event": event, "type": kind,
