@@ -5,7 +5,7 @@ mod experiment;
 mod help;
 mod providing;
 mod recordings;
-mod value;
+pub(crate) mod value;
 mod windows_tools;
 
 pub(crate) use choice::Choice;
@@ -350,7 +350,7 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Args)]
 pub(crate) struct View {
-    /// Counter paths or short names to chart; without any, the overview. Files of recordings may come first; they are shown in place of this machine, and beside what -s names
+    /// Counter paths or short names to chart; without any, the overview. Files of recordings may come first; they are shown in place of this machine and beside what -s names, and followed while they grow
     #[arg(value_name = "PATH", value_parser = value::file_or_path)]
     pub(crate) paths: Vec<String>,
 

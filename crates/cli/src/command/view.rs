@@ -1,5 +1,6 @@
 //! `perfhive view`: starts the interface on a terminal.
 
+use crate::args::value::is_file;
 use crate::args::{Global, View as Args, When};
 use crate::failure::{Exit, Failure, Outcome, complain_in_lines};
 use crate::interface::{self, Growth, Shown, Start, View};
@@ -7,7 +8,6 @@ use crate::replay::Replay;
 use crate::session::Session;
 use perfhive::recording::EventBlocks;
 use perfhive::{Ask, CounterPath, InstancePattern, LanguageId, Source as _, SourceAddress};
-use std::path::Path;
 use std::time::Duration;
 
 /// The most sources that a view shows.
@@ -15,8 +15,7 @@ const MOST_SOURCES: usize = 16;
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut global = global.clone();
-    let is_file =
-        |path: &&String| Path::new(path.as_str()).is_file() || is_named_as_recording(path);
+    let is_file = |path: &&String| is_file(path);
     let (files, paths) = args.paths.split_at(args.paths.iter().take_while(is_file).count());
     if !files.is_empty() {
         // Recordings take the place of this machine, which is the source without -s.
@@ -76,13 +75,6 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     })
 }
 
-/// Whether a text is the name of a recording rather than a counter path: opening it says that there is no such file.
-fn is_named_as_recording(text: &str) -> bool {
-    let end = Path::new(text).extension().and_then(|end| end.to_str()).unwrap_or_default();
-    let ends = ["phr", "blg", "csv", "tsv", "jsonl"];
-    !text.starts_with('\\') && ends.iter().any(|known| known.eq_ignore_ascii_case(end))
-}
-
 /// The growth of a recording's files; `None` for other sources.
 fn growth_of(global: &Global) -> Option<Growth> {
     let files = global.source.parse::<SourceAddress>().ok()?.files();
@@ -121,7 +113,7 @@ fn named(name: &str) -> Result<View, Failure> {
     if let Some(view) = View::built_in(&name.to_ascii_lowercase()) {
         return Ok(view);
     }
-    let text = std::fs::read_to_string(name).map_err(|error| {
+    let text = View::text_of(name).map_err(|error| {
         let built_in = interface::BUILT_IN.join(", ");
         Failure::Usage(format!("{name}: {error}; the built-in views are {built_in}"))
     })?;

@@ -212,7 +212,7 @@ impl Model {
             let is_before = |(place, pane): &(usize, &Pane)| {
                 *place < self.focus && pane.share.is_some_and(|one| one.row == gone.row)
             };
-            let before = self.view.panes.iter().enumerate().filter(is_before).next_back();
+            let before = self.view.panes.iter().enumerate().rfind(is_before);
             let place = before.map_or(self.focus, |(place, _)| place);
             let share = self.view.panes.get_mut(place).and_then(|pane| pane.share.as_mut());
             if let Some(share) = share.filter(|one| one.row == gone.row) {

@@ -7,9 +7,12 @@ use perfhive_view::past::Past;
 use std::path::Path;
 
 impl Model {
-    /// The shown time as text, for the names of files.
-    pub(super) fn stamp(&self) -> String {
-        self.formatted(self.time().or(self.newest()).unwrap_or_default(), "%Y%m%d-%H%M%S")
+    /// The name of a new file: with a time, if there is one.
+    pub(super) fn name_at(&self, time: Option<FileTime>, end: &str) -> String {
+        match time {
+            Some(time) => format!("perfhive-{}.{end}", self.formatted(time, "%Y%m%d-%H%M%S")),
+            None => format!("perfhive.{end}"),
+        }
     }
 
     pub(super) fn save(&mut self, file: &str, effects: &mut Vec<Effect>) {

@@ -332,7 +332,7 @@ impl<'a> Loop<'a> {
                 self.model.update(Event::Note(note));
             }
             Effect::Open(file) => {
-                let view = std::fs::read_to_string(&file).map_err(|error| error.to_string());
+                let view = View::text_of(&file).map_err(|error| error.to_string());
                 match view.and_then(|text| View::parse(&text)) {
                     Ok(view) => {
                         self.model.show(view);

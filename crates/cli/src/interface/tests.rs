@@ -427,6 +427,11 @@ fn time_is_zoomed_scrolled_frozen_and_marked() {
     }
     press(&mut model, KeyCode::Char('='));
     compare("compared.txt", &letters(&model, Theme::True, 100, 16));
+    press(&mut model, KeyCode::Esc);
+    // Tables have no lines.
+    (model.focus, model.message) = (2, String::new());
+    press(&mut model, KeyCode::Char('='));
+    assert!(model.message.contains("no lines to compare"), "{}", model.message);
 }
 
 #[test]
@@ -583,6 +588,13 @@ fn counters_that_do_not_exist_show_why_in_place_of_a_chart() {
         let reason = screen.lines().nth(if kind == Kind::Table { 3 } else { 2 }).unwrap();
         assert!(reason.contains("no object \"Nope\""), "{screen}");
         assert!(!screen.contains("waiting"), "{screen}");
+        // Without a sample there is no time for the names of files.
+        let record = Effect::Record { source: 0, file: Some("perfhive.phr".into()) };
+        assert_eq!(press(&mut model, KeyCode::Char('r')), [record]);
+        assert_eq!(
+            press(&mut model, KeyCode::Char('p')),
+            [Effect::Screenshot("perfhive.svg".into())]
+        );
     }
 }
 
@@ -647,6 +659,9 @@ fn a_built_in_view_leaves_out_what_the_source_lacks() {
             model.update(Event::Problem { path: path.clone(), why: "no".into() });
         }
         assert_eq!(model.view.paths(), all[..1]);
+        // A counter that the user types is none of the view's.
+        model.update(Event::Problem { path: r"\Nope\Nix".into(), why: "no object".into() });
+        assert_eq!((model.message.as_str(), model.view.paths().len()), ("no object", 1));
         letters(&model, Theme::True, 80, 24);
         model.update(Event::Problem { path: all[0].clone(), why: "no".into() });
         assert!(model.message.contains("none of the counters"), "{}", model.message);

@@ -360,7 +360,7 @@ impl Model {
             }
             Action::Chart => self.chart_of_row(effects),
             Action::Record if self.recordings().is_empty() => {
-                self.record(&format!("perfhive-{}.phr", self.stamp()), effects);
+                self.record(&self.name_at(self.newest(), "phr"), effects);
             }
             Action::Record => {
                 let sources = self.sources.iter().enumerate();
@@ -370,7 +370,8 @@ impl Model {
             Action::Save => self.save(&format!("{}.toml", self.view.name), effects),
             Action::Csv => self.save_csv(None, effects),
             Action::Screenshot => {
-                effects.push(Effect::Screenshot(format!("perfhive-{}.svg", self.stamp())));
+                let time = self.time().or(self.newest());
+                effects.push(Effect::Screenshot(self.name_at(time, "svg")));
             }
             Action::Copy => {
                 let paths = self.view.panes.get(self.focus).map(|pane| &pane.counters);

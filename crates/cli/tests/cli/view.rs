@@ -75,6 +75,15 @@ fn view_without_a_terminal_says_what_to_use() {
     assert!(line.contains("perfhive watch"), "{line}");
     let line = perfhive(["view", "--view", "/no/such/file"]).fails(2);
     assert!(line.contains("overview, processor"), "{line}");
+    #[cfg(unix)]
+    {
+        let line = perfhive(["view", "--view", "/dev/zero"]).fails(2);
+        assert!(line.contains("not a regular file"), "{line}");
+    }
+    let folder = Folder::new();
+    let large = folder.file("large.toml", "#".repeat((1 << 20) + 1));
+    let line = perfhive(["view", "--view", &large]).fails(2);
+    assert!(line.contains("1 MiB"), "{line}");
 }
 
 #[test]

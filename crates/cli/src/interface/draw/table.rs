@@ -5,6 +5,7 @@ use super::{Screen, row};
 use crate::interface::layout::{Counter, Pane};
 use crate::interface::model::{Model, Row, Target};
 use crate::text::escape::{Escaped, clip, width};
+use perfhive::NoValue;
 use perfhive_view::Value;
 use perfhive_view::chart::shown;
 use ratatui_core::layout::Rect;
@@ -211,6 +212,7 @@ impl Screen<'_> {
             return Escaped(problem).to_string();
         }
         match shown.iter().flat_map(|one| &one.values).find(of_pane).map(|value| &value.value) {
+            Some(Err(NoValue::NoSuchInstance)) => "there is no instance of it now".to_string(),
             Some(Err(why)) => Escaped(&why.to_string()).to_string(),
             Some(Ok(_)) => "no row has this text".to_string(),
             None if is_elsewhere => "no sample at this time".to_string(),
