@@ -18,8 +18,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let is_file = |path: &&String| is_file(path);
     let (files, paths) = args.paths.split_at(args.paths.iter().take_while(is_file).count());
     if !files.is_empty() {
-        // Recordings take the place of this machine, which is the source without -s.
-        global.sources.retain(|source| source != "local:");
+        // Recordings take the place of this machine, unless -s names it.
+        global.sources.retain(|_| global.has_source);
         global.sources.extend(files.iter().map(|file| SourceAddress::file(file).to_string()));
     }
     let global = &global;

@@ -235,6 +235,14 @@ mod on_a_terminal {
         terminal.wait_for(|screen| screen.contains("2022-06-1"));
         terminal.write("q");
         terminal.wait_for(|screen| screen.contains("ended 0"));
+        drop(terminal);
+        // A file takes the place of this machine, unless -s names it.
+        let file = folder.path().join("WEB-01-0.bin").display().to_string();
+        for (source, expected) in [("", "perfhive WEB-01 "), ("-s local:", ", WEB-01 ")] {
+            let command = format!("perfhive view {file} {source} --titles {titles} memory");
+            let Some(terminal) = shell(100, 30, &command) else { return };
+            terminal.wait_for(|screen| screen.contains(expected));
+        }
     }
 
     #[test]
