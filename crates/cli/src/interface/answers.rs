@@ -41,7 +41,11 @@ impl Model {
         let all = self.sources.iter().enumerate();
         let all = all.filter_map(|(source, one)| Some((source, &*one.label, one.tree.as_deref()?)));
         self.tree = Some(Arc::new(Tree::of_several(all)));
-        if let Mode::Choose(chooser) = &mut self.mode {
+        let shown = match &mut self.mode {
+            Mode::Choose(chooser) => Some(chooser),
+            _ => self.behind.as_mut(),
+        };
+        if let Some(chooser) = shown {
             // The places of objects are others now.
             chooser.open.clear();
             chooser.instances = None;

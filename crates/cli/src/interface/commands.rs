@@ -95,12 +95,7 @@ impl Model {
             }
             "jump" => self.jump(argument)?,
             "kind" => {
-                let kind = kind_of(argument)?;
-                if let Some(pane) = self.view.panes.get_mut(focus) {
-                    pane.kind = kind;
-                    self.view.is_built_in = false;
-                    self.drop_lines();
-                }
+                self.set_kind(kind_of(argument)?, effects);
             }
             "split" => {
                 let kind = kind_of(argument)?;

@@ -200,6 +200,8 @@ pub(crate) struct Model {
     /// The beginning of a span that is being marked; `None` if there is none.
     pub(crate) mark: Option<FileTime>,
     pub(crate) mode: Mode,
+    /// The list of counters from which a text was opened; closing the text goes back to it.
+    pub(crate) behind: Option<Chooser>,
     pub(crate) message: String,
     /// Why paths have no values, by path.
     pub(crate) problems: HashMap<String, String>,
@@ -251,6 +253,7 @@ impl Model {
             spans: [None; 2],
             mark: None,
             mode: Mode::Normal,
+            behind: None,
             message: String::new(),
             problems: HashMap::new(),
             refused: HashMap::new(),

@@ -137,10 +137,15 @@ impl Model {
     }
 }
 
+/// A text as a part of the name of a file: a name from elsewhere leads to no other folder.
+pub(super) fn file_part(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
+    text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
+}
+
 /// The name of a file with the label of a source before its extension.
 fn with_label(file: &str, label: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let label: String = label.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let label = file_part(label);
     let path = Path::new(file);
     match (path.file_stem(), path.extension()) {
         (Some(stem), Some(end)) => {

@@ -357,6 +357,11 @@ fn histogram_report_and_overlays() {
     compare("choose.txt", &letters(&model, Theme::True, 80, 12));
     types(&mut model, "prozessorzeit");
     compare("choose-found.txt", &letters(&model, Theme::True, 80, 12));
+    // Help texts go back to the list.
+    press(&mut model, KeyCode::Tab);
+    assert!(matches!(model.mode, Mode::Text(..)));
+    press(&mut model, KeyCode::Esc);
+    compare("choose-found.txt", &letters(&model, Theme::True, 80, 12));
     assert_eq!(press(&mut model, KeyCode::Enter), [Effect::Instances(1, "Process".into(), None)]);
     model.update(Event::Instances(1, vec!["bash".into(), "java#1".into()]));
     compare("choose-instance.txt", &letters(&model, Theme::True, 80, 12));
@@ -511,6 +516,11 @@ fn a_counter_has_colour_marker_scale_and_visibility() {
     let effects = command(&mut model, "save x.toml");
     let [Effect::Write { text, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(View::parse(text).unwrap().panes[0].counters[1], counter);
+    // The name of a view from elsewhere is no path.
+    model.view.name = "../a/b".into();
+    let effects = press(&mut model, KeyCode::Char('w'));
+    let [Effect::Write { file, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(file, ".._a_b.toml");
     press(&mut model, KeyCode::Delete);
     assert_eq!(model.view.paths(), [CPU]);
 }

@@ -3,6 +3,7 @@
 use super::keys::Action;
 use super::layout::{BUILT_IN, Counter, Kind, MOST_COUNTERS, MOST_PANES, Pane, View};
 use super::model::{Effect, Event, Mode, Model, Prompt};
+use super::saving::file_part;
 use super::tree::Chooser;
 use crate::text::escape::Escaped;
 use perfhive::{CounterPath, FileTime};
@@ -88,7 +89,7 @@ impl Model {
                     Escaped(&object),
                     self.interval.as_secs_f64()
                 );
-                self.mode = Mode::Confirm { path, question };
+                (self.mode, self.behind) = (Mode::Confirm { path, question }, None);
             }
             Event::Tree(tree) => {
                 self.take_tree(source, tree);
@@ -209,6 +210,18 @@ impl Model {
         effects.push(Effect::Paths(self.view.paths()));
     }
 
+    /// Changes how the focused pane shows its counters.
+    pub(super) fn set_kind(&mut self, kind: Kind, effects: &mut Vec<Effect>) {
+        let Some(pane) = self.view.panes.get_mut(self.focus) else { return };
+        let before = std::mem::replace(&mut pane.kind, kind);
+        self.view.is_built_in = false;
+        self.drop_lines();
+        if before == Kind::Table {
+            // A table has no lines: those of a recording are read now.
+            effects.push(Effect::Paths(self.view.paths()));
+        }
+    }
+
     /// Carries out the action of a key.
     pub(crate) fn act(&mut self, action: Action, effects: &mut Vec<Effect>) {
         self.message.clear();
@@ -238,11 +251,8 @@ impl Model {
             Action::Remove => self.remove(effects),
             Action::Explain => self.explain_selected(effects),
             Action::Kind => {
-                if let Some(pane) = self.view.panes.get_mut(self.focus) {
-                    pane.kind = pane.kind.next();
-                    self.view.is_built_in = false;
-                    self.drop_lines();
-                }
+                let kind = self.view.panes.get(self.focus).map(|pane| pane.kind.next());
+                self.set_kind(kind.unwrap_or_default(), effects);
             }
             Action::Up => self.select(-1),
             Action::Down => self.select(1),
@@ -367,7 +377,7 @@ impl Model {
                 let recording = sources.filter(|(_, seen)| seen.recording.is_some());
                 effects.extend(recording.map(|(source, _)| Effect::Record { source, file: None }));
             }
-            Action::Save => self.save(&format!("{}.toml", self.view.name), effects),
+            Action::Save => self.save(&format!("{}.toml", file_part(&self.view.name)), effects),
             Action::Csv => self.save_csv(None, effects),
             Action::Screenshot => {
                 let time = self.time().or(self.newest());

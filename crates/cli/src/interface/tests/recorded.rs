@@ -130,6 +130,14 @@ fn a_table_of_a_recording_follows_the_cursor() {
     }
     press(&mut model, KeyCode::Esc);
     assert!(model.sources[0].looked.is_none());
+    // A table that becomes a chart has the lines of the whole recording.
+    for effect in command(&mut model, "kind chart") {
+        let Effect::Paths(paths) = effect else { panic!("{effect:?}") };
+        orders.send(Order::Paths(paths)).unwrap();
+    }
+    until(&mut model, &|model| !model.is_loading() && !model.entries(0).is_empty());
+    until(&mut model, &|model| model.entries(0)[0].line.is_some());
+    assert_eq!(model.value(&model.entries(0)[0]), Some(Ok(25.0)));
     drop((orders, messages));
     thread.join().unwrap();
 }
