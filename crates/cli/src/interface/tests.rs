@@ -493,6 +493,32 @@ fn live_tables_show_the_time_to_which_charts_are_scrolled() {
 }
 
 #[test]
+fn a_table_that_is_new_shows_the_time_of_the_cursor() {
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &PROCESSES)];
+    let java = |model: &Model| model.rows(0).iter().find(|row| row.name == "java")?.process;
+    let mut live = model(view.clone(), 61);
+    command(&mut live, "jump 12:00:08");
+    command(&mut live, "kind table");
+    assert_eq!(java(&live), Some(40));
+    assert!(letters(&live, Theme::True, 80, 24).contains("  at 12:00:08, kept"));
+    // A recording is read again there, and once more after it was read with other counters.
+    let mut recorded = model(view, 61);
+    (recorded.sources[0].is_live, recorded.sources[0].is_loading) = (false, false);
+    command(&mut recorded, "jump 12:00:08");
+    let at = FileTime(NOON + 8 * FileTime::PER_SECOND);
+    let looks = |effects: &[Effect]| {
+        effects.iter().any(|one| matches!(one, Effect::Look { at: time, .. } if *time == at))
+    };
+    assert!(looks(&command(&mut recorded, "kind table")));
+    recorded.update(Event::Rewound);
+    let mut script = Script::new();
+    let samples = (0..61).map(|second| script.sample(second)).collect();
+    assert!(!looks(&recorded.update(Event::Samples(samples, Duration::ZERO))));
+    assert!(looks(&recorded.update(Event::Loaded { every: 1 })));
+}
+
+#[test]
 fn a_counter_has_colour_marker_scale_and_visibility() {
     let mut view = view();
     view.panes = vec![pane("", Kind::Chart, &[CPU, MEMORY])];

@@ -22,7 +22,7 @@ impl Model {
     /// Applies an event of the source with this number; returns the requests to the outside that follow from it.
     pub(crate) fn update_from(&mut self, source: usize, event: Event) -> Vec<Effect> {
         let mut effects = Vec::new();
-        let time = self.time();
+        let before = (self.time(), self.has_table());
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key, &mut effects),
             Event::Key(_) => {}
@@ -51,6 +51,7 @@ impl Model {
                 if let Some(seen) = self.sources.get_mut(source) {
                     (seen.every, seen.is_loading) = (every, false);
                 }
+                self.look(&mut effects);
             }
             Event::Looked(sample) => {
                 let is_past = self.time().is_some();
@@ -129,7 +130,7 @@ impl Model {
                 };
             }
         }
-        if self.time() != time {
+        if (self.time(), self.has_table()) != before {
             self.look(&mut effects);
         }
         self.approach(&mut effects);
