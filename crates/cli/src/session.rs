@@ -72,6 +72,11 @@ impl Observed {
         while_late(Duration::from_secs(3), move || warn(&message), || question(&mut *self.source))
     }
 
+    /// Reads another source from now on; its faults are added to those before.
+    pub(crate) fn replace(&mut self, source: Box<dyn Source>) {
+        self.source = source;
+    }
+
     /// Whether the source is live, so that waiting brings new samples; `false` for a recording.
     pub(crate) fn is_live(&mut self) -> bool {
         self.source.recording().is_none()
@@ -246,6 +251,22 @@ impl Session {
         }
         let faults = Faults::default();
         faults.0.lock().unwrap_or_else(PoisonError::into_inner).quiet = global.quiet;
+        let source = Self::source_of(global, &options)?;
+        let mentions = cfg!(windows) && !global.quiet;
+        let source = Observed { source, faults: faults.clone(), mentions };
+        let global = Some(Box::new(global.clone()));
+        Ok(Self { source, faults, language: LanguageId::ENGLISH, global })
+    }
+
+    /// Opens a recording again, which may have grown.
+    pub(crate) fn reopen(global: &Global) -> Result<Box<dyn Source>, Failure> {
+        let options = Self::options(global);
+        let options = global.titles.iter().fold(options, |options, file| options.titles(file));
+        Self::source_of(global, &options)
+    }
+
+    /// The source that the command line names, or the part of it that is chosen.
+    fn source_of(global: &Global, options: &OpenOptions) -> Result<Box<dyn Source>, Failure> {
         let mut source = options.open(&global.source)?;
         if global.begin.is_some() || global.end.is_some() || global.every.is_some() {
             let every = global.every.unwrap_or(NonZeroU64::MIN);
@@ -255,10 +276,7 @@ impl Session {
             }
             source = Box::new(Excerpt::new(source, global.begin, global.end, every)?);
         }
-        let mentions = cfg!(windows) && !global.quiet;
-        let source = Observed { source, faults: faults.clone(), mentions };
-        let global = Some(Box::new(global.clone()));
-        Ok(Self { source, faults, language: LanguageId::ENGLISH, global })
+        Ok(source)
     }
 
     fn choose_language(&mut self, global: &Global) -> Result<LanguageId, Failure> {

@@ -179,7 +179,7 @@ impl fmt::Display for CookError {
             Self::IsText => "is text",
             Self::NoData => "has no data",
             Self::NoFormula => "no formula is known for its type",
-            Self::NotFinite => "is not a finite number: in a log, no value was recorded",
+            Self::NotFinite => "no value was recorded (not a finite number)",
         })
     }
 }

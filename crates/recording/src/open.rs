@@ -4,7 +4,7 @@ use crate::chain::Chain;
 use crate::files::{error, language_of_titles, read_block, read_titles};
 use crate::manifest::{self, ListedFile, is_capture};
 use crate::names::MadeUpNames;
-use crate::records::{EventRecords, has_records};
+use crate::records::{EventRecords, has_records, lacks_records};
 use crate::replay::{RecordedBlock, ReplaySource, Samples};
 use crate::text_log::{TextLog, is_text_log};
 use crate::{blg, phr};
@@ -70,6 +70,8 @@ pub fn open(
             return Err(error(path, SourceErrorKind::Mismatch, message));
         } else if phr::is_damaged_recording(path) {
             parts.add_recording(name, path)?;
+        } else if let Some(why) = lacks_records(path) {
+            return Err(error(path, SourceErrorKind::Malformed, why));
         } else {
             parts.add(path)?;
         }

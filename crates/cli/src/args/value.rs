@@ -29,10 +29,19 @@ pub(super) fn path(text: &str) -> Result<String, std::convert::Infallible> {
 
 /// The name of an existing file as it is, or a counter path as a person types it.
 pub(super) fn file_or_path(text: &str) -> Result<String, std::convert::Infallible> {
-    match std::path::Path::new(text).is_file() {
+    match is_file(text) {
         true => Ok(text.to_string()),
         false => path(text),
     }
+}
+
+/// Whether a text means a recording rather than a counter path: a file, or the name of one that is missing.
+pub(crate) fn is_file(text: &str) -> bool {
+    let path = std::path::Path::new(text);
+    let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
+    let ends = ["phr", "blg", "csv", "tsv", "jsonl"];
+    let is_named = ends.iter().any(|known| known.eq_ignore_ascii_case(end));
+    path.is_file() || is_named && !text.starts_with('\\')
 }
 
 /// The language with this code, name or number.
