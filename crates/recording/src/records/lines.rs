@@ -62,7 +62,7 @@ pub enum RecordLine {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct SensorLine {
-    /// The name of the sensor, with its instance.
+    /// The full name of the sensor, such as `linux.procfs/Process/%25 Processor Time#4711`.
     pub name: String,
     /// The unit of its values.
     pub unit: String,
