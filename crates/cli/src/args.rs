@@ -5,7 +5,7 @@ mod experiment;
 mod help;
 mod providing;
 mod recordings;
-mod value;
+pub(crate) mod value;
 mod windows_tools;
 
 pub(crate) use choice::Choice;
@@ -19,7 +19,8 @@ pub(crate) use providing::{Check, Providers, Register, RegistrationPlace, Unregi
 pub(crate) use recordings::{Capture, Convert, Diff, FileSpan, Info, Record, Report};
 pub(crate) use windows_tools::{Relog, ToolForm, Typeperf};
 
-use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use perfhive::LanguageId;
 use perfhive::recording::TimeBound;
 use perfhive_view::axis::LineScale;
@@ -76,6 +77,10 @@ pub(crate) struct Global {
     /// The source; of several the first.
     #[arg(skip)]
     pub(crate) source: String,
+
+    /// Whether the command line names a source.
+    #[arg(skip)]
+    pub(crate) has_source: bool,
 
     /// Names for recorded blocks, from a title list
     ///
@@ -350,7 +355,7 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Args)]
 pub(crate) struct View {
-    /// Counter paths or short names to chart; without any, the overview. Files of recordings may come first; they are shown in place of this machine, and beside what -s names
+    /// Counter paths or short names to chart; without any, the overview. Files of recordings may come first; they are shown in place of this machine and beside what -s names, and followed while they grow
     #[arg(value_name = "PATH", value_parser = value::file_or_path)]
     pub(crate) paths: Vec<String>,
 
@@ -535,7 +540,9 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Arguments, c
             if crate::interface::is_possible() { &["view"] } else { &["watch", "-n", "1"] };
         words.extend(usual.iter().map(OsString::from));
     }
-    let mut arguments = Arguments::try_parse_from(words)?;
+    let matches = description().try_get_matches_from(words)?;
+    let mut arguments = Arguments::from_arg_matches(&matches)?;
+    arguments.global.has_source = matches.value_source("sources") == Some(ValueSource::CommandLine);
     if arguments.global.json {
         arguments.global.format = Format::Json;
     }
@@ -572,5 +579,9 @@ mod tests {
         assert!(parse(&["perfhive", "watch", "-n", "0"]).is_err());
         let ps = parse(&["perfhive", "ps", "--sort", "-ws"]).unwrap();
         assert!(matches!(ps.command, Command::Ps(Ps { sort: Some(key), .. }) if key == "-ws"));
+        let has_source = |words: &[&str]| parse(words).unwrap().global.has_source;
+        assert!(!has_source(&["perfhive", "view"]));
+        assert!(has_source(&["perfhive", "view", "-s", "local:"]));
+        assert!(has_source(&["perfhive", "-s", "local:", "view"]));
     }
 }

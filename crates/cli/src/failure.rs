@@ -188,6 +188,12 @@ pub(crate) fn complain(message: &str) {
     line(Escaped(message));
 }
 
+/// Prints an error with an excerpt of a file, which takes several lines.
+pub(crate) fn complain_in_lines(message: &str) {
+    let lines = message.trim_end().lines().map(|line| Escaped(line).to_string());
+    line(lines.collect::<Vec<_>>().join("\n"));
+}
+
 /// Prints a warning, which does not change the exit code.
 pub(crate) fn warn(message: &str) {
     line(format_args!("warning: {}", Escaped(message)));

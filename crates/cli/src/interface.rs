@@ -23,6 +23,7 @@ mod panes;
 mod pointing;
 mod rows;
 mod sampling;
+mod saving;
 mod seen;
 mod steered;
 mod terminal;
@@ -35,5 +36,6 @@ mod typing;
 mod update;
 
 pub(crate) use layout::{BUILT_IN, View};
-pub(crate) use terminal::{Start, is_possible, run};
+pub(crate) use sampling::Growth;
+pub(crate) use terminal::{Shown, Start, is_possible, run};
 pub(crate) use theme::Theme;

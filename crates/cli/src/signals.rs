@@ -36,9 +36,9 @@ impl Signals {
         let (sender, receiver) = channel();
         #[cfg(unix)]
         {
-            use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
+            use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
             use signal_hook::iterator::Signals;
-            let heard = [SIGINT, SIGTERM, SIGHUP, SIGCONT, SIGWINCH].into_iter();
+            let heard = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT, SIGWINCH].into_iter();
             // A signal that nohup makes the program ignore stays ignored.
             let heard = heard.filter(|signal| !is_ignored(*signal));
             if let Ok(mut signals) = Signals::new(heard.collect::<Vec<_>>()) {

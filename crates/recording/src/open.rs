@@ -4,7 +4,7 @@ use crate::chain::Chain;
 use crate::files::{error, language_of_titles, read_block, read_titles};
 use crate::manifest::{self, ListedFile, is_capture};
 use crate::names::MadeUpNames;
-use crate::records::{EventRecords, has_records};
+use crate::records::{EventRecords, has_records, lacks_records};
 use crate::replay::{RecordedBlock, ReplaySource, Samples};
 use crate::text_log::{TextLog, is_text_log};
 use crate::{blg, phr};
@@ -60,11 +60,7 @@ pub fn open(
             return Err(error(path, SourceErrorKind::Mismatch, message));
         }
         if phr::is_recording(path) {
-            let reader = phr::Reader::open(path)?;
-            parts.faults.extend_from_slice(reader.damage());
-            parts.titles.extend(reader.titles());
-            parts.end_blocks(name)?;
-            parts.samples.push((path.display().to_string(), Box::new(reader)));
+            parts.add_recording(name, path)?;
         } else if blg::is_log(path) {
             parts.end_blocks(name)?;
             parts.add_log(path)?;
@@ -72,6 +68,10 @@ pub fn open(
             // Its indexes are made up, and the others have Windows' own.
             let message = "is a text log, which is read with other text logs only";
             return Err(error(path, SourceErrorKind::Mismatch, message));
+        } else if phr::is_damaged_recording(path) {
+            parts.add_recording(name, path)?;
+        } else if let Some(why) = lacks_records(path) {
+            return Err(error(path, SourceErrorKind::Malformed, why));
         } else {
             parts.add(path)?;
         }
@@ -141,6 +141,16 @@ impl Parts {
     fn add(&mut self, path: &Path) -> Result<(), SourceError> {
         let (shown, bytes) = whole_block(path)?;
         self.blocks.push(vec![(shown, bytes).into()]);
+        Ok(())
+    }
+
+    /// Adds a recording of perfhive.
+    fn add_recording(&mut self, name: &str, path: &Path) -> Result<(), SourceError> {
+        let reader = phr::Reader::open(path)?;
+        self.faults.extend_from_slice(reader.damage());
+        self.titles.extend(reader.titles());
+        self.end_blocks(name)?;
+        self.samples.push((path.display().to_string(), Box::new(reader)));
         Ok(())
     }
 

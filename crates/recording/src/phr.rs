@@ -3,7 +3,8 @@
 //!
 //! The manual's page `recordings.md` specifies the format byte by byte. In short: a file is a
 //! sequence of frames, each with a header of 32 bytes and checksums for header and payload, and is
-//! only ever appended to. A sample is cut into segments (the header of a block, the definition of an
+//! only ever appended to. Head and definitions are in it twice, so that no damage in one place costs
+//! the names of all samples. A sample is cut into segments (the header of a block, the definition of an
 //! object, the head of an instance, its counters). A keyframe holds a sample by itself; each of the
 //! up to 59 samples behind it holds the differences to the one before, found by the identity of
 //! the instances. A damaged frame costs the samples up to the next keyframe, a torn end the last
@@ -52,6 +53,9 @@ const GROUP: u16 = 60;
 /// The most bytes of a payload, and of what it holds once it is decompressed.
 const MOST: usize = 128 << 20;
 
+/// How far into a file whose beginning is damaged the first sound frame may be.
+const DAMAGED_BEGINNING: u64 = 1 << 20;
+
 /// Whether a file begins as a recording does. A file that cannot be read does not.
 pub(crate) fn is_recording(path: &Path) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
@@ -59,6 +63,12 @@ pub(crate) fn is_recording(path: &Path) -> bool {
     is_file
         && File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
         && first == MAGIC
+}
+
+/// Whether a file that does not begin as a recording has the frames of one near its beginning.
+pub(crate) fn is_damaged_recording(path: &Path) -> bool {
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    is_file && reader::has_frame_within(path, DAMAGED_BEGINNING).unwrap_or(false)
 }
 
 #[cfg(fuzzing)]

@@ -12,5 +12,6 @@ mod lines;
 mod reader;
 
 pub use blocks::EventBlocks;
+pub(crate) use lines::lacks_records;
 pub use lines::{RecordKind, RecordLine, RecordLines, SensorLine, has_records};
 pub(crate) use reader::EventRecords;

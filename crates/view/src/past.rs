@@ -277,6 +277,25 @@ impl Past {
         });
     }
 
+    /// Forgets so many of the newest samples, which are noted again with what was missing between them.
+    pub fn forget_newest(&mut self, count: usize) {
+        let kept = self.times.len().saturating_sub(count);
+        let end = self.first + kept as u64;
+        self.times.truncate(kept);
+        for line in &mut self.lines {
+            line.values.truncate(kept);
+            while line.reasons.back().is_some_and(|(number, _)| *number >= end) {
+                line.reasons.pop_back();
+            }
+            while line.breaks.back().is_some_and(|number| *number >= end) {
+                line.breaks.pop_back();
+            }
+            line.is_there = line.last().is_some();
+        }
+        // The others were seen for the first time in what is forgotten.
+        self.keep(|line| !line.reasons.is_empty() || line.values.iter().any(|one| !one.is_nan()));
+    }
+
     /// Forgets all samples; the lines stay.
     pub fn clear(&mut self) {
         self.first += self.times.len() as u64;

@@ -83,6 +83,22 @@ impl Sampler {
         Some(id)
     }
 
+    /// Gives the paths, in their order, other numbers: those of a query that was made anew. Their names stay, so that
+    /// the next samples go on in the lines of a [`Past`](crate::past::Past).
+    pub fn renumber(&mut self, ids: &[PathId]) {
+        let pairs = self.paths.iter().map(|(id, ..)| *id).zip(ids.iter().copied());
+        let now: HashMap<PathId, PathId> = pairs.collect();
+        for (path, id) in self.paths.iter_mut().zip(ids) {
+            path.0 = *id;
+        }
+        let whats = std::mem::take(&mut self.whats).into_iter();
+        self.whats = whats
+            .filter_map(|((id, source, object, counter), what)| {
+                Some(((*now.get(&id)?, source, object, counter), what))
+            })
+            .collect();
+    }
+
     /// The paths, as texts, in the order in which they were added.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(|(_, text, _)| &**text)

@@ -1,13 +1,13 @@
 //! `perfhive view`: starts the interface on a terminal.
 
+use crate::args::value::is_file;
 use crate::args::{Global, View as Args, When};
-use crate::failure::{Failure, Outcome};
-use crate::interface::{self, Start, View};
+use crate::failure::{Exit, Failure, Outcome, complain_in_lines};
+use crate::interface::{self, Growth, Shown, Start, View};
 use crate::replay::Replay;
 use crate::session::Session;
 use perfhive::recording::EventBlocks;
 use perfhive::{Ask, CounterPath, InstancePattern, LanguageId, Source as _, SourceAddress};
-use std::path::Path;
 use std::time::Duration;
 
 /// The most sources that a view shows.
@@ -15,11 +15,11 @@ const MOST_SOURCES: usize = 16;
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut global = global.clone();
-    let is_file = |path: &&String| Path::new(path.as_str()).is_file();
+    let is_file = |path: &&String| is_file(path);
     let (files, paths) = args.paths.split_at(args.paths.iter().take_while(is_file).count());
     if !files.is_empty() {
-        // Recordings take the place of this machine, which is the source without -s.
-        global.sources.retain(|source| source != "local:");
+        // Recordings take the place of this machine, unless -s names it.
+        global.sources.retain(|_| global.has_source);
         global.sources.extend(files.iter().map(|file| SourceAddress::file(file).to_string()));
     }
     let global = &global;
@@ -41,14 +41,17 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         if some_take_titles && !takes_titles(source) {
             global.titles.clear();
         }
+        let growth = growth_of(&global);
         let mut session = Session::open(&global)?;
-        let replay = Replay::of(&global, args.speed, session.source.is_live())?;
-        sources.push((source.clone(), session, replay));
+        let is_live = session.source.is_live();
+        let replay = Replay::of(&global, args.speed, is_live)?;
+        let growth = growth.filter(|_| !is_live);
+        sources.push(Shown { address: source.clone(), session, replay, growth });
     }
     let mut view = match &args.view {
         Some(name) => named(name)?,
         None if paths.is_empty() => {
-            match sources.iter_mut().find_map(|(_, session, _)| of_experiment(session)) {
+            match sources.iter_mut().find_map(|one| of_experiment(&mut one.session)) {
                 Some(view) => view,
                 None => View::built_in("overview").unwrap_or_default(),
             }
@@ -70,6 +73,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         interval: args.interval.unwrap_or(Duration::from_secs(1)),
         theme: interface::Theme::of_environment(has_colours, set),
     })
+}
+
+/// The growth of a recording's files; `None` for other sources.
+fn growth_of(global: &Global) -> Option<Growth> {
+    let files = global.source.parse::<SourceAddress>().ok()?.files();
+    let global = global.clone();
+    let reopen = move || Session::reopen(&global).map_err(|failure| failure.message());
+    Growth::of(files, Box::new(reopen))
 }
 
 /// The view of an experiment's records: a timeline of its events, and a chart of each sensor below it.
@@ -102,13 +113,12 @@ fn named(name: &str) -> Result<View, Failure> {
     if let Some(view) = View::built_in(&name.to_ascii_lowercase()) {
         return Ok(view);
     }
-    let text = std::fs::read_to_string(name).map_err(|error| {
+    let text = View::text_of(name).map_err(|error| {
         let built_in = interface::BUILT_IN.join(", ");
         Failure::Usage(format!("{name}: {error}; the built-in views are {built_in}"))
     })?;
     View::parse(&text).map_err(|why| {
-        // The parser's message has several lines, which become one.
-        let why: Vec<&str> = why.split_whitespace().collect();
-        Failure::Usage(format!("{name}: {}", why.join(" ")))
+        complain_in_lines(&format!("{name}: {why}"));
+        Failure::Said(Exit::Usage)
     })
 }

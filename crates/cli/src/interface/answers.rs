@@ -23,7 +23,7 @@ impl Model {
                 format!("no source is the machine of {path}: there are {}", all.join(", "))
             });
             self.problem(path, why);
-        } else if let (Some(why), false) = (why, self.view.is_built_in) {
+        } else if let (Some(why), false) = (why, self.is_of_built_in(&path)) {
             let label = self.source(source).map_or("", |one| &one.label);
             self.message = Escaped(&format!("{label}: {why}")).to_string();
         }
@@ -41,16 +41,24 @@ impl Model {
         let all = self.sources.iter().enumerate();
         let all = all.filter_map(|(source, one)| Some((source, &*one.label, one.tree.as_deref()?)));
         self.tree = Some(Arc::new(Tree::of_several(all)));
-        if let Mode::Choose(chooser) = &mut self.mode {
+        let shown = match &mut self.mode {
+            Mode::Choose(chooser) => Some(chooser),
+            _ => self.behind.as_mut(),
+        };
+        if let Some(chooser) = shown {
             // The places of objects are others now.
             chooser.open.clear();
             chooser.instances = None;
         }
     }
 
+    /// Whether a path is of a built-in view. If a source lacks its counter, that is no mistake of the user.
+    fn is_of_built_in(&self, path: &str) -> bool {
+        self.view.is_built_in && self.view.paths().iter().any(|known| known == path)
+    }
+
     fn problem(&mut self, path: String, why: String) {
-        if self.view.is_built_in {
-            // If a source lacks a counter of a built-in view, that is no mistake of the user.
+        if self.is_of_built_in(&path) {
             for pane in &mut self.view.panes {
                 let sorted =
                     pane.sort.and_then(|sort| pane.counters.get(sort)?.path.clone().into());

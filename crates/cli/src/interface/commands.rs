@@ -14,14 +14,14 @@ use std::time::Duration;
 pub(crate) const COMMANDS: [(&str, &str); 18] = [
     ("add", "PATH         add a counter to this pane"),
     ("colour", "NAME      of the selected counter"),
-    ("csv", "FILE         save what is seen"),
+    ("csv", "FILE         save what this pane shows"),
     ("filter", "TEXT      rows of this table"),
     ("interval", "SECONDS between samples"),
     ("jump", "TIME        to 14:05, 14:05:30.25, 2026-11-23 14:05, -10m, or +2.5s"),
     ("kind", "KIND        chart, histogram, report, table"),
     ("marker", "CHARACTER of the selected counter"),
     ("open", "FILE        a view from a settings file"),
-    ("record", "FILE      write the samples to a file"),
+    ("record", "FILE      write the samples to a file; of several sources, to one each"),
     ("save", "FILE        this view as a settings file"),
     ("scale", "SCALE      auto, default, or a power of ten"),
     ("screenshot", "FILE  as SVG"),
@@ -71,13 +71,10 @@ impl Model {
         let focus = self.focus;
         match name {
             "add" => effects.push(Effect::Try(typed_path(argument).into_owned())),
-            "csv" => self.save_csv(argument, effects),
+            "csv" => self.save_csv(Some(argument), effects),
             "save" => self.save(argument, effects),
             "open" => effects.push(Effect::Open(argument.to_string())),
-            "record" if self.has_several() => {
-                return Err("a recording is of one source; perfhive record -s writes it".into());
-            }
-            "record" => effects.push(Effect::Record(Some(argument.to_string()))),
+            "record" => self.record(argument, effects),
             "screenshot" => effects.push(Effect::Screenshot(argument.to_string())),
             "view" => {
                 if !BUILT_IN.contains(&argument) {
@@ -98,12 +95,7 @@ impl Model {
             }
             "jump" => self.jump(argument)?,
             "kind" => {
-                let kind = kind_of(argument)?;
-                if let Some(pane) = self.view.panes.get_mut(focus) {
-                    pane.kind = kind;
-                    self.view.is_built_in = false;
-                    self.drop_lines();
-                }
+                self.set_kind(kind_of(argument)?, effects);
             }
             "split" => {
                 let kind = kind_of(argument)?;

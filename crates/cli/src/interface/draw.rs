@@ -80,8 +80,10 @@ impl Screen<'_> {
             let _ = write!(left, "  {}", Escaped(&seen.address));
         }
         let mut right = String::new();
-        if let Some(file) = &model.recording {
-            let _ = write!(right, "recording {}  ", Escaped(file));
+        match &*model.recordings() {
+            [] => {}
+            [file] => drop(write!(right, "recording {}  ", Escaped(file))),
+            files => drop(write!(right, "recording {} files  ", files.len())),
         }
         let every =
             model.sources.iter().map(|one| one.past_in(model.window()).1).max().unwrap_or(1);
@@ -225,13 +227,14 @@ impl Screen<'_> {
             let _ = write!(title, "  /{}", Escaped(&state.filter));
         }
         if pane.kind == Kind::Table && model.time().is_some() {
-            let clock = |time| model.formatted(time, "%T");
             if let Some(time) = model.shown_time() {
-                let _ = write!(title, "  at {}", clock(time));
+                let _ = write!(title, "  at {}", model.day_and_time(time));
             }
-            let kept = model.sources.iter().filter_map(|one| one.samples.oldest());
-            if let Some(oldest) = kept.max() {
-                let _ = write!(title, ", kept from {}", clock(oldest));
+            // A recording is read again at each time.
+            let live = model.sources.iter().filter(|one| one.is_live);
+            let shown = live.filter(|one| model.place_in(&one.past).is_some());
+            if let Some(oldest) = shown.filter_map(|one| one.samples.oldest()).max() {
+                let _ = write!(title, ", kept from {}", model.day_and_time(oldest));
             }
         }
         let (text, _) = clip(&title, usize::from(area.width.saturating_sub(4)));

@@ -2,7 +2,9 @@
 
 use perfhive_view::axis::LineScale;
 use perfhive_view::palette::{COLOURS, colour, colour_named, marker};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::io::{self, Read as _};
 
 /// The kind of a pane: how it shows its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +118,8 @@ pub(crate) struct View {
 pub(crate) const SECONDS: f64 = 120.0;
 /// The most panes of a view.
 pub(crate) const MOST_PANES: usize = 12;
+/// The most bytes of a settings file.
+const MOST_BYTES: u64 = 1 << 20;
 /// The most counters of a pane.
 pub(crate) const MOST_COUNTERS: usize = 64;
 
@@ -410,15 +414,56 @@ struct FilePane {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileCounter {
+    #[serde(deserialize_with = "path")]
     path: String,
+    #[serde(default, deserialize_with = "colour_name")]
     colour: Option<String>,
     marker: Option<char>,
+    #[serde(default, deserialize_with = "scale")]
     scale: Option<String>,
     hidden: Option<bool>,
     threshold: Option<f64>,
 }
 
+/// A counter path as it may be typed. As for the values below, an error here has the place in the file.
+fn path<'d, D: Deserializer<'d>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    let path = perfhive_view::typed_path(&text).into_owned();
+    let parsed = path.parse::<perfhive::CounterPath>();
+    parsed.map_err(|error| D::Error::custom(format!("{text:?}: {error}")))?;
+    Ok(path)
+}
+
+fn colour_name<'d, D: Deserializer<'d>>(from: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(from)?;
+    if colour_named(&name).is_none() {
+        let known: Vec<&str> = COLOURS.iter().map(|(name, _)| *name).collect();
+        let why = format!("no colour {name:?}; there are {}", known.join(", "));
+        return Err(D::Error::custom(why));
+    }
+    Ok(Some(name))
+}
+
+fn scale<'d, D: Deserializer<'d>>(from: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse::<LineScale>().map_err(D::Error::custom)?;
+    Ok(Some(text))
+}
+
 impl View {
+    /// The text of a settings file. Pipes and devices are refused, since they may have no end.
+    pub(crate) fn text_of(file: &str) -> io::Result<String> {
+        if !std::fs::metadata(file)?.is_file() {
+            return Err(io::Error::other("is not a regular file"));
+        }
+        let mut text = String::new();
+        std::fs::File::open(file)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > MOST_BYTES {
+            return Err(io::Error::other("is larger than a settings file can be (1 MiB)"));
+        }
+        Ok(text)
+    }
+
     /// The view that a settings file contains; the error says what is wrong with the file.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
@@ -435,16 +480,9 @@ impl View {
             }
             let mut counters = Vec::new();
             for (place, one) in one.counters.into_iter().enumerate() {
-                let path = perfhive_view::typed_path(&one.path).into_owned();
-                path.parse::<perfhive::CounterPath>()
-                    .map_err(|error| format!("{:?}: {error}", one.path))?;
-                let mut counter = Counter::new(&path, place);
-                if let Some(name) = &one.colour {
-                    counter.colour = colour_named(name).ok_or_else(|| {
-                        let known: Vec<&str> = COLOURS.iter().map(|(name, _)| *name).collect();
-                        format!("no colour {name:?}; there are {}", known.join(", "))
-                    })?;
-                }
+                let mut counter = Counter::new(&one.path, place);
+                let named = one.colour.as_deref().and_then(colour_named);
+                counter.colour = named.unwrap_or(counter.colour);
                 counter.marker = one.marker.filter(|c| !c.is_control()).unwrap_or(counter.marker);
                 if let Some(scale) = &one.scale {
                     counter.scale = scale.parse()?;
@@ -532,9 +570,12 @@ mod tests {
         for (text, part) in [
             ("", "at least one [[pane]]"),
             ("[[pane]]\nkind = \"pie\"", "line 2"),
-            ("[[pane]]\n[[pane.counter]]\npath = 'x'\ncolour = 'mauve'", "\"x\""),
+            ("[[pane]]\n[[pane.counter]]\npath = 'x'", "\"x\""),
+            ("[[pane]]\n[[pane.counter]]\npath = 'x'", "line 3, column 8"),
             ("[[pane]]\n[[pane.counter]]\npath = 'cpu'\ncolour = 'mauve'", "there are blue"),
+            ("[[pane]]\n[[pane.counter]]\npath = 'cpu'\ncolour = 'mauve'", "line 4, column 10"),
             ("[[pane]]\n[[pane.counter]]\npath = 'cpu'\nscale = '12'", "from -9 to 8"),
+            ("[[pane]]\n[[pane.counter]]\npath = 'cpu'\nscale = '12'", "line 4, column 9"),
             ("[[pane]]\n[[pane.counter]]\npth = 'cpu'", "pth"),
         ] {
             let error = View::parse(text).unwrap_err();

@@ -29,6 +29,9 @@ pub(crate) enum Event {
     Resize(u16, u16),
     /// Samples, the oldest first, and how long the last one took.
     Samples(Vec<Sample>, Duration),
+    /// Samples of a recording that has grown, in place of so many of the newest: what was written late may lie
+    /// between them.
+    Later(usize, Vec<Sample>),
     /// A recording is read anew: all samples so far are forgotten.
     Rewound,
     /// A recording was read in full; of more samples than are kept, every `every`-th was read.
@@ -62,6 +65,11 @@ pub(crate) enum Event {
     Elsewhere(String),
     /// A message for the user: a fault of the source, or a file that was written.
     Note(String),
+    /// A settings file cannot be read, for this reason of one or more lines.
+    Refused {
+        file: String,
+        why: String,
+    },
     /// The file to which samples are now recorded; `None` if recording has ended.
     Recording(Option<String>),
 }
@@ -94,8 +102,11 @@ pub(crate) enum Effect {
     Browse,
     /// Read the instances of an object, given its place in the tree and its name: of one source, or of all.
     Instances(usize, String, Option<usize>),
-    /// Record samples to this file from now on; `None` ends recording.
-    Record(Option<String>),
+    /// Record the samples of a source to this file from now on; `None` ends recording.
+    Record {
+        source: usize,
+        file: Option<String>,
+    },
     Write {
         file: String,
         text: String,
@@ -189,6 +200,8 @@ pub(crate) struct Model {
     /// The beginning of a span that is being marked; `None` if there is none.
     pub(crate) mark: Option<FileTime>,
     pub(crate) mode: Mode,
+    /// The list of counters from which a text was opened; closing the text goes back to it.
+    pub(crate) behind: Option<Chooser>,
     pub(crate) message: String,
     /// Why paths have no values, by path.
     pub(crate) problems: HashMap<String, String>,
@@ -199,7 +212,6 @@ pub(crate) struct Model {
     /// The object and counter that will be explained once the tree is read.
     pub(crate) to_explain: Option<(String, String)>,
     pub(crate) interval: Duration,
-    pub(crate) recording: Option<String>,
     pub(crate) size: (u16, u16),
     pub(crate) hits: Hits,
     /// The time at which a mouse button was pressed in a plot.
@@ -241,13 +253,13 @@ impl Model {
             spans: [None; 2],
             mark: None,
             mode: Mode::Normal,
+            behind: None,
             message: String::new(),
             problems: HashMap::new(),
             refused: HashMap::new(),
             tree: None,
             to_explain: None,
             interval,
-            recording: None,
             size: (80, 24),
             hits: Vec::new(),
             drag: None,
@@ -446,6 +458,15 @@ impl Model {
             _ => "%T",
         };
         self.formatted(time, format)
+    }
+
+    /// A time in the user's zone, with the date unless it is that of the newest live sample.
+    pub(crate) fn day_and_time(&self, time: FileTime) -> String {
+        let live = self.sources.iter().filter(|one| one.is_live);
+        let now = live.filter_map(|one| one.past.times().back().copied()).max();
+        let day = |time| self.formatted(time, "%F");
+        let is_today = now.is_some_and(|now| day(now) == day(time));
+        self.formatted(time, if is_today { "%T" } else { "%F %T" })
     }
 
     pub(crate) fn formatted(&self, time: FileTime, format: &str) -> String {

@@ -145,20 +145,27 @@ impl Model {
             self.push_pane(Pane::default());
             return;
         };
+        // Both parts together have the cells of the whole, and each has its least size.
+        let halves = |share: u16, least: u16| {
+            let rest = share.saturating_sub(least);
+            (rest - rest / 2, rest / 2)
+        };
+        let (width, new_width) = halves(share.width, LEAST_WIDTH);
+        let (height, new_height) = halves(share.height, LEAST_HEIGHT);
         for (place, pane) in self.view.panes.iter_mut().enumerate() {
             let Some(one) = pane.share.as_mut() else { continue };
             if below && one.row > share.row {
                 one.row += 1;
             } else if below && one.row == share.row {
-                one.height /= 2;
+                one.height = height;
             } else if place == focus {
-                one.width /= 2;
+                one.width = width;
             }
         }
         if below {
-            share = Share { row: share.row + 1, width: 1, height: share.height / 2 };
+            share = Share { row: share.row + 1, width: 1, height: new_height };
         } else {
-            share.width /= 2;
+            share.width = new_width;
         }
         let place = (focus + 1).min(self.view.panes.len());
         self.view.panes.insert(place, Pane { share: Some(share), ..Pane::default() });
@@ -175,17 +182,52 @@ impl Model {
             self.message = "this is the last pane; q ends".to_string();
             return;
         }
+        self.take_pane();
+        self.changed(effects);
+    }
+
+    /// Removes the focused pane. The pane before it, which is mostly the one that was divided, gets its place.
+    pub(super) fn take_pane(&mut self) {
+        if self.view.rows().is_some() {
+            self.fix_places();
+        }
         if self.focus < self.view.panes.len() {
-            self.view.panes.remove(self.focus);
+            let gone = self.view.panes.remove(self.focus);
+            if let Some(share) = gone.share {
+                self.give_place(share);
+            }
         }
         if self.focus < self.states.len() {
             self.states.remove(self.focus);
         }
-        // The pane before is mostly the one that was divided.
         self.focus = self.focus.saturating_sub(1);
         self.is_full = false;
         self.fit_states();
-        self.changed(effects);
+    }
+
+    /// Gives the place of a pane that is gone to its neighbour in the row, or to the next row if it was alone.
+    fn give_place(&mut self, gone: Share) {
+        let shares = || self.view.panes.iter().filter_map(|pane| pane.share);
+        if shares().any(|one| one.row == gone.row) {
+            let is_before = |(place, pane): &(usize, &Pane)| {
+                *place < self.focus && pane.share.is_some_and(|one| one.row == gone.row)
+            };
+            let before = self.view.panes.iter().enumerate().rfind(is_before);
+            let place = before.map_or(self.focus, |(place, _)| place);
+            let share = self.view.panes.get_mut(place).and_then(|pane| pane.share.as_mut());
+            if let Some(share) = share.filter(|one| one.row == gone.row) {
+                share.width = share.width.saturating_add(gone.width).saturating_add(LEAST_WIDTH);
+            }
+            return;
+        }
+        let above = shares().map(|one| one.row).filter(|row| *row < gone.row).max();
+        let below = shares().map(|one| one.row).min();
+        for share in self.view.panes.iter_mut().filter_map(|pane| pane.share.as_mut()) {
+            if Some(share.row) == above.or(below) {
+                share.height =
+                    share.height.saturating_add(gone.height).saturating_add(LEAST_HEIGHT);
+            }
+        }
     }
 
     /// Makes the focused pane larger or smaller by a step, at the cost of the pane or row next to it.

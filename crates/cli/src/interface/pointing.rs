@@ -43,7 +43,7 @@ impl Model {
                         }
                     }
                 }
-                Mode::Help(_) | Mode::Text(..) => self.mode = Mode::Normal,
+                Mode::Help(_) | Mode::Text(..) => self.close_text(),
                 _ => {}
             },
             MouseEventKind::Drag(MouseButton::Left) if self.edge.is_some() => {

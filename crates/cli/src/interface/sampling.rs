@@ -1,5 +1,8 @@
 //! Reads the source on a thread of its own, so that a slow source delays no key.
 
+mod growth;
+mod recorded;
+
 use super::model::Event;
 use super::steered::Steered;
 use super::tree::{Tree, TreeCounter, TreeObject};
@@ -7,11 +10,11 @@ use crate::command::following;
 use crate::replay::Replay;
 use crate::session::{Faults, Session};
 use perfhive::{
-    Ask, Cost, CounterPath, FileTime, LanguageId, Query, QueryError, Recording as _, Snapshot,
-    Source as _, SourceError, SourceSet, TitleIndex, TitleSet,
+    Ask, Cost, CounterPath, FileTime, LanguageId, Query, QueryError, Source as _, SourceError,
+    SourceSet, TitleIndex, TitleSet,
 };
 use perfhive_view::past::Window;
-use perfhive_view::{Names, Sample, Sampler};
+use perfhive_view::{Names, Sampler};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
@@ -39,10 +42,11 @@ pub(super) enum Order {
 
 /// The most samples of a recording that are read; of more samples, every so-many-th is read.
 const MOST_READ: u64 = 20_000;
-/// The most readings in one message, which bounds the memory of messages that wait.
-const MOST_VALUES: usize = 20_000;
 /// The pause between the first and the second sample, which gives the first rates.
 const SOON: Duration = Duration::from_millis(300);
+
+pub(crate) use growth::Growth;
+use growth::Recent;
 
 /// The channel for events. Its receiver is gone when the interface ends.
 pub(super) type Events = SyncSender<super::terminal::Message>;
@@ -62,6 +66,12 @@ pub(super) struct Reader {
     interval: Duration,
     /// The most samples of a recording, or of a part of it, that are read.
     most_read: u64,
+    /// Every how-many-th sample of a recording is shown.
+    every: u64,
+    /// The samples of a recording that were read last in its order.
+    recent: Recent,
+    /// The files of a recording, which may grow; `None` if they are not watched.
+    growth: Option<Growth>,
     /// The schedule by which a recording is shown; `None` if it is shown at once.
     replay: Option<Replay>,
     events: Events,
@@ -91,6 +101,9 @@ impl Reader {
             absent: Vec::new(),
             interval,
             most_read: MOST_READ,
+            every: 1,
+            recent: Recent::default(),
+            growth: None,
             replay: None,
             events,
             number: 0,
@@ -133,6 +146,12 @@ impl Reader {
     /// The same reader, which shows a recording by this schedule; at once if it is `None`.
     pub(super) fn with_replay(mut self, replay: Option<Replay>) -> Self {
         self.replay = replay;
+        self
+    }
+
+    /// The same reader, which goes on where these files of a recording grow.
+    pub(super) fn with_growth(mut self, growth: Option<Growth>) -> Self {
+        self.growth = growth;
         self
     }
 
@@ -190,6 +209,10 @@ impl Reader {
         for path in absent {
             self.add(path)?;
         }
+        // Without a path there is no reading, and so no time of a sample.
+        if self.sampler.paths().next().is_none() {
+            return Ok(());
+        }
         let start = Instant::now();
         match self.query.collect() {
             Ok(()) => {
@@ -210,133 +233,6 @@ impl Reader {
             self.send(Event::Note(fault.text))?;
         }
         Ok(())
-    }
-
-    /// Reads a recording as a whole, and again each time that other counters or a part of it are wanted.
-    fn recorded(&mut self, orders: &Receiver<Order>) -> Result<(), Ended> {
-        let mut waiting = None;
-        loop {
-            let order = match waiting.take() {
-                Some(order) => order,
-                None => orders.recv().map_err(|_| Ended)?,
-            };
-            let part = match &order {
-                Order::Paths(_) => None,
-                Order::Near { window, samples } => Some((*window, *samples)),
-                _ => {
-                    self.follow(order)?;
-                    continue;
-                }
-            };
-            self.follow(order)?;
-            match self.read(orders, part)? {
-                Ok(order) => waiting = order,
-                Err(error) => self.send(Event::Note(error.to_string()))?,
-            }
-            self.tell_faults()?;
-        }
-    }
-
-    /// Reads the recording to its end, or the part of this time and of so many samples. Returns the order that ended
-    /// reading, if there was one.
-    fn read(
-        &mut self,
-        orders: &Receiver<Order>,
-        part: Option<(Window, u64)>,
-    ) -> Result<Result<Option<Order>, SourceError>, Ended> {
-        let begun = match part {
-            Some((window, samples)) => {
-                if let Err(error) = self.renew() {
-                    return self.send(Event::Note(error.to_string())).map(|()| Ok(None));
-                }
-                self.steered.seek(Some(window.from)).map(|()| samples)
-            }
-            None => {
-                self.send(Event::Rewound)?;
-                self.steered.span().and_then(|span| {
-                    self.steered.seek(None)?;
-                    Ok(span.samples)
-                })
-            }
-        };
-        let every = match begun {
-            Ok(samples) => samples.div_ceil(self.most_read).max(1),
-            Err(error) => return Ok(Err(error)),
-        };
-        let some = |samples: Vec<Sample>| match part {
-            Some((window, _)) => Event::Near(window, samples),
-            None => Event::Samples(samples, Duration::ZERO),
-        };
-        let mut skipped = Snapshot::new();
-        let mut samples: Vec<Sample> = Vec::new();
-        let mut values = 0;
-        let mut is_first = true;
-        let mut flushed = Instant::now();
-        // The sample that was read last, and the moment when it is to be shown.
-        let (mut held, mut due): (Option<Sample>, _) = (None, Instant::now());
-        let outcome = loop {
-            // A query without paths asks the recording for nothing, and so never comes to its end.
-            if self.sampler.paths().next().is_none() {
-                break None;
-            }
-            match orders.recv_timeout(due.saturating_duration_since(Instant::now())) {
-                // Such an order is ignored, since the recording is at another place.
-                Ok(Order::Look { .. }) => continue,
-                Ok(order @ Order::Paths(_)) => return Ok(Ok(Some(order))),
-                Ok(order @ Order::Near { .. }) if part.is_some() => return Ok(Ok(Some(order))),
-                // It was asked for before the recording was read anew.
-                Ok(Order::Near { .. }) => continue,
-                Ok(order) => {
-                    self.follow(order)?;
-                    continue;
-                }
-                Err(RecvTimeoutError::Disconnected) => return Err(Ended),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            if let Some(sample) = held.take() {
-                values += sample.values.len();
-                samples.push(sample);
-            }
-            if !std::mem::take(&mut is_first)
-                && let Err(error) = (1..every)
-                    .try_for_each(|_| self.steered.collect(&Ask::everything(), &mut skipped))
-            {
-                break Some(error);
-            }
-            match self.query.collect() {
-                Ok(()) => {}
-                Err(QueryError::Source(error)) => break Some(error),
-                Err(error) => {
-                    self.send(Event::Note(error.to_string()))?;
-                    continue;
-                }
-            }
-            let sample = self.sampler.sample(&self.query);
-            if part.is_some_and(|(window, _)| sample.time > window.to) {
-                samples.push(sample);
-                break None;
-            }
-            // After a change of the counters, the samples that were shown before are read again without pauses.
-            let is_new =
-                |replay: &&mut Replay| part.is_none() && replay.reached() < Some(sample.time);
-            if let Some(replay) = self.replay.as_mut().filter(is_new) {
-                due = replay.due(sample.time, Instant::now());
-            }
-            held = Some(sample);
-            let waits = due > Instant::now() && !samples.is_empty();
-            if waits || values >= MOST_VALUES || flushed.elapsed() > Duration::from_millis(100) {
-                self.send(some(std::mem::take(&mut samples)))?;
-                (values, flushed) = (0, Instant::now());
-            }
-        };
-        if !samples.is_empty() {
-            self.send(some(samples))?;
-        }
-        self.send(match part {
-            Some((window, _)) => Event::NearLoaded(window, every),
-            None => Event::Loaded { every },
-        })?;
-        Ok(outcome.filter(|error| !error.is_end_of_data()).map_or(Ok(None), Err))
     }
 
     fn follow(&mut self, order: Order) -> Result<(), Ended> {
@@ -370,35 +266,6 @@ impl Reader {
                 Err(error) => self.send(Event::Note(error.to_string())),
             },
         }
-    }
-
-    /// Adds the paths anew, so that they do not use the sample that was read last.
-    fn renew(&mut self) -> Result<(), QueryError> {
-        let paths: Vec<String> = self.sampler.paths().map(str::to_string).collect();
-        for path in paths {
-            if let Some(id) = self.sampler.remove(&path) {
-                self.query.remove(id);
-                let id = self.query.add(&self.own(&path).unwrap_or_default())?;
-                self.sampler.add(&self.query, id, &path);
-            }
-        }
-        Ok(())
-    }
-
-    /// The sample of a recording at the time `at`, with rates since the sample at `from`, which is `every` samples
-    /// before.
-    fn look(&mut self, from: FileTime, at: FileTime, every: u64) -> Result<Sample, QueryError> {
-        self.renew()?;
-        self.steered.seek(Some(from))?;
-        self.query.collect()?;
-        if from < at {
-            let mut skipped = Snapshot::new();
-            for _ in 1..every {
-                self.steered.collect(&Ask::everything(), &mut skipped)?;
-            }
-            self.query.collect()?;
-        }
-        Ok(self.sampler.sample(&self.query))
     }
 
     fn set_paths(&mut self, paths: Vec<String>) -> Result<(), Ended> {

@@ -37,6 +37,10 @@ pub(crate) struct Seen {
     pub(crate) tree: Option<Arc<Tree>>,
     /// The seen part of a thinned recording, read closely.
     pub(crate) near: Option<Near>,
+    /// The file to which the samples are recorded; `None` if they are not.
+    pub(crate) recording: Option<String>,
+    /// The file of the recording that has ended last.
+    pub(crate) recorded: Option<String>,
     /// The bytes of the rings for charts and for tables.
     pub(super) most_bytes: (usize, usize),
 }
@@ -58,6 +62,8 @@ impl Seen {
             took: Duration::ZERO,
             tree: None,
             near: None,
+            recording: None,
+            recorded: None,
             most_bytes: (MOST_BYTES, MOST_SAMPLE_BYTES),
         }
     }

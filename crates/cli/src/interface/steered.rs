@@ -21,6 +21,8 @@ pub(super) struct Steered {
 struct Shared {
     source: Observed,
     recorder: Option<Recorder>,
+    /// The time of the sample that was collected last.
+    reached: FileTime,
     /// The error that ended recording.
     failure: Option<SourceError>,
 }
@@ -35,7 +37,7 @@ impl Steered {
     pub(super) fn new(mut source: Observed) -> Self {
         let is_recording = source.recording().is_some();
         let name = source.name().into();
-        let shared = Shared { source, recorder: None, failure: None };
+        let shared = Shared { source, recorder: None, reached: FileTime(0), failure: None };
         Self { shared: Arc::new(Mutex::new(shared)), name, is_recording, is_recorded: true }
     }
 
@@ -63,6 +65,16 @@ impl Steered {
             shared.recorder = Some(Recorder { writer, generation: None, titles: Vec::new() });
         }
         Ok(())
+    }
+
+    /// Reads another recording from now on.
+    pub(super) fn replace(&self, source: Box<dyn Source>) {
+        self.lock().source.replace(source);
+    }
+
+    /// The time of the sample that was collected last, by which [`Recording::seek`] finds it.
+    pub(super) fn reached(&self) -> FileTime {
+        self.lock().reached
     }
 
     /// The error that ended recording, returned once; `None` if there was none.
@@ -101,6 +113,7 @@ impl Source for Steered {
     fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         let mut shared = self.lock();
         shared.source.collect(ask, out)?;
+        shared.reached = out.frames().first().map_or(FileTime(0), |frame| frame.time());
         if self.is_recorded {
             shared.note(out);
         }

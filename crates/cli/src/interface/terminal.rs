@@ -3,7 +3,7 @@
 use super::draw::draw;
 use super::layout::View;
 use super::model::{Effect, Event, Model};
-use super::sampling::{Order, Reader};
+use super::sampling::{Growth, Order, Reader};
 use super::seen::Seen;
 use super::theme::Theme;
 use crate::failure::{Exit, Failure, Outcome};
@@ -25,11 +25,20 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel}
 use std::time::{Duration, Instant};
 use unicode_width::UnicodeWidthStr as _;
 
+/// A source that is shown.
+pub(crate) struct Shown {
+    pub(crate) address: String,
+    pub(crate) session: Session,
+    /// The schedule by which a recording is shown; `None` if it is shown at once.
+    pub(crate) replay: Option<Replay>,
+    /// The files of a recording, which is read on where they grow.
+    pub(crate) growth: Option<Growth>,
+}
+
 /// The arguments with which the interface is started.
 pub(crate) struct Start {
-    /// The sources, at least one: the address, and the schedule by which a recording is shown; `None` if it is shown
-    /// at once.
-    pub(crate) sources: Vec<(String, Session, Option<Replay>)>,
+    /// The sources, at least one.
+    pub(crate) sources: Vec<Shown>,
     pub(crate) view: View,
     pub(crate) interval: Duration,
     pub(crate) theme: Theme,
@@ -108,8 +117,9 @@ pub(crate) fn run(start: Start) -> Outcome {
     let (events, messages) = sync_channel(WAITING);
     let (mut readers, mut seen) = (Vec::new(), Vec::new());
     let are_several = sources.len() > 1;
-    for (address, session, replay) in sources {
-        let mut reader = Reader::new(session, interval, events.clone())?.with_replay(replay);
+    for Shown { address, session, replay, growth } in sources {
+        let reader = Reader::new(session, interval, events.clone())?;
+        let mut reader = reader.with_replay(replay).with_growth(growth);
         let machine = if are_several { reader.machine() } else { String::new() };
         seen.push(Seen::new(&address, &machine, reader.is_live()));
         readers.push(reader);
@@ -310,7 +320,7 @@ impl<'a> Loop<'a> {
             Effect::Instances(place, object, source) => {
                 self.order(source, &Order::Instances(place, object));
             }
-            Effect::Record(file) => self.order(None, &Order::Record(file)),
+            Effect::Record { source, file } => self.order(Some(source), &Order::Record(file)),
             Effect::Write { file, text, replaces } => {
                 let note = written(&file, &text, replaces);
                 self.model.update(Event::Note(note));
@@ -322,13 +332,13 @@ impl<'a> Loop<'a> {
                 self.model.update(Event::Note(note));
             }
             Effect::Open(file) => {
-                let view = std::fs::read_to_string(&file).map_err(|error| error.to_string());
+                let view = View::text_of(&file).map_err(|error| error.to_string());
                 match view.and_then(|text| View::parse(&text)) {
                     Ok(view) => {
                         self.model.show(view);
                         self.order(None, &Order::Paths(self.model.view.paths()));
                     }
-                    Err(why) => drop(self.model.update(Event::Note(format!("{file}: {why}")))),
+                    Err(why) => drop(self.model.update(Event::Refused { file, why })),
                 }
             }
             Effect::Copy(text) => {

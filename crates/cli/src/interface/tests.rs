@@ -2,6 +2,7 @@
 //! with live sources.
 
 mod driver;
+mod growing;
 mod panes;
 mod recorded;
 mod several;
@@ -356,6 +357,11 @@ fn histogram_report_and_overlays() {
     compare("choose.txt", &letters(&model, Theme::True, 80, 12));
     types(&mut model, "prozessorzeit");
     compare("choose-found.txt", &letters(&model, Theme::True, 80, 12));
+    // Help texts go back to the list.
+    press(&mut model, KeyCode::Tab);
+    assert!(matches!(model.mode, Mode::Text(..)));
+    press(&mut model, KeyCode::Esc);
+    compare("choose-found.txt", &letters(&model, Theme::True, 80, 12));
     assert_eq!(press(&mut model, KeyCode::Enter), [Effect::Instances(1, "Process".into(), None)]);
     model.update(Event::Instances(1, vec!["bash".into(), "java#1".into()]));
     compare("choose-instance.txt", &letters(&model, Theme::True, 80, 12));
@@ -426,6 +432,11 @@ fn time_is_zoomed_scrolled_frozen_and_marked() {
     }
     press(&mut model, KeyCode::Char('='));
     compare("compared.txt", &letters(&model, Theme::True, 100, 16));
+    press(&mut model, KeyCode::Esc);
+    // Tables have no lines.
+    (model.focus, model.message) = (2, String::new());
+    press(&mut model, KeyCode::Char('='));
+    assert!(model.message.contains("no lines to compare"), "{}", model.message);
 }
 
 #[test]
@@ -455,13 +466,21 @@ fn live_tables_show_the_time_to_which_charts_are_scrolled() {
     assert_eq!(model.shown_time(), model.oldest());
     press(&mut model, KeyCode::End);
     assert_eq!(java(&model), Some(newest));
+    // Scrolled forward to the newest sample, the table follows again.
+    press(&mut model, KeyCode::Left);
+    press(&mut model, KeyCode::PageUp);
+    assert_ne!(java(&model), Some(newest));
+    press(&mut model, KeyCode::PageDown);
+    assert_eq!((model.cursor, model.end, java(&model)), (None, None, Some(newest)));
     // A frozen view shows the sample at which it was frozen, and scrolls from there.
     press(&mut model, KeyCode::Char(' '));
     model.update(Event::Samples(vec![script.sample(307)], Duration::ZERO));
     assert_eq!(java(&model), Some(newest));
     press(&mut model, KeyCode::PageUp);
     assert_eq!(model.shown_time(), Some(FileTime(NOON + 270 * FileTime::PER_SECOND)));
+    press(&mut model, KeyCode::Left);
     press(&mut model, KeyCode::Char(' '));
+    assert_eq!(model.cursor, None);
     assert_ne!(java(&model), Some(newest));
     // Beyond the samples that are kept for tables there is a message in place of rows.
     model.sources[0].samples = perfhive_view::past::Samples::new(20_000);
@@ -471,6 +490,32 @@ fn live_tables_show_the_time_to_which_charts_are_scrolled() {
     command(&mut model, "jump 12:00:08");
     assert_eq!(java(&model), None);
     compare("table-not-kept.txt", &letters(&model, Theme::True, 80, 24));
+}
+
+#[test]
+fn a_table_that_is_new_shows_the_time_of_the_cursor() {
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &PROCESSES)];
+    let java = |model: &Model| model.rows(0).iter().find(|row| row.name == "java")?.process;
+    let mut live = model(view.clone(), 61);
+    command(&mut live, "jump 12:00:08");
+    command(&mut live, "kind table");
+    assert_eq!(java(&live), Some(40));
+    assert!(letters(&live, Theme::True, 80, 24).contains("  at 12:00:08, kept"));
+    // A recording is read again there, and once more after it was read with other counters.
+    let mut recorded = model(view, 61);
+    (recorded.sources[0].is_live, recorded.sources[0].is_loading) = (false, false);
+    command(&mut recorded, "jump 12:00:08");
+    let at = FileTime(NOON + 8 * FileTime::PER_SECOND);
+    let looks = |effects: &[Effect]| {
+        effects.iter().any(|one| matches!(one, Effect::Look { at: time, .. } if *time == at))
+    };
+    assert!(looks(&command(&mut recorded, "kind table")));
+    recorded.update(Event::Rewound);
+    let mut script = Script::new();
+    let samples = (0..61).map(|second| script.sample(second)).collect();
+    assert!(!looks(&recorded.update(Event::Samples(samples, Duration::ZERO))));
+    assert!(looks(&recorded.update(Event::Loaded { every: 1 })));
 }
 
 #[test]
@@ -497,6 +542,11 @@ fn a_counter_has_colour_marker_scale_and_visibility() {
     let effects = command(&mut model, "save x.toml");
     let [Effect::Write { text, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(View::parse(text).unwrap().panes[0].counters[1], counter);
+    // The name of a view from elsewhere is no path.
+    model.view.name = "../a/b".into();
+    let effects = press(&mut model, KeyCode::Char('w'));
+    let [Effect::Write { file, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(file, ".._a_b.toml");
     press(&mut model, KeyCode::Delete);
     assert_eq!(model.view.paths(), [CPU]);
 }
@@ -514,6 +564,100 @@ fn counters_are_copied_pasted_and_saved_as_csv() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[..2], [r#"time,"Processor\% Processor Time""#, "2026-11-24T12:00:00.000Z,",]);
     assert_eq!(lines.len(), 6);
+    // Without a name, the file has the times of its first and last sample, as they stand in it.
+    let file = |effects: Vec<Effect>| match effects.as_slice() {
+        [Effect::Write { file, text, .. }] => (file.clone(), text.lines().count()),
+        _ => panic!("{effects:?}"),
+    };
+    let saved = file(press(&mut model, KeyCode::Char('W')));
+    assert_eq!(saved, ("perfhive-20261124T120000Z-20261124T120004Z.csv".into(), 6));
+    press(&mut model, KeyCode::Left);
+    command(&mut model, "span 2s");
+    let saved = file(press(&mut model, KeyCode::Char('W')));
+    assert_eq!(saved, ("perfhive-20261124T120002Z-20261124T120004Z.csv".into(), 4));
+    // A table has the rows of one time.
+    press(&mut model, KeyCode::BackTab);
+    press(&mut model, KeyCode::Left);
+    let saved = file(press(&mut model, KeyCode::Char('W')));
+    assert_eq!(saved, ("perfhive-20261124T120003.000Z.csv".into(), 6));
+    press(&mut model, KeyCode::Char('x'));
+    model.sources[0].latest = Sample::default();
+    assert_eq!(press(&mut model, KeyCode::Char('W')), []);
+    assert!(model.message.contains("no sample"), "{}", model.message);
+}
+
+#[test]
+fn times_of_another_day_have_their_date() {
+    let mut view = view();
+    view.panes.remove(1);
+    let mut script = Script::new();
+    let mut model = model_of(view, &mut script, 3);
+    for second in [86_400, 86_401] {
+        model.update(Event::Samples(vec![script.sample(second)], Duration::ZERO));
+    }
+    let title = |model: &Model| {
+        let screen = letters(model, Theme::True, 100, 24);
+        screen.lines().find(|line| line.contains(" Processes ")).unwrap().to_string()
+    };
+    press(&mut model, KeyCode::Left);
+    let text = title(&model);
+    assert!(text.contains("  at 12:00:01, kept from 2026-11-24 12:00:00 "), "{text}");
+    command(&mut model, "jump 2026-11-24 12:00:01");
+    let text = title(&model);
+    assert!(text.contains("  at 2026-11-24 12:00:01, kept from 2026-11-24 12:00:00 "), "{text}");
+    // A recording is read again at each time: nothing is kept of it. No day is today's.
+    model.sources[0].is_live = false;
+    let text = title(&model);
+    assert!(text.contains("  at 2026-11-24 12:00:01 ─"), "{text}");
+}
+
+#[test]
+fn counters_that_do_not_exist_show_why_in_place_of_a_chart() {
+    for kind in [Kind::Chart, Kind::Histogram, Kind::Table] {
+        let mut view = view();
+        view.panes = vec![pane("", kind, &[r"\Nope\Nix"])];
+        let mut model = model(view, 0);
+        assert!(letters(&model, Theme::True, 80, 24).contains("waiting for the first sample"));
+        let why = "no object \"Nope\"".to_string();
+        model.update(Event::Problem { path: r"\Nope\Nix".into(), why });
+        let screen = letters(&model, Theme::True, 80, 24);
+        let reason = screen.lines().nth(if kind == Kind::Table { 3 } else { 2 }).unwrap();
+        assert!(reason.contains("no object \"Nope\""), "{screen}");
+        assert!(!screen.contains("waiting"), "{screen}");
+        // Without a sample there is no time for the names of files.
+        let record = Effect::Record { source: 0, file: Some("perfhive.phr".into()) };
+        assert_eq!(press(&mut model, KeyCode::Char('r')), [record]);
+        assert_eq!(
+            press(&mut model, KeyCode::Char('p')),
+            [Effect::Screenshot("perfhive.svg".into())]
+        );
+    }
+}
+
+#[test]
+fn a_settings_file_that_cannot_be_read_is_shown_with_the_place() {
+    let mut model = model(view(), 3);
+    let text = "name = 'x'\n\n[[pane]]\nkind = \"pie\"\n";
+    let why = View::parse(text).unwrap_err();
+    model.update(Event::Refused { file: "mine.toml".into(), why });
+    let screen = letters(&model, Theme::True, 80, 24);
+    for part in ["mine.toml", "line 4, column 8", "4 | kind = \"pie\"", "^^^^^"] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+}
+
+#[test]
+fn a_value_that_a_log_left_blank_is_told_in_a_narrow_legend() {
+    let mut view = view();
+    view.panes.truncate(1);
+    let mut script = Script::new();
+    let mut model = model_of(view, &mut script, 3);
+    let mut sample = script.sample(3);
+    let why = perfhive::format::CookError::NotFinite;
+    sample.values[0].value = Err(NoValue::Cook(why));
+    model.update(Event::Samples(vec![sample], Duration::ZERO));
+    let screen = letters(&model, Theme::True, 60, 24);
+    assert!(screen.contains("no value was recorded"), "{screen}");
 }
 
 #[test]
@@ -551,6 +695,9 @@ fn a_built_in_view_leaves_out_what_the_source_lacks() {
             model.update(Event::Problem { path: path.clone(), why: "no".into() });
         }
         assert_eq!(model.view.paths(), all[..1]);
+        // A counter that the user types is none of the view's.
+        model.update(Event::Problem { path: r"\Nope\Nix".into(), why: "no object".into() });
+        assert_eq!((model.message.as_str(), model.view.paths().len()), ("no object", 1));
         letters(&model, Theme::True, 80, 24);
         model.update(Event::Problem { path: all[0].clone(), why: "no".into() });
         assert!(model.message.contains("none of the counters"), "{}", model.message);
@@ -605,7 +752,7 @@ fn a_screenshot_has_the_words_of_the_screen() {
     assert!(!svg.contains('\u{1b}'));
 }
 
-/// Each of 20 lines of 600 points is visible. `cargo xtask bench view` makes this test draw more often
+/// 20 lines of 600 points fill at least 20 cells of a column. `cargo xtask bench view` makes this test draw more often
 /// (`FRAMES`) and print the time of a frame.
 #[test]
 fn twenty_lines_are_drawn() {

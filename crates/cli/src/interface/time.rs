@@ -42,8 +42,11 @@ impl Model {
                 return;
             }
         }
-        if let Some(cursor) = &mut self.cursor {
-            *cursor = FileTime(cursor.0.saturating_add(by).clamp(span.from.0, span.to.0));
+        if let Some(cursor) = self.cursor {
+            let moved = FileTime(cursor.0.saturating_add(by).clamp(span.from.0, span.to.0));
+            // At the newest sample what is shown follows again, as without a cursor.
+            let follows = moved == span.to && self.end.is_none();
+            self.cursor = Some(moved).filter(|_| !follows);
         }
     }
 
@@ -97,6 +100,11 @@ impl Model {
             self.message = "nothing is marked: m begins a span at the cursor, m ends it".into();
             return;
         };
+        let entries = self.entries(self.focus);
+        if entries.iter().all(|entry| entry.line.is_none()) {
+            self.message = "this pane has no lines to compare; Tab goes to the next pane".into();
+            return;
+        }
         let other = other.unwrap_or(window);
         let clock = |span: Window| {
             format!("{} to {}", self.clock(span.from, window), self.clock(span.to, window))
@@ -110,7 +118,7 @@ impl Model {
                 "average A", "average B", "B to A", "maximum A", "maximum B"
             ),
         ];
-        for entry in self.entries(self.focus) {
+        for entry in entries {
             let Some(line) = entry.line else { continue };
             let (a, b) = (self.summary(&entry, one), self.summary(&entry, other));
             let shown = |value: Option<f64>| {

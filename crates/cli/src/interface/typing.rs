@@ -35,7 +35,7 @@ impl Model {
                 KeyCode::PageUp => *above = above.saturating_sub(10),
                 KeyCode::PageDown | KeyCode::Char(' ') => *above += 10,
                 KeyCode::Home => *above = 0,
-                _ => self.mode = Mode::Normal,
+                _ => self.close_text(),
             },
             Mode::Confirm { path, .. } => match key.code {
                 KeyCode::Char('y') | KeyCode::Enter => {
@@ -48,6 +48,11 @@ impl Model {
             Mode::Prompt(_) => self.prompt_key(key, effects),
             Mode::Choose(_) => self.choose_key(key, effects),
         }
+    }
+
+    /// Closes a text or the list of keys.
+    pub(super) fn close_text(&mut self) {
+        self.mode = self.behind.take().map_or(Mode::Normal, Mode::Choose);
     }
 
     pub(super) fn prompt_key(&mut self, key: KeyEvent, effects: &mut Vec<Effect>) {
@@ -145,7 +150,9 @@ impl Model {
                     _ => None,
                 };
                 if let Some((object, counter)) = found {
+                    let chooser = chooser.clone();
                     self.explain(&object, counter.as_deref(), effects);
+                    self.behind = Some(chooser).filter(|_| matches!(self.mode, Mode::Text(..)));
                 }
             }
             KeyCode::Enter => self.choose(choice, effects),

@@ -3,6 +3,7 @@
 use super::keys::Action;
 use super::layout::{BUILT_IN, Counter, Kind, MOST_COUNTERS, MOST_PANES, Pane, View};
 use super::model::{Effect, Event, Mode, Model, Prompt};
+use super::saving::file_part;
 use super::tree::Chooser;
 use crate::text::escape::Escaped;
 use perfhive::{CounterPath, FileTime};
@@ -21,7 +22,7 @@ impl Model {
     /// Applies an event of the source with this number; returns the requests to the outside that follow from it.
     pub(crate) fn update_from(&mut self, source: usize, event: Event) -> Vec<Effect> {
         let mut effects = Vec::new();
-        let time = self.time();
+        let before = (self.time(), self.has_table());
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key, &mut effects),
             Event::Key(_) => {}
@@ -34,6 +35,12 @@ impl Model {
             Event::Samples(samples, took) => {
                 self.note(source, samples, took);
             }
+            Event::Later(forgotten, samples) => {
+                if let Some(seen) = self.sources.get_mut(source) {
+                    seen.past.forget_newest(forgotten);
+                }
+                self.note(source, samples, Duration::ZERO);
+            }
             Event::Rewound => {
                 if let Some(seen) = self.sources.get_mut(source) {
                     seen.forget();
@@ -44,6 +51,7 @@ impl Model {
                 if let Some(seen) = self.sources.get_mut(source) {
                     (seen.every, seen.is_loading) = (every, false);
                 }
+                self.look(&mut effects);
             }
             Event::Looked(sample) => {
                 let is_past = self.time().is_some();
@@ -82,7 +90,7 @@ impl Model {
                     Escaped(&object),
                     self.interval.as_secs_f64()
                 );
-                self.mode = Mode::Confirm { path, question };
+                (self.mode, self.behind) = (Mode::Confirm { path, question }, None);
             }
             Event::Tree(tree) => {
                 self.take_tree(source, tree);
@@ -101,16 +109,28 @@ impl Model {
                 }
             }
             Event::Note(text) => self.message = Escaped(&text).to_string(),
+            Event::Refused { file, why } => {
+                let lines: Vec<String> =
+                    why.trim_end().lines().map(|line| Escaped(line).to_string()).collect();
+                match &*lines {
+                    [line] => self.message = format!("{}: {line}", Escaped(&file)),
+                    _ => self.mode = Mode::Text(Escaped(&file).to_string(), lines, 0),
+                }
+            }
             Event::Recording(file) => {
-                self.message = match (&file, &self.recording) {
-                    (Some(file), _) => format!("recording to {}", Escaped(file)),
-                    (None, Some(file)) => format!("recorded: perfhive view {}", Escaped(file)),
-                    (None, None) => String::new(),
+                let Some(seen) = self.sources.get_mut(source) else { return effects };
+                let before = std::mem::replace(&mut seen.recording, file);
+                seen.recorded = before.filter(|_| seen.recording.is_none());
+                let recorded = self.sources.iter().filter_map(|one| one.recorded.as_deref());
+                let recorded: Vec<&str> = recorded.collect();
+                self.message = match (&*self.recordings(), &*recorded) {
+                    ([], []) => String::new(),
+                    ([], files) => format!("recorded: perfhive view {}", Escaped(&files.join(" "))),
+                    (files, _) => format!("recording to {}", Escaped(&files.join(", "))),
                 };
-                self.recording = file;
             }
         }
-        if self.time() != time {
+        if (self.time(), self.has_table()) != before {
             self.look(&mut effects);
         }
         self.approach(&mut effects);
@@ -191,6 +211,18 @@ impl Model {
         effects.push(Effect::Paths(self.view.paths()));
     }
 
+    /// Changes how the focused pane shows its counters.
+    pub(super) fn set_kind(&mut self, kind: Kind, effects: &mut Vec<Effect>) {
+        let Some(pane) = self.view.panes.get_mut(self.focus) else { return };
+        let before = std::mem::replace(&mut pane.kind, kind);
+        self.view.is_built_in = false;
+        self.drop_lines();
+        if before == Kind::Table {
+            // A table has no lines: those of a recording are read now.
+            effects.push(Effect::Paths(self.view.paths()));
+        }
+    }
+
     /// Carries out the action of a key.
     pub(crate) fn act(&mut self, action: Action, effects: &mut Vec<Effect>) {
         self.message.clear();
@@ -220,11 +252,8 @@ impl Model {
             Action::Remove => self.remove(effects),
             Action::Explain => self.explain_selected(effects),
             Action::Kind => {
-                if let Some(pane) = self.view.panes.get_mut(self.focus) {
-                    pane.kind = pane.kind.next();
-                    self.view.is_built_in = false;
-                    self.drop_lines();
-                }
+                let kind = self.view.panes.get(self.focus).map(|pane| pane.kind.next());
+                self.set_kind(kind.unwrap_or_default(), effects);
             }
             Action::Up => self.select(-1),
             Action::Down => self.select(1),
@@ -255,7 +284,8 @@ impl Model {
             Action::Freeze => {
                 self.is_frozen = !self.is_frozen;
                 let newest = self.newest();
-                self.end = if self.is_frozen { self.end.or(newest) } else { None };
+                self.end = self.end.or(newest).filter(|_| self.is_frozen);
+                self.cursor = self.cursor.filter(|_| self.is_frozen);
             }
             Action::Clear => {
                 for one in &mut self.sources {
@@ -340,25 +370,19 @@ impl Model {
                 }
             }
             Action::Chart => self.chart_of_row(effects),
+            Action::Record if self.recordings().is_empty() => {
+                self.record(&self.name_at(self.newest(), "phr"), effects);
+            }
             Action::Record => {
-                if self.has_several() {
-                    self.message =
-                        "a recording is of one source; perfhive record -s writes it".into();
-                    return;
-                }
-                let file = match self.recording {
-                    Some(_) => None,
-                    None => Some(format!("perfhive-{}.phr", self.stamp())),
-                };
-                effects.push(Effect::Record(file));
+                let sources = self.sources.iter().enumerate();
+                let recording = sources.filter(|(_, seen)| seen.recording.is_some());
+                effects.extend(recording.map(|(source, _)| Effect::Record { source, file: None }));
             }
-            Action::Save => self.save(&format!("{}.toml", self.view.name), effects),
-            Action::Csv => {
-                let file = format!("perfhive-{}.csv", self.stamp());
-                self.save_csv(&file, effects);
-            }
+            Action::Save => self.save(&format!("{}.toml", file_part(&self.view.name)), effects),
+            Action::Csv => self.save_csv(None, effects),
             Action::Screenshot => {
-                effects.push(Effect::Screenshot(format!("perfhive-{}.svg", self.stamp())));
+                let time = self.time().or(self.newest());
+                effects.push(Effect::Screenshot(self.name_at(time, "svg")));
             }
             Action::Copy => {
                 let paths = self.view.panes.get(self.focus).map(|pane| &pane.counters);
@@ -379,75 +403,6 @@ impl Model {
             self.show(view);
             effects.push(Effect::Paths(self.view.paths()));
         }
-    }
-
-    /// The shown time as text, for the names of files.
-    fn stamp(&self) -> String {
-        self.formatted(self.time().or(self.newest()).unwrap_or_default(), "%Y%m%d-%H%M%S")
-    }
-
-    pub(super) fn save(&mut self, file: &str, effects: &mut Vec<Effect>) {
-        self.view.seconds = self.seconds;
-        effects.push(Effect::Write {
-            file: file.to_string(),
-            text: self.view.to_toml(),
-            replaces: true,
-        });
-    }
-
-    pub(super) fn save_csv(&mut self, file: &str, effects: &mut Vec<Effect>) {
-        let Some(window) = self.window() else {
-            self.message = "nothing was seen yet".to_string();
-            return;
-        };
-        let Some(pane) = self.view.panes.get(self.focus) else { return };
-        let text = if pane.kind == Kind::Table {
-            self.table_csv()
-        } else {
-            let entries = self.entries(self.focus);
-            let lines: Vec<_> = entries
-                .iter()
-                .filter_map(|entry| {
-                    let (line, seen) = (entry.line?, self.source(entry.source)?);
-                    let name = line.full_name();
-                    let name = match self.has_several() {
-                        true => format!(r"\\{}\{name}", seen.label),
-                        false => name,
-                    };
-                    Some((entry.past?, line, name))
-                })
-                .collect();
-            perfhive_view::past::csv(&lines, window)
-        };
-        effects.push(Effect::Write { file: file.to_string(), text, replaces: false });
-    }
-
-    /// The rows of the focused table as CSV, in their order and filtered.
-    fn table_csv(&self) -> String {
-        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-        let Some(pane) = self.view.panes.get(self.focus) else { return String::new() };
-        let mut out =
-            String::from(if self.has_several() { "machine,instance" } else { "instance" });
-        for counter in &pane.counters {
-            out.push(',');
-            out.push_str(&quoted(&counter.path));
-        }
-        out.push('\n');
-        for row in self.rows(self.focus) {
-            if let Some(seen) = self.source(row.source).filter(|_| self.has_several()) {
-                out.push_str(&quoted(&seen.label));
-                out.push(',');
-            }
-            out.push_str(&quoted(&row.name));
-            for cell in &row.cells {
-                out.push(',');
-                if let Some(number) = cell.and_then(perfhive_view::Value::number) {
-                    out.push_str(&number.to_string());
-                }
-            }
-            out.push('\n');
-        }
-        out
     }
 
     /// The place of the counter in the selected line of the legend, or of the column by which a table is sorted.
@@ -498,9 +453,7 @@ impl Model {
         }
         pane.sort = pane.sort.filter(|sort| *sort < pane.counters.len());
         if pane.counters.is_empty() && self.view.panes.len() > 1 {
-            self.view.panes.remove(self.focus);
-            self.states.remove(self.focus);
-            self.fit_states();
+            self.take_pane();
         }
         self.select(0);
         self.changed(effects);

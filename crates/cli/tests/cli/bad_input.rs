@@ -266,6 +266,24 @@ fn unreadable_sources_exit_with_3() {
 
 #[cfg(unix)]
 #[test]
+fn damaged_records_of_an_experiment_are_called_so() {
+    let folder = Folder::new();
+    for (name, text, says) in [
+        ("a.jsonl", "", "is empty"),
+        ("b.jsonl", "\u{0}\u{0}\n{\"kind\": \"end\"}\n", "first line is damaged"),
+        ("c.txt", "{\"kind\": \"experiment\", \"vers\n", "first line is damaged"),
+        ("d.jsonl", "{\"kind\": \"exper", "first line is not complete"),
+    ] {
+        let file = folder.file(name, text);
+        bad_source(&format!("file:{file}"), says);
+        let line = perfhive(["report", &file]).fails(3);
+        assert!(line.contains(says), "{line}");
+    }
+    // Other files are data blocks.
+    bad_source(&format!("file:{}", folder.file("e.bin", "")), "88 bytes");
+}
+
+#[test]
 fn a_file_without_permission_exits_with_3() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = Folder::new();

@@ -75,6 +75,36 @@ fn view_without_a_terminal_says_what_to_use() {
     assert!(line.contains("perfhive watch"), "{line}");
     let line = perfhive(["view", "--view", "/no/such/file"]).fails(2);
     assert!(line.contains("overview, processor"), "{line}");
+    #[cfg(unix)]
+    {
+        let line = perfhive(["view", "--view", "/dev/zero"]).fails(2);
+        assert!(line.contains("not a regular file"), "{line}");
+    }
+    let folder = Folder::new();
+    let large = folder.file("large.toml", "#".repeat((1 << 20) + 1));
+    let line = perfhive(["view", "--view", &large]).fails(2);
+    assert!(line.contains("1 MiB"), "{line}");
+}
+
+#[test]
+fn a_recording_that_is_not_there_is_no_counter_path() {
+    let folder = Folder::new();
+    folder.file("today.phr", "");
+    let file = folder.path().join("todya.phr").display().to_string();
+    let line = perfhive(["view", &file, "cpu"]).fails(3);
+    assert!(line.contains("no such file") && line.contains("today.phr"), "{line}");
+}
+
+#[test]
+fn a_mistake_in_a_settings_file_is_shown_with_its_place() {
+    let folder = Folder::new();
+    let file = folder.file("mine.toml", "name = 'x'\n\n[[pane]]\nkind = \"pie \u{202e}\"\n");
+    let run = perfhive(["view", "--view", &file]);
+    assert_eq!(run.code, Some(2));
+    let lines: Vec<&str> = run.err.lines().collect();
+    assert!(lines[0].ends_with("mine.toml: TOML parse error at line 4, column 8"), "{}", run.err);
+    assert!(lines.contains(&"4 | kind = \"pie \\u{202e}\""), "{}", run.err);
+    assert!(!run.err.contains('\u{202e}'), "{}", run.err);
 }
 
 #[test]
@@ -120,7 +150,31 @@ mod on_a_terminal {
     }
 
     #[test]
-    fn a_signal_and_a_suspension_give_the_terminal_back() {
+    fn counters_that_do_not_exist_show_why_and_no_time() {
+        let Some(terminal) = shell(90, 24, r#"perfhive view "\\Nope\\Nix""#) else { return };
+        let screen = terminal.wait_for(|screen| {
+            screen
+                .lines()
+                .nth(2)
+                .is_some_and(|line| line.contains("Nope") && line.contains("no object"))
+        });
+        assert!(!screen.contains("1601") && !screen.contains("waiting"), "{screen}");
+        // A counter that exists is sampled.
+        terminal.write(":add memory");
+        terminal.press("Enter");
+        terminal.wait_for(|screen| screen.contains(" GiB") || screen.contains(" MiB"));
+        terminal.write("q");
+        terminal.wait_for(|screen| screen.contains("ended 0"));
+    }
+
+    #[test]
+    fn a_signal_gives_the_terminal_back() {
+        for signal in ["-TERM", "-QUIT"] {
+            ends_by(signal);
+        }
+    }
+
+    fn ends_by(signal: &str) {
         let folder = Folder::new();
         let file = folder.path().join("pid").display().to_string();
         let command = format!(
@@ -134,7 +188,7 @@ mod on_a_terminal {
         terminal.wait_for(|screen| screen.contains("% Processor Time"));
         let pid = std::fs::read_to_string(&file).unwrap();
         let signalled =
-            std::process::Command::new("kill").args(["-TERM", pid.trim()]).status().unwrap();
+            std::process::Command::new("kill").args([signal, pid.trim()]).status().unwrap();
         assert!(signalled.success());
         let screen = terminal.wait_for(|screen| screen.contains("ended"));
         assert!(!screen.contains("% Processor Time"), "{screen}");
@@ -181,6 +235,14 @@ mod on_a_terminal {
         terminal.wait_for(|screen| screen.contains("2022-06-1"));
         terminal.write("q");
         terminal.wait_for(|screen| screen.contains("ended 0"));
+        drop(terminal);
+        // A file takes the place of this machine, unless -s names it.
+        let file = folder.path().join("WEB-01-0.bin").display().to_string();
+        for (source, expected) in [("", "perfhive WEB-01 "), ("-s local:", ", WEB-01 ")] {
+            let command = format!("perfhive view {file} {source} --titles {titles} memory");
+            let Some(terminal) = shell(100, 30, &command) else { return };
+            terminal.wait_for(|screen| screen.contains(expected));
+        }
     }
 
     #[test]

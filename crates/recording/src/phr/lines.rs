@@ -160,7 +160,7 @@ pub(crate) fn holds_lines(path: &Path) -> bool {
                 Some(header) if header.kind == FrameKind::Lines => return Ok(true),
                 Some(header) if header.kind.is_sample() => return Ok(false),
                 Some(header) => at += HEADER as u64 + u64::from(header.length),
-                None => match frames.next_sound(at)? {
+                None => match frames.next_sound(at, u64::MAX)? {
                     Some(next) => (at, gaps) = (next, gaps + 1),
                     None => return Ok(false),
                 },
@@ -204,7 +204,7 @@ impl LineText {
         while self.plain.is_empty() && self.at < self.frames.length {
             let at = self.at;
             let Some(header) = self.frames.header(at)? else {
-                let next = self.frames.next_sound(at)?.filter(|_| self.gaps < MOST_GAPS);
+                let next = self.frames.next_sound(at, u64::MAX)?.filter(|_| self.gaps < MOST_GAPS);
                 self.gaps += 1;
                 self.at = next.unwrap_or(self.frames.length);
                 self.plain.extend_from_slice(if next.is_some() { DAMAGED } else { TORN });

@@ -3,7 +3,7 @@
 use super::contents::{Definitions, sample_head};
 use super::decoder::Decoder;
 use super::varint::Input;
-use super::{FrameHeader, FrameKind, HEADER, MAGIC, MOST};
+use super::{FrameHeader, FrameKind, HEADER, MOST};
 use crate::files::error;
 use crate::replay::{Sample, Samples, origin_of};
 use perfhive_engine::{
@@ -11,6 +11,7 @@ use perfhive_engine::{
 };
 use perfhive_format::FileTime;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ use zstd::stream::raw::{self, DParameter, InBuffer, Operation as _, OutBuffer};
 
 /// The largest window of a compressed stream, as a power of two. The writer uses 21.
 const WINDOW: u32 = 23;
+
+/// The bytes with which the header of a head begins.
+const FIRST: [u8; 8] = *b"PHR1\x01\0\0\0";
 
 /// The most damaged places that are passed over: each takes looking for the next frame.
 pub(super) const MOST_GAPS: usize = 10_000;
@@ -56,7 +60,8 @@ impl Frames {
                 let end = HEADER as u64 + u64::from(header.length);
                 Ok(end > self.length || (end == self.length && !self.payload(&header)?))
             }
-            None => Ok(read < HEADER && (MAGIC.starts_with(bytes) || bytes.starts_with(&MAGIC))),
+            // A text may begin with the same letters.
+            None => Ok(read < HEADER && bytes.starts_with(&FIRST)),
         }
     }
 
@@ -108,12 +113,16 @@ impl Frames {
         Ok(is_sound)
     }
 
-    /// The first sound header behind a position.
-    pub(super) fn next_sound(&mut self, behind: u64) -> Result<Option<u64>, SourceError> {
+    /// The first sound header behind a position, and before another.
+    pub(super) fn next_sound(
+        &mut self,
+        behind: u64,
+        before: u64,
+    ) -> Result<Option<u64>, SourceError> {
         const CHUNK: usize = 1 << 16;
         let mut chunk = vec![0; CHUNK];
         let mut at = behind + 1;
-        while at + HEADER as u64 <= self.length {
+        while at + HEADER as u64 <= self.length && at < before {
             self.go(at)?;
             let read = self.read(&mut chunk)?;
             let found = chunk.get(..read).unwrap_or_default();
@@ -136,6 +145,11 @@ pub(super) fn is_unfinished(path: &Path) -> Result<bool, SourceError> {
     Frames::open(path)?.is_unfinished()
 }
 
+/// Whether a sound header is among the first bytes of a file, and not at its beginning.
+pub(super) fn has_frame_within(path: &Path, bytes: u64) -> Result<bool, SourceError> {
+    Ok(Frames::open(path)?.next_sound(0, bytes)?.is_some())
+}
+
 /// A keyframe.
 #[derive(Clone, Copy, Debug)]
 struct Key {
@@ -155,6 +169,8 @@ pub(crate) struct Reader {
     definitions: Definitions,
     /// Bytes of the definitions and heads so far, decompressed.
     facts: usize,
+    /// Length and checksum of their payloads: each of them is there twice.
+    known: HashSet<(u32, u32)>,
     machine: Option<String>,
     /// What is damaged, as found when the file was opened.
     damage: Vec<Fault>,
@@ -185,6 +201,7 @@ impl Reader {
             end: 0,
             definitions: Definitions::default(),
             facts: 0,
+            known: HashSet::new(),
             machine: None,
             damage: Vec::new(),
             next: 0,
@@ -203,6 +220,13 @@ impl Reader {
             };
             return Err(error(path, SourceErrorKind::Malformed, message));
         }
+        if reader.machine.is_none() {
+            // The head is damaged, and its copy too or not yet written.
+            reader.seek(None)?;
+            let first = reader.found.take().and_then(|sample| sample.frames.into_iter().next());
+            reader.machine = first.map(|frame| frame.machine().to_string());
+            reader.next = 0;
+        }
         Ok(reader)
     }
 
@@ -211,7 +235,7 @@ impl Reader {
         let (mut at, mut gaps) = (0, 0);
         while at < self.frames.length {
             let Some(header) = self.frames.header(at)? else {
-                let Some(next) = self.frames.next_sound(at)? else {
+                let Some(next) = self.frames.next_sound(at, u64::MAX)? else {
                     let bytes = self.frames.length - at;
                     self.warn(at, format_args!("the last {bytes} bytes are not a complete sample"));
                     break;
@@ -244,10 +268,14 @@ impl Reader {
 
     /// Reads a frame that is not a sample.
     fn read_facts(&mut self, at: u64, header: &FrameHeader) -> Result<(), SourceError> {
+        let mut is_sound = self.frames.payload(header)?;
+        let payload = (header.length, header.checksum);
+        if is_sound && self.known.contains(&payload) {
+            return Ok(());
+        }
         let mut stream = decompressor().map_err(|cause| self.frames.failed(cause))?;
         let mut plain = Vec::new();
-        let is_sound = self.frames.payload(header)?
-            && decompress(&mut stream, &self.frames.payload, &mut plain).is_some();
+        is_sound &= decompress(&mut stream, &self.frames.payload, &mut plain).is_some();
         self.facts += plain.len();
         let is_read = is_sound
             && self.facts <= MOST
@@ -255,8 +283,11 @@ impl Reader {
                 FrameKind::Head => self.read_head(&plain).is_some(),
                 _ => self.definitions.add(Input(&plain)).is_some(),
             };
-        if !is_read {
-            self.warn(at, "facts about the recording are damaged; names may be missing");
+        match is_read {
+            true => drop(self.known.insert(payload)),
+            false => {
+                self.warn(at, "machine or names are damaged; their copy is read if it is there")
+            }
         }
         Ok(())
     }

@@ -62,7 +62,7 @@ pub enum RecordLine {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct SensorLine {
-    /// The name of the sensor, with its instance.
+    /// The full name of the sensor, such as `linux.procfs/Process/%25 Processor Time#4711`.
     pub name: String,
     /// The unit of its values.
     pub unit: String,
@@ -101,6 +101,22 @@ pub fn has_records(file: &Path) -> bool {
     read.is_ok()
         && serde_json::from_slice::<RecordLine>(&line)
             .is_ok_and(|line| !matches!(line, RecordLine::Other))
+}
+
+/// Why a file without records is none of an experiment, although it is named so or begins as one; `None` for any other
+/// file.
+pub(crate) fn lacks_records(path: &Path) -> Option<&'static str> {
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    let is_named = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("jsonl"));
+    let mut line = Vec::new();
+    let file = BufReader::new(File::open(path).ok()?);
+    file.take(LONGEST).read_until(b'\n', &mut line).ok()?;
+    match line.as_slice() {
+        [] => Some("is empty: the records of an experiment begin with a line about it"),
+        [.., b'\n'] => Some("its first line is damaged, or is none of an experiment's records"),
+        _ => Some("its first line is not complete, as that of an experiment's records is"),
+    }
+    .filter(|_| is_named || line.first() == Some(&b'{'))
 }
 
 /// Reads the lines of a file, and leaves out what is damaged.

@@ -53,6 +53,34 @@ fn a_process_that_gets_another_number_stays_in_its_line() {
 }
 
 #[test]
+fn samples_that_were_forgotten_are_noted_again_with_those_between_them() {
+    let what = what();
+    let v = |name, id, number| value(&what, true, name, 0, id, number);
+    let sample = |second: i64| match second {
+        0..3 => vec![v("a", 1, second as f64), v("b", 2, 5.0)],
+        3 => vec![v("a", 1, 3.0), v("b", 2, f64::NAN)],
+        4 => vec![v("a", 1, 4.0)],
+        _ => vec![v("a", 1, second as f64), v("b", 3, 6.0), v("c", 4, 7.0)],
+    };
+    let seen = |past: &Past| -> Vec<_> {
+        let places = 0..past.times().len();
+        let values = |line| places.clone().map(move |place| past.value_at(line, place));
+        let lines = past.lines().iter();
+        lines.map(|line| (line.instance.clone(), values(line).collect::<Vec<_>>())).collect()
+    };
+    let mut whole = Past::default();
+    (0..8).for_each(|second| note(&mut whole, second, sample(second)));
+    let mut past = Past::default();
+    [0, 1, 3, 4, 6].into_iter().for_each(|second| note(&mut past, second, sample(second)));
+    past.forget_newest(3);
+    assert_eq!(past.times().len(), 2);
+    (2..8).for_each(|second| note(&mut past, second, sample(second)));
+    assert_eq!(seen(&past), seen(&whole));
+    past.forget_newest(100);
+    assert!(past.times().is_empty());
+}
+
+#[test]
 fn a_process_that_comes_back_goes_on_in_its_line_with_a_gap() {
     for is_wild in [true, false] {
         let (mut past, what) = (Past::default(), what());

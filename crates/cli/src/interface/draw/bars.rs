@@ -3,6 +3,7 @@
 use super::{Screen, row};
 use crate::interface::model::{Model, Target};
 use crate::text::escape::{Escaped, clip, width};
+use crate::text::wrap::push_wrapped;
 use perfhive_view::chart::shown;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
@@ -22,7 +23,7 @@ impl Screen<'_> {
     pub(super) fn histogram(&mut self, model: &Model, place: usize, area: Rect) {
         let entries = model.entries(place);
         let Some(window) = model.window() else {
-            self.text(row(area, 0), 1, "waiting for the first sample", self.theme.faint());
+            self.waiting(model, place, area);
             return;
         };
         let (axis, _) = model.axis(place, &entries, window);
@@ -63,6 +64,22 @@ impl Screen<'_> {
                 }
                 None => {}
             }
+        }
+    }
+
+    /// Draws a pane before the first sample: why its counters have none, if that is known.
+    pub(super) fn waiting(&mut self, model: &Model, place: usize, area: Rect) {
+        let counters = model.view.panes.get(place).into_iter().flat_map(|pane| &pane.counters);
+        let room = usize::from(area.width.saturating_sub(1));
+        let mut text = String::new();
+        for why in counters.filter_map(|counter| model.problems.get(&counter.path)) {
+            push_wrapped(&mut text, why, " ", room);
+        }
+        if text.is_empty() {
+            text.push_str(" waiting for the first sample");
+        }
+        for (number, line) in (0..area.height).zip(text.lines()) {
+            self.text(row(area, number), 0, line, self.theme.faint());
         }
     }
 

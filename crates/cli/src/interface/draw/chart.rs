@@ -14,7 +14,7 @@ impl Screen<'_> {
     pub(super) fn chart(&mut self, model: &Model, place: usize, area: Rect) {
         let entries = model.entries(place);
         let Some(window) = model.window() else {
-            self.text(row(area, 0), 1, "waiting for the first sample", self.theme.faint());
+            self.waiting(model, place, area);
             return;
         };
         let (axis, summaries) = model.axis(place, &entries, window);

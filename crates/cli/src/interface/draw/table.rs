@@ -5,6 +5,7 @@ use super::{Screen, row};
 use crate::interface::layout::{Counter, Pane};
 use crate::interface::model::{Model, Row, Target};
 use crate::text::escape::{Escaped, clip, width};
+use perfhive::NoValue;
 use perfhive_view::Value;
 use perfhive_view::chart::shown;
 use ratatui_core::layout::Rect;
@@ -201,19 +202,24 @@ impl Screen<'_> {
     fn why_empty(&self, model: &Model, pane: &Pane) -> String {
         let shown: Vec<&perfhive_view::Sample> =
             (0..model.sources.len()).filter_map(|source| model.shown(source)).collect();
-        let is_past = model.sources.iter().any(|one| one.looked.is_some());
+        let mut sources = model.sources.iter();
+        let is_past = sources.clone().any(|one| one.looked.is_some());
+        let is_elsewhere =
+            sources.any(|one| !one.past.times().is_empty() && model.place_in(&one.past).is_none());
         let of_pane = |value: &&Value| pane.counters.iter().any(|one| one.path == *value.path);
         let mut problems = pane.counters.iter().filter_map(|one| model.problems.get(&one.path));
         if let Some(problem) = problems.next() {
             return Escaped(problem).to_string();
         }
         match shown.iter().flat_map(|one| &one.values).find(of_pane).map(|value| &value.value) {
+            Some(Err(NoValue::NoSuchInstance)) => "there is no instance of it now".to_string(),
             Some(Err(why)) => Escaped(&why.to_string()).to_string(),
             Some(Ok(_)) => "no row has this text".to_string(),
+            None if is_elsewhere => "no sample at this time".to_string(),
             None if shown.iter().all(|one| one.values.is_empty()) && is_past => {
                 "the samples of this time are no longer kept for tables".to_string()
             }
-            None if is_past || shown.is_empty() => "not sampled at this time".to_string(),
+            None if is_past => "not sampled at this time".to_string(),
             None => "waiting for the first sample".to_string(),
         }
     }

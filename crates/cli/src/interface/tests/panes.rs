@@ -77,6 +77,33 @@ fn panes_are_split_resized_closed_and_saved() {
 }
 
 #[test]
+fn the_place_of_a_closed_pane_goes_back_to_the_one_that_was_divided() {
+    for divide in ['_', '|'] {
+        let mut model = model(view(), 31);
+        press(&mut model, KeyCode::Char(')'));
+        press(&mut model, KeyCode::Char('}'));
+        for focus in 0..3 {
+            model.focus = focus;
+            let before = shown(&model);
+            press(&mut model, KeyCode::Char(divide));
+            // The other rows keep their places.
+            let divided = shown(&model);
+            for other in before.iter().filter(|one| one.2 != before[focus].2) {
+                let now = divided.iter().find(|one| one.0 == other.0).unwrap();
+                assert_eq!(now, other, "{divide} {focus}");
+            }
+            press(&mut model, KeyCode::Char('X'));
+            assert_eq!(shown(&model), before, "{divide} {focus}");
+        }
+        // The last counter takes its pane along.
+        model.focus = 1;
+        press(&mut model, KeyCode::Char('d'));
+        let left = shown(&model);
+        assert_eq!((left.len(), left[0].3), (2, 80));
+    }
+}
+
+#[test]
 fn the_mouse_moves_the_edges_between_panes() {
     let mut model = model(view(), 31);
     let before = shown(&model);

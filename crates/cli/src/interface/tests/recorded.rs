@@ -130,6 +130,14 @@ fn a_table_of_a_recording_follows_the_cursor() {
     }
     press(&mut model, KeyCode::Esc);
     assert!(model.sources[0].looked.is_none());
+    // A table that becomes a chart has the lines of the whole recording.
+    for effect in command(&mut model, "kind chart") {
+        let Effect::Paths(paths) = effect else { panic!("{effect:?}") };
+        orders.send(Order::Paths(paths)).unwrap();
+    }
+    until(&mut model, &|model| !model.is_loading() && !model.entries(0).is_empty());
+    until(&mut model, &|model| model.entries(0)[0].line.is_some());
+    assert_eq!(model.value(&model.entries(0)[0]), Some(Ok(25.0)));
     drop((orders, messages));
     thread.join().unwrap();
 }
@@ -147,7 +155,7 @@ fn a_recording_looks_as_it_did_live() {
 }
 
 /// Records of two seconds: a section of 0.4 s twice, each with a point in it, and an interval.
-fn records() -> String {
+pub(super) fn records() -> String {
     let sensor = "linux.procfs/Process/Working Set#7";
     let record = |source: &str, event: &str, kind: &str, time: f64, value: f64| {
         serde_json::json!({"kind": "record", "source": source, "event": event, "type": kind,

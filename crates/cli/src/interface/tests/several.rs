@@ -63,9 +63,36 @@ fn two_machines_are_seen_side_by_side_under_their_names() {
     let cpu = r"Processor\% Processor Time";
     assert_eq!(head, format!(r#"time,"\\WEB-01\{cpu}","\\DB-02\{cpu}""#));
     assert!(lines.next().unwrap().ends_with(','));
-    // A recording would mix the machines.
+}
+
+#[test]
+fn each_live_source_is_recorded_to_a_file_of_its_own() {
+    let mut model = model_of_two(view(), 3);
+    model.sources[1].label = "DB/02".into();
+    let effects = command(&mut model, "record x/all.phr");
+    let order = |source, file: &str| Effect::Record { source, file: Some(file.into()) };
+    assert_eq!(effects, [order(0, "x/all-WEB-01.phr"), order(1, "x/all-DB_02.phr")]);
+    for (source, file) in [(0, "a.phr"), (1, "b.phr")] {
+        model.update_from(source, Event::Recording(Some(file.into())));
+    }
+    assert_eq!(model.message, "recording to a.phr, b.phr");
+    assert!(letters(&model, Theme::True, 100, 24).contains("recording 2 files"));
+    // The same key ends both.
+    let end = |source| Effect::Record { source, file: None };
+    assert_eq!(press(&mut model, KeyCode::Char('r')), [end(0), end(1)]);
+    model.update_from(0, Event::Recording(None));
+    model.update_from(1, Event::Recording(None));
+    assert_eq!(model.message, "recorded: perfhive view a.phr b.phr");
+    // A recording is not recorded.
+    model.sources[1].is_live = false;
+    let effects = press(&mut model, KeyCode::Char('r'));
+    let [Effect::Record { source: 0, file: Some(file) }] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert!(file.ends_with("-WEB-01.phr"), "{file}");
+    model.sources[0].is_live = false;
     assert_eq!(press(&mut model, KeyCode::Char('r')), []);
-    assert!(model.message.contains("one source"), "{}", model.message);
+    assert!(model.message.contains("only live"), "{}", model.message);
 }
 
 #[test]
@@ -95,4 +122,11 @@ fn a_log_of_another_day_has_no_values_at_the_time_of_live_samples() {
     assert_eq!((values(&model), machines(&model)), (vec![true, false], vec![0]));
     command(&mut model, "jump 2026-11-23 12:00:05");
     assert_eq!((values(&model), machines(&model)), (vec![false, true], vec![1]));
+    // A table of the other machine alone has no sample to wait for.
+    let path = r"\\DB-02\Process(*)\% Processor Time";
+    model.view.panes[1] = pane("Processes", Kind::Table, &[path]);
+    press(&mut model, KeyCode::End);
+    let screen = letters(&model, Theme::True, 100, 24);
+    assert!(screen.contains("no sample at this time"), "{screen}");
+    assert!(!screen.contains("waiting"), "{screen}");
 }
