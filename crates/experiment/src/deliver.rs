@@ -188,7 +188,8 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
             .collect();
         let line = json!({
             "kind": "end",
-            "seconds": end.elapsed.as_secs_f64(),
+            // As the times of the records count: no event is later.
+            "seconds": self.seconds(crate::clock::now()),
             "call_seconds": end.summary.call.as_secs_f64(),
             "unmatched": end.summary.unmatched,
             "sources": sources,

@@ -226,16 +226,29 @@ fn names_beyond_the_limits_are_left_out_and_counted() {
     }
     wide["values"][twice] = json!(3.0);
     lines.push(wide);
+    // An event without room, whose reading has some.
+    lines.extend([
+        source("interval 1s", Some(1.0)),
+        record("interval 1s", "interval 1s", "point", 3.0, Some(7.0)),
+    ]);
     let mut sample = Snapshot::new();
     let mut source = Scratch::new(text(&lines)).open();
     source.collect(&Ask::everything(), &mut sample).unwrap();
     let faults: Vec<String> =
         sample.faults().iter().map(|fault| fault.message.to_string()).collect();
-    // 44 names of events, 137 sensors beyond a square of 63, and one that another source has.
-    assert!(faults.iter().any(|one| one.starts_with("182 events and readings")), "{faults:?}");
+    // 45 names of events, 137 sensors beyond a square of 63, and one that another source has.
+    assert!(faults.iter().any(|one| one.starts_with("183 events and readings")), "{faults:?}");
     assert!(faults.iter().any(|one| one.contains("1970")), "{faults:?}");
     let events = sample.objects().next().unwrap();
     assert_eq!(events.view().instances().count(), 256);
+    let mut query = Query::new(Scratch::new(text(&lines)).open()).unwrap();
+    let id = query.add(r"\Process(7)\Working Set").unwrap();
+    let mut last = None;
+    while query.collect().is_ok() {
+        let reading = query.readings_of(id).next().unwrap();
+        last = reading.value.as_ref().ok().map(|value| value.as_f64());
+    }
+    assert_eq!(last, Some(7.0));
 }
 
 #[test]

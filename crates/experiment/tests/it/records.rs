@@ -91,6 +91,20 @@ fn records_reach_callback_channel_and_file() {
 }
 
 #[test]
+fn no_record_is_later_than_the_end() {
+    let memory = Memory::default();
+    let lines = JsonLines::new(memory.clone());
+    // The file takes its time before the experiment starts.
+    std::thread::sleep(Duration::from_millis(50));
+    let experiment = Experiment::builder().deliver(lines).start().unwrap();
+    experiment.bind(Burst::new(3), context(shown())).unwrap();
+    let _ = experiment.end();
+    let lines = memory.lines();
+    let end = lines.last().unwrap()["seconds"].as_f64().unwrap();
+    assert!(lines.iter().filter_map(|line| line["time"].as_f64()).all(|time| time <= end), "{end}");
+}
+
+#[test]
 fn what_finds_no_room_is_counted() {
     // The delivery waits until the burst is over.
     let (go_on, wait) = channel::<()>();

@@ -49,8 +49,10 @@ pub struct EventRecording {
     offset: u64,
     compressor: raw::Encoder<'static>,
     frame: Vec<u8>,
-    /// When the file was last brought to the disk.
-    synced: Option<Instant>,
+    /// When the file was last brought to the disk, or created.
+    synced: Instant,
+    /// Whether the name of the file is on the disk.
+    is_named: bool,
 }
 
 impl EventRecording {
@@ -73,7 +75,8 @@ impl EventRecording {
             offset: 0,
             compressor: raw::Encoder::new(LEVEL).map_err(failed)?,
             frame: Vec::new(),
-            synced: None,
+            synced: Instant::now(),
+            is_named: false,
         };
         let head = json!({
             "perfhive": env!("CARGO_PKG_VERSION"),
@@ -128,14 +131,15 @@ impl Write for EventRecording {
         Ok(part.len())
     }
 
-    /// Brings the lines to the disk (`fdatasync`) the first time, and every ten seconds.
+    /// Brings the lines to the disk (`fdatasync`) every ten seconds, and not before: the beginning of an experiment
+    /// waits for nothing.
     fn flush(&mut self) -> io::Result<()> {
-        if self.synced.is_none_or(|synced| synced.elapsed() >= SYNC) {
+        if self.synced.elapsed() >= SYNC {
             self.file.sync_data()?;
-            if self.synced.is_none() {
+            if !std::mem::replace(&mut self.is_named, true) {
                 sync_folder(&self.path);
             }
-            self.synced = Some(Instant::now());
+            self.synced = Instant::now();
         }
         Ok(())
     }
@@ -144,6 +148,9 @@ impl Write for EventRecording {
 impl Drop for EventRecording {
     fn drop(&mut self) {
         let _ = self.file.sync_data();
+        if !self.is_named {
+            sync_folder(&self.path);
+        }
     }
 }
 

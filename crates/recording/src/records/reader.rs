@@ -21,6 +21,9 @@ const MOST_SENSORS: usize = 4096;
 const MOST_HAPPENINGS: usize = 1 << 25;
 const MOST_VALUES: usize = 1 << 27;
 
+/// The place of an event that has none.
+const NO_EVENT: u32 = u32::MAX;
+
 /// Something that happened, as a line tells it.
 #[derive(Clone, Copy, Debug)]
 struct Happening {
@@ -210,7 +213,8 @@ impl Reading {
                     self.left_out += 1;
                     return Ok(());
                 }
-                let Some(event) = self.event(&event) else { return Ok(()) };
+                // Readings count although their event has no place.
+                let event = self.event(&event).unwrap_or(NO_EVENT);
                 let is_by_clock = self.clocks.contains(&source);
                 let begin = self.records.values.len();
                 for (name, value) in values {

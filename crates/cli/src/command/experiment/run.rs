@@ -91,7 +91,6 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     sensors.warm()?;
     let signals = Signals::listen_with(PATIENCE);
     let mut builder = Experiment::builder().capacity(args.capacity as usize).call_cost(call);
-    let about = about(args, held.process(), call);
     let around = args.around.map(|window| Arc::new(Mutex::new(Around::new(window))));
     if let Some(around) = &around {
         let theirs = Arc::clone(around);
@@ -100,6 +99,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             add_around(&mut around, batch, sections);
         });
     }
+    // The records' times count from here.
+    let about = about(args, held.process(), call);
     for address in &args.deliver {
         let failed = |error| Failure::Source(format!("{address}: {error}"));
         let mut lines = SocketLines::connect(address).map_err(failed)?;
