@@ -2,11 +2,9 @@
 
 use crate::failure::{Failure, Kind};
 use perfhive::experiment::{Closer, EventKind, EventSource, PerfEvent};
+use perfhive::measure::MOST_EVENT_NAMES;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-
-/// The most names that an experiment notes.
-const MOST_NAMES: usize = 1024;
 
 /// The calls that wait to be measured.
 pub(crate) struct CallQueue {
@@ -53,7 +51,7 @@ impl CallQueue {
     /// The number of a name, which is noted if it is new.
     ///
     /// # Errors
-    /// An empty name; more than 1024 names.
+    /// An empty name; more than [`MOST_EVENT_NAMES`] names.
     pub(crate) fn name(&self, name: &str) -> Result<usize, Failure> {
         let mut queue = self.lock();
         if let Some(known) = queue.names.iter().position(|known| **known == *name) {
@@ -62,8 +60,8 @@ impl CallQueue {
         if name.is_empty() {
             return Err(Failure::new(Kind::BadName, "the name of a call is not empty"));
         }
-        if queue.names.len() >= MOST_NAMES {
-            let what = format!("an experiment has at most {MOST_NAMES} names of calls");
+        if queue.names.len() >= MOST_EVENT_NAMES {
+            let what = format!("an experiment has at most {MOST_EVENT_NAMES} names of calls");
             return Err(Failure::new(Kind::Other, what));
         }
         queue.names.push(name.into());
@@ -160,7 +158,7 @@ mod tests {
     fn names_are_limited_and_not_empty() {
         let queue = CallQueue::new(2);
         assert!(queue.name("").is_err());
-        (0..MOST_NAMES).for_each(|number| _ = queue.name(&number.to_string()).unwrap());
+        (0..MOST_EVENT_NAMES).for_each(|number| _ = queue.name(&number.to_string()).unwrap());
         assert!(queue.name("one more").is_err());
         assert_eq!(queue.name("7").unwrap(), 7);
     }

@@ -356,7 +356,8 @@ impl Model {
                     name: String::new(),
                     is_visible: counter.is_visible,
                 });
-                if entries.len() - before >= MOST_COUNTERS {
+                // A timeline has a lane for each event.
+                if entries.len() - before >= MOST_COUNTERS && pane.kind != Kind::Timeline {
                     break;
                 }
             }

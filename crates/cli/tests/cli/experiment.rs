@@ -971,3 +971,32 @@ fn experiment_that_is_killed_leaves_whole_lines_that_report_reads() {
     assert_eq!(damaged, (&0.into(), &is_torn.into()));
     assert_eq!(report["events"][0]["count"], records);
 }
+
+#[test]
+fn recording_of_an_experiment_that_is_killed_has_what_was_delivered() {
+    let folder = Folder::new();
+    let file = folder.path().join("records.phr").display().to_string();
+    let args = ["run", "--on", "interval 2ms", "-o", &file, "--", "cat"];
+    let mut command = experiment(&folder, &args);
+    let pipe = std::process::Stdio::piped();
+    let mut child = command.stdin(pipe).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    let count = || {
+        let run = perfhive(["report", &file, "--json"]);
+        let report: Value = serde_json::from_str(&run.out).unwrap_or_default();
+        (report["events"][0]["count"].as_u64().unwrap_or_default(), run.err)
+    };
+    let before = loop {
+        assert!(begun.elapsed().as_secs() < 60, "no records came");
+        match count() {
+            (count, _) if count > 100 => break count,
+            _ => std::thread::sleep(std::time::Duration::from_millis(20)),
+        }
+    };
+    // SIGKILL.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (count, said) = count();
+    assert!(count >= before, "{count} {before}");
+    assert!(said.contains("has no end") && !said.contains("damaged"), "{said}");
+}

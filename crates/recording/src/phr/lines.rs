@@ -5,7 +5,7 @@
 
 use super::reader::{Frames, MOST_GAPS, decompress, decompressor};
 use super::writer::{LEVEL, compress, exclusive, sync_folder};
-use super::{FrameHeader, FrameKind, HEADER, is_recording};
+use super::{FrameHeader, FrameKind, HEADER, is_damaged_recording, is_recording};
 use crate::files::{error, write_error};
 use perfhive_engine::{SourceError, SourceErrorKind};
 use perfhive_format::FileTime;
@@ -147,9 +147,9 @@ impl Drop for EventRecording {
     }
 }
 
-/// Whether a recording has lines: whether they come before any sample.
+/// Whether a file is a recording of lines: whether they come before any sample.
 pub(crate) fn holds_lines(path: &Path) -> bool {
-    if !is_recording(path) {
+    if !is_recording(path) && !is_damaged_recording(path) {
         return false;
     }
     let look = || -> Result<bool, SourceError> {

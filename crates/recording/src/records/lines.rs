@@ -1,6 +1,6 @@
 //! The lines of a file of records, one at a time: a text file, or a recording that holds them.
 
-use crate::phr::{LineText, holds_lines, is_recording};
+use crate::phr::{LineText, holds_lines};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -139,7 +139,7 @@ impl RecordLines {
     /// # Errors
     /// Where it cannot be opened.
     pub fn open(file: &Path) -> io::Result<Self> {
-        let reader: Box<dyn BufRead + Send> = match is_recording(file) {
+        let reader: Box<dyn BufRead + Send> = match holds_lines(file) {
             true => Box::new(LineText::open(file).map_err(io::Error::other)?),
             false => Box::new(BufReader::with_capacity(1 << 16, File::open(file)?)),
         };

@@ -7,6 +7,7 @@ use super::super::experiment::figures::titled;
 use crate::args::{Format, Global, Report as Args};
 use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::output::Output;
+use crate::text::escape::shell_word;
 use perfhive::experiment::{EventKind, SummaryFigures};
 use perfhive::recording::{RecordKind, RecordLine as Line, RecordLines};
 use serde_json::Value;
@@ -30,6 +31,8 @@ pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
     if takes_others || !matches!(global.format, Format::Table | Format::Json) {
         let what = "holds the records of an experiment, of which report prints a table, or JSON with \
                     --json; it takes no other option but --around";
+        let name = super::source_of(file);
+        let what = format!("{what}; report -s {} has the others", shell_word(&name));
         return Err(Failure::Usage(format!("{}: {what}", file.display())));
     }
     let failed = |error| Failure::Source(format!("{}: {error}", file.display()));

@@ -186,11 +186,11 @@ pub(super) fn records() -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-#[test]
-fn records_of_an_experiment_are_a_timeline_with_readings_below() {
-    let name = format!("perfhive-view-records-{}", std::process::id());
+/// The view of records.
+fn seen(name: &str, records: &str) -> Model {
+    let name = format!("perfhive-view-{name}-{}", std::process::id());
     let file = std::env::temp_dir().join(name);
-    std::fs::write(&file, records()).unwrap();
+    std::fs::write(&file, records).unwrap();
     let source = perfhive::open(&format!("file:{}", file.display())).unwrap();
     std::fs::remove_file(&file).unwrap();
     let sensor = (r"Process  Working Set".to_string(), r"\Process(*)\Working Set".to_string());
@@ -211,6 +211,28 @@ fn records_of_an_experiment_are_a_timeline_with_readings_below() {
     }
     drop((orders, messages));
     thread.join().unwrap();
+    model
+}
+
+#[test]
+fn readings_are_seen_below_as_many_event_names_as_there_may_be() {
+    let mut text = records();
+    // Three names are there by now.
+    for number in 3..perfhive::measure::MOST_EVENT_NAMES {
+        let line = serde_json::json!({"kind": "record", "source": "calls", "event": format!("a{number}"),
+            "type": "point", "time": 1.0, "pid": 7, "tid": 7, "delay": 0, "sample": 0, "values": {}, "raw": {}});
+        text.push_str(&format!("{line}\n"));
+    }
+    let screen = letters(&seen("many-names", &text), Theme::True, 100, 20);
+    assert!(screen.contains(" 249 more "), "{screen}");
+    let mut rows = screen.lines();
+    let is_legend = |line: &str| line.contains("*━ Working Set ") && line.contains("20.0 MiB");
+    assert!(rows.any(is_legend), "{screen}");
+}
+
+#[test]
+fn records_of_an_experiment_are_a_timeline_with_readings_below() {
+    let mut model = seen("records", &records());
     compare("experiment.txt", &letters(&model, Theme::True, 100, 20));
     compare("experiment-plain.txt", &letters(&model, Theme::Plain, 60, 14));
     // The second section alone, with the cursor in it.

@@ -28,7 +28,7 @@ public sealed interface EventSource {
      * The calls of {@link Experiment#call}, {@link Experiment#startSection},
      * {@link Experiment#endSection} and {@link Experiment#section} with these names.
      *
-     * @param names the names; without any, all names are events, of up to 1024 names
+     * @param names the names; without any, all names are events, of up to 256 names
      */
     record Calls(List<String> names) implements EventSource {
         /** Checks the parts. */
