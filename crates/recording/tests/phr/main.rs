@@ -442,7 +442,12 @@ fn what_looks_like_many_frames_costs_one_look_each() {
         bytes.push(0);
         bytes.extend(frame);
     }
+    bytes.extend(&sound);
     std::fs::write(&file.0, &bytes).unwrap();
     let (samples, _) = contents(&mut reopen(&file.0));
     assert_eq!(samples.len(), 3);
+    // What is not read is not cut off either.
+    let opened = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new());
+    assert_eq!(opened.err().unwrap().kind(), SourceErrorKind::Malformed);
+    assert!(std::fs::read(&file.0).unwrap() == bytes);
 }
