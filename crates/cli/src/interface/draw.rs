@@ -88,7 +88,14 @@ impl Screen<'_> {
         let every =
             model.sources.iter().map(|one| one.past_in(model.window()).1).max().unwrap_or(1);
         if every > 1 {
-            let _ = write!(right, "every {every}th sample  ");
+            let end = match (every % 100, every % 10) {
+                (11..=13, _) => "th",
+                (_, 1) => "st",
+                (_, 2) => "nd",
+                (_, 3) => "rd",
+                _ => "th",
+            };
+            let _ = write!(right, "every {every}{end} sample  ");
         }
         right.push_str(match (model.is_frozen, model.is_loading(), model.end) {
             (true, ..) => "frozen  ",
