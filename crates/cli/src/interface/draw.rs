@@ -14,11 +14,15 @@ use super::model::{Hits, Mode, Model, Target};
 use super::panes::{Edge, LEAST_HEIGHT, LEAST_WIDTH, places};
 use super::theme::Theme;
 use crate::text::escape::{Escaped, clip, width};
+use crate::text::wrap::push_wrapped;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 use ratatui_core::terminal::Frame;
 use std::fmt::Write as _;
+
+/// The most lines of a message.
+const MOST_MESSAGE: usize = 4;
 
 /// Draws the model; returns the places of everything that can be clicked.
 pub(crate) fn draw(model: &Model, theme: Theme, frame: &mut Frame<'_>) -> Hits {
@@ -134,7 +138,7 @@ impl Screen<'_> {
             return;
         }
         if !model.message.is_empty() {
-            self.text(area, 0, &model.message, self.theme.attention());
+            self.message(&model.message, area);
             return;
         }
         let is_table =
@@ -178,6 +182,18 @@ impl Screen<'_> {
             self.hits
                 .push((Rect { x: area.x + at, width: length, ..area }, Target::Action(*action)));
             at += length + 2;
+        }
+    }
+
+    /// Draws a message, whose last line is `area`: a long one hides what is above.
+    fn message(&mut self, message: &str, area: Rect) {
+        let mut text = String::new();
+        push_wrapped(&mut text, message, "", usize::from(area.width));
+        let lines: Vec<&str> = text.lines().take(MOST_MESSAGE.min(usize::from(area.y))).collect();
+        for (up, line) in (0..).zip(lines.iter().rev()) {
+            let at = Rect { y: area.y - up, ..area };
+            self.text(at, 0, &" ".repeat(usize::from(at.width)), Style::new());
+            self.text(at, 0, line, self.theme.attention());
         }
     }
 

@@ -525,6 +525,11 @@ fn commands_are_completed_and_mistakes_are_told() {
     assert_eq!(model.view.name, "disk");
     command(&mut model, "vew");
     assert!(model.message.contains("did you mean \"view\""), "{}", model.message);
+    // A long message has several lines, so that its end can be read.
+    model.update(Event::Note(format!("{}the end", "a long message ".repeat(9))));
+    let screen = letters(&model, Theme::True, 80, 24);
+    let last: Vec<&str> = screen.lines().skip(22).collect();
+    assert!(last[0].starts_with("a long message a") && last[1].ends_with("the end"), "{screen}");
     command(&mut model, "interval 1000h");
     assert!(model.message.contains("at most"), "{}", model.message);
     assert_eq!(
