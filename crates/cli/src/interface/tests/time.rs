@@ -41,6 +41,9 @@ fn time_is_zoomed_scrolled_frozen_and_marked() {
     }
     press(&mut model, KeyCode::Char('='));
     compare("compared.txt", &letters(&model, Theme::True, 100, 16));
+    // On a narrow screen the numbers stay in their columns.
+    let screen = letters(&model, Theme::True, 74, 16);
+    assert!(screen.contains("50.0 %       51.1 %    +2.2 %"), "{screen}");
     press(&mut model, KeyCode::Esc);
     // Tables have no lines.
     (model.focus, model.message) = (2, String::new());
