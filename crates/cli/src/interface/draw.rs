@@ -107,6 +107,11 @@ impl Screen<'_> {
             (_, _, Some(_)) if model.is_live() => "scrolled  ",
             _ => "",
         });
+        // A live chart moves away from the cursor, whose values the legend goes on to show.
+        let outside = |at| model.window().is_some_and(|seen| at < seen.from || at > seen.to);
+        if model.cursor.is_some_and(outside) {
+            right.push_str("at the cursor  ");
+        }
         let live = model.sources.iter().filter(|one| one.is_live);
         let took: std::time::Duration = live.map(|one| one.took).sum();
         if !took.is_zero() {

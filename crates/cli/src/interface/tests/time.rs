@@ -49,6 +49,12 @@ fn time_is_zoomed_scrolled_frozen_and_marked() {
     (model.focus, model.message) = (2, String::new());
     press(&mut model, KeyCode::Char('='));
     assert!(model.message.contains("no lines to compare"), "{}", model.message);
+    // A cursor that is left behind is told, since the legend has its values.
+    press(&mut model, KeyCode::End);
+    press(&mut model, KeyCode::Left);
+    assert!(!letters(&model, Theme::True, 80, 24).contains("at the cursor"));
+    model.update(Event::Samples(vec![script.sample(600)], Duration::ZERO));
+    assert!(letters(&model, Theme::True, 80, 24).contains("  at the cursor  "));
 }
 
 #[test]
