@@ -172,14 +172,20 @@ fn run(stages: &[&Stage], keep_going: bool) -> Vec<Report> {
             continue;
         }
         say!("\n==> {}: {}", stage.name, stage.about);
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), children_time());
         let outcome = match (stage.run)() {
             Ok(None) => Outcome::Passed,
             Ok(Some(note)) => Outcome::PassedBut(note),
             Err(error) => Outcome::Failed(format!("{error:#}")),
         };
         let time = start.elapsed();
-        say!("<== {}: {} in {}", stage.name, word(&outcome), seconds(time));
+        let worked = match children_time().zip(before) {
+            Some((now, before)) => {
+                format!(", {} of processors", seconds(now.saturating_sub(before)))
+            }
+            None => String::new(),
+        };
+        say!("<== {}: {} in {}{worked}", stage.name, word(&outcome), seconds(time));
         stop = matches!(outcome, Outcome::Failed(_)) && !keep_going;
         reports.push(Report { name: stage.name.to_owned(), outcome, time });
     }
@@ -218,6 +224,16 @@ impl Beside {
         };
         Ok(Report { name: self.names, outcome, time: self.start.elapsed() })
     }
+}
+
+/// The processor time of all programs that this one has started and waited for; `None` where the system does not
+/// show it in `/proc`.
+fn children_time() -> Option<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // In hundredths of a second, user and kernel, behind the name in brackets.
+    let fields = stat.rsplit_once(") ")?.1.split(' ').skip(13).take(2);
+    let hundredths: u64 = fields.map(|field| field.parse::<u64>().unwrap_or(0)).sum();
+    Some(Duration::from_millis(hundredths * 10))
 }
 
 fn word(outcome: &Outcome) -> &'static str {

@@ -53,8 +53,7 @@ pub fn record(path: &Path, count: u64) -> Result<Taken> {
         next += Duration::from_secs(1);
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
-    taken.bytes = writer.bytes();
-    writer.finish()?;
+    taken.bytes = writer.finish()?;
     Ok(taken)
 }
 
@@ -134,8 +133,7 @@ pub fn day(minutes: &Path, path: &Path) -> Result<Day> {
         }
         writer.add(&moved, &titles)?;
     }
-    let bytes = writer.bytes();
-    writer.finish()?;
+    let bytes = writer.finish()?;
     let address = format!("file:{}", path.display());
     let mut openings: Vec<Duration> = Vec::new();
     for _ in 0..7 {

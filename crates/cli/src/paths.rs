@@ -106,6 +106,12 @@ pub(crate) fn add_paths(
                     QueryError::Path(_) => not_a_path(query, error, path),
                     _ => explain_error(query, error, global, path, of_providers),
                 };
+                if paths.len() == 1 {
+                    if is_unknown {
+                        warn_of_refused(&providers);
+                    }
+                    return Err(failure);
+                }
                 worst = worst.max(Some(failure.report()));
                 if is_unknown {
                     warn_of_refused(&providers);

@@ -64,7 +64,8 @@ impl Processes {
         self.object
     }
 
-    /// The title index of a counter of Process in this source.
+    /// The title index of a counter of Process: that of Windows, unless Process has another index here
+    /// and a counter of that name.
     pub(crate) fn known(&self, known: ProcessCounter) -> TitleIndex {
         let found = self.names.as_ref().filter(|_| self.object != TitleIndex(PROCESS));
         found

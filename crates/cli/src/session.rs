@@ -2,7 +2,7 @@
 
 use crate::args::{Format, Global};
 use crate::failure::{Failure, of_source, warn};
-use perfhive::recording::Excerpt;
+use perfhive::recording::{Excerpt, MachinePart};
 use perfhive::{
     Ask, CalendarTime, Catalogue, Fault, FaultKind, LanguageId, OpenOptions, ProviderStatus, Query,
     Recording, Snapshot, Source, SourceAddress, SourceError, SourceErrorKind, SourceSet,
@@ -197,6 +197,8 @@ pub(crate) struct Session {
     pub(crate) faults: Faults,
     /// The language in which names are shown.
     pub(crate) language: LanguageId,
+    /// How the source was opened.
+    global: Option<Box<Global>>,
 }
 
 impl Session {
@@ -205,7 +207,7 @@ impl Session {
     pub(crate) fn of(source: Box<dyn Source>) -> Self {
         let faults = Faults::default();
         let source = Observed { source, faults: faults.clone(), mentions: false };
-        Self { source, faults, language: LanguageId::ENGLISH }
+        Self { source, faults, language: LanguageId::ENGLISH, global: None }
     }
 
     /// Opens the source that the command line names, and chooses the language.
@@ -252,7 +254,8 @@ impl Session {
         let source = Self::source_of(global, &options)?;
         let mentions = cfg!(windows) && !global.quiet;
         let source = Observed { source, faults: faults.clone(), mentions };
-        Ok(Self { source, faults, language: LanguageId::ENGLISH })
+        let global = Some(Box::new(global.clone()));
+        Ok(Self { source, faults, language: LanguageId::ENGLISH, global })
     }
 
     /// Opens a recording again, which may have grown.
@@ -336,10 +339,47 @@ impl Session {
         }
     }
 
-    /// A query over the source.
-    pub(crate) fn query(self) -> Result<Query, Failure> {
-        Ok(Query::over(SourceSet::new(self.source), self.language)?)
+    /// The machines whose counters the first sample of a recording has, the recording's own first. The recording
+    /// is at its beginning then.
+    pub(crate) fn machines(&mut self) -> Result<Vec<String>, SourceError> {
+        let mut sample = Snapshot::new();
+        match self.source.collect(&Ask::everything(), &mut sample) {
+            Ok(()) => {}
+            Err(error) if error.is_end_of_data() => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        }
+        if let Some(recording) = self.source.recording() {
+            recording.seek(None)?;
+        }
+        let mut machines: Vec<String> = Vec::new();
+        for frame in sample.frames() {
+            if !machines.iter().any(|known| known == frame.machine()) {
+                machines.push(frame.machine().to_string());
+            }
+        }
+        Ok(machines)
     }
+
+    /// A query over the source. Paths of a recording may name each machine that it has counters of.
+    pub(crate) fn query(mut self) -> Result<Query, Failure> {
+        let is_live = self.source.is_live();
+        let mut set = SourceSet::new(self.source);
+        if let (false, Some(global)) = (is_live, self.global) {
+            let global = Global { quiet: true, ..*global };
+            set = set.with_opener(move |machine| part_of(&global, machine));
+        }
+        Ok(Query::over(set, self.language)?)
+    }
+}
+
+/// What a recording has of a machine.
+fn part_of(global: &Global, machine: &str) -> Result<Box<dyn Source>, SourceError> {
+    let failed = |kind, why: &str| SourceError::new(kind, &global.source, why);
+    let mut session = Session::open_unnamed(global)
+        .map_err(|failure| failed(SourceErrorKind::Unavailable, &failure.message()))?;
+    let found = session.machines()?.into_iter().find(|known| known.eq_ignore_ascii_case(machine));
+    let known = found.ok_or_else(|| failed(SourceErrorKind::NotFound, "has no such machine"))?;
+    Ok(Box::new(MachinePart::new(Box::new(session.source), &known)))
 }
 
 /// Warns that lines of a title list are skipped; a failure if the list cannot be read.
@@ -438,7 +478,8 @@ mod tests {
         let source =
             Observed { source: Box::new(Hangs(false)), faults: Faults::default(), mentions: false };
         let faults = Faults::default();
-        let mut session = Session { source, faults, language: LanguageId::ENGLISH };
+        let (language, global) = (LanguageId::ENGLISH, None);
+        let mut session = Session { source, faults, language, global };
         let failure = session.usual_language(None, false).unwrap_err();
         let told = matches!(&failure, Failure::Source(text) if text.contains("in time"));
         assert!(told, "{failure:?}");
@@ -476,7 +517,8 @@ mod tests {
         let source =
             Observed { source: Box::new(German), faults: Faults::default(), mentions: false };
         let faults = Faults::default();
-        let mut session = Session { source, faults, language: LanguageId::ENGLISH };
+        let (language, global) = (LanguageId::ENGLISH, None);
+        let mut session = Session { source, faults, language, global };
         let mut usual = |environment, windows| session.usual_language(environment, windows).ok();
         assert_eq!(usual(None, true), Some(LanguageId::GERMAN));
         assert_eq!(usual(Some(LanguageId::ENGLISH), true), Some(LanguageId::ENGLISH));

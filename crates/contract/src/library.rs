@@ -69,7 +69,7 @@ pub struct Library {
 
 #[derive(Default)]
 struct State {
-    /// The number of successful calls of Open, less the number of calls of Close.
+    /// The number of successful calls of Open that no call of Close has undone.
     opens: u32,
     running: Option<Arc<Running>>,
 }

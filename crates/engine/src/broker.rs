@@ -14,6 +14,8 @@ use crate::ask::{Ask, ObjectQuery};
 use crate::collect_tests::TestLevel;
 use crate::error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
 use crate::frame::{FramePool, Snapshot};
+use crate::identity::Identity;
+use crate::instance_reader::InstanceReader;
 use crate::kept_faults::KeptFaults;
 use crate::provider::Provider;
 use crate::source::{Catalogue, Source};
@@ -370,6 +372,16 @@ impl Source for Broker {
         });
         self.catalogue = Some(Arc::clone(&catalogue));
         Ok(catalogue)
+    }
+
+    fn instance_reader(
+        &mut self,
+        object: TitleIndex,
+        identity: &Identity,
+        counters: &[TitleIndex],
+    ) -> Option<Box<dyn InstanceReader>> {
+        let entry = self.members.entries.iter().find(|entry| entry.serves(object))?;
+        entry.provider.instance_reader(object, identity, counters)
     }
 
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {

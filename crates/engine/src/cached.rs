@@ -76,6 +76,8 @@ use crate::ask::{Ask, ObjectQuery};
 use crate::error::{FaultKind, SourceError, SourceErrorKind};
 use crate::followed::ATTEMPTS;
 use crate::frame::Snapshot;
+use crate::identity::Identity;
+use crate::instance_reader::InstanceReader;
 use crate::source::{Catalogue, Recording, Source, Span, span_of};
 use crate::status::ProviderStatus;
 use crate::titles::TitleDatabase;
@@ -509,6 +511,16 @@ impl<S: Source> Source for Cached<S> {
             providers.extend(lane.with(ask.until, |source| source.providers(ask))??);
         }
         Ok(providers)
+    }
+
+    fn instance_reader(
+        &mut self,
+        object: TitleIndex,
+        identity: &Identity,
+        counters: &[TitleIndex],
+    ) -> Option<Box<dyn InstanceReader>> {
+        let made = |source: &mut S| source.instance_reader(object, identity, counters);
+        self.hub.main.with(None, made).ok().flatten()
     }
 
     fn recording(&mut self) -> Option<&mut dyn Recording> {

@@ -46,6 +46,7 @@ mod error;
 mod followed;
 mod frame;
 mod identity;
+mod instance_reader;
 mod kept_faults;
 mod label;
 pub mod measure;
@@ -70,6 +71,7 @@ pub use error::{Fault, FaultKind, ProviderError, SourceError, SourceErrorKind};
 pub use followed::{Followed, INDEX_TAKEN, IndexChange, changing, sample_followed};
 pub use frame::{Frame, FramePool, Parents, Snapshot, SnapshotObject};
 pub use identity::{Identity, IdentityMap};
+pub use instance_reader::InstanceReader;
 pub use label::{InstanceLabel, InstanceRole};
 pub use path::{CounterPath, InstancePattern, NamePattern, OrderNumber, PathError, Spelling};
 pub use provider::{

@@ -54,6 +54,9 @@ mod source;
 mod state;
 mod time;
 
+/// The most names of events of an experiment: what all its calls may have, and what its records are looked at by.
+pub const MOST_EVENT_NAMES: usize = 256;
+
 pub use context::{MeasurementContext, MeasurementOptions, Readings, SampleRecord, TimeReading};
 pub use counters::CounterSource;
 pub use error::MeasureError;

@@ -3,6 +3,8 @@
 use crate::ask::{Ask, InstanceWish, ObjectQuery};
 use crate::collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 use crate::error::{Fault, FaultKind, ProviderError};
+use crate::identity::Identity;
+use crate::instance_reader::InstanceReader;
 use crate::kept_faults::KeptFaults;
 use crate::source::Cost;
 use crate::status::{ProviderState, ProviderStatus};
@@ -66,6 +68,18 @@ pub trait Provider: Send + Sync {
 
     /// Called by the broker when the provider is released from quarantine.
     fn released(&self) {}
+
+    /// A reader of counters of one instance without data blocks; `None` from a provider that has
+    /// none, or has none for these counters. Its values must be those that a session writes.
+    fn instance_reader(
+        &self,
+        object: TitleIndex,
+        identity: &Identity,
+        counters: &[TitleIndex],
+    ) -> Option<Box<dyn InstanceReader>> {
+        let _ = (object, identity, counters);
+        None
+    }
 
     /// Opens a session. Several sessions may be open and collect at once.
     ///

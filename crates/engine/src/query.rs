@@ -4,6 +4,7 @@
 //! chosen by the machine in a path.
 
 mod browse;
+pub(crate) mod column;
 mod english;
 mod error;
 mod follow;

@@ -3,6 +3,8 @@
 use crate::ask::Ask;
 use crate::error::{SourceError, SourceErrorKind};
 use crate::frame::Snapshot;
+use crate::identity::Identity;
+use crate::instance_reader::InstanceReader;
 use crate::status::ProviderStatus;
 use crate::titles::TitleDatabase;
 use perfhive_format::{CounterType, DetailLevel, FileTime, LanguageId, PerfObject, TitleIndex};
@@ -69,6 +71,19 @@ pub trait Source: Send {
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let _ = ask;
         Ok(Vec::new())
+    }
+
+    /// A reader of counters of one instance without data blocks; `None` from a source that has none,
+    /// or has none for these counters. The values then come from [`collect`](Self::collect), which
+    /// also tells why there are none.
+    fn instance_reader(
+        &mut self,
+        object: TitleIndex,
+        identity: &Identity,
+        counters: &[TitleIndex],
+    ) -> Option<Box<dyn InstanceReader>> {
+        let _ = (object, identity, counters);
+        None
     }
 
     /// The recorded samples behind this source; `None` for a live source, where waiting
@@ -141,6 +156,14 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         (**self).providers(ask)
+    }
+    fn instance_reader(
+        &mut self,
+        object: TitleIndex,
+        identity: &Identity,
+        counters: &[TitleIndex],
+    ) -> Option<Box<dyn InstanceReader>> {
+        (**self).instance_reader(object, identity, counters)
     }
     fn recording(&mut self) -> Option<&mut dyn Recording> {
         (**self).recording()

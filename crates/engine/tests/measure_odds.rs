@@ -130,6 +130,82 @@ fn a_process_with_the_name_total_is_not_the_sum() {
     assert_eq!(cycle(&mut context), ["100", "25"]);
 }
 
+/// A sensor of all instances reads them together, one of an instance reads that alone.
+#[test]
+fn instances_have_the_same_values_together_and_alone() {
+    let names = [(6, "Time"), (8, "Level"), (10, "Growth"), (230, "Process"), (684, "Elapsed")];
+    let mut counters = vec![
+        CounterSpec::new(TitleIndex(8), CounterType::PERF_COUNTER_LARGE_RAWCOUNT),
+        CounterSpec::new(TitleIndex(10), CounterType::PERF_COUNTER_DELTA),
+    ];
+    counters.extend(process_counters());
+    let machine = |second: i64, list: &[(&str, u64, u64, u64)]| {
+        let values = |(name, id, time, growth): &(&str, u64, u64, u64)| {
+            [*time, *growth, *time, *id, u64::from(*name != "_Total")]
+        };
+        let values: Vec<_> = list.iter().map(values).collect();
+        let rows: Vec<Row<'_>> =
+            list.iter().zip(&values).map(|(one, v)| (one.0, None, &v[..])).collect();
+        block("host", second, &[(PROCESS, &counters, &rows)])
+    };
+    let top = u64::from(u32::MAX);
+    let first = [("a", 7, 0, top - 5), ("b", 8, 9, 5), ("_Total", 0, 0, top - 5)];
+    let shown = ShownBlock::new(&names, machine(1, &first));
+    let sensors = ["Time", "Level", "Growth"];
+    let of =
+        |instance: &str| sensors.map(|sensor| format!("test.host/Process/{sensor}#{instance}"));
+    let measured = |names: &[String]| {
+        context(&shown, &names.iter().map(String::as_str).collect::<Vec<_>>()).unwrap()
+    };
+    let mut together = measured(&of("*"));
+    let mut alone = measured(&["7", "8", "_Total"].map(of).concat());
+    let mut samples = [
+        // The 32 bits of a process have wrapped; those of a sum may be of other processes.
+        (2, first.map(|(name, id, ..)| (name, id, SECOND / 2, 4))),
+        // One goes back, one rests.
+        (3, [("a", 7, SECOND, 8), ("b", 8, SECOND / 4, 2), ("_Total", 0, SECOND / 2, 4)]),
+        // No time passes.
+        (3, [("a", 7, SECOND, 9), ("b", 8, SECOND, 9), ("_Total", 0, SECOND, 9)]),
+    ]
+    .map(|(second, list)| (second, list.to_vec()))
+    .to_vec();
+    // One comes and another one goes.
+    samples.push((4, vec![("c", 9, 0, 0), ("a", 7, 2 * SECOND, 10), ("_Total", 0, SECOND, 9)]));
+    samples.push((5, vec![("c", 9, SECOND, 7), ("a", 7, 2 * SECOND, 11), ("_Total", 0, 0, 0)]));
+    let mut all = Vec::new();
+    for (second, list) in samples {
+        shown.show(machine(second, &list));
+        let read = |context: &mut MeasurementContext| {
+            let mut readings = Readings::new();
+            context.prepare().unwrap();
+            context.sample().unwrap();
+            context.decode(&mut readings).unwrap();
+            let one = |reading: &SensorReading| {
+                let value = match &reading.value {
+                    Ok(value) => value.to_string(),
+                    Err(why) => why.code().to_string(),
+                };
+                let raw = (reading.raw, reading.before, reading.raw_per_second);
+                (reading.slot.name.to_string(), value, raw)
+            };
+            let mut list: Vec<_> = readings.iter().map(one).collect();
+            list.sort();
+            list
+        };
+        let (together, alone) = (read(&mut together), read(&mut alone));
+        let present = |name: &str| together.iter().any(|(known, ..)| known == name);
+        let mut compared = 0;
+        for one in alone.iter().filter(|(name, ..)| present(name)) {
+            assert!(together.contains(one), "{second}: {one:?} is not in {together:?}");
+            compared += 1;
+        }
+        all.push((compared, together.into_iter().map(|(_, value, _)| value).collect::<Vec<_>>()));
+    }
+    let growth = |of: usize| all[of].1[..all[of].1.len() / 3].to_vec();
+    assert_eq!(growth(0), ["10", "went-backwards", "went-backwards"], "{all:?}");
+    assert_eq!(all.iter().map(|(compared, _)| *compared).collect::<Vec<_>>(), [9, 9, 9, 6, 6]);
+}
+
 #[test]
 fn a_gone_instance_is_counted_once_and_only_where_it_is_measured() {
     let machine = |second, rest: &[(&str, u64, u64, u64)], total: bool| {

@@ -216,6 +216,7 @@ fn the_machine_of_a_path_chooses_the_source() {
     let sources =
         SourceSet::new(at("A", 1)).with_machine("bee", at("B", 2)).with_opener(|name| match name {
             "c" => Ok(Box::new(processes("C", &[&[("p", 1, 1, 1, 3)]]))),
+            "d" => Err(SourceError::new(SourceErrorKind::NotFound, name, "not in the log")),
             _ => Err(SourceError::new(SourceErrorKind::Unavailable, name, "unknown host")),
         });
     let mut query = Query::over(sources, LanguageId::ENGLISH).unwrap();
@@ -225,6 +226,8 @@ fn the_machine_of_a_path_chooses_the_source() {
     query.add(r"\\c\Process(p)\Working Set").unwrap();
     let error = query.add(r"\\nowhere\Process(p)\Working Set").unwrap_err();
     assert!(error.to_string().contains("unknown host"), "{error}");
+    let error = query.add(r"\\d\Process(p)\Working Set").unwrap_err();
+    assert!(matches!(&error, QueryError::UnknownMachine { .. }), "{error}");
     query.add(r"\\*\Process(p)\Working Set").unwrap();
     query.collect().unwrap();
     let values: Vec<_> = query.readings().iter().map(show).collect();

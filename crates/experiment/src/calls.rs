@@ -4,6 +4,7 @@ use crate::EventKind;
 use crate::call::CallPipe;
 use crate::event::{Closer, EventSource, PerfEvent, locked};
 use crate::wire::{LONGEST, LONGEST_NAME, WireEvent};
+use perfhive_engine::measure::MOST_EVENT_NAMES;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -19,8 +20,6 @@ use std::time::{Duration, Instant};
 const PIPE_BYTES: usize = 1 << 20;
 /// How much is read at once.
 const READ_BYTES: usize = 1 << 16;
-/// The most names that are noted where all are wanted.
-const MOST_NAMES: usize = 1024;
 
 /// The names of calls: those that are events, and others that have come. Clones are of one source.
 #[derive(Clone, Debug)]
@@ -39,7 +38,7 @@ impl CallNames {
     /// Makes the calls of a name events from now on; `*` those of every name.
     ///
     /// # Errors
-    /// An empty name, or one of more than 96 bytes.
+    /// An empty name, or one of more than 96 bytes; a name beyond [`MOST_EVENT_NAMES`].
     pub fn want(&self, name: &str) -> io::Result<()> {
         if name.is_empty() || name.len() > LONGEST_NAME {
             let what =
@@ -50,7 +49,11 @@ impl CallNames {
         if name == "*" {
             names.all = true;
             names.others.clear();
-        } else {
+        } else if !names.wanted.contains(name) {
+            if names.wanted.len() >= MOST_EVENT_NAMES {
+                let what = format!("calls of {MOST_EVENT_NAMES} names at most are events");
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+            }
             names.others.remove(name);
             names.wanted.insert(name.into());
         }
@@ -65,7 +68,7 @@ impl CallNames {
         wanted
     }
 
-    /// The names of calls that are not events, of up to 1024, and how often they came.
+    /// The names of calls that are not events, of up to [`MOST_EVENT_NAMES`], and how often they came.
     #[must_use]
     pub fn others(&self) -> Vec<(Arc<str>, u64)> {
         locked(&self.0).others.iter().map(|(name, count)| (Arc::clone(name), *count)).collect()
@@ -78,7 +81,7 @@ impl CallNames {
             return Ok(Some(Arc::clone(name)));
         }
         if names.all {
-            if names.wanted.len() >= MOST_NAMES {
+            if names.wanted.len() >= MOST_EVENT_NAMES {
                 return Err(());
             }
             let name: Arc<str> = name.into();
@@ -87,7 +90,7 @@ impl CallNames {
         }
         if let Some(count) = names.others.get_mut(name) {
             *count += 1;
-        } else if names.others.len() < MOST_NAMES {
+        } else if names.others.len() < MOST_EVENT_NAMES {
             names.others.insert(name.into(), 1);
         }
         Ok(None)
@@ -124,10 +127,10 @@ pub struct Calls {
 
 impl Calls {
     /// Makes the FIFO at a path where nothing is, in a folder of this user's. With the name `*` all
-    /// calls are events, of up to 1024 names.
+    /// calls are events, of up to [`MOST_EVENT_NAMES`] names; those of further ones are counted as missed.
     ///
     /// # Errors
-    /// A name of more than 96 bytes; where the FIFO cannot be made.
+    /// A name of more than 96 bytes, or too many names; where the FIFO cannot be made.
     pub fn listen(path: &Path, names: &[&str]) -> io::Result<Self> {
         let wanted = CallNames(Arc::default());
         names.iter().try_for_each(|name| wanted.want(name))?;

@@ -70,6 +70,13 @@ impl<W: Write + Send> JsonLines<W> {
         Self { out, text: Vec::new(), begin: crate::clock::now(), known: Vec::new() }
     }
 
+    /// With times since another beginning, on the clock of events: that of an experiment under way.
+    #[must_use]
+    pub fn since(mut self, begin: u64) -> Self {
+        self.begin = begin;
+        self
+    }
+
     /// Writes a line of the caller's, such as what the experiment is about. Records have the `kind`s
     /// `source`, `record`, `section` and `end`.
     ///
@@ -174,7 +181,8 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
             .map(|one| {
                 json!({
                     "source": &*one.source, "events": one.events, "lost": one.lost,
-                    "missed": one.missed, "filtered": one.filtered, "error": one.failure,
+                    "missed": one.missed, "filtered": one.filtered, "skipped": one.skipped,
+                    "busy": one.busy.as_secs_f64(), "error": one.failure,
                 })
             })
             .collect();

@@ -155,7 +155,12 @@ fn term(text: &str) -> Result<(Term, &str), BadFilter> {
         _ if is_quoted => Term::Sensor(field.to_string(), comparison, number()?),
         "pid" => Term::Process(comparison, number()?),
         "tid" => Term::Thread(comparison, number()?),
-        "seconds" => Term::Seconds(comparison, number()?),
+        "seconds" => match number()? {
+            seconds if seconds < 0.0 => {
+                return bad(format!("no section takes less than 0 seconds, as {value}"));
+            }
+            seconds => Term::Seconds(comparison, seconds),
+        },
         "name" => Term::Name(value.to_string(), equals()?),
         "type" => {
             let kinds = [EventKind::Point, EventKind::Start, EventKind::End];

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `{"do": "list"}` | what the experiment is about, its bindings with their sensors and counts, names of calls |
 //! | `{"do": "sensors"}` | the sensors that can be bound, by group; with `"text"` those with it in their names |
-//! | `{"do": "bind", "event": E, "sensors": [...]}`, with `"where"` for a filter | `{}` |
+//! | `{"do": "bind", "event": E, "sensors": [...]}`, with `"where"` for a filter | `{"note": N}`, what there is to know of it or `null` |
 //! | `{"do": "start"}`, `"stop"`, with `"source"` for one | `{"bindings": N}` |
 //! | `{"do": "limit", "events": N}`, `null` for none, with `"source"`, with `"where"` for another filter, `"none"` for none | `{"bindings": N}` |
 //! | `{"do": "fetch"}` | the lines of [`JsonLines`] from now on, and `{"kind": "alive"}` each second |
@@ -57,7 +57,7 @@ pub struct BindRequest {
     pub filter: Option<String>,
 }
 
-type Bind = dyn FnMut(BindRequest) -> Result<(), String> + Send;
+type Bind = dyn FnMut(BindRequest) -> Result<Option<String>, String> + Send;
 type Find = dyn FnMut(Option<&str>) -> Result<Value, String> + Send;
 type About = dyn Fn() -> Value + Send + Sync;
 
@@ -82,7 +82,8 @@ pub struct ExperimentManager {
 
 impl ExperimentManager {
     /// Listens at a path where nothing is, in a folder of this user's. `about` describes the experiment,
-    /// in an object; `bind` makes another binding of it; `sensors` answers which sensors there are, with a text in
+    /// in an object; `bind` makes another binding of it, and returns
+    /// what there is to know of it, for people; `sensors` answers which sensors there are, with a text in
     /// their names.
     ///
     /// # Errors
@@ -91,7 +92,7 @@ impl ExperimentManager {
         path: &Path,
         handle: ExperimentHandle,
         about: impl Fn() -> Value + Send + Sync + 'static,
-        bind: impl FnMut(BindRequest) -> Result<(), String> + Send + 'static,
+        bind: impl FnMut(BindRequest) -> Result<Option<String>, String> + Send + 'static,
         sensors: impl FnMut(Option<&str>) -> Result<Value, String> + Send + 'static,
     ) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
@@ -236,8 +237,8 @@ impl Served {
                 let sensors: Option<Vec<String>> = sensors.collect();
                 let sensors = sensors.ok_or("sensors are texts")?;
                 let filter = request["where"].as_str().map(str::to_string);
-                locked(&self.bind)(BindRequest { event, sensors, filter })?;
-                Ok(json!({}))
+                let note = locked(&self.bind)(BindRequest { event, sensors, filter })?;
+                Ok(json!({"note": note}))
             }
             _ => Err("expected list, sensors, bind, start, stop, limit or fetch".to_string()),
         }
@@ -285,7 +286,7 @@ fn fetch(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
     let (sender, receiver): (_, Receiver<Vec<u8>>) = sync_channel(1024);
     let waiting = Arc::new(AtomicUsize::new(0));
     let queue = Queue { sender, waiting: Arc::clone(&waiting) };
-    served.handle.deliver(JsonLines::new(queue));
+    served.handle.deliver(JsonLines::new(queue).since(served.handle.begin()));
     loop {
         match receiver.recv_timeout(Duration::from_secs(1)) {
             Ok(lines) => {

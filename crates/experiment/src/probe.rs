@@ -88,6 +88,7 @@ impl Probe {
 
 /// The event source of probes that a process, its threads and the processes that it starts meet.
 pub struct Probes {
+    name: Arc<str>,
     probes: Vec<(Arc<str>, EventKind)>,
     rings: PerfRings,
     process: u32,
@@ -113,9 +114,15 @@ impl Probes {
     /// `PermissionDenied` without `CAP_SYS_ADMIN`; `Unsupported` where the kernel has no uprobes; where it
     /// cannot place a probe, or no descriptor or memory for events is left.
     pub fn watch(process: u32, probes: &[Probe]) -> io::Result<Self> {
+        Self::with(process, probes, true)
+    }
+
+    fn with(process: u32, probes: &[Probe], has_children: bool) -> io::Result<Self> {
         let places = probes.iter().map(|probe| probe.places.len()).sum::<usize>();
         let mut rings = PerfRings::new(places)?;
-        rings.add_threads(process).map_err(|error| failed("threads of the program", &error))?;
+        if has_children {
+            rings.add_threads(process).map_err(|error| failed("threads of the program", &error))?;
+        }
         let source = source()?;
         for (number, probe) in probes.iter().enumerate() {
             let path = CString::new(probe.file.as_os_str().as_bytes())?;
@@ -132,8 +139,24 @@ impl Probes {
             }
         }
         let probes = probes.iter().map(|probe| (Arc::clone(&probe.name), probe.kind)).collect();
-        let children = HashMap::new();
-        Ok(Self { probes, rings, process, is_program: true, children, unknown: 0 })
+        let (name, children) = ("probe".into(), HashMap::new());
+        Ok(Self { name, probes, rings, process, is_program: true, children, unknown: 0 })
+    }
+
+    /// Events of a process that has been running, of all its threads, whenever they were made. Those of its
+    /// children are not among them.
+    ///
+    /// # Errors
+    /// As [`watch`](Self::watch).
+    pub fn of_process(process: u32, probes: &[Probe]) -> io::Result<Self> {
+        Self::with(process, probes, false)
+    }
+
+    /// With this name of the event source, which is `probe` otherwise.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = name.into();
+        self
     }
 
     /// Without what the process does before it becomes another program (`execve`).
@@ -166,7 +189,7 @@ fn failed(what: &str, error: &io::Error) -> io::Error {
 
 impl EventSource for Probes {
     fn name(&self) -> &str {
-        "probe"
+        &self.name
     }
 
     fn wait(&mut self) -> io::Result<Option<PerfEvent>> {

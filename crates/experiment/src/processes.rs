@@ -45,6 +45,7 @@ const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// (`execve`), since its name is known then.
 #[derive(Debug)]
 pub struct Processes {
+    name: Arc<str>,
     names: HashMap<Arc<str>, Wish>,
     from: From,
     /// The processes of these names that have not ended.
@@ -82,10 +83,26 @@ impl Processes {
     /// # Errors
     /// Where there is no /proc either, or no descriptor is left.
     pub fn watch(names: &[(&str, EventKind)], every: Duration) -> io::Result<Self> {
+        Self::watch_by(kernel, names, every)
+    }
+
+    /// As [`watch`](Self::watch), with what the kernel tells through the socket that a function opens.
+    fn watch_by(
+        kernel: impl FnOnce() -> Option<OwnedFd>,
+        names: &[(&str, EventKind)],
+        every: Duration,
+    ) -> io::Result<Self> {
         match kernel() {
             Some(socket) => Self::with(names, From::Kernel { socket, next: HashMap::new() }),
             None => Self::by_lists(names, every),
         }
+    }
+
+    /// With this name of the event source, which is `process` otherwise.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = name.into();
+        self
     }
 
     /// As [`watch`](Self::watch), from lists of /proc alone.
@@ -110,6 +127,7 @@ impl Processes {
             }
         }
         Ok(Self {
+            name: "process".into(),
             names: wishes,
             from,
             alive: HashMap::new(),
@@ -207,7 +225,7 @@ impl Processes {
 
 impl EventSource for Processes {
     fn name(&self) -> &str {
-        "process"
+        &self.name
     }
 
     fn wait(&mut self) -> io::Result<Option<PerfEvent>> {
@@ -347,6 +365,28 @@ fn listed() -> io::Result<HashSet<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_the_kernel_does_not_tell_processes_are_listed() {
+        // A name that no other process has.
+        let name = format!("last{}", std::process::id());
+        let program = std::env::temp_dir().join(&name);
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        let every = Duration::from_millis(2);
+        let wanted = [(name.as_str(), EventKind::Point)];
+        let mut processes = Processes::watch_by(|| None, &wanted, every).unwrap();
+        assert_eq!(processes.every(), Some(every));
+        let mut child = std::process::Command::new(&program).arg("600").spawn().unwrap();
+        let event = processes.wait().unwrap().unwrap();
+        assert_eq!(
+            (&*event.name, event.kind, event.process),
+            (&*name, EventKind::Start, child.id())
+        );
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(processes.wait().unwrap().unwrap().kind, EventKind::End);
+        std::fs::remove_file(&program).unwrap();
+    }
 
     #[test]
     fn messages_are_read_and_short_ones_are_none() {

@@ -56,7 +56,8 @@ pub struct ExperimentHandle(Arc<Shared>);
 #[derive(Default)]
 struct DeliveryOutcome {
     summary: ExperimentSummary,
-    failures: Vec<String>,
+    /// Why a delivery ended, and the records since: some of the first ones may have got there.
+    failures: Vec<(String, u64)>,
     deliveries: Vec<Box<dyn Delivery>>,
     /// Deliveries that were added later. They may fail.
     guests: Vec<Box<dyn Delivery>>,
@@ -107,7 +108,7 @@ pub struct ExperimentEnd {
     pub elapsed: Duration,
     /// The bindings.
     pub bindings: Vec<BindingCounts>,
-    /// The deliveries that could not go on.
+    /// The deliveries that could not go on, each with the records that are missing there.
     pub failures: Vec<String>,
 }
 
@@ -138,6 +139,8 @@ struct Shared {
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Deliveries that were added and wait for the thread that delivers.
     guests: Mutex<Vec<Box<dyn Delivery>>>,
+    /// The beginning on the clock of events.
+    begin: u64,
     capacity: usize,
     wanted: Mutex<Wanted>,
     woken: Condvar,
@@ -199,6 +202,7 @@ impl ExperimentBuilder {
             bound: Mutex::default(),
             threads: Mutex::default(),
             guests: Mutex::default(),
+            begin: clock::now(),
             capacity: self.capacity,
             wanted: Mutex::default(),
             woken: Condvar::new(),
@@ -266,6 +270,10 @@ impl Experiment {
     pub fn end(mut self) -> ExperimentEnd {
         let DeliveryOutcome { summary, failures, mut deliveries, mut guests } = self.finish();
         let (elapsed, bindings) = (self.begun.elapsed(), self.bindings());
+        let failures = failures.into_iter().map(|(why, missing)| {
+            format!("{why}; the last {missing} records are missing there, or some of them")
+        });
+        let failures = failures.collect();
         let mut end = ExperimentEnd { summary, elapsed, bindings, failures };
         for delivery in &mut deliveries {
             if let Err(error) = delivery.end(&end) {
@@ -328,7 +336,7 @@ impl ExperimentHandle {
     ) -> Result<(), MeasureError> {
         let columns = columns_of(&context)?;
         let filter = filter.bound(&columns);
-        let filter = Some(filter.map_err(|why| MeasureError::Other(why.to_string().into()))?);
+        let filter = Some(filter.map_err(|why| MeasureError::Refused(why.to_string().into()))?);
         let (store, empty) = RecordStore::new(self.0.capacity, columns.len());
         let bound = Arc::new(Bound {
             source: source.name().into(),
@@ -369,6 +377,12 @@ impl ExperimentHandle {
     #[must_use]
     pub fn bindings(&self) -> Vec<BindingCounts> {
         locked(&self.0.bound).iter().map(|one| one.bound.counts()).collect()
+    }
+
+    /// When the experiment began, on the clock of [`PerfEvent::time`](crate::PerfEvent::time).
+    #[must_use]
+    pub fn begin(&self) -> u64 {
+        self.0.begin
     }
 
     /// Adds a place where the records go from now on. If it fails, nothing comes of it.
@@ -427,7 +441,7 @@ fn columns_of(context: &MeasurementContext) -> Result<Vec<RecordColumn>, Measure
             let name = &reading.slot.name;
             let what =
                 format!("{name} has several instances; an experiment measures one at a time");
-            return Err(MeasureError::Other(what.into()));
+            return Err(MeasureError::Refused(what.into()));
         }
         columns.push(RecordColumn {
             name: reading.slot.name.clone(),

@@ -3,12 +3,13 @@
 use crate::EventKind;
 use crate::record::{EventRecord, RecordBatch, RecordColumn};
 use crate::section::Section;
+use perfhive_engine::measure::MOST_EVENT_NAMES;
 use sketches_ddsketch::{Config, DDSketch};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of events by name that are summarised. What is beyond is counted.
-const MOST_EVENTS: usize = 1024;
+/// The number of events by name that are summarised: points, starts, ends and sections. What is beyond is counted.
+const MOST_EVENTS: usize = 4 * MOST_EVENT_NAMES;
 
 /// Count, mean, percentiles and bounds of many numbers.
 ///

@@ -20,6 +20,8 @@ use std::time::Duration;
 /// is a section.
 pub struct Threads {
     name: Arc<str>,
+    /// The name of the events.
+    event: Arc<str>,
     start: bool,
     end: bool,
     from: From,
@@ -49,17 +51,35 @@ impl Threads {
     /// # Errors
     /// Where there is no such process, or no descriptor is left.
     pub fn watch(process: u32, kind: EventKind, every: Duration) -> io::Result<Self> {
-        let rings = PerfRings::new(0).and_then(|mut rings| {
+        let open = || {
+            let mut rings = PerfRings::new(0)?;
             rings.add_threads(process)?;
             Ok(rings)
-        });
-        match rings {
+        };
+        Self::watch_by(open, process, kind, every)
+    }
+
+    /// As [`watch`](Self::watch), with the rings that a function opens.
+    fn watch_by(
+        open: impl FnOnce() -> io::Result<PerfRings>,
+        process: u32,
+        kind: EventKind,
+        every: Duration,
+    ) -> io::Result<Self> {
+        match open() {
             Ok(rings) => Ok(Self::with(kind, From::Kernel(Box::new(rings)))),
             Err(_) => Self::by_lists(process, kind, every),
         }
     }
 
-    /// As [`watch`](Self::watch), from lists of /proc alone.
+    /// With this name of the event source, which is `thread` otherwise.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// As [`watch`](Self::watch), from lists of /proc alone, of a process that may have several threads.
     ///
     /// # Errors
     /// As [`watch`](Self::watch).
@@ -77,7 +97,7 @@ impl Threads {
 
     fn with(kind: EventKind, from: From) -> Self {
         let (start, end) = (kind != EventKind::End, kind != EventKind::Start);
-        Self { name: "thread".into(), start, end, from }
+        Self { name: "thread".into(), event: "thread".into(), start, end, from }
     }
 
     /// The interval at which /proc is listed; `None` where the kernel tells every start and end.
@@ -92,11 +112,11 @@ impl Threads {
 
 impl EventSource for Threads {
     fn name(&self) -> &str {
-        "thread"
+        &self.name
     }
 
     fn wait(&mut self) -> io::Result<Option<PerfEvent>> {
-        let Self { name, start, end, from } = self;
+        let Self { event: name, start, end, from, .. } = self;
         let event = |kind, time, process, thread| PerfEvent {
             name: Arc::clone(name),
             kind,
@@ -181,4 +201,27 @@ impl Lists {
 fn listed(process: u32) -> io::Result<HashSet<u32>> {
     let entries = std::fs::read_dir(format!("/proc/{process}/task"))?;
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_perf_events_are_not_permitted_threads_are_listed() {
+        let every = Duration::from_millis(2);
+        let denied = || Err(io::ErrorKind::PermissionDenied.into());
+        let own = std::process::id();
+        let mut threads = Threads::watch_by(denied, own, EventKind::Start, every).unwrap();
+        assert_eq!(threads.every(), Some(every));
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let _ = ended.recv();
+        });
+        // Other tests may start threads in this process, too.
+        let event = threads.wait().unwrap().unwrap();
+        assert_eq!((&*event.name, event.kind, event.process), ("thread", EventKind::Start, own));
+        drop(end);
+        thread.join().unwrap();
+    }
 }

@@ -37,11 +37,11 @@ impl ThresholdCrossing {
     ) -> Result<Self, MeasureError> {
         if context.values()?.len() != 1 {
             let what = "a threshold is of one sensor of one instance";
-            return Err(MeasureError::Other(what.into()));
+            return Err(MeasureError::Refused(what.into()));
         }
         if !(above.is_finite() && below.is_finite() && below <= above) {
             let what = "the lower limit of a threshold is at most the upper one";
-            return Err(MeasureError::Other(what.into()));
+            return Err(MeasureError::Refused(what.into()));
         }
         let (interval, readings) = (Interval::new(name, every), Readings::new());
         let name = name.into();

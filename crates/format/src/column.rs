@@ -4,7 +4,7 @@
 //! definition is its base. [`CounterPlan`] works that out once; [`Column`]
 //! then is an offset and a mask.
 
-use crate::cook::{CookError, Formula, RawSample};
+use crate::cook::{Clocks, CookError, Formula, RawSample};
 use crate::counter_type::CounterType;
 use crate::error::ValueError;
 use crate::titles::TitleIndex;
@@ -221,13 +221,27 @@ impl CounterPlan {
         object: PerfObject<'_>,
         block: CounterBlock<'_>,
     ) -> Result<RawSample, ValueError> {
+        self.sample_at(&object.clocks(), block)
+    }
+
+    /// As [`sample`](Self::sample), with the clocks of the object, which are the same for all its
+    /// counter blocks.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample).
+    #[inline]
+    pub fn sample_at(
+        &self,
+        clocks: &Clocks,
+        block: CounterBlock<'_>,
+    ) -> Result<RawSample, ValueError> {
         let value = self.value(block)?;
         let (base, base_size) = match self.base {
             BaseColumn::At(column) => (Some(column.read_or(block)?), column.size()),
             BaseColumn::NotNeeded | BaseColumn::Missing => (None, 8),
         };
         let value_size = self.value.map_or(8, Column::size);
-        Ok(RawSample { value, value_size, base, base_size, clocks: object.clocks() })
+        Ok(RawSample { value, value_size, base, base_size, clocks: *clocks })
     }
 }
 

@@ -193,8 +193,9 @@ pub struct CookOptions {
     /// Whether percentages below 0 become 0 and those above 100 become 100, as PDH does by default.
     /// Off by default.
     pub cap_percent: bool,
-    /// Whether both samples are known to be of the same instance, so that a counter that
-    /// wrapped may be unwrapped. Off by default.
+    /// Whether both samples are known to be of the same instance. Then a wrap is undone if the
+    /// step is less than half the counter's range. Otherwise a step backwards gives no value. Off
+    /// by default.
     pub same_instance: bool,
 }
 

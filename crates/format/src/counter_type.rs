@@ -69,7 +69,7 @@ pub enum NumericSubtype {
     Base,
     /// A start time, subtracted from now.
     Elapsed,
-    /// The length of a queue, weighted by time.
+    /// The average length of a queue between two samples.
     QueueLength,
     /// A histogram.
     Histogram,

@@ -330,7 +330,7 @@ constants! {
     PERF_COUNTER_BASE = 0x0003_0000;
     /// A start time, subtracted from now.
     PERF_COUNTER_ELAPSED = 0x0004_0000;
-    /// The length of a queue, weighted by time.
+    /// The average length of a queue between two samples.
     PERF_COUNTER_QUEUELEN = 0x0005_0000;
     /// A histogram; no formula is documented.
     PERF_COUNTER_HISTOGRAM = 0x0006_0000;

@@ -134,18 +134,26 @@ impl LinuxClock {
         self.read_by(nanos)
     }
 
-    fn read_by(&self, nanos: impl Fn(ClockId) -> i64) -> (Clocks, CalendarTime) {
-        let now = self.base.now_by(&nanos);
-        let (perf_time, date) = match self.base.copy {
-            None => (nanos(ClockId::Monotonic), calendar(nanos(ClockId::Realtime))),
-            Some(_) => (now.0.saturating_sub(self.base.boot.0).saturating_mul(100), now),
+    /// The clocks alone.
+    pub(crate) fn clocks(&self) -> Clocks {
+        self.clocks_by(&nanos)
+    }
+
+    fn clocks_by(&self, nanos: &impl Fn(ClockId) -> i64) -> Clocks {
+        let now = self.base.now_by(nanos);
+        let perf_time = match self.base.copy {
+            None => nanos(ClockId::Monotonic),
+            Some(_) => now.0.saturating_sub(self.base.boot.0).saturating_mul(100),
         };
-        let clocks = Clocks {
-            perf_time,
-            perf_freq: NANOS,
-            time_100ns: now.0,
-            object_time: 0,
-            object_freq: 0,
+        let (perf_freq, time_100ns) = (NANOS, now.0);
+        Clocks { perf_time, perf_freq, time_100ns, object_time: 0, object_freq: 0 }
+    }
+
+    fn read_by(&self, nanos: impl Fn(ClockId) -> i64) -> (Clocks, CalendarTime) {
+        let clocks = self.clocks_by(&nanos);
+        let date = match self.base.copy {
+            None => calendar(nanos(ClockId::Realtime)),
+            Some(_) => FileTime(clocks.time_100ns),
         };
         (clocks, date.to_system_time())
     }

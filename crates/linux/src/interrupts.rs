@@ -1,10 +1,9 @@
 //! The interrupt counts of each processor, from `/proc/interrupts` and `/proc/softirqs`.
 //!
-//! Both files are tables with a column for each processor that is on. The kernel's counts
-//! have 32 bits and wrap. A row of `interrupts` vanishes with its device, a column
-//! with its processor: a plain sum would go back, and a reader of a 32-bit counter
-//! would take that for a wrap. So the sums grow from sample to sample by the growth of
-//! the counts.
+//! Both files are tables of 32-bit counts, which wrap, with a column for each processor that
+//! is on. A row of `interrupts` vanishes with its device, a column with its processor. A
+//! total would then shrink, which readers of a 32-bit counter take for a wrap. So what is
+//! reported grows as each processor's total grows, and stays where the total shrinks.
 
 use crate::parse::{Words, number, whole_lines};
 

@@ -23,9 +23,8 @@
 //! # Ok::<(), perfhive_engine::SourceError>(())
 //! ```
 #![cfg(target_os = "linux")]
-// Only the mapped memory of the BPF reader needs unsafe code.
-#![cfg_attr(not(perfhive_bpf), forbid(unsafe_code))]
-#![cfg_attr(perfhive_bpf, deny(unsafe_code))]
+// The clock of a process, and the mapped memory of the BPF reader.
+#![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod bpf;

@@ -14,6 +14,7 @@
 //! | `tracked.rs`, `copies.rs`, `ended.rs` | processes from one collection to the next; instances that are copied as bytes; what had been counted by those that ended |
 //! | `read_thread.rs`, `read.rs` | threads and processes from `/proc` |
 //! | `bpf_reader.rs` | the same through BPF |
+//! | `cpu_clock.rs`, `one.rs` | one process without a data block |
 //! | `write.rs`, `write_bpf.rs`, `write_threads.rs` | the objects, written from either reader |
 //! | `by_number.rs` | Process V2 and Thread V2, copied from them |
 
@@ -21,10 +22,12 @@ mod bpf_reader;
 mod by_number;
 mod columns;
 mod copies;
+mod cpu_clock;
 mod ended;
 mod few;
 mod instances;
 mod kernel;
+mod one;
 mod order;
 mod proc_files;
 mod read;
@@ -58,6 +61,7 @@ use copies::Copies;
 use ended::{Ended, Times};
 use few::Few;
 use instances::{Owner, Places};
+use one::OneProcess;
 use perfhive_engine::standard::Layouts;
 use perfhive_engine::{Collection, ObjectWriter, Provider, ProviderError, Session};
 use perfhive_format::{FileTime, InstanceHead, TitleIndex};
@@ -86,9 +90,15 @@ static OBJECTS: [&Object; 8] = [
 /// The provider.
 pub(crate) fn provider(root: &ProcRoot, options: &LinuxOptions) -> impl Provider + use<> {
     let (choice, skip) = (options.chosen(), options.skips_resting());
-    LinuxProvider::new("linux-process", &OBJECTS, root, move |root, reader| {
+    let provider = LinuxProvider::new("linux-process", &OBJECTS, root, move |root, reader| {
         ProcessSession::open(root, reader, choice, skip)
-    })
+    });
+    match choice {
+        ReaderChoice::Bpf => provider,
+        _ => provider.with_instance_reader(|root, object, identity, counters| {
+            Some(Box::new(OneProcess::open(root, object, identity, counters)?))
+        }),
+    }
 }
 
 struct ProcessSession {

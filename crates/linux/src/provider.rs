@@ -6,8 +6,10 @@ use crate::root::ProcRoot;
 use crate::table::Object;
 use crate::titles;
 use perfhive_engine::{
-    Numbering, OpenContext, ProvidedTitles, Provider, ProviderDescription, ProviderError, Session,
+    Identity, InstanceReader, Numbering, OpenContext, ProvidedTitles, Provider,
+    ProviderDescription, ProviderError, Session,
 };
+use perfhive_format::TitleIndex;
 
 /// A provider of this crate. Its function `open` makes each session from the root and
 /// a reader of the root's `proc`.
@@ -16,7 +18,12 @@ pub(crate) struct LinuxProvider<F> {
     objects: &'static [&'static Object],
     root: ProcRoot,
     open: F,
+    instance_reader: Option<MakeInstanceReader>,
 }
+
+/// Makes a reader of counters of one instance of an object.
+type MakeInstanceReader =
+    fn(&ProcRoot, TitleIndex, &Identity, &[TitleIndex]) -> Option<Box<dyn InstanceReader>>;
 
 impl<F, S> LinuxProvider<F>
 where
@@ -29,7 +36,12 @@ where
         root: &ProcRoot,
         open: F,
     ) -> Self {
-        Self { name, objects, root: root.clone(), open }
+        Self { name, objects, root: root.clone(), open, instance_reader: None }
+    }
+
+    /// The same provider with readers of single instances.
+    pub(crate) fn with_instance_reader(self, make: MakeInstanceReader) -> Self {
+        Self { instance_reader: Some(make), ..self }
     }
 }
 
@@ -51,6 +63,15 @@ where
 
     fn titles(&self) -> Vec<ProvidedTitles> {
         titles::of_objects(self.objects)
+    }
+
+    fn instance_reader(
+        &self,
+        object: TitleIndex,
+        identity: &Identity,
+        counters: &[TitleIndex],
+    ) -> Option<Box<dyn InstanceReader>> {
+        (self.instance_reader?)(&self.root, object, identity, counters)
     }
 
     fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {

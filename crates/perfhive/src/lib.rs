@@ -62,8 +62,6 @@
 
 mod bounded;
 mod category;
-#[cfg(all(feature = "experiment", feature = "recording"))]
-mod event_recording;
 #[cfg(all(feature = "libraries", any(target_os = "linux", windows)))]
 pub mod extension;
 mod later;

@@ -8,7 +8,7 @@
 //! | keep a source's raw answers in a folder, for tests and reports | [`Capture`] |
 //! | write a text or binary log as perfmon does | [`TextLogWriter`], [`BinaryLogWriter`] |
 //! | read the records of an experiment, line by line | [`RecordLines`] |
-//! | record an experiment's events | `EventRecording`, with the feature `experiment` |
+//! | record an experiment's events | [`EventRecording`], to which its `JsonLines` write |
 //! | answer with data blocks that are in memory | [`ReplaySource`] |
 //!
 //! ```
@@ -32,11 +32,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[cfg(feature = "experiment")]
-pub use crate::event_recording::EventRecording;
 pub use perfhive_recording::{
-    BinaryLogCounters, BinaryLogWriter, Capture, CaptureOptions, EventBlocks, Excerpt, RecordKind,
-    RecordLine, RecordLines, RecordedBlock, RecordingOptions, RecordingWriter, ReplaySource,
-    Rotation, SensorLine, TextForm, TextLines, TextLogWriter, TextZone, TimeBound, has_records,
-    language_of_titles, read_block, read_titles,
+    BinaryLogCounters, BinaryLogWriter, Capture, CaptureOptions, EventBlocks, EventRecording,
+    Excerpt, MachinePart, RecordKind, RecordLine, RecordLines, RecordedBlock, RecordingOptions,
+    RecordingWriter, ReplaySource, Rotation, SensorLine, TextForm, TextLines, TextLogWriter,
+    TextZone, TimeBound, has_records, language_of_titles, read_block, read_titles,
+    text_log_columns,
 };

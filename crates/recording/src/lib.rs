@@ -31,6 +31,7 @@
 //! | `text_log.rs` | perfmon's text logs: PDH-CSV and PDH-TSV |
 //! | `chain.rs` | several recordings, one after the other |
 //! | `excerpt.rs` | [`Excerpt`]: a part of a recording |
+//! | `machine.rs` | [`MachinePart`]: what a recording has of another machine |
 //! | `phr.rs` | perfhive's own recordings: [`RecordingWriter`] |
 //! | `records.rs` | records of experiments: their lines, and [`EventBlocks`] |
 //! | `names.rs` | title indexes for recordings that have names only |
@@ -46,6 +47,7 @@ mod capture;
 mod chain;
 mod excerpt;
 mod files;
+mod machine;
 mod manifest;
 mod names;
 mod open;
@@ -78,8 +80,9 @@ pub use blg::{BinaryLogCounters, BinaryLogWriter};
 pub use capture::{Capture, CaptureOptions};
 pub use excerpt::{Excerpt, TimeBound};
 pub use files::{language_of_titles, read_block, read_titles};
+pub use machine::MachinePart;
 pub use open::{open, reader_of_processes};
-pub use phr::{RecordingOptions, RecordingWriter, Rotation};
+pub use phr::{EventRecording, RecordingOptions, RecordingWriter, Rotation};
 pub use records::{EventBlocks, RecordKind, RecordLine, RecordLines, SensorLine, has_records};
 pub use replay::{RecordedBlock, ReplaySource};
-pub use text_log::{TextForm, TextLines, TextLogWriter, TextZone};
+pub use text_log::{TextForm, TextLines, TextLogWriter, TextZone, text_log_columns};

@@ -55,12 +55,12 @@ pub fn open(
     }
     let mut parts = Parts::default();
     for path in blocks {
+        if has_records(path) {
+            let message = "holds the records of an experiment, which are read alone";
+            return Err(error(path, SourceErrorKind::Mismatch, message));
+        }
         if phr::is_recording(path) {
-            let reader = phr::Reader::open(path)?;
-            parts.faults.extend_from_slice(reader.damage());
-            parts.titles.extend(reader.titles());
-            parts.end_blocks(name)?;
-            parts.samples.push((path.display().to_string(), Box::new(reader)));
+            parts.add_recording(name, path)?;
         } else if blg::is_log(path) {
             parts.end_blocks(name)?;
             parts.add_log(path)?;
@@ -68,9 +68,8 @@ pub fn open(
             // Its indexes are made up, and the others have Windows' own.
             let message = "is a text log, which is read with other text logs only";
             return Err(error(path, SourceErrorKind::Mismatch, message));
-        } else if has_records(path) {
-            let message = "holds the records of an experiment, which are read alone";
-            return Err(error(path, SourceErrorKind::Mismatch, message));
+        } else if phr::is_damaged_recording(path) {
+            parts.add_recording(name, path)?;
         } else if let Some(why) = lacks_records(path) {
             return Err(error(path, SourceErrorKind::Malformed, why));
         } else {
@@ -142,6 +141,16 @@ impl Parts {
     fn add(&mut self, path: &Path) -> Result<(), SourceError> {
         let (shown, bytes) = whole_block(path)?;
         self.blocks.push(vec![(shown, bytes).into()]);
+        Ok(())
+    }
+
+    /// Adds a recording of perfhive.
+    fn add_recording(&mut self, name: &str, path: &Path) -> Result<(), SourceError> {
+        let reader = phr::Reader::open(path)?;
+        self.faults.extend_from_slice(reader.damage());
+        self.titles.extend(reader.titles());
+        self.end_blocks(name)?;
+        self.samples.push((path.display().to_string(), Box::new(reader)));
         Ok(())
     }
 

@@ -3,7 +3,8 @@
 //!
 //! The manual's page `recordings.md` specifies the format byte by byte. In short: a file is a
 //! sequence of frames, each with a header of 32 bytes and checksums for header and payload, and is
-//! only ever appended to. A sample is cut into segments (the header of a block, the definition of an
+//! only ever appended to. Head and definitions are in it twice, so that no damage in one place costs
+//! the names of all samples. A sample is cut into segments (the header of a block, the definition of an
 //! object, the head of an instance, its counters). A keyframe holds a sample by itself; each of the
 //! up to 59 samples behind it holds the differences to the one before, found by the identity of
 //! the instances. A damaged frame costs the samples up to the next keyframe, a torn end the last
@@ -16,12 +17,14 @@
 //! | `varint.rs` | numbers of few bytes |
 //! | `contents.rs` | what the payloads of the other frames hold: head, definitions, titles, faults |
 //! | `rotation.rs` | when a new file begins |
+//! | `lines.rs` | the lines of an experiment's records: [`EventRecording`], and reading them |
 //! | `writer.rs` | [`RecordingWriter`] |
 //! | `reader.rs` | the samples of a file |
 
 mod contents;
 mod decoder;
 mod encoder;
+mod lines;
 mod reader;
 mod rotation;
 mod segments;
@@ -32,6 +35,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+pub use lines::EventRecording;
+pub(crate) use lines::{LineText, holds_lines};
 pub(crate) use reader::Reader;
 pub use rotation::Rotation;
 pub use writer::{RecordingOptions, RecordingWriter};
@@ -48,6 +53,9 @@ const GROUP: u16 = 60;
 /// The most bytes of a payload, and of what it holds once it is decompressed.
 const MOST: usize = 128 << 20;
 
+/// How far into a file whose beginning is damaged the first sound frame may be.
+const DAMAGED_BEGINNING: u64 = 1 << 20;
+
 /// Whether a file begins as a recording does. A file that cannot be read does not.
 pub(crate) fn is_recording(path: &Path) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
@@ -55,6 +63,12 @@ pub(crate) fn is_recording(path: &Path) -> bool {
     is_file
         && File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
         && first == MAGIC
+}
+
+/// Whether a file that does not begin as a recording has the frames of one near its beginning.
+pub(crate) fn is_damaged_recording(path: &Path) -> bool {
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    is_file && reader::has_frame_within(path, DAMAGED_BEGINNING).unwrap_or(false)
 }
 
 #[cfg(fuzzing)]
@@ -84,10 +98,12 @@ enum FrameKind {
     Key,
     /// A sample as differences to the one before.
     Delta,
+    /// Lines of an experiment's records.
+    Lines,
 }
 
 impl FrameKind {
-    const ALL: [Self; 4] = [Self::Head, Self::Definitions, Self::Key, Self::Delta];
+    const ALL: [Self; 5] = [Self::Head, Self::Definitions, Self::Key, Self::Delta, Self::Lines];
 
     fn number(self) -> u8 {
         match self {
@@ -95,6 +111,7 @@ impl FrameKind {
             Self::Definitions => 2,
             Self::Key => 3,
             Self::Delta => 4,
+            Self::Lines => 5,
         }
     }
 

@@ -1,5 +1,5 @@
-//! Records of experiments: the JSON lines that `perfhive experiment run -o` writes, and what they say as
-//! data blocks.
+//! Records of experiments: the JSON lines that `perfhive experiment run -o` writes, into a text file or a recording, and
+//! what they say as data blocks.
 //!
 //! | file | what |
 //! |---|---|

@@ -32,7 +32,7 @@ impl From<(String, Vec<u8>)> for RecordedBlock {
 ///
 /// `Global` and `Costly` are answered with the blocks as recorded. A query by indexes is answered
 /// with these objects and the objects of their instances' parents, as Windows adds Process to
-/// Thread.
+/// Thread, all of the machine of the first block.
 pub struct ReplaySource {
     name: String,
     samples: Box<dyn Samples>,
@@ -333,8 +333,14 @@ impl Source for ReplaySource {
             return Ok(());
         };
         let wanted: HashSet<TitleIndex> = list.iter().copied().collect();
+        let is_own =
+            |frame: &Frame| frames.first().is_none_or(|own| own.machine() == frame.machine());
         // The wanted objects are copied into new blocks.
         for (place, frame) in frames.iter().enumerate() {
+            // Objects of other machines would be taken for those of the first one: MachinePart has them.
+            if !is_own(frame) {
+                continue;
+            }
             let Some(selected) = select(frame, &wanted, frame.generation()) else {
                 out.push_frame(Arc::clone(frame), &self.name);
                 continue;

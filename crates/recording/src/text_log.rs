@@ -6,8 +6,10 @@
 
 mod number;
 mod reader;
+mod text;
 mod writer;
 
+pub use reader::text_log_columns;
 pub(crate) use reader::{TextLog, is_text_log};
 pub use writer::{TextForm, TextLines, TextLogWriter, TextZone};
 

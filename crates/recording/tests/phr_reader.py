@@ -102,7 +102,7 @@ def sample(source, before):
 
 def main():
     for kind, time, payload in frames(open(sys.argv[1], "rb").read()):
-        if kind < 3:
+        if kind not in (3, 4):
             continue
         if kind == 3:
             before, stream = [], zstandard.ZstdDecompressor().decompressobj()

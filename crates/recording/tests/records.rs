@@ -3,7 +3,7 @@
 
 use perfhive_engine::{Ask, Query, Snapshot, Source, SourceErrorKind};
 use perfhive_format::FileTime;
-use perfhive_recording::{RecordingOptions, RecordingWriter, ReplaySource, open};
+use perfhive_recording::{EventRecording, RecordingOptions, RecordingWriter, ReplaySource, open};
 use perfhive_testkit::conformance;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -90,11 +90,10 @@ fn values(source: ReplaySource) -> Vec<[Option<f64>; 5]> {
     samples
 }
 
-/// The samples of [`known`]: beginning, start, interval, point, interval, end of the section, end.
+/// The samples of [`known`]: start, interval, point, interval, end of the section, end.
 fn expected() -> Vec<[Option<f64>; 5]> {
     let size = Some(4096.0);
     vec![
-        [Some(0.0), Some(0.0), None, None, None],
         // A reading at an event is left out where an interval has the sensor.
         [Some(1.0), Some(1.0), None, None, None],
         [Some(1.0), Some(1.0), None, None, size],
@@ -113,14 +112,14 @@ fn events_and_readings_are_samples_in_the_order_of_time() {
     let mut source = file.open();
     let recording = source.recording().unwrap();
     let span = recording.span().unwrap();
-    assert_eq!((span.begin.to_string().as_str(), span.samples), ("2026-11-24T10:00:00.000Z", 7));
-    assert_eq!(span.end.0 - span.begin.0, 4 * FileTime::PER_SECOND);
+    assert_eq!((span.begin.to_string().as_str(), span.samples), ("2026-11-24T10:00:01.000Z", 6));
+    assert_eq!(span.end.0 - span.begin.0, 3 * FileTime::PER_SECOND);
     assert_eq!(values(file.open()), expected());
     // From a time on, counts are those since the beginning.
     let mut source = file.open();
-    let later = FileTime(span.begin.0 + 3 * FileTime::PER_SECOND);
+    let later = FileTime(span.begin.0 + 2 * FileTime::PER_SECOND);
     source.recording().unwrap().seek(Some(later)).unwrap();
-    assert_eq!(values(source), expected()[5..]);
+    assert_eq!(values(source), expected()[4..]);
     conformance::source(|| Box::new(file.open()));
 }
 
@@ -138,13 +137,75 @@ fn records_are_the_same_behind_a_recording() {
     assert_eq!(values(copy.open()), expected());
 }
 
+/// The bytes of a recording that got each of these texts at once.
+fn recorded(texts: &[String]) -> Vec<u8> {
+    use std::io::Write as _;
+    let file = Scratch::new("");
+    let mut out = EventRecording::create(&file.0, "box", "shop").unwrap();
+    texts.iter().for_each(|text| out.write_all(text.as_bytes()).unwrap());
+    drop(out);
+    std::fs::read(&file.0).unwrap()
+}
+
+#[test]
+fn lines_in_a_recording_are_the_same_and_read_alone() {
+    let file =
+        Scratch::new(recorded(&known().iter().map(|line| format!("{line}\n")).collect::<Vec<_>>()));
+    assert_eq!(values(file.open()), expected());
+    conformance::source(|| Box::new(file.open()));
+    let both = [file.0.clone(), file.0.clone()];
+    assert_eq!(open("both", &both, &[]).err().unwrap().kind(), SourceErrorKind::Mismatch);
+    let more = RecordingWriter::open(&file.0, "records", &RecordingOptions::new());
+    assert_eq!(more.err().unwrap().kind(), SourceErrorKind::Mismatch);
+    assert_eq!(values(file.open()), expected());
+}
+
+#[test]
+fn every_cut_and_every_changed_byte_of_a_recording_of_lines_is_read_or_refused() {
+    let lines = known();
+    let (first, second) = lines.split_at(6);
+    let whole = recorded(&[text(first), text(second)]);
+    let file = Scratch::new("");
+    let read = |bytes: &[u8]| {
+        std::fs::write(&file.0, bytes).unwrap();
+        let Ok(mut source) = open("records", std::slice::from_ref(&file.0), &[]) else { return };
+        let mut sample = Snapshot::new();
+        let (mut samples, mut faults) = (0, 0);
+        while source.collect(&Ask::everything(), &mut sample).is_ok() {
+            samples += 1;
+            faults += sample.faults().len();
+        }
+        // Behind a head alone there is nothing.
+        let is_told = faults > 0 || samples == 0;
+        assert!(samples == 6 || samples < 6 && is_told, "{samples} samples, {faults} faults");
+    };
+    (0..whole.len()).for_each(|end| read(&whole[..end]));
+    for place in 0..whole.len() {
+        let mut changed = whole.clone();
+        changed[place] ^= 1 << (place % 8);
+        read(&changed);
+    }
+}
+
+#[test]
+fn recording_whose_lines_are_out_of_proportion_is_refused() {
+    let mut lines = vec![known().remove(0), source("calls", None)];
+    lines.extend((0..40).map(|_| json!({"kind": "x", "padding": " ".repeat(1_000_000)})));
+    lines.push(record("calls", "paid", "point", 1.0, Some(1.0)));
+    let bytes = recorded(&[text(&lines)]);
+    assert!(bytes.len() < 30_000, "{}", bytes.len());
+    let file = Scratch::new(bytes);
+    let error = open("bomb", std::slice::from_ref(&file.0), &[]).err().unwrap();
+    assert!(error.to_string().contains("1024 times"), "{error}");
+}
+
 #[test]
 fn section_without_its_start_is_open_from_its_time_on() {
     let mut lines = known();
     lines.remove(2);
     let mut without = expected();
     // The reading at the start is gone, which did not count.
-    without[1][4] = None;
+    without[0][4] = None;
     assert_eq!(values(Scratch::new(text(&lines)).open()), without);
 }
 

@@ -4,7 +4,9 @@
 use perfhive_engine::{Ask, ObjectQuery};
 use perfhive_engine::{NoValue, Query, Snapshot, Source, SourceErrorKind};
 use perfhive_format::{FileTime, LanguageId};
-use perfhive_recording::{ReplaySource, TextForm, TextLines, TextLogWriter, TextZone, open};
+use perfhive_recording::{
+    ReplaySource, TextForm, TextLines, TextLogWriter, TextZone, open, text_log_columns,
+};
 use perfhive_testkit::{conformance, real};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -98,6 +100,57 @@ fn a_text_log_is_a_source_like_others() {
         values(file.open(), &[r"\Process(c)\Working Set"]),
         [[Some(4096.0)], [Some(8192.0)]]
     );
+}
+
+/// What PowerShell writes with `>`, and other programs with the bytes the other way round.
+fn utf16(text: &str, bytes_of: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(bytes_of).collect()
+}
+
+#[test]
+fn a_log_in_utf_16_is_read_like_one_in_utf_8() {
+    // Letters of one, two, three and four bytes of UTF-8, so that pieces end inside of them.
+    let log = LOG.replace("(c)", "(\u{448}\u{8b80}\u{1f600})");
+    let path = "\\Process(\u{448}\u{8b80}\u{1f600})\\Working Set";
+    for bytes_of in [u16::to_le_bytes, u16::to_be_bytes] {
+        let file = Scratch::new(utf16(&log, bytes_of));
+        conformance::source(|| Box::new(file.open()));
+        assert_eq!(values(file.open(), &[path]), [[Some(4096.0)], [Some(8192.0)]]);
+        // A console's output, with lines enough for many pieces.
+        let mut lines = TextLines::of_console(TextForm::Csv, TextZone::utc());
+        let mut text = lines.first([&*format!(r"\\BOX{path}")]).to_string();
+        for second in 0..9000 {
+            let time = FileTime(128_315_940_380_000_000 + second * FileTime::PER_SECOND);
+            text.push_str(lines.sample(time, [Some(second as f64)]));
+        }
+        let file = Scratch::new(utf16(&text, bytes_of));
+        let mut source = file.open();
+        assert_eq!(source.recording().unwrap().span().unwrap().samples, 9000);
+        let found = values(file.open(), &[path]);
+        assert_eq!(found.len(), 9000);
+        assert!((0..).zip(found).all(|(second, row)| row == [Some(f64::from(second))]));
+        let to = FileTime(128_315_940_380_000_000 + 8500 * FileTime::PER_SECOND);
+        source.recording().unwrap().seek(Some(to)).unwrap();
+        assert_eq!(values(source, &[path])[0], [Some(8500.0)]);
+    }
+    // A letter that is cut at the end of the file.
+    let mut cut = utf16(LOG, u16::to_le_bytes);
+    cut.pop();
+    let file = Scratch::new(cut);
+    assert_eq!(values(file.open(), &[r"\Process(c)\Working Set"]).len(), 2);
+}
+
+#[test]
+fn the_columns_of_a_log_are_told_as_it_has_them() {
+    let file = Scratch::new(LOG);
+    let columns = text_log_columns(&file.0).unwrap().unwrap();
+    let wanted = [
+        r"\\BOX\Process(a, b#1)\% Processor Time",
+        r"\\BOX\Process(c)\Working Set",
+        r"\\BOX\Memory\Available Bytes (x)",
+    ];
+    assert_eq!(columns, wanted);
+    assert_eq!(text_log_columns(&Scratch::new("no log").0).unwrap(), None);
 }
 
 #[test]

@@ -434,7 +434,7 @@ impl Drop for Published {
 #[derive(Clone, Debug)]
 pub struct PublishedInstance(Arc<InstanceShared>);
 
-/// The slot is not reused while this is alive, so that handles to a removed instance write to a
+/// The state of an instance that its handles share. The slot is not reused while this is alive, so that handles to a removed instance write to a
 /// place that no reader looks at.
 #[derive(Debug)]
 pub(crate) struct InstanceShared {

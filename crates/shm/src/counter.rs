@@ -93,13 +93,14 @@ impl PublishedCounter {
         self.set(perfhive_format::FileTime::from_unix_nanos(nanos).0 as u64);
     }
 
-    /// Adds a duration to a counter of a timer type.
+    /// Adds a duration, in nanoseconds, to a counter of a timer type.
     #[inline]
     pub fn add_time(&self, time: Duration) {
         self.add(nanoseconds(time));
     }
 
-    /// Adds the time until the guard is dropped to a counter of a timer type.
+    /// Measures a time. When the guard is dropped, the nanoseconds are added to a counter of a timer
+    /// type.
     #[must_use = "it measures until it is dropped"]
     pub fn time(&self) -> ActiveTime<'_> {
         ActiveTime { counter: self, start: Instant::now() }

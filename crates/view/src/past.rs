@@ -10,6 +10,7 @@ pub use samples::{MOST_SAMPLE_BYTES, Samples};
 
 use crate::sample::{Sample, Value, What};
 use perfhive_engine::Identity;
+use perfhive_engine::measure::MOST_EVENT_NAMES;
 use perfhive_format::FileTime;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,8 +18,9 @@ use std::sync::Arc;
 /// The bytes that the values of a [`Past`] take at most: at one sample a second a day of 24 counters, or two
 /// hours of 256.
 pub const MOST_BYTES: usize = 16 << 20;
-/// The lines that a [`Past`] has at most. Further instances are counted, but not kept.
-pub const MOST_LINES: usize = 256;
+/// The lines that a [`Past`] has at most: two for each event of an experiment, and 256 others. Further instances are
+/// counted, but not kept.
+pub const MOST_LINES: usize = 2 * MOST_EVENT_NAMES + 256;
 /// The samples that a [`Past`] has at most: a day at one a second.
 pub const MOST_SAMPLES: usize = 86_400;
 /// How often a line may note another reason for missing values; then the oldest note is dropped.

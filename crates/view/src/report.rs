@@ -69,8 +69,8 @@ pub struct ObjectReport {
     pub english: String,
     /// The title index of the object.
     pub index: TitleIndex,
-    /// Its instances: sums first, then by the mean of the first counter, the largest first. An object
-    /// without instances has one entry without a label.
+    /// Its instances: sums first, then by the mean of the first of each one's `counters`, the largest
+    /// first. An object without instances has one entry without a label.
     pub instances: Vec<InstanceReport>,
     /// How many instances have no figures, because there were more than a report keeps.
     pub left_out: usize,

@@ -18,7 +18,7 @@ pub(crate) enum ExperimentCommand {
     Run(ExperimentRun),
     /// List experiments under way, or what one has
     List(ExperimentOne),
-    /// Add an event, with sensors of its own for an interval
+    /// Add an event, with sensors of its own if it is no call
     Bind(ExperimentBind),
     /// Record again after a stop
     Start(ExperimentSource),
@@ -120,7 +120,7 @@ fn limit(text: &str) -> Result<Limit, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentRun {
-    /// An event at which the sensors are read: 'interval 10ms', 'call NAME', 'uprobe FUNCTION', 'usdt PROVIDER:NAME', 'thread start', 'start NAME', 'end NAME', 'signal USR1', 'line FD', 'above SENSOR LIMIT'
+    /// An event at which the sensors are read: 'interval 10ms', 'call NAME', 'uprobe FUNCTION', 'usdt PROVIDER:NAME', 'thread start', 'start NAME', 'end NAME', 'signal USR1', 'line FD', 'line PATH', 'above SENSOR LIMIT'
     ///
     /// `interval TIME` is an event at equal distances. `call NAME` is an event each time that the program
     /// calls perfhive at the point or section of that name; `call *` is each of its calls. `uprobe FUNCTION` is one when an
@@ -128,7 +128,8 @@ pub(crate) struct ExperimentRun {
     /// `usdt PROVIDER:NAME` when it comes to a probe that its authors placed. `thread start` and `thread end` are events when the
     /// program makes a thread, or one ends. `start NAME` and
     /// `end NAME` are events when any process of that name becomes a program, or ends. `signal USR1` (or
-    /// USR2) is one each time that perfhive gets the signal, `line FD` each line that it reads on a descriptor.
+    /// USR2) is one each time that perfhive gets the signal, `line FD` each line that it reads on a descriptor, and
+    /// `line PATH` each line in a FIFO.
     /// `above SENSOR LIMIT below LIMIT` is one when the sensor's value, looked at every 10 ms, rises to the first limit,
     /// and one when it falls below the second.
     #[arg(
@@ -216,6 +217,8 @@ pub(crate) enum ExperimentEvent {
     Signal(String),
     /// When a line comes on this descriptor of perfhive's.
     Line(u32),
+    /// When a line comes in this FIFO.
+    LineOf(PathBuf),
     /// When a sensor's value rises to the first limit, and when it falls below the second one.
     Above(String, f64, f64),
 }
@@ -242,6 +245,7 @@ impl std::fmt::Display for ExperimentEvent {
             Self::ThreadEnd => f.write_str("thread end"),
             Self::Signal(name) => write!(f, "signal {name}"),
             Self::Line(descriptor) => write!(f, "line {descriptor}"),
+            Self::LineOf(path) => write!(f, "line {}", path.display()),
             Self::Above(sensor, above, below) if above == below => {
                 write!(f, "above {sensor} {above}")
             }
@@ -263,7 +267,7 @@ impl std::fmt::Display for Before<'_> {
 pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
     let expected = "expected 'interval TIME', 'call NAME', 'uprobe FUNCTION', 'uretprobe FUNCTION', \
                     'usdt PROVIDER:NAME', 'thread start', 'thread end', 'start NAME', 'end NAME', \
-                    'signal USR1', 'line FD' or 'above SENSOR LIMIT'";
+                    'signal USR1', 'line FD', 'line PATH' or 'above SENSOR LIMIT'";
     let (word, rest) = text.trim().split_once(' ').ok_or(expected)?;
     let rest = rest.trim();
     match word {
@@ -293,9 +297,12 @@ pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
         "above" => above(rest),
         "line" => match rest.parse() {
             Ok(descriptor) => Ok(ExperimentEvent::Line(descriptor)),
-            Err(_) => {
-                Err("line takes the number of a descriptor, as in 'line 3' 3< FILE".to_string())
-            }
+            Err(_) if rest.contains('/') => Ok(ExperimentEvent::LineOf(rest.into())),
+            Err(_) => Err(
+                "line takes the number of a descriptor, as in 'line 3' 3< FILE, or the path of a \
+                           FIFO with a slash in it, as in 'line ./FIFO'"
+                    .to_string(),
+            ),
         },
         _ => Err(expected.to_string()),
     }
@@ -343,6 +350,8 @@ mod tests {
         assert_eq!(event(" call  check out "), Ok(ExperimentEvent::Call("check out".to_string())));
         assert_eq!(event("signal sigusr2"), Ok(ExperimentEvent::Signal("USR2".to_string())));
         assert_eq!(event("line 3"), Ok(ExperimentEvent::Line(3)));
+        assert_eq!(event("line ./3 4"), Ok(ExperimentEvent::LineOf("./3 4".into())));
+        assert_eq!(event("line ./3").map(|event| event.to_string()), Ok("line ./3".to_string()));
         let (file, name) = (Some(PathBuf::from("./a b:c")), "work".to_string());
         for (text, wanted) in [
             ("uprobe work", ExperimentEvent::Uprobe(None, name.clone())),

@@ -215,9 +215,10 @@ pub(super) fn date_of_windows(text: &str) -> Result<TimeBound, String> {
 }
 
 fn date_in(text: &str, zone: TimeZone) -> Result<TimeBound, String> {
+    let expected = || "expected a local time, such as 11/23/2026 14:05:00".to_string();
     let Some((date, time)) = text.trim().split_once(' ').filter(|(date, _)| date.contains('/'))
     else {
-        return bound(text);
+        return bound(text).map_err(|_| expected());
     };
     let mut date = date.split('/');
     let (month, day, year) = (date.next(), date.next(), date.next());
@@ -225,7 +226,7 @@ fn date_in(text: &str, zone: TimeZone) -> Result<TimeBound, String> {
     let time = upper.trim_end_matches(['A', 'P', 'M']).trim();
     let is_half = time.len() < upper.len();
     let (hour, rest) = time.split_once(':').unwrap_or((time, "0"));
-    let mut hour: u32 = hour.parse().map_err(|_| "expected M/D/YYYY H:MM:SS".to_string())?;
+    let mut hour: u32 = hour.parse().map_err(|_| expected())?;
     if is_half {
         hour = hour % 12 + if upper.contains('P') { 12 } else { 0 };
     }
@@ -233,9 +234,9 @@ fn date_in(text: &str, zone: TimeZone) -> Result<TimeBound, String> {
         (Some(year), Some(month), Some(day)) => {
             let time = point(&format!("{year}-{month}-{day} {hour}:{rest}"));
             let time = time.and_then(|time| of_local(time, zone)).map(TimeBound::At);
-            time.ok_or_else(|| "expected M/D/YYYY H:MM:SS".to_string())
+            time.ok_or_else(expected)
         }
-        _ => Err("expected M/D/YYYY H:MM:SS".to_string()),
+        _ => Err(expected()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The flags of typeperf and relog, as Windows' tools take them: `-sc 3`, `/SC 3`, `-config FILE`.
 
 use super::value;
+use crate::text::decoded;
 use clap::{ArgAction, Args, ValueEnum};
 use perfhive::recording::TimeBound;
 use std::ffi::OsString;
@@ -62,8 +63,8 @@ pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Result<Vec<OsS
 /// begin with `;` are comments. `-i` stands for the files of the command line, which are taken anyway.
 fn settings(file: &Path) -> Result<Vec<OsString>, String> {
     let text = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let text = String::from_utf8_lossy(&text);
-    let lines = text.trim_start_matches('\u{feff}').lines();
+    let text = decoded(&text);
+    let lines = text.lines();
     let mut words: Vec<String> = Vec::new();
     for line in lines.filter(|line| !line.trim_start().starts_with(';')) {
         let (mut is_quoted, mut is_word) = (false, false);

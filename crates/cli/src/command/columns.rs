@@ -1,4 +1,5 @@
-//! The columns of a text log, each a counter of an instance, in the order in which they appear.
+//! The columns of a text log, each a counter of an instance, in the order in which they appear: in the
+//! text log that is read, if it is one, since scripts find columns by their place, or else in the samples.
 
 use crate::args::Global;
 use perfhive::{Query, Reading, TitleIndex};
@@ -14,6 +15,8 @@ pub(super) struct Columns {
     localised: bool,
     places: HashMap<Key, usize>,
     paths: Vec<String>,
+    /// The columns of the text logs that are read, with their places.
+    known: HashMap<String, usize>,
     row: Vec<Option<f64>>,
 }
 
@@ -21,7 +24,50 @@ impl Columns {
     /// An empty list, to which [`add`](Self::add) adds columns.
     pub(super) fn new(global: &Global) -> Self {
         let localised = global.language.is_some();
-        Self { localised, places: HashMap::new(), paths: Vec::new(), row: Vec::new() }
+        let (places, known) = (HashMap::new(), HashMap::new());
+        Self { localised, places, paths: Vec::new(), known, row: Vec::new() }
+    }
+
+    /// An empty list for what is read of these columns of text logs: they have the order and the paths of
+    /// the logs.
+    pub(super) fn of_text_logs(global: &Global, paths: impl IntoIterator<Item = String>) -> Self {
+        let mut columns = Self::new(global);
+        for path in paths {
+            let next = columns.known.len();
+            columns.known.entry(path).or_insert(next);
+        }
+        columns
+    }
+
+    /// The path that a text log has for a reading.
+    fn known_path(&self, query: &Query, reading: &Reading) -> Option<&str> {
+        let label = reading.instance.as_ref();
+        if self.known.is_empty() || label.is_some_and(|label| label.order > 0) {
+            return None;
+        }
+        let (object, counter) = query.english_names_of(reading);
+        let instance = label.map(|label| format!("({})", label.name));
+        let path = format!(r"\{object}{}\{counter}", instance.unwrap_or_default());
+        let full = format!(r"\\{}{path}", reading.machine);
+        // A log of one machine may leave it out.
+        [full, path].iter().find_map(|path| Some(self.known.get_key_value(path)?.0.as_str()))
+    }
+
+    /// Puts the columns of text logs in the order of the logs, before all others.
+    pub(super) fn arrange(&mut self) {
+        let place = |path: &String| self.known.get(path).copied().unwrap_or(usize::MAX);
+        let mut order: Vec<usize> = (0..self.paths.len()).collect();
+        order.sort_by_key(|at| self.paths.get(*at).map(place));
+        let mut moved = vec![0; order.len()];
+        for (new, old) in order.iter().enumerate() {
+            if let Some(place) = moved.get_mut(*old) {
+                *place = new;
+            }
+        }
+        self.paths = order.iter().filter_map(|old| self.paths.get(*old).cloned()).collect();
+        for place in self.places.values_mut() {
+            *place = moved.get(*place).copied().unwrap_or(*place);
+        }
     }
 
     fn key(reading: &Reading) -> Key {
@@ -31,11 +77,12 @@ impl Columns {
 
     /// Adds the column of a reading, unless it exists.
     pub(super) fn add(&mut self, query: &Query, reading: &Reading) {
-        let next = self.paths.len();
-        self.places.entry(Self::key(reading)).or_insert_with(|| {
-            self.paths.push(path(query, reading, self.localised));
-            next
-        });
+        let (key, next) = (Self::key(reading), self.paths.len());
+        if !self.places.contains_key(&key) {
+            let known = self.known_path(query, reading).map(str::to_string);
+            self.paths.push(known.unwrap_or_else(|| path(query, reading, self.localised)));
+            self.places.insert(key, next);
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

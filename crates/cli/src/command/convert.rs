@@ -12,9 +12,12 @@ use crate::session::Session;
 use crate::text::escape::Escaped;
 use perfhive::recording::{
     BinaryLogCounters, BinaryLogWriter, RecordingOptions, RecordingWriter, TextForm, TextLogWriter,
-    TextZone,
+    TextZone, text_log_columns,
 };
-use perfhive::{Ask, FileTime, LanguageId, Query, Reading, Snapshot, Source as _, TitleDatabase};
+use perfhive::{
+    Ask, CounterPath, FileTime, InstancePattern, LanguageId, NamePattern, NoValue, Query, Reading,
+    Snapshot, Source as _, SourceAddress, TitleDatabase,
+};
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
 use std::io::{IsTerminal as _, Write as _};
@@ -119,6 +122,7 @@ fn to_recording(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
     let titles: Vec<_> = catalogue.languages.iter().filter_map(load).collect();
     refuse_existing(&args.output)?;
     let options = RecordingOptions::new();
+    let unfinished = Unfinished::new(&args.output, false);
     let mut writer = RecordingWriter::open(&args.output, session.source.name(), &options)?;
     let mut snapshot = Snapshot::new();
     let progress = Progress::of(global);
@@ -132,9 +136,10 @@ fn to_recording(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
     }
     drop(progress);
     session.faults.report();
-    let result = (writer.samples(), writer.bytes());
-    writer.finish()?;
-    Ok(result)
+    let samples = writer.samples();
+    let bytes = writer.finish()?;
+    unfinished.finished();
+    Ok((samples, bytes))
 }
 
 /// Fails if the file exists, since a recording that exists would be continued.
@@ -142,6 +147,50 @@ fn refuse_existing(path: &Path) -> Result<(), Failure> {
     match path.exists() {
         true => Err(Failure::Usage(format!("{} exists; name another file", path.display()))),
         false => Ok(()),
+    }
+}
+
+/// An output until it is written to its end. Otherwise it would be taken for all that there was: a new file is
+/// removed, and what was appended to one is cut off.
+struct Unfinished<'a> {
+    path: &'a Path,
+    /// The length of a file that is continued.
+    before: Option<u64>,
+    /// Whether what is at the path was begun here.
+    is_own: bool,
+}
+
+impl<'a> Unfinished<'a> {
+    /// Before the output is created.
+    fn new(path: &'a Path, continues: bool) -> Self {
+        let found = std::fs::metadata(path).ok();
+        let is_own = found.is_none();
+        Self { path, before: found.filter(|_| continues).map(|found| found.len()), is_own }
+    }
+
+    /// Says that the output is created, and that another file that was there is replaced.
+    fn begun(&mut self) {
+        self.is_own = true;
+    }
+
+    fn finished(mut self) {
+        self.is_own = false;
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        // A device or a pipe stays.
+        if self.is_own && std::fs::metadata(self.path).is_ok_and(|found| found.is_file()) {
+            // The error that is told is the one of writing.
+            let _ = match self.before {
+                Some(length) => {
+                    let file = std::fs::OpenOptions::new().write(true).open(self.path);
+                    file.and_then(|file| file.set_len(length))
+                }
+                None => std::fs::remove_file(self.path),
+            };
+        }
     }
 }
 
@@ -158,8 +207,19 @@ pub(super) struct Selected<'a> {
 
 /// The columns that a recording has for these paths. It is an error if there are none.
 pub(super) fn columns(global: &Global, paths: &[String]) -> Result<Columns, Failure> {
-    let mut columns = Columns::new(global);
-    for_each_reading(&[(global, paths)], |query, reading| columns.add(query, reading))?;
+    let files = global.source.parse().map(|at: SourceAddress| at.files()).unwrap_or_default();
+    let mut known = Vec::new();
+    for file in files {
+        known.extend(text_log_columns(file)?.unwrap_or_default());
+    }
+    let mut columns = Columns::of_text_logs(global, known);
+    for_each_reading(&[(global, paths)], |query, reading| {
+        // The object may be that of another machine.
+        if !matches!(reading.value, Err(NoValue::ObjectMissing(_))) {
+            columns.add(query, reading);
+        }
+    })?;
+    columns.arrange();
     match columns.is_empty() {
         true => Err(no_counters(global)),
         false => Ok(columns),
@@ -217,7 +277,9 @@ pub(super) fn to_binary(
     }
     let titles = english_titles(&mut Session::open(last)?);
     let zone = selected.zone.clone();
+    let mut unfinished = Unfinished::new(selected.output, false);
     let mut writer = BinaryLogWriter::create(selected.output, zone, counters, &titles)?;
+    unfinished.begun();
     let mut written = 0;
     for (recording, paths) in recordings {
         written = 0;
@@ -229,7 +291,9 @@ pub(super) fn to_binary(
         })?;
     }
     drop(progress);
-    Ok((written, writer.finish()?))
+    let bytes = writer.finish()?;
+    unfinished.finished();
+    Ok((written, bytes))
 }
 
 /// The English names of a source; none where it has none.
@@ -248,10 +312,12 @@ fn to_text(
     let mut columns = columns(global, selected.paths)?;
     let progress = Progress::of(global);
     let (output, zone) = (selected.output, selected.zone.clone());
+    let mut unfinished = Unfinished::new(output, selected.appends);
     let mut writer = match selected.appends {
         true => TextLogWriter::append(output, form, zone, columns.paths())?,
         false => TextLogWriter::create(output, form, zone, columns.paths())?,
     };
+    unfinished.begun();
     let mut written = 0;
     for_each_sample(global, selected.paths, false, |query, time| {
         writer.add(time, columns.row(query).iter().copied())?;
@@ -260,7 +326,9 @@ fn to_text(
         Ok(())
     })?;
     drop(progress);
-    Ok((written, writer.finish()?))
+    let bytes = writer.finish()?;
+    unfinished.finished();
+    Ok((written, bytes))
 }
 
 /// Reads a recording and calls `with` for each sample with its time. Without paths it reads all
@@ -271,13 +339,15 @@ fn for_each_sample(
     warns: bool,
     mut with: impl FnMut(&Query, FileTime) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let session = Session::open(global)?;
+    let mut session = Session::open(global)?;
     let faults = session.faults.clone();
+    let machines = if paths.is_empty() { session.machines()? } else { Vec::new() };
     let mut query = session.query()?;
     if paths.is_empty() {
-        // A recording may have no object of one of the two kinds.
-        let with_instances = query.add(r"\*(*)\*");
-        query.add(r"\*\*").or(with_instances)?;
+        add_all(&mut query, None)?;
+        for machine in machines.iter().skip(1) {
+            add_all(&mut query, Some(machine))?;
+        }
     } else {
         add_paths(&mut query, global, paths)?;
     }
@@ -296,6 +366,20 @@ fn for_each_sample(
     if warns {
         faults.report();
     }
+    Ok(())
+}
+
+/// Adds all counters of a machine, or of the recording's own.
+fn add_all(query: &mut Query, machine: Option<&str>) -> Result<(), Failure> {
+    let any = |instance| CounterPath {
+        machine: machine.map(NamePattern::literal),
+        object: NamePattern::any(),
+        counter: NamePattern::any(),
+        ..CounterPath::new("", instance, "")
+    };
+    // A recording may have no object of one of the two kinds.
+    let with_instances = query.add(&any(Some(InstancePattern::any())).to_string());
+    query.add(&any(None).to_string()).or(with_instances)?;
     Ok(())
 }
 

@@ -1,11 +1,15 @@
 //! `perfhive experiment`: a program measured at its own events.
 
 pub(super) mod around;
+#[cfg(target_os = "linux")]
+mod events;
 pub(super) mod figures;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
 mod manage;
+#[cfg(target_os = "linux")]
+mod managed;
 #[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]

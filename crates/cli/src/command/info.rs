@@ -43,7 +43,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
 /// The facts that are printed about a recording.
 struct Facts {
     source: String,
-    machine: String,
+    /// The recording's own first.
+    machines: Vec<String>,
     bytes: Option<u64>,
     timeline: Timeline,
     objects: usize,
@@ -58,6 +59,7 @@ impl Facts {
         let catalogue = session.source.catalogue(&Ask::everything())?;
         let mut snapshot = Snapshot::new();
         let (mut timeline, mut values) = (Timeline::default(), 0);
+        let mut machines = vec![catalogue.machine.clone()];
         loop {
             match session.source.collect(&Ask::everything(), &mut snapshot) {
                 Ok(()) => {}
@@ -66,6 +68,11 @@ impl Facts {
             }
             if let Some(frame) = snapshot.frames().first() {
                 timeline.push(frame.time());
+            }
+            for frame in snapshot.frames() {
+                if !machines.iter().any(|known| known == frame.machine()) {
+                    machines.push(frame.machine().to_string());
+                }
             }
             let of_object = |object: perfhive::SnapshotObject<'_>| {
                 let view = object.view();
@@ -82,7 +89,7 @@ impl Facts {
         let name = |id: &perfhive::LanguageId| id.name().map_or(id.to_string(), str::to_string);
         Ok(Self {
             source: global.source.clone(),
-            machine: catalogue.machine.clone(),
+            machines,
             bytes: files.iter().map(size).sum(),
             timeline,
             objects: catalogue.objects.len(),
@@ -108,7 +115,7 @@ impl Facts {
             table.text(Style::Plain, &value);
         };
         row("source", self.source.clone());
-        row("machine", self.machine.clone());
+        row("machine", self.machines.join(", "));
         row("begin", time(self.timeline.times().first()));
         row("end", time(self.timeline.times().last()));
         row("samples", grouped(self.timeline.times().len() as u64));
@@ -148,7 +155,7 @@ impl Facts {
             text,
             [
                 Field::Text(&self.source),
-                Field::Text(&self.machine),
+                Field::text(self.machines.first().map(String::as_str)),
                 Field::text(begin.as_deref()),
                 Field::text(end.as_deref()),
                 Field::Unsigned(self.timeline.times().len() as u64),

@@ -37,6 +37,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut sample = Snapshot::new();
     let mut titles = Titles::default();
     let progress = Progress::new(global);
+    let mut restarts = 0;
     let end = args.duration.and_then(|duration| Instant::now().checked_add(duration));
     let mut next = Instant::now();
     let signal = loop {
@@ -47,8 +48,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
                 let added = writer.add(&sample, titles.of(&mut session)?);
                 added.map_err(|error| {
                     progress.clear();
-                    stopped(&error, &writer)
+                    stopped(&error, writer.samples())
                 })?;
+                if writer.restarts() > restarts {
+                    restarts = writer.restarts();
+                    progress.clear();
+                    let file = args.output.display();
+                    warn(&format!("{file} was removed, renamed or replaced; it is begun again"));
+                }
                 session.faults.report();
             }
             Err(error) if error.is_end_of_data() => break None,
@@ -74,19 +81,20 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         }
     };
     progress.clear();
-    tell(global, args, &writer)?;
-    writer.finish()?;
+    let samples = writer.samples();
+    let bytes = writer.finish().map_err(|error| stopped(&error, samples))?;
+    tell(global, args, samples, bytes)?;
     match signal {
         Some(signal) => end_by(signal),
         None => Ok(Exit::Done),
     }
 }
 
-/// The failure for an error of writing; its message says how many samples are in the file.
-fn stopped(error: &SourceError, writer: &RecordingWriter) -> Failure {
+/// The failure for an error of writing; its message says how many samples there are, in all files.
+fn stopped(error: &SourceError, samples: u64) -> Failure {
     let mut text = format!("{error}; ");
-    push_count(&mut text, writer.samples(), " sample", " samples");
-    text.push_str(" until then are in it");
+    push_count(&mut text, samples, " sample", " samples");
+    text.push_str(" until then are recorded");
     Failure::Source(text)
 }
 
@@ -149,22 +157,18 @@ fn push_count(text: &mut String, count: u64, one: &str, many: &str) {
     text.push_str(if count == 1 { one } else { many });
 }
 
-fn tell(global: &Global, args: &Args, writer: &RecordingWriter) -> Result<(), Failure> {
+fn tell(global: &Global, args: &Args, samples: u64, bytes: u64) -> Result<(), Failure> {
     let output = Output::new(global);
     let file = args.output.display().to_string();
     let mut text = String::new();
     if output.is_table() {
-        push_count(&mut text, writer.samples(), " sample, ", " samples, ");
-        push_grouped(&mut text, writer.bytes());
+        push_count(&mut text, samples, " sample, ", " samples, ");
+        push_grouped(&mut text, bytes);
         let address = shell_path(&SourceAddress::file(&file).to_string());
         text.push_str(&format!(" bytes in {}\nperfhive info {address}\n", Escaped(&file)));
     } else {
         let mut records = output.records(["file", "samples", "bytes"], &mut text);
-        let fields = [
-            Field::Text(&file),
-            Field::Unsigned(writer.samples()),
-            Field::Unsigned(writer.bytes()),
-        ];
+        let fields = [Field::Text(&file), Field::Unsigned(samples), Field::Unsigned(bytes)];
         records.row(&mut text, fields);
         records.end(&mut text);
     }

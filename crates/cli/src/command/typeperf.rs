@@ -12,6 +12,7 @@ use crate::paths::add_paths;
 use crate::replay::Replay;
 use crate::session::Session;
 use crate::signals::Signals;
+use crate::text::decoded;
 use crate::text::time::zone_at;
 use perfhive::recording::{
     BinaryLogCounters, BinaryLogWriter, TextForm, TextLines, TextLogWriter, TextZone,
@@ -83,8 +84,8 @@ pub(super) fn refuse_existing(path: &Path, yes: bool) -> Result<(), Failure> {
 pub(super) fn counters_of(file: &Path) -> Result<Vec<String>, Failure> {
     let text = std::fs::read(file)
         .map_err(|error| Failure::Source(format!("{}: {error}", file.display())))?;
-    let text = String::from_utf8_lossy(&text);
-    let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
+    let text = decoded(&text);
+    let lines = text.lines().map(str::trim);
     let paths = lines.filter(|line| !line.is_empty() && !line.starts_with(';'));
     Ok(paths.map(|line| line.trim_matches('"').to_string()).collect())
 }

@@ -608,7 +608,7 @@ fn a_screenshot_has_the_words_of_the_screen() {
     assert!(!svg.contains('\u{1b}'));
 }
 
-/// Each of 20 lines of 600 points is visible. `cargo xtask bench view` makes this test draw more often
+/// 20 lines of 600 points fill at least 20 cells of a column. `cargo xtask bench view` makes this test draw more often
 /// (`FRAMES`) and print the time of a frame.
 #[test]
 fn twenty_lines_are_drawn() {

@@ -124,10 +124,28 @@ static void *run(void *unused)
         work(i);
     return unused;
 }
+/* The probe shop:paid, as sys/sdt.h makes one. */
+__attribute__((noinline)) static void paid(void)
+{
+    __asm__ volatile(
+        "990: nop\n"
+        ".pushsection .note.stapsdt,\"\",\"note\"\n"
+        ".balign 4\n"
+        ".4byte 992f-991f, 994f-993f, 3\n"
+        "991: .asciz \"stapsdt\"\n"
+        "992: .balign 4\n"
+        "993: .8byte 990b, 0, 0\n"
+        ".asciz \"shop\"\n"
+        ".asciz \"paid\"\n"
+        ".asciz \"\"\n"
+        "994: .balign 4\n"
+        ".popsection\n");
+}
 int main(void)
 {
     for (int i = 0; i < 2; i++) {
         pthread_t thread;
+        paid();
         pthread_create(&thread, NULL, run, NULL);
         pthread_join(thread, NULL);
     }
@@ -148,7 +166,15 @@ fn unmodified_program_is_measured_at_its_functions_and_threads() {
     let of_file = format!("uprobe {program}:main");
     let args = ["run", "--on", "uprobe work", "--on", "uretprobe work", "--on", &of_file, "-o"];
     let mut command = experiment(&folder, &args);
-    command.arg(&file).args(["--on", "thread start", "--on", "thread end", "--", &program]);
+    command.arg(&file).args([
+        "--on",
+        "thread start",
+        "--on",
+        "thread end",
+        "--on",
+        "usdt shop:paid",
+    ]);
+    command.args(["--", &program]);
     let run = finish(&mut command);
     if run.code == Some(3) && run.err.contains("CAP_SYS_ADMIN") {
         eprintln!("not tested: {}", run.err);
@@ -165,7 +191,7 @@ fn unmodified_program_is_measured_at_its_functions_and_threads() {
     };
     assert_eq!((count("record", "work"), count("section", "work")), (120, 60));
     assert_eq!((count("record", "thread"), count("section", "thread")), (4, 2));
-    assert_eq!(count("record", "program:main"), 1);
+    assert_eq!((count("record", "program:main"), count("record", "shop:paid")), (1, 2));
     assert!(of_kind(&lines, "section").iter().all(|one| one["calls"] == 0));
     is_tidy(&folder);
 }
@@ -204,8 +230,9 @@ fn records_in_a_recording_are_read_by_every_command() {
         r"\Experiment Events(paid)\Events",
         r"\Process(*)\Working Set",
     ];
+    let source = format!("file:{file}");
     let chosen = paths.iter().flat_map(|path| ["-p", path]);
-    let report = perfhive(["report", &file, "--json"].into_iter().chain(chosen)).ok();
+    let report = perfhive(["report", "-s", &source, "--json"].into_iter().chain(chosen)).ok();
     let report: Value = serde_json::from_str(&report).unwrap();
     let counter = |place: usize| {
         let all = report["counters"].as_array().unwrap();
@@ -217,6 +244,76 @@ fn records_in_a_recording_are_read_by_every_command() {
     let seconds = counter(2);
     assert_eq!(seconds["count"], 50, "{seconds}");
     assert!(seconds["minimum"].as_f64().unwrap() >= 0.0);
+    // The first sample is that of the first event.
+    let first = perfhive(["get", "-s", &source, "--json", paths[0], paths[4]]).ok();
+    assert_eq!(first.matches("\"value\":1,").count(), 1, "{first}");
+    // Nothing else is written behind the records.
+    let line = perfhive(["record", "-o", &file, "-n", "1", "System"]).fails(3);
+    assert!(line.contains("the records of an experiment"), "{line}");
+}
+
+/// The text of records, in a recording.
+fn recorded(folder: &Folder, text: &str) -> String {
+    use std::io::Write as _;
+    let file = folder.path().join("known.phr");
+    let mut out = perfhive::recording::EventRecording::create(&file, "box", "shop").unwrap();
+    out.write_all(text.as_bytes()).unwrap();
+    file.display().to_string()
+}
+
+#[test]
+fn report_of_records_is_the_same_from_a_recording() {
+    let folder = Folder::new();
+    let text = known_records();
+    let (lines, recording) = (folder.file("known.jsonl", &text), recorded(&folder, &text));
+    for more in [&[][..], &["--json"], &["--around", "1s"]] {
+        let report = |file: &str| perfhive(["report", file].iter().chain(more)).ok();
+        let of_lines = report(&lines);
+        assert!(of_lines.contains("checkout"), "{of_lines}");
+        assert_eq!(report(&recording), of_lines);
+    }
+    let get = |file: &str| {
+        perfhive(["get", "-s", &format!("file:{file}"), r"\Process(7)\Working Set"]).ok()
+    };
+    assert!(get(&lines).contains("1.0  MiB"), "{}", get(&lines));
+    assert_eq!(get(&recording), get(&lines));
+}
+
+#[test]
+fn recording_of_records_that_is_cut_or_damaged_loses_that_part_alone() {
+    let folder = Folder::new();
+    let text = known_records();
+    let (head, rest) = text.split_at(text.len() / 2);
+    let file = recorded(&folder, head);
+    let first = std::fs::read(&file).unwrap().len();
+    {
+        // As a delivery that came later.
+        use std::io::Write as _;
+        let path = folder.path().join("both.phr");
+        let mut out = perfhive::recording::EventRecording::create(&path, "box", "shop").unwrap();
+        out.write_all(head.as_bytes()).unwrap();
+        out.write_all(rest.as_bytes()).unwrap();
+    }
+    let whole = std::fs::read(folder.path().join("both.phr")).unwrap();
+    let counts = |bytes: &[u8]| {
+        std::fs::write(&file, bytes).unwrap();
+        let run = perfhive(["report", &file, "--json"]);
+        let report: Value = serde_json::from_str(&run.out).unwrap_or_default();
+        let events = report["events"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let count: u64 = events.iter().map(|one| one["count"].as_u64().unwrap()).sum();
+        (count, run.err)
+    };
+    let (all, said) = counts(&whole);
+    assert_eq!((all, said.as_str()), (40, ""));
+    let (cut, said) = counts(&whole[..whole.len() - 1]);
+    assert!((10..40).contains(&cut) && said.contains("the last line is not complete"), "{said}");
+    let mut damaged = whole.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    assert!(counts(&damaged).1.contains("damaged and left out"));
+    damaged.clone_from(&whole);
+    damaged[first - 1] ^= 1;
+    let (rest, said) = counts(&damaged);
+    assert!(rest < 40 && said.contains("damaged and left out"), "{rest} {said}");
 }
 
 #[test]
@@ -242,11 +339,95 @@ fn events_that_where_leaves_out_are_counted_as_filtered() {
         (of_kind(&lines_of, "record").len(), of_kind(&lines_of, "section").len()),
         (105, 50)
     );
-    for wrong in ["second > 1", "call other: pid = 1", "'No Such Sensor' > 1"] {
+    for wrong in ["second > 1", "call other: pid = 1", "'No Such Sensor' > 1", "seconds > -1"] {
         let args = ["run", "--on", "call paid", "--where", wrong, "--", "true"];
-        finish(&mut experiment(&folder, &args)).fails(if wrong.starts_with('\'') { 3 } else { 2 });
+        finish(&mut experiment(&folder, &args)).fails(2);
     }
     is_tidy(&folder);
+}
+
+/// A program that calls at points of 300 names, once each, and so often at the first one.
+const MANY: &str = r#"
+#include "perfhive_experiment.h"
+#include <stdio.h>
+#include <stdlib.h>
+int main(int count, char **words)
+{
+    char name[32];
+    for (int i = 0; i < 300; i++) {
+        snprintf(name, sizeof name, "point %d", i);
+        perfhive_call(name);
+    }
+    for (int i = 0; i < atoi(words[count - 1]); i++)
+        perfhive_call("point 0");
+    return 0;
+}
+"#;
+
+#[test]
+fn calls_beyond_the_most_names_are_counted_as_missed() {
+    let folder = Folder::new();
+    let program = compile(&folder, MANY);
+    let file = folder.path().join("records.jsonl");
+    let mut command = experiment(&folder, &["run", "--on", "call *", "-o"]);
+    let run = finish(command.arg(&file).args(["--", &program, "0"]));
+    assert!(run.err.contains("44 events were missed"), "{}", run.err);
+    assert!(!run.err.contains("No event was lost"), "{}", run.err);
+    let lines_of = lines(&file);
+    assert_eq!(of_kind(&lines_of, "record").len(), 256);
+    assert_eq!(of_kind(&lines_of, "end")[0]["sources"][0]["missed"], 44);
+    // All of them have figures, and are counters, and nothing is left out.
+    let run = perfhive(["report", file.to_str().unwrap(), "--json"]);
+    let report: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!((report["events"].as_array().unwrap().len(), &report["left_out"]), (256, &0.into()));
+    let source = format!("file:{}", file.display());
+    let run = perfhive(["list", "-s", &source, "Experiment Events"]);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn share_of_the_run_time_is_of_what_was_measured_within_it() {
+    let folder = Folder::new();
+    let program = compile(&folder, MANY);
+    // Most of these calls are measured when the program has ended.
+    let args = ["run", "--on", "call point 0", "--", &program, "10000"];
+    let run = finish(&mut experiment(&folder, &args));
+    let share = run.err.split_once("in all ").unwrap().1.split_once(" %").unwrap().0;
+    let share: f64 = share.replace(',', "").parse().unwrap();
+    assert!((0.0..=100.0).contains(&share), "{}", run.err);
+}
+
+#[test]
+fn events_that_could_not_be_told_apart_are_refused() {
+    let folder = Folder::new();
+    for (one, other) in [
+        ("interval 1s", "interval 1000ms"),
+        ("call work", "uprobe work"),
+        ("signal USR1", "signal USR1"),
+        ("call thread", "thread start"),
+    ] {
+        let args = ["run", "--on", one, "--on", other, "--", "touch", "witness"];
+        let line = finish(&mut experiment(&folder, &args)).fails(2);
+        assert!(line.contains(one) && line.contains("--on"), "{line}");
+    }
+}
+
+#[test]
+fn delivery_that_fails_is_not_called_whole() {
+    use std::io::Read as _;
+    let folder = Folder::new();
+    let socket = folder.path().join("socket");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let address = format!("unix:{}", socket.display());
+    let args = ["run", "--on", "interval 5ms", "--deliver", &address, "--", "sleep", "0.3"];
+    let child = experiment(&folder, &args).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    // The receiver goes away after a byte.
+    listener.accept().unwrap().0.read_exact(&mut [0]).unwrap();
+    let run = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(3), "{err}");
+    assert!(err.contains("records did not reach the receiver"), "{err}");
+    assert!(!err.contains("No event was lost"), "{err}");
 }
 
 #[test]
@@ -278,6 +459,9 @@ fn records_are_sent_to_a_socket() {
 fn program_that_cannot_start_is_one_error() {
     let folder = Folder::new();
     let start = ["run", "--on", "interval 5ms", "--"];
+    // A file that cannot be written is named.
+    let full = ["run", "--on", "interval 5ms", "-o", "/dev/full", "--", "true"];
+    assert!(finish(&mut experiment(&folder, &full)).fails(3).starts_with("/dev/full: "));
     for (program, message) in [
         ("no-such-program", "it is in no folder of PATH"),
         ("./no-such-program", "No such file or directory"),
@@ -294,16 +478,19 @@ fn wrong_words_are_refused_before_anything_runs() {
     let folder = Folder::new();
     let witness = folder.path().join("witness");
     for args in [
+        ["--on", "interval -1s", "--sensor", "Process/Working Set"],
         ["--on", "interval soon", "--sensor", "Process/Working Set"],
         ["--on", "wink", "--sensor", "Process/Working Set"],
         ["--on", "interval 5ms", "--sensor", "Process/Working Set#*"],
         ["--on", "interval 5ms", "--sensor", "Process/No Such Sensor"],
         ["--on", "interval 5ms", "--source", "file:/no/such.phr"],
+        ["--on", "above Process/No Such Sensor 7", "--sensor", "Process/Working Set"],
+        ["--on", "interval 5ms", "--around", "-1s"],
         ["--on", "interval 5ms", "--format", "csv"],
     ] {
         let mut command = experiment(&folder, &["run"]);
         let run = finish(command.args(args).args(["--", "touch"]).arg(&witness));
-        assert!([Some(2), Some(1), Some(3)].contains(&run.code), "{args:?}: {}", run.err);
+        assert_eq!(run.code, Some(2), "{args:?}: {}", run.err);
         run.one_line();
     }
     assert!(!witness.exists());
@@ -367,6 +554,13 @@ fn signals_and_lines_are_events() {
     let of =
         |event: &str| of_kind(&lines, "record").iter().filter(|one| one["event"] == event).count();
     assert_eq!((of("signal USR1"), of("line 0")), (3, 2), "{}", run.err);
+    // A socket cannot be opened again.
+    let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    std::io::Write::write_all(&mut ours, b"one\ntwo\n").unwrap();
+    let mut command = experiment(&folder, &["run", "--on", "line 0", "--", "sleep", "0.3"]);
+    let run = finish(command.stdin(std::os::fd::OwnedFd::from(theirs)));
+    let row = run.err.lines().find(|line| line.starts_with("line 0")).unwrap_or_default();
+    assert_eq!((run.code, row.split_whitespace().nth(3)), (Some(0), Some("2")), "{}", run.err);
     let wrong = finish(experiment(&folder, &["run", "--on", "line 97", "--", "true"]).arg("x"));
     assert!(wrong.fails(2).contains("line 97: No such file"));
 }
@@ -437,7 +631,7 @@ fn running_experiment_is_managed_from_another_process() {
         "running",
         "Working Set#",
         "Calls measured: checkout",
-        "Events to bind: interval TIME, call NAME",
+        "Events to bind: interval TIME, above SENSOR LIMIT",
         "linux.procfs/Process (",
     ] {
         assert!(shown.contains(word), "{word}: {shown}");
@@ -464,7 +658,11 @@ fn running_experiment_is_managed_from_another_process() {
     for word in ["interval 10ms", "Thread Count#", "100000", "Calls measured: checkout, payment"] {
         assert!(shown.contains(word), "{word}: {shown}");
     }
-    let wrong = of(&["bind", &program, "interval 10ms", "--sensor", "Process/No Such"]).fails(2);
+    for format in ["csv", "tsv"] {
+        let wrong = of(&["list", "--format", format]).fails(2);
+        assert!(wrong.contains("--json"), "{wrong}");
+    }
+    let wrong = of(&["bind", &program, "interval 30ms", "--sensor", "Process/No Such"]).fails(2);
     assert!(wrong.contains("No Such"), "{wrong}");
     let wrong = of(&["stop", &program, "interval 7s"]).fails(2);
     assert!(wrong.contains("interval 7s"), "{wrong}");
@@ -473,6 +671,124 @@ fn running_experiment_is_managed_from_another_process() {
     drop(running);
     assert_eq!(of(&["list"]).ok(), "No experiment of yours is under way.\n");
     is_tidy(&folder);
+}
+
+#[test]
+fn every_kind_of_event_is_bound_to_a_running_program() {
+    let folder = Folder::new();
+    let of = |args: &[&str]| finish(&mut experiment(&folder, args));
+    let fifo = folder.path().join("fifo").display().to_string();
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    // It starts a process of this name again and again, until the test ends it.
+    let napper = folder.path().join("napper").display().to_string();
+    std::fs::copy("/bin/sleep", &napper).unwrap();
+    let script = format!("while :; do {napper} 0.1; done");
+    let running = Running::new(&folder, &["interval 50ms"], &["sh", "-c", &script]);
+    let program = running.program.unwrap().to_string();
+    let line = format!("line {fifo}");
+    let sources =
+        ["above Process/Working Set 1", "signal USR2", &line, "start napper", "end napper"];
+    for source in sources {
+        let run = of(&["bind", &program, source]);
+        assert_eq!(run.code, Some(0), "{source}: {}", run.err);
+    }
+    std::fs::write(&fifo, "a line\n").unwrap();
+    let kill = Command::new("kill").args(["-USR2", &running.child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    let begun = std::time::Instant::now();
+    loop {
+        let list: Value = serde_json::from_str(&of(&["list", &program, "--json"]).ok()).unwrap();
+        let bindings = list[0]["bindings"].as_array().unwrap();
+        let events = |source: &str| {
+            let one = bindings.iter().find(|one| one["source"] == source);
+            one.unwrap_or_else(|| panic!("{source} in {list}"))["events"].as_u64().unwrap()
+        };
+        if sources.iter().all(|source| events(source) > 0) {
+            break;
+        }
+        assert!(begun.elapsed().as_secs() < 60, "{list:#}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    for (event, words) in [
+        ("signal USR2", "already"),
+        ("above Nope/Nope 7", "no object \"Nope\""),
+        ("call checkout", "without calls"),
+        ("line 3", "name a FIFO by its path"),
+        ("line /dev/null", "it is no FIFO"),
+        ("uprobe no_such_function", "no function no_such_function"),
+    ] {
+        let wrong = of(&["bind", &program, event]);
+        assert_eq!(wrong.code, Some(2), "{event}: {}", wrong.err);
+        assert!(wrong.err.contains(words), "{event}: {}", wrong.err);
+    }
+}
+
+#[test]
+fn functions_and_threads_of_a_running_program_are_bound() {
+    let folder = Folder::new();
+    let of = |args: &[&str]| finish(&mut experiment(&folder, args));
+    let source = r#"
+        #include <pthread.h>
+        #include <unistd.h>
+        __attribute__((noinline)) int work(int i)
+        {
+            __asm__ volatile("" : "+r"(i));
+            return i;
+        }
+        static void *run(void *unused)
+        {
+            work(1);
+            usleep(100000);
+            return unused;
+        }
+        static void *begin(void *unused)
+        {
+            for (;;) {
+                pthread_t thread;
+                pthread_create(&thread, NULL, run, NULL);
+                pthread_join(thread, NULL);
+            }
+            return unused;
+        }
+        int main(void)
+        {
+            pthread_t thread;
+            pthread_create(&thread, NULL, begin, NULL);
+            pthread_join(thread, NULL);
+        }
+    "#;
+    let file = compile(&folder, source);
+    let running = Running::new(&folder, &["interval 50ms"], &[&file]);
+    let program = running.program.unwrap().to_string();
+    // Threads of a thread that is there by now are listed.
+    let run = of(&["bind", &program, "thread start"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.err.contains("every 20 ms"), "{}", run.err);
+    let mut wanted = vec!["thread start".to_string()];
+    for event in ["uprobe work".to_string(), format!("uprobe {file}:run")] {
+        let run = of(&["bind", &program, &event]);
+        match run.code {
+            Some(0) => wanted.push(event),
+            _ => {
+                assert!(run.err.contains("CAP_SYS_ADMIN"), "{}", run.err);
+                eprintln!("not tested: {}", run.err);
+            }
+        }
+    }
+    let begun = std::time::Instant::now();
+    loop {
+        let list: Value = serde_json::from_str(&of(&["list", &program, "--json"]).ok()).unwrap();
+        let bindings = list[0]["bindings"].as_array().unwrap();
+        let has_events = |source: &String| {
+            let mut of_source = bindings.iter().filter(|one| one["source"] == source.as_str());
+            of_source.any(|one| one["events"].as_u64() > Some(1))
+        };
+        if wanted.iter().all(has_events) {
+            break;
+        }
+        assert!(begun.elapsed().as_secs() < 60, "{list:#}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
 }
 
 /// Records of an experiment with a known course: a section a second, with a point in it.
@@ -611,6 +927,10 @@ fn report_of_damaged_records_tells_and_leaves_out_the_damaged_lines() {
     assert_eq!(counts, 38);
     let other = perfhive(["report", &file, "--all"]).fails(2);
     assert!(other.contains("no other option"), "{other}");
+    let twice = folder.file("twice.jsonl", whole.repeat(2));
+    for args in [vec!["report", &twice], vec!["list", "-s", &format!("file:{twice}")]] {
+        assert!(perfhive(args).fails(3).contains("several experiments"));
+    }
     let newer = whole.replacen(r#""version":1"#, r#""version":2"#, 1);
     let newer = folder.file("newer.jsonl", newer);
     assert!(perfhive(["report", &newer]).fails(3).contains("version 2"));

@@ -117,12 +117,12 @@ fn a_killed_recording_keeps_each_sample_that_was_written() {
     assert!(last > kills, "{last} samples");
 }
 
-/// Runs a shell script with file systems of its own: `$1` is the command, `$2` a folder.
+/// Runs a shell script with file systems of its own: `$1` is the command, `$2` a folder, `$3` a log.
 #[cfg(target_os = "linux")]
-fn in_own_file_systems(script: &str, folder: &Folder) -> Option<crate::run::Run> {
+fn in_own_file_systems(script: &str, folder: &Folder, log: &str) -> Option<crate::run::Run> {
     let mut shell = std::process::Command::new("unshare");
     shell.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]);
-    shell.arg(env!("CARGO_BIN_EXE_perfhive")).arg(folder.path());
+    shell.arg(env!("CARGO_BIN_EXE_perfhive")).arg(folder.path()).arg(log);
     let run = crate::run::finish(&mut shell);
     if run.out.starts_with("mounted") {
         return Some(run);
@@ -143,11 +143,11 @@ fn a_full_disk_ends_a_recording_that_stays_readable() {
         "$1" record -o a.phr -s proc: -n 1 System
         "$1" record -o b.phr -s proc: -n 1 System
         "$1" info a.phr --json"#;
-    let Some(run) = in_own_file_systems(script, &folder) else { return };
+    let Some(run) = in_own_file_systems(script, &folder, "") else { return };
     let errors: Vec<&str> = run.err.lines().collect();
     assert_eq!(errors.len(), 3, "{}", run.err);
     assert!(errors[0].contains("a.phr: cannot be written: No space left on device"), "{errors:?}");
-    assert!(errors[0].contains(" samples until then are in it"), "{errors:?}");
+    assert!(errors[0].contains(" samples until then are recorded"), "{errors:?}");
     for (error, file) in errors[1..].iter().zip(["a.phr", "b.phr"]) {
         let what = format!("{file}: cannot be written: Read-only file system");
         assert!(error.contains(&what), "{error}");
@@ -164,6 +164,71 @@ fn a_full_disk_ends_a_recording_that_stays_readable() {
     assert_eq!(infos.len(), 2);
     assert!(infos[0][0]["samples"].as_u64() > Some(1), "{infos:?}");
     assert_eq!(infos[0], infos[1]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_ends_a_recording_of_several_files_that_are_all_counted() {
+    let folder = Folder::new();
+    let script = r#"mount -t tmpfs -o size=64k none "$2" && cd "$2" && echo mounted
+        "$1" record -o a.phr -s proc: -i 0.001 --rotate-size 9K System Memory
+        for file in *.phr; do "$1" info "$file" --json --quiet 2>/dev/null; done"#;
+    let Some(run) = in_own_file_systems(script, &folder, "") else { return };
+    assert!(run.err.contains("a.phr: cannot be written: No space left on device"), "{}", run.err);
+    let infos = serde_json::Deserializer::from_str(run.out.strip_prefix("mounted\n").unwrap());
+    let infos: Vec<serde_json::Value> = infos.into_iter().map(Result::unwrap).collect();
+    let samples: u64 = infos.iter().filter_map(|info| info[0]["samples"].as_u64()).sum();
+    assert!(infos.len() > 3 && samples > 10, "{}", run.out);
+    assert!(run.err.contains(&format!("; {samples} samples until then")), "{samples}: {}", run.err);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_log_that_a_full_disk_cuts_short_does_not_stay() {
+    let Some(log) = log() else { return };
+    let folder = Folder::new();
+    let script = r#"mount -t tmpfs -o size=28k none "$2" && cd "$2" && echo mounted
+        "$1" relog "$3" -c '\Memory\*' -f csv -o a.csv && sum=$(cksum a.csv)
+        for out in o.csv o.blg o.phr; do "$1" convert "$3" -o $out; echo "code $?"; done
+        "$1" relog "$3" -f csv -o o.tsv; echo "code $?"
+        while "$1" relog "$3" -c '\Memory\*' -f csv -a -o a.csv; do sum=$(cksum a.csv); done
+        test "$sum" = "$(cksum a.csv)" && echo same
+        ls"#;
+    let Some(run) = in_own_file_systems(script, &folder, &log) else { return };
+    let end: Vec<&str> = run.out.lines().rev().take(2).collect();
+    assert_eq!(end, ["a.csv", "same"], "{}", run.out);
+    assert_eq!(run.out.matches("code 3\n").count(), 4, "{}", run.out);
+    assert_eq!(run.err.matches("cannot be written: No space left").count(), 5, "{}", run.err);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_recording_whose_file_is_removed_goes_on_in_a_new_one() {
+    let folder = Folder::new();
+    let file = folder.path().join("a.phr");
+    let mut recording = crate::run::command();
+    recording.args(["record", "-s", "proc:", "-i", "0.01", "System", "-o"]).arg(&file);
+    let recording = recording.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    let wait = |is_there: &dyn Fn() -> bool| {
+        while !is_there() {
+            assert!(begun.elapsed().as_secs() < 60, "nothing is recorded");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    };
+    let has_samples = || std::fs::metadata(&file).is_ok_and(|found| found.len() > 2000);
+    wait(&has_samples);
+    std::fs::remove_file(&file).unwrap();
+    wait(&has_samples);
+    let id = recording.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let said = recording.wait_with_output().unwrap();
+    let errors = String::from_utf8(said.stderr).unwrap();
+    assert!(
+        errors.contains("a.phr was removed, renamed or replaced; it is begun again"),
+        "{errors}"
+    );
+    assert!(perfhive([std::ffi::OsStr::new("info"), file.as_os_str()]).ok().contains("samples"));
 }
 
 /// Empty buffers of a binary log, which logs of a fixed size have, take no memory.
@@ -271,7 +336,7 @@ fn wrong_uses_are_refused_with_the_way_out() {
         let error = perfhive(["get", "--begin", "+1m", r"\System\Processes"]).fails(2);
         assert!(error.contains("has no past"), "{error}");
         let error = perfhive(["record", "-o", &phr, "-n", "1"]).fails(3);
-        assert!(error.contains("is a recording of another version, or damaged"), "{error}");
+        assert!(error.contains("does not begin as a recording does"), "{error}");
         assert_eq!(std::fs::read(&phr).unwrap(), b"x");
         let error = perfhive(["info"]).fails(2);
         assert!(error.contains("is not a recording"), "{error}");

@@ -109,6 +109,116 @@ fn relog_and_convert_leave_what_they_read_as_it_is() {
 }
 
 #[test]
+fn the_columns_of_a_text_log_keep_their_order_and_their_names() {
+    let folder = Folder::new();
+    let out = folder.path().join("o.csv").display().to_string();
+    // By counter and then by instance, objects mixed, names with slashes, a path without machine.
+    let columns = [
+        r"\\A\Process(b)\Working Set",
+        r"\\A\Process(a)\Working Set",
+        r"\\A\Memory\Pages/sec",
+        r"\\A\Process(b)\% Processor Time",
+        r"\\A\Thread(b/0#1)\% Processor Time",
+        r"\\A\Process(a)\% Processor Time",
+        r"\\A\Memory\Available Bytes",
+    ];
+    let line = |cells: &[String]| format!("\"{}\"\r\n", cells.join("\",\""));
+    let log = |columns: &[&str], values: &[usize]| {
+        let cells = columns.iter().map(|column| column.to_string());
+        let first: Vec<_> =
+            ["(PDH-CSV 4.0) (UTC)(0)".to_string()].into_iter().chain(cells).collect();
+        let time = "11/24/2026 10:00:00.000".to_string();
+        let cells = values.iter().map(usize::to_string);
+        line(&first) + &line(&[time].into_iter().chain(cells).collect::<Vec<_>>())
+    };
+    let written = |args: &[&str]| {
+        perfhive(args.iter().copied()).ok();
+        std::fs::read_to_string(&out).unwrap()
+    };
+    let all = log(&columns, &[0, 1, 2, 3, 4, 5, 6]);
+    let file = folder.file("a.csv", &all);
+    assert_eq!(written(&["convert", &file, "-o", &out]), all);
+    assert_eq!(written(&["relog", &file, "-f", "csv", "-o", &out, "-y"]), all);
+    let listed = perfhive(["relog", &file, "-q"]).ok();
+    assert!(listed.starts_with(&(columns.join("\r\n") + "\r\n")), "{listed}");
+    // Filtered columns keep the order of the log.
+    let filter =
+        ["relog", &file, "-c", r"\Memory\*", r"\Process(*)\*", "-f", "csv", "-o", &out, "-y"];
+    let few = [0, 1, 2, 3, 5, 6];
+    assert_eq!(written(&filter), log(&few.map(|at| columns[at]), &few));
+    // Of several logs the first one's columns come first.
+    let more = ["\\\\A\\Process(c)\\Working Set", columns[0]];
+    let later = log(&more, &[8, 9]).replace("10:00", "11:00");
+    let second = folder.file("b.csv", later);
+    let both = written(&["convert", &file, &second, "-o", &out]);
+    let wanted: Vec<&str> = columns.into_iter().chain([more[0]]).collect();
+    assert!(both.starts_with(log(&wanted, &[]).lines().next().unwrap()), "{both}");
+    assert_eq!(both.lines().nth(2).unwrap().split(',').nth(1), Some("\"9\""), "{both}");
+}
+
+#[test]
+fn counters_of_several_machines_keep_their_machine() {
+    let folder = Folder::new();
+    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Pages/sec\",\"\\\\B\\Memory\\Pages/sec\",\
+               \"\\\\B\\Process(x)\\Working Set\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
+               \"11/24/2026 10:00:00.000\",\"1\",\"2\",\"3\",\"4\"\r\n\
+               \"11/24/2026 10:01:00.000\",\"5\",\"6\",\"7\",\" \"\r\n";
+    let file = folder.file("a.csv", log);
+    let [csv, blg, phr, again] = ["o.csv", "o.blg", "o.phr", "p.csv"]
+        .map(|name| folder.path().join(name).display().to_string());
+    perfhive(["convert", &file, "-o", &csv]).ok();
+    assert_eq!(std::fs::read_to_string(&csv).unwrap(), log);
+    for (from, to) in [(&file, &blg), (&file, &phr), (&blg, &again), (&phr, &again)] {
+        perfhive(["convert", from, "-o", to]).ok();
+    }
+    let source = |file: &str| format!("file:{file}");
+    for file in [&file, &blg, &phr, &again] {
+        let values = |path: &str, wanted: [f64; 2]| {
+            let watched = perfhive(["watch", "-s", &source(file), path, "--json"]).ok();
+            let row = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+            let found: Vec<_> = watched.lines().map(|line| row(line)["value"].as_f64()).collect();
+            assert_eq!(found, wanted.map(Some), "{file} {path}");
+        };
+        values(r"\Memory\Pages/sec", [1.0, 5.0]);
+        values(r"\\b\Memory\Pages/sec", [2.0, 6.0]);
+        values(r"\\B\Process(x)\Working Set", [3.0, 7.0]);
+        // The first machine has no such process.
+        let of_first = perfhive(["get", "-s", &source(file), r"\Process(x)\Working Set"]);
+        assert!(of_first.code != Some(0) && !of_first.out.contains('3'), "{}", of_first.out);
+    }
+    let info = perfhive(["info", &file]).ok();
+    assert!(info.contains("\nmachine   A, B\n"), "{info}");
+    let error = perfhive(["get", "-s", &source(&file), r"\\C\Memory\Pages/sec"]);
+    assert!(error.err.contains("no source for machine \"C\""), "{}", error.err);
+}
+
+#[test]
+fn files_that_powershell_wrote_in_utf_16_are_read() {
+    let Some(log) = log() else { return };
+    let folder = Folder::new();
+    let utf16 = |text: &str| -> Vec<u8> {
+        "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    };
+    let paths = folder.file("paths.txt", utf16("\\Memory\\Available Bytes\r\n"));
+    let settings = folder.file("settings.txt", utf16(&format!("-sc 2 -cf \"{paths}\"\r\n")));
+    let source = format!("file:{log}");
+    let text = perfhive(["typeperf", "-config", &settings, "--source", &source]).ok();
+    let printed = folder.file("printed.csv", utf16(&text));
+    let info = &perfhive(["info", &printed, "--json", "--quiet"]).json()[0];
+    assert_eq!((info["samples"].as_u64(), info["counters"].as_u64()), (Some(2), Some(1)), "{text}");
+}
+
+#[test]
+fn a_wrong_time_of_relog_is_answered_with_the_form_that_it_takes() {
+    let folder = Folder::new();
+    let file = folder.file("a.csv", "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Pages/sec\"\r\n");
+    for wrong in ["garbage", "x/y z", "13/13/2026 10:00:00", "1/1 10:00"] {
+        let said = perfhive(["relog", &file, "-b", wrong]).fails(2);
+        assert!(said.contains("local time, such as 11/23/2026 14:05:00"), "{wrong}: {said}");
+    }
+}
+
+#[test]
 fn a_recording_without_counters_is_an_error_of_convert() {
     let folder = Folder::new();
     let (file, out) = (folder.path().join("o.csv"), folder.path().join("p.csv"));

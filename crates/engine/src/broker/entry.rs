@@ -123,6 +123,13 @@ impl Entry {
         self.is_selected
     }
 
+    /// Whether the provider offers an object and is not in quarantine.
+    pub(super) fn serves(&self, object: TitleIndex) -> bool {
+        let objects = &self.registered.description.objects;
+        self.status.state != ProviderState::Quarantined
+            && objects.iter().any(|offered| offered.spec.name == object)
+    }
+
     /// Whether the last [`select`](Self::select) wanted anything of the provider.
     pub(super) fn is_selected(&self) -> bool {
         self.is_selected

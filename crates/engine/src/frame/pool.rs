@@ -49,7 +49,8 @@ impl FramePool {
         self
     }
 
-    /// Writes a block into a free frame, or a new one.
+    /// Lets `fill` replace the bytes of a free frame, which still holds an old block, or of a new
+    /// one. The frame gets this `generation`.
     ///
     /// # Errors
     /// What is wrong with the header that `fill` wrote.

@@ -1,5 +1,6 @@
 //! Performance counters as sensors.
 
+mod direct;
 mod follow;
 mod list;
 mod names;
@@ -17,11 +18,14 @@ use crate::frame::Snapshot;
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
 use crate::path::{InstancePattern, NamePattern};
+use crate::query::NoValue;
 use crate::query::sample::{ObjectSample, ObjectState, SampledInstances};
 use crate::source::{CatalogueCounter, CatalogueObject, Source};
 use crate::suggest::nearest;
+use direct::{DirectInstance, DirectPlace};
 use list::{PATIENCE, SensorList, counter_of, object_of, unknown_sensor};
 use names::{InstancePlaces, instance_name, instance_names};
+use perfhive_format::CounterType;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,6 +37,7 @@ struct ProbedCounter {
     /// The index of the object in [`CounterProbe::objects`].
     object: usize,
     counter: Followed,
+    counter_type: CounterType,
     on_request: bool,
     value_type: ValueType,
     unit: Arc<str>,
@@ -40,6 +45,8 @@ struct ProbedCounter {
     /// The wanted instance, if it is one; `None` for all instances, and for a sensor without
     /// instances.
     one: Option<BoundInstance>,
+    /// Where the values are, if they are read without blocks.
+    direct: Option<DirectPlace>,
     /// The slots made so far, by instance; a sensor without instances has one slot.
     slots: HashMap<Identity, LabelledSlot>,
     shown: Option<ShownSlots>,
@@ -108,6 +115,8 @@ struct CounterProbe<S> {
     snapshot: Snapshot,
     objects: Vec<ProbedObject>,
     targets: Vec<ProbedCounter>,
+    /// Instances that are read without blocks. Their objects are not in `request`.
+    direct: Vec<DirectInstance>,
 }
 
 impl<S: Source> CounterProbe<S> {
@@ -125,6 +134,7 @@ impl<S: Source> CounterProbe<S> {
             snapshot: Snapshot::new(),
             objects: Vec::new(),
             targets: Vec::new(),
+            direct: Vec::new(),
         };
         for (asked, wanted) in wanted.iter().enumerate() {
             let (object, counter) = (object_of(wanted.sensor), counter_of(wanted.sensor));
@@ -196,11 +206,13 @@ impl<S: Source> CounterProbe<S> {
             asked,
             object: place,
             counter: list.directory.follow_counter(object, counter.name),
+            counter_type: counter.counter_type,
             on_request: counter.on_request,
             value_type,
             unit,
             name,
             one,
+            direct: None,
             slots: HashMap::new(),
             shown: None,
         });
@@ -269,6 +281,20 @@ impl<S: Source> CounterProbe<S> {
         Ok(())
     }
 
+    /// Notes which objects to ask for.
+    fn note_objects(&mut self) {
+        let objects = self.objects.iter().enumerate();
+        let objects = objects.filter(|(number, _)| !self.is_direct(*number));
+        let mut indexes: Vec<_> = objects.clone().filter_map(|(_, p)| p.index.index()).collect();
+        if indexes.is_empty() {
+            // A cache notices changes only when it collects: without any object there would
+            // be no collection.
+            indexes = objects.map(|(_, probed)| probed.index.last_index()).collect();
+        }
+        self.request.objects = ObjectQuery::Indexes(Vec::new());
+        indexes.into_iter().for_each(|object| self.request.objects.insert(object));
+    }
+
     /// Notes which instances to ask for. If every sensor of an object measures one instance, and
     /// each of these is known by the ID of a process or by a name without a parent, only these
     /// instances are asked for.
@@ -301,8 +327,10 @@ impl<S: Source> CounterProbe<S> {
 impl<S: Source> ProbeContext for CounterProbe<S> {
     fn baseline(&mut self, out: &mut Vec<SensorReading>) {
         for target in &mut self.targets {
-            if let Some(probed) = self.objects.get(target.object) {
-                target.read(probed, None, out);
+            match (target.read_direct(&self.direct), self.objects.get(target.object)) {
+                (Some(reading), _) => out.push(reading),
+                (None, Some(probed)) => target.read(probed, None, out),
+                (None, None) => {}
             }
         }
     }
@@ -310,7 +338,9 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
     fn prepare(&mut self) -> Result<(), MeasureError> {
         // The frames of the last sample go back to the source, which needs a free one.
         self.snapshot.clear();
-        self.follow_catalogue(Instant::now().checked_add(PATIENCE))?;
+        if self.collects() {
+            self.follow_catalogue(Instant::now().checked_add(PATIENCE))?;
+        }
         Ok(())
     }
 
@@ -319,6 +349,10 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
         deadline: Option<Instant>,
         anomalies: &mut Vec<Anomaly>,
     ) -> Result<(), MeasureError> {
+        self.direct.iter_mut().for_each(DirectInstance::sample);
+        if !self.collects() {
+            return Ok(());
+        }
         self.request.until = deadline;
         let collected = self.source.collect(&self.request, &mut self.snapshot);
         let source = || Arc::clone(&self.name);
@@ -357,15 +391,20 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
             MeasureError::Source(error) => error.clone(),
             other => SourceError::new(SourceErrorKind::Internal, &self.name, other),
         });
+        self.decode_direct(anomalies);
         // The sample belongs to the wanted objects only if their indexes did not change.
         let (failed, unlike) = match failed {
             Some(failed) => (Some(failed), false),
+            None if !self.collects() => (None, false),
             None => match self.follow_catalogue(self.request.until) {
                 Ok(change) => (None, change == IndexChange::Taken),
                 Err(error) => (Some(error), false),
             },
         };
-        for (number, probed) in self.objects.iter_mut().enumerate() {
+        let direct = &self.direct;
+        let of_blocks = |number| !direct.iter().any(|direct| direct.object == number);
+        let objects = self.objects.iter_mut().enumerate();
+        for (number, probed) in objects.filter(|(number, _)| of_blocks(*number)) {
             if failed.is_some() {
                 probed.state.skip();
                 continue;
@@ -394,6 +433,15 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
         let faults = self.snapshot.faults();
         for target in &mut self.targets {
             let Some(probed) = self.objects.get(target.object) else { continue };
+            if let Some(mut reading) = target.read_direct(&self.direct) {
+                // Where nothing was read, the source's failure is the reason.
+                if let (Err(NoValue::ObjectMissing(None)), Some(error)) = (&reading.value, &failed)
+                {
+                    reading.value = Err(NoValue::SourceFailed(error.clone()));
+                }
+                out.push(reading);
+                continue;
+            }
             match target.busy(probed, faults) {
                 Some(reading) if failed.is_none() => out.push(reading),
                 _ => target.read(probed, failed.as_ref(), out),

@@ -56,6 +56,8 @@ pub enum MeasureError {
         /// The state of the context, which does not change.
         state: State,
     },
+    /// What was asked for is a mistake of another kind, which the text names.
+    Refused(Arc<str>),
     /// The source of the data failed.
     Source(SourceError),
     /// Any other failure, such as that of a data source of the program's own; the text says what
@@ -111,7 +113,7 @@ impl fmt::Display for MeasureError {
                 write!(f, "{operation} is not possible in state {state}")
             }
             Self::Source(error) => error.fmt(f),
-            Self::Other(message) => f.write_str(message),
+            Self::Refused(message) | Self::Other(message) => f.write_str(message),
         }
     }
 }

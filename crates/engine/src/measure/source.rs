@@ -109,7 +109,8 @@ pub trait ProbeContext: Send {
         let _ = out;
     }
 
-    /// Prepares the next sample.
+    /// Does what can be done before the next sample, such as following changes of the source. Takes
+    /// no data.
     ///
     /// # Errors
     /// The failure of the source.

@@ -266,6 +266,16 @@ impl ObjectSample {
         self.frame.object(self.place)
     }
 
+    /// The origin of the sample's frame; see [`Frame::origin`].
+    pub(super) fn origin(&self) -> u64 {
+        self.frame.origin()
+    }
+
+    /// Start and end of each instance's counter block in the object.
+    pub(super) fn blocks(&self) -> &[(u32, u32)] {
+        &self.instances.blocks
+    }
+
     /// The counter block of the instance with the index `place`.
     fn block(&self, place: usize) -> Option<CounterBlock<'_>> {
         let (start, end) = *self.instances.blocks.get(place)?;
@@ -288,8 +298,7 @@ impl ObjectSample {
             2 => self.crowd(&identity),
             _ => 0,
         };
-        let origin = self.frame.origin();
-        Some(SampledCounter::new(plan, object, block, (identity, crowd), origin))
+        Some(SampledCounter::new(plan, object, block, (identity, crowd), self.origin()))
     }
 
     /// Calendar time of the sample, UTC.

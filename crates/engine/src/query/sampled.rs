@@ -77,11 +77,6 @@ impl SampledCounter {
         self.counter_type
     }
 
-    /// The formula; `None` for a counter that is not a number.
-    pub(crate) fn formula(&self) -> Option<Formula> {
-        self.formula.ok()
-    }
-
     /// The identity of the instance.
     #[must_use]
     pub fn identity(&self) -> &Identity {

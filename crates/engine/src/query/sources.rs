@@ -3,7 +3,7 @@
 use super::error::QueryError;
 use super::lookup::{Directory, Lookup};
 use super::wishes::Wishes;
-use crate::error::SourceError;
+use crate::error::{SourceError, SourceErrorKind};
 use crate::path::{InstancePattern, NamePattern};
 use crate::source::{CatalogueCounter, Source};
 use perfhive_format::{LanguageId, TitleIndex};
@@ -55,7 +55,8 @@ impl SourceSet {
     }
 
     /// The same set with a function that opens the source of a machine that is not in the set. The
-    /// source then stays in the set.
+    /// source then stays in the set. An error of the kind [`SourceErrorKind::NotFound`] says that there is no such
+    /// machine.
     #[must_use]
     pub fn with_opener(
         mut self,
@@ -132,15 +133,20 @@ impl SourceSet {
             return Err(error);
         }
         if let (true, Some(name), Some(opener)) = (found.is_empty(), literal, &mut self.opener) {
-            let source = opener(name)?;
-            self.slots.push(QuerySource::new(source, Some(name.to_string())));
-            let number = self.slots.len() - 1;
-            if let Err(error) = self.prepare(number, language) {
-                // The source of a machine that did not answer is opened again next time.
-                self.slots.pop();
-                return Err(error);
+            match opener(name) {
+                Ok(source) => {
+                    self.slots.push(QuerySource::new(source, Some(name.to_string())));
+                    let number = self.slots.len() - 1;
+                    if let Err(error) = self.prepare(number, language) {
+                        // The source of a machine that did not answer is opened again next time.
+                        self.slots.pop();
+                        return Err(error);
+                    }
+                    found.push(number);
+                }
+                Err(error) if error.kind() == SourceErrorKind::NotFound => {}
+                Err(error) => return Err(error.into()),
             }
-            found.push(number);
         }
         if found.is_empty() {
             let known = self

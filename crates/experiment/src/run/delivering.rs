@@ -91,13 +91,14 @@ impl DeliveryOutcome {
         }
         self.guests.retain_mut(|guest| guest.deliver(batch, &ended).is_ok());
         let failures = &mut self.failures;
+        failures.iter_mut().for_each(|(_, missing)| *missing += batch.len() as u64);
         self.deliveries.retain_mut(|delivery| match delivery.deliver(batch, &ended) {
             Ok(lost) => {
                 binding.undelivered.fetch_add(lost, Ordering::Relaxed);
                 true
             }
             Err(error) => {
-                failures.push(error.to_string());
+                failures.push((error.to_string(), batch.len() as u64));
                 false
             }
         });

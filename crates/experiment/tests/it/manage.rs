@@ -23,7 +23,10 @@ fn running(socket: &Path) -> (Experiment, ExperimentManager) {
     experiment.bind(interval, context(shown())).unwrap();
     let handle = experiment.handle();
     let bind = move |wanted: BindRequest| match wanted.event.as_str() {
-        "burst" => handle.bind(Burst::new(7), context(shown())).map_err(|error| error.to_string()),
+        "burst" => {
+            let bound = handle.bind(Burst::new(7), context(shown()));
+            bound.map(|()| None).map_err(|error| error.to_string())
+        }
         other => Err(format!("no event {other}; sensors {:?}", wanted.sensors)),
     };
     let about = || json!({"program": ["shop"], "pid": 4711});

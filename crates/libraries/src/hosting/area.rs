@@ -16,7 +16,8 @@ use crate::hosting::layout::{FENCE, length};
 pub(crate) use crate::hosting::layout::{FIRST_ROOM, LAST_ROOM, front, larger, rear};
 
 const GUARD: usize = GuardedBuffer::GUARD;
-/// New shared memory, which is large enough for every room.
+
+/// New shared memory for the largest buffer and its guards; its size is sealed.
 pub(crate) fn memory() -> io::Result<OwnedFd> {
     let memory = memfd_create("perfhive", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&memory, length(LAST_ROOM) as u64)?;

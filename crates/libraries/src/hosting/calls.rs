@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The size of the stack of a thread that collects costly objects, in bytes: as large as
-/// that of a main thread.
+/// that of a main thread on Linux.
 const STACK: usize = 8 << 20;
 
 /// Loads a library and calls Open. Returns the response, and the library if both succeed.

@@ -37,8 +37,8 @@ pub(crate) struct Call {
     pub(crate) claim: RawClaim,
     /// The messages that the provider reported during the call.
     pub(crate) reports: Vec<String>,
-    /// The limits that could not be set for the process; reported once per process. `None` if all
-    /// were set.
+    /// A note about the confinement of the process, such as a restriction that failed. Only the first
+    /// result of a process has it.
     pub(crate) note: Option<String>,
     /// The buffer that the library wrote, copied into this process' own memory; to be
     /// [given back](HostedLibrary::give_back).

@@ -339,7 +339,8 @@ impl Session for ExtensionSession {
     }
 }
 
-/// Takes what Collect delivered, if it passes the tests.
+/// Adds what Collect delivered to `out`, if it passes the tests. Objects that the provider may not
+/// give are left out.
 fn take(
     state: &LibraryState,
     call: &Call,

@@ -82,7 +82,7 @@ pub(crate) struct Response {
     /// Why the library could not be called; for [`Request::Together`] the fault of the first wrong
     /// answer; its request is in `reports`. `None` if nothing failed.
     pub(crate) failure: Option<String>,
-    /// The limits that could not be set for the process, from Open. `None` if all were set.
+    /// A note about the confinement of the process, such as a restriction that failed; only from Open.
     pub(crate) note: Option<String>,
     /// What the provider reported during the call.
     pub(crate) reports: Vec<String>,

@@ -22,7 +22,8 @@ struct Cell {
     counted: bool,
 }
 
-/// The instances of the run before, as bytes and as sums.
+/// The written instances of processes, as bytes and as sums. A run of the kernel's program copies
+/// what did not change since the run before.
 pub(super) struct Copies {
     /// The counters that they were written with.
     wanted: Option<ProcessColumns>,

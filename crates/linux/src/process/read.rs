@@ -176,6 +176,16 @@ impl ProcessReader {
         read.is_ok()
     }
 
+    /// Reads the counters from `statm` of a process whose `stat` was read before, into an empty
+    /// sample. Returns whether they tell of its memory: those of a process whose first thread has
+    /// ended do not.
+    pub(super) fn memory_of(&mut self, known: &mut Tracked, sample: &mut Sample) -> bool {
+        sample.push([0; STAT_COUNTERS]);
+        let read = self.memory(known, sample).is_ok();
+        let is_empty = sample.values().iter().all(|value| *value == 0);
+        read && (known.is_kernel_thread || !is_empty)
+    }
+
     /// The processes of the batch that was read last, with their names; without those that are
     /// gone or hidden.
     pub(super) fn processes(&self) -> impl Iterator<Item = (&Slot, &[u16])> {

@@ -73,6 +73,13 @@ pub(super) fn growing(wanted: ProcessColumns) -> [Option<usize>; GROWING] {
     places
 }
 
+/// The place of % Processor Time.
+pub(super) const ALL: usize = at::ALL;
+/// The places of what a process has used: times and page faults.
+pub(super) const USED: [usize; 5] = COMMON;
+/// The places of the values from `statm`, if the schedule is not wanted.
+pub(super) const MEMORY: std::ops::Range<usize> = STAT_COUNTERS..STAT_COUNTERS + STATM_COUNTERS;
+
 pub(super) const MOST_OF_32_BITS: u64 = u32::MAX as u64;
 
 impl Sample {
@@ -101,6 +108,15 @@ impl Sample {
             threads,
             major_faults,
         ]);
+    }
+
+    /// Sets what the process has used. Of an empty sample the other values from `stat` are 0 then.
+    pub(super) fn set_used(&mut self, [user, kernel]: [u64; 2], [faults, major]: [u64; 2]) {
+        self.count = self.count.max(STAT_COUNTERS);
+        let values = [user.saturating_add(kernel), user, kernel, faults, major];
+        for (place, value) in USED.into_iter().zip(values) {
+            self.values[place] = value;
+        }
     }
 
     /// Raises the processor times to at least these, and answers them.

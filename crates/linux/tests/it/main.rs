@@ -22,6 +22,7 @@ mod network;
 mod network_interface;
 mod network_live;
 mod odd;
+mod one;
 mod process_extras;
 mod real_trees;
 mod resting;

@@ -3,7 +3,7 @@
 use super::contents::{Definitions, sample_head};
 use super::decoder::Decoder;
 use super::varint::Input;
-use super::{FrameHeader, FrameKind, HEADER, MAGIC, MOST};
+use super::{FrameHeader, FrameKind, HEADER, MOST};
 use crate::files::error;
 use crate::replay::{Sample, Samples, origin_of};
 use perfhive_engine::{
@@ -11,6 +11,7 @@ use perfhive_engine::{
 };
 use perfhive_format::FileTime;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -20,24 +21,27 @@ use zstd::stream::raw::{self, DParameter, InBuffer, Operation as _, OutBuffer};
 /// The largest window of a compressed stream, as a power of two. The writer uses 21.
 const WINDOW: u32 = 23;
 
+/// The bytes with which the header of a head begins.
+const FIRST: [u8; 8] = *b"PHR1\x01\0\0\0";
+
 /// The most damaged places that are passed over: each takes looking for the next frame.
-const MOST_GAPS: usize = 10_000;
+pub(super) const MOST_GAPS: usize = 10_000;
 
 /// The most faults about damage that are kept.
 const MOST_DAMAGE: usize = 64;
 
 /// The frames of a file.
-struct Frames {
+pub(super) struct Frames {
     path: PathBuf,
     input: BufReader<File>,
     /// The position in the file.
     at: u64,
-    length: u64,
-    payload: Vec<u8>,
+    pub(super) length: u64,
+    pub(super) payload: Vec<u8>,
 }
 
 impl Frames {
-    fn open(path: &Path) -> Result<Self, SourceError> {
+    pub(super) fn open(path: &Path) -> Result<Self, SourceError> {
         let failed = |cause| error(path, SourceErrorKind::Unavailable, cause);
         let file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
@@ -56,11 +60,12 @@ impl Frames {
                 let end = HEADER as u64 + u64::from(header.length);
                 Ok(end > self.length || (end == self.length && !self.payload(&header)?))
             }
-            None => Ok(read < HEADER && (MAGIC.starts_with(bytes) || bytes.starts_with(&MAGIC))),
+            // A text may begin with the same letters.
+            None => Ok(read < HEADER && bytes.starts_with(&FIRST)),
         }
     }
 
-    fn failed(&self, cause: std::io::Error) -> SourceError {
+    pub(super) fn failed(&self, cause: std::io::Error) -> SourceError {
         error(&self.path, SourceErrorKind::Unavailable, cause)
     }
 
@@ -88,7 +93,7 @@ impl Frames {
 
     /// The header of the frame at a position, which the payload follows; `None` where there is no
     /// complete frame.
-    fn header(&mut self, at: u64) -> Result<Option<FrameHeader>, SourceError> {
+    pub(super) fn header(&mut self, at: u64) -> Result<Option<FrameHeader>, SourceError> {
         self.go(at)?;
         let mut bytes = [0; HEADER];
         let read = self.read(&mut bytes)?;
@@ -97,7 +102,7 @@ impl Frames {
     }
 
     /// Reads the payload behind a header; `false` where it is damaged.
-    fn payload(&mut self, header: &FrameHeader) -> Result<bool, SourceError> {
+    pub(super) fn payload(&mut self, header: &FrameHeader) -> Result<bool, SourceError> {
         let mut payload = std::mem::take(&mut self.payload);
         payload.clear();
         // The length is that of the header, which lies inside the file.
@@ -108,12 +113,16 @@ impl Frames {
         Ok(is_sound)
     }
 
-    /// The first sound header behind a position.
-    fn next_sound(&mut self, behind: u64) -> Result<Option<u64>, SourceError> {
+    /// The first sound header behind a position, and before another.
+    pub(super) fn next_sound(
+        &mut self,
+        behind: u64,
+        before: u64,
+    ) -> Result<Option<u64>, SourceError> {
         const CHUNK: usize = 1 << 16;
         let mut chunk = vec![0; CHUNK];
         let mut at = behind + 1;
-        while at + HEADER as u64 <= self.length {
+        while at + HEADER as u64 <= self.length && at < before {
             self.go(at)?;
             let read = self.read(&mut chunk)?;
             let found = chunk.get(..read).unwrap_or_default();
@@ -136,6 +145,11 @@ pub(super) fn is_unfinished(path: &Path) -> Result<bool, SourceError> {
     Frames::open(path)?.is_unfinished()
 }
 
+/// Whether a sound header is among the first bytes of a file, and not at its beginning.
+pub(super) fn has_frame_within(path: &Path, bytes: u64) -> Result<bool, SourceError> {
+    Ok(Frames::open(path)?.next_sound(0, bytes)?.is_some())
+}
+
 /// A keyframe.
 #[derive(Clone, Copy, Debug)]
 struct Key {
@@ -155,6 +169,8 @@ pub(crate) struct Reader {
     definitions: Definitions,
     /// Bytes of the definitions and heads so far, decompressed.
     facts: usize,
+    /// Length and checksum of their payloads: each of them is there twice.
+    known: HashSet<(u32, u32)>,
     machine: Option<String>,
     /// What is damaged, as found when the file was opened.
     damage: Vec<Fault>,
@@ -185,6 +201,7 @@ impl Reader {
             end: 0,
             definitions: Definitions::default(),
             facts: 0,
+            known: HashSet::new(),
             machine: None,
             damage: Vec::new(),
             next: 0,
@@ -203,6 +220,13 @@ impl Reader {
             };
             return Err(error(path, SourceErrorKind::Malformed, message));
         }
+        if reader.machine.is_none() {
+            // The head is damaged, and its copy too or not yet written.
+            reader.seek(None)?;
+            let first = reader.found.take().and_then(|sample| sample.frames.into_iter().next());
+            reader.machine = first.map(|frame| frame.machine().to_string());
+            reader.next = 0;
+        }
         Ok(reader)
     }
 
@@ -211,7 +235,7 @@ impl Reader {
         let (mut at, mut gaps) = (0, 0);
         while at < self.frames.length {
             let Some(header) = self.frames.header(at)? else {
-                let Some(next) = self.frames.next_sound(at)? else {
+                let Some(next) = self.frames.next_sound(at, u64::MAX)? else {
                     let bytes = self.frames.length - at;
                     self.warn(at, format_args!("the last {bytes} bytes are not a complete sample"));
                     break;
@@ -230,7 +254,7 @@ impl Reader {
                 FrameKind::Key => {
                     self.keys.push(Key { offset: at, time: FileTime(header.time) });
                 }
-                FrameKind::Delta => {}
+                FrameKind::Delta | FrameKind::Lines => {}
             }
             if header.kind.is_sample() {
                 self.samples += 1;
@@ -244,10 +268,14 @@ impl Reader {
 
     /// Reads a frame that is not a sample.
     fn read_facts(&mut self, at: u64, header: &FrameHeader) -> Result<(), SourceError> {
+        let mut is_sound = self.frames.payload(header)?;
+        let payload = (header.length, header.checksum);
+        if is_sound && self.known.contains(&payload) {
+            return Ok(());
+        }
         let mut stream = decompressor().map_err(|cause| self.frames.failed(cause))?;
         let mut plain = Vec::new();
-        let is_sound = self.frames.payload(header)?
-            && decompress(&mut stream, &self.frames.payload, &mut plain).is_some();
+        is_sound &= decompress(&mut stream, &self.frames.payload, &mut plain).is_some();
         self.facts += plain.len();
         let is_read = is_sound
             && self.facts <= MOST
@@ -255,8 +283,11 @@ impl Reader {
                 FrameKind::Head => self.read_head(&plain).is_some(),
                 _ => self.definitions.add(Input(&plain)).is_some(),
             };
-        if !is_read {
-            self.warn(at, "facts about the recording are damaged; names may be missing");
+        match is_read {
+            true => drop(self.known.insert(payload)),
+            false => {
+                self.warn(at, "machine or names are damaged; their copy is read if it is there")
+            }
         }
         Ok(())
     }
@@ -416,14 +447,18 @@ fn damage(path: &Path, at: u64, what: impl std::fmt::Display) -> Fault {
     Fault::new(FaultKind::Warning, &path.display().to_string(), message)
 }
 
-fn decompressor() -> std::io::Result<raw::Decoder<'static>> {
+pub(super) fn decompressor() -> std::io::Result<raw::Decoder<'static>> {
     let mut decoder = raw::Decoder::new()?;
     decoder.set_parameter(DParameter::WindowLogMax(WINDOW))?;
     Ok(decoder)
 }
 
 /// Decompresses a payload; `None` where it is damaged or too large.
-fn decompress(stream: &mut raw::Decoder<'_>, payload: &[u8], out: &mut Vec<u8>) -> Option<()> {
+pub(super) fn decompress(
+    stream: &mut raw::Decoder<'_>,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> Option<()> {
     out.clear();
     let mut input = InBuffer::around(payload);
     let mut chunk = [0; 1 << 14];

@@ -2,9 +2,10 @@
 
 use super::contents::{definition, put_definitions, put_sample_head};
 use super::encoder::Encoder;
+use super::lines::holds_lines;
 use super::reader::{Reader, is_unfinished};
 use super::rotation::Rotation;
-use super::{FrameHeader, FrameKind, GROUP, HEADER, MOST};
+use super::{FrameHeader, FrameKind, GROUP, HEADER, MOST, is_recording};
 use crate::files::{error, write_error};
 use crate::replay::Samples as _;
 use perfhive_engine::{Snapshot, SourceError, SourceErrorKind, TitleDatabase};
@@ -20,7 +21,7 @@ use zstd::stream::raw::{self, InBuffer, Operation as _, OutBuffer};
 use zstd::zstd_safe::{CParameter, compress_bound};
 
 /// The level of compression: a higher one takes several times as long for some per cent less.
-const LEVEL: i32 = 3;
+pub(super) const LEVEL: i32 = 3;
 
 /// The sizes of the tables in which the compressor looks for what it has seen, as powers of 2. Between two
 /// samples they leave the processor's caches: the usual ones, 32 and 64 times as large, cost a third of
@@ -84,6 +85,9 @@ pub struct RecordingWriter {
     frame: Vec<u8>,
     /// The counter definitions of each object that were written last, and whether it has instances.
     definitions: HashMap<TitleIndex, (bool, Vec<u8>)>,
+    /// The frames with facts of which there is no copy yet, and how many samples there were before.
+    uncopied: Vec<u8>,
+    uncopied_since: u64,
     synced: Instant,
     samples: u64,
     /// The length of the file when it was opened.
@@ -92,6 +96,7 @@ pub struct RecordingWriter {
     begin: Option<FileTime>,
     /// Samples and bytes of the files before.
     finished: (u64, u64),
+    restarts: u64,
 }
 
 impl RecordingWriter {
@@ -116,6 +121,15 @@ impl RecordingWriter {
             file.set_len(0).map_err(failed)?;
             offset = 0;
         } else if offset > 0 {
+            if holds_lines(path) {
+                let message = "holds the records of an experiment, which no samples follow: name another file";
+                return Err(error(path, SourceErrorKind::Mismatch, message));
+            }
+            if !is_recording(path) {
+                // It may be anything, even an archive with recordings in it.
+                let message = "does not begin as a recording does; name another file";
+                return Err(error(path, SourceErrorKind::Malformed, message));
+            }
             let mut reader = Reader::open(path)?;
             let span = reader.span()?;
             begin = (span.samples > 0).then_some(span.begin);
@@ -138,11 +152,14 @@ impl RecordingWriter {
             payload: Vec::new(),
             frame: Vec::new(),
             definitions: HashMap::new(),
+            uncopied: Vec::new(),
+            uncopied_since: 0,
             synced: Instant::now(),
             samples: 0,
             begun_at: offset,
             begin,
             finished: (0, 0),
+            restarts: 0,
         })
     }
 
@@ -163,6 +180,12 @@ impl RecordingWriter {
         if size > MOST {
             return Err(self.too_large());
         }
+        if !is_file_at(&self.file, &self.path) {
+            // What was written there is not counted, whether another file can be begun or not.
+            (self.samples, self.begun_at) = (0, self.offset);
+            self.reopen()?;
+            self.restarts += 1;
+        }
         let time = first.time();
         let is_due = |begin| self.options.rotation.is_due(self.offset, begin, time);
         if let Some(begin) = self.begin.filter(|begin| is_due(*begin)) {
@@ -170,6 +193,9 @@ impl RecordingWriter {
         }
         if self.samples == 0 {
             self.begin(first.machine(), time)?;
+        }
+        if self.samples - self.uncopied_since >= u64::from(GROUP) {
+            self.copy_facts()?;
         }
         self.add_definitions(snapshot, titles, time)?;
         let is_key = self.since_key + 1 >= GROUP;
@@ -211,12 +237,33 @@ impl RecordingWriter {
 
     /// Ends the file and begins the next one of the same name.
     fn rotate(&mut self, begin: FileTime) -> Result<(), SourceError> {
+        self.copy_facts()?;
         self.sync()?;
         self.options.rotation.finish(&self.path, begin)?;
-        let finished = (self.samples(), self.bytes());
+        self.reopen()
+    }
+
+    /// Goes on at the same path, where this file is not any more.
+    fn reopen(&mut self) -> Result<(), SourceError> {
+        self.options.replaces = false;
+        let (finished, restarts) = ((self.samples(), self.bytes()), self.restarts);
         *self = Self::open(&self.path, &self.source, &self.options)?;
-        self.finished = finished;
+        (self.finished, self.restarts) = (finished, restarts);
         Ok(())
+    }
+
+    /// Writes the frames with facts once more, so that no damage in one place costs names.
+    fn copy_facts(&mut self) -> Result<(), SourceError> {
+        if self.uncopied.is_empty() {
+            return Ok(());
+        }
+        std::mem::swap(&mut self.frame, &mut self.uncopied);
+        let copied = self.append();
+        match copied {
+            Ok(()) => self.uncopied.clear(),
+            Err(_) => std::mem::swap(&mut self.frame, &mut self.uncopied),
+        }
+        copied
     }
 
     /// Writes the facts about the recording.
@@ -292,10 +339,15 @@ impl RecordingWriter {
         self.compressor.reinit().map_err(|cause| write_error(&self.path, &cause))?;
         // A sample behind it begins a new stream.
         self.since_key = GROUP;
-        self.write(kind, time)
+        self.write(kind, time)?;
+        if self.uncopied.is_empty() {
+            self.uncopied_since = self.samples;
+        }
+        self.uncopied.extend_from_slice(&self.frame);
+        Ok(())
     }
 
-    /// Writes the payload as a frame, in one call.
+    /// Writes the payload as a frame.
     fn write(&mut self, kind: FrameKind, time: FileTime) -> Result<(), SourceError> {
         let failed = |cause: std::io::Error| write_error(&self.path, &cause);
         self.frame.clear();
@@ -315,12 +367,17 @@ impl RecordingWriter {
             back: u32::try_from(back).unwrap_or(u32::MAX),
         };
         header.copy_from_slice(&header_of.to_bytes());
+        self.append()
+    }
+
+    /// Appends the frame to the file, in one call.
+    fn append(&mut self) -> Result<(), SourceError> {
         if let Err(cause) = self.file.write_all(&self.frame) {
             // A part of a frame would be in the way of the next one. Where cutting fails too,
             // readers pass over it.
             let _ = self.file.set_len(self.offset);
             let _ = self.file.seek(SeekFrom::Start(self.offset));
-            return Err(failed(cause));
+            return Err(write_error(&self.path, &cause));
         }
         self.offset += self.frame.len() as u64;
         if self.synced.elapsed() >= self.options.sync {
@@ -330,18 +387,28 @@ impl RecordingWriter {
     }
 
     /// Brings everything to the disk and ends the recording. Without it nothing is lost either,
-    /// as long as the power stays on.
+    /// as long as the power stays on; a short recording has its names only once. Returns the
+    /// [bytes](Self::bytes).
     ///
     /// # Errors
     /// Where the disk cannot be written.
-    pub fn finish(mut self) -> Result<(), SourceError> {
-        self.sync()
+    pub fn finish(mut self) -> Result<u64, SourceError> {
+        let copied = self.copy_facts();
+        self.sync().and(copied)?;
+        Ok(self.bytes())
     }
 
     /// Samples written so far.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.finished.0 + self.samples
+    }
+
+    /// How often the file was removed, renamed or replaced while it was written, and the path begun
+    /// again. The samples of the file before are not counted any more.
+    #[must_use]
+    pub fn restarts(&self) -> u64 {
+        self.restarts
     }
 
     /// Bytes written so far.
@@ -351,9 +418,30 @@ impl RecordingWriter {
     }
 }
 
+/// Whether the path still leads to the file. Where a system does not tell files apart, any file
+/// will do.
+fn is_file_at(file: &File, path: &Path) -> bool {
+    let found = match std::fs::metadata(path) {
+        Ok(found) => found,
+        // Another error says nothing about the file.
+        Err(cause) => return cause.kind() != std::io::ErrorKind::NotFound,
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let is_same = |own: std::fs::Metadata| (own.dev(), own.ino()) == (found.dev(), found.ino());
+        file.metadata().map_or(true, is_same)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (file, found);
+        true
+    }
+}
+
 /// Brings the names of a file's folder to the disk. Where a system has no such call, a power failure
 /// may cost the name of a new file.
-fn sync_folder(path: &Path) {
+pub(super) fn sync_folder(path: &Path) {
     if cfg!(unix) {
         let folder = path.parent().filter(|folder| *folder != Path::new(""));
         let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
@@ -361,7 +449,7 @@ fn sync_folder(path: &Path) {
 }
 
 /// Opens a file for one writer, at its beginning.
-fn exclusive(path: &Path) -> Result<File, SourceError> {
+pub(super) fn exclusive(path: &Path) -> Result<File, SourceError> {
     let failed = |cause: std::io::Error| write_error(path, &cause);
     let found = std::fs::metadata(path);
     if found.is_ok_and(|found| !found.is_file()) {
@@ -399,7 +487,7 @@ fn compressor() -> std::io::Result<raw::Encoder<'static>> {
 }
 
 /// Appends what a compressed stream makes of a payload, so that its reader can read all of it.
-fn compress(
+pub(super) fn compress(
     compressor: &mut raw::Encoder<'_>,
     payload: &[u8],
     out: &mut Vec<u8>,

@@ -5,7 +5,7 @@
 
 use super::RecordKind;
 use crate::names::MadeUpNames;
-use perfhive_engine::measure::SensorName;
+use perfhive_engine::measure::{MOST_EVENT_NAMES, SensorName};
 use perfhive_engine::{Frame, SourceError, SourceErrorKind, TitleDatabase};
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::{
@@ -15,8 +15,6 @@ use perfhive_format::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The most names of events, since each sample has an instance of each.
-const MOST_EVENTS: usize = 256;
 /// The most values of sensors in a sample: those that no sensor fills take room, too.
 const MOST_CELLS: usize = 4096;
 
@@ -91,10 +89,9 @@ struct SensorObject {
     template: Option<ObjectTemplate>,
 }
 
-/// Makes data blocks of the events of an experiment and the readings at them.
+/// The data blocks of the events of an experiment and the readings at them, as a file of records gives them.
 ///
-/// A block has the counts of all events so far, and the newest reading of each sensor. Events and
-/// readings are noted, and [`frame`](Self::frame) makes the block of that moment.
+/// A block has the counts of all events so far, and the newest reading of each sensor.
 #[derive(Debug)]
 pub struct EventBlocks {
     machine: String,
@@ -116,8 +113,7 @@ impl EventBlocks {
     pub const OBJECT: &'static str = "Experiment Events";
 
     /// Blocks of a machine with this name, without events and sensors so far.
-    #[must_use]
-    pub fn new(machine: &str) -> Self {
+    pub(crate) fn new(machine: &str) -> Self {
         let mut names = MadeUpNames::default();
         let mut help = TitleList::default();
         let texts = COUNTERS.iter().map(|(name, _, help)| (*name, *help));
@@ -142,22 +138,21 @@ impl EventBlocks {
     }
 
     /// The name of the machine.
-    #[must_use]
-    pub fn machine(&self) -> &str {
+    pub(crate) fn machine(&self) -> &str {
         &self.machine
     }
 
-    pub(super) fn set_machine(&mut self, machine: &str) {
+    pub(crate) fn set_machine(&mut self, machine: &str) {
         self.machine = machine.to_string();
     }
 
     /// The place of the events of a name, which is added where it is new; `None` where there are too
-    /// many names (256), or the name cannot be that of an instance because it has a NUL.
-    pub fn event(&mut self, name: &str) -> Option<usize> {
+    /// many names ([`MOST_EVENT_NAMES`]), or the name cannot be that of an instance because it has a NUL.
+    pub(crate) fn event(&mut self, name: &str) -> Option<usize> {
         if let Some(place) = self.event_places.get(name) {
             return Some(*place);
         }
-        if self.events.len() >= MOST_EVENTS || name.contains('\0') {
+        if self.events.len() >= MOST_EVENT_NAMES || name.contains('\0') {
             return None;
         }
         self.events.push(EventRow::default());
@@ -168,7 +163,7 @@ impl EventBlocks {
 
     /// The place of a new sensor. `None` where a sensor of another data source has the same names, or
     /// the objects would have too many values (4096 with those that no sensor fills), or a name has a NUL.
-    pub fn add_sensor(&mut self, name: &SensorName) -> Option<usize> {
+    pub(crate) fn add_sensor(&mut self, name: &SensorName) -> Option<usize> {
         let instance_name = name.instance().unwrap_or_default();
         if [name.group(), name.sensor(), instance_name].iter().any(|name| name.contains('\0')) {
             return None;
@@ -226,7 +221,7 @@ impl EventBlocks {
     }
 
     /// Notes the reading of a sensor; `None` where it has no value.
-    pub fn read(&mut self, sensor: usize, value: Option<f64>) {
+    pub(crate) fn read(&mut self, sensor: usize, value: Option<f64>) {
         let Some(cell) = self.cells.get(sensor) else { return };
         let Some(object) = self.objects.get_mut(cell.object) else { return };
         let place = (cell.instance, cell.counter);
@@ -237,7 +232,7 @@ impl EventBlocks {
     }
 
     /// Notes an event.
-    pub fn note(&mut self, event: usize, kind: RecordKind) {
+    pub(crate) fn note(&mut self, event: usize, kind: RecordKind) {
         let Some(row) = self.events.get_mut(event) else { return };
         match kind {
             RecordKind::Point => row.events += 1,
@@ -249,7 +244,7 @@ impl EventBlocks {
     }
 
     /// Notes a section that has ended, with its seconds and those of its thread's processor time.
-    pub fn note_section(&mut self, event: usize, seconds: f64, thread_seconds: Option<f64>) {
+    pub(crate) fn note_section(&mut self, event: usize, seconds: f64, thread_seconds: Option<f64>) {
         let Some(row) = self.events.get_mut(event) else { return };
         row.sections += 1;
         (row.seconds, row.thread_seconds) = (Some(seconds), thread_seconds);
@@ -259,7 +254,7 @@ impl EventBlocks {
     ///
     /// # Errors
     /// [`SourceErrorKind::Malformed`] where names and values do not make a block.
-    pub fn frame(&mut self, time: FileTime) -> Result<Frame, SourceError> {
+    pub(crate) fn frame(&mut self, time: FileTime) -> Result<Frame, SourceError> {
         let malformed = |why: &dyn std::fmt::Display| {
             SourceError::new(SourceErrorKind::Malformed, "records of an experiment", why)
         };
@@ -338,21 +333,20 @@ impl EventBlocks {
     }
 
     /// The names of all objects and counters so far, with help texts.
-    #[must_use]
-    pub fn titles(&self) -> Arc<TitleDatabase> {
+    pub(crate) fn titles(&self) -> Arc<TitleDatabase> {
         let names = self.names.list();
         Arc::new(TitleDatabase::new(LanguageId::ENGLISH, names, &self.help))
     }
 
     /// Forgets the times of sections, as if the sample had been made.
-    pub(super) fn told(&mut self) {
+    pub(crate) fn told(&mut self) {
         for row in &mut self.events {
             (row.seconds, row.thread_seconds) = (None, None);
         }
     }
 
     /// Forgets events and readings; their names stay.
-    pub(super) fn rewind(&mut self) {
+    pub(crate) fn rewind(&mut self) {
         self.events.iter_mut().for_each(|row| *row = EventRow::default());
         self.objects.iter_mut().for_each(|object| object.values.clear());
     }

@@ -1,5 +1,6 @@
-//! The lines of a file of records, one at a time.
+//! The lines of a file of records, one at a time: a text file, or a recording that holds them.
 
+use crate::phr::{LineText, holds_lines, is_recording};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -61,7 +62,7 @@ pub enum RecordLine {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct SensorLine {
-    /// The name of the sensor, with its instance.
+    /// The full name of the sensor, such as `linux.procfs/Process/%25 Processor Time#4711`.
     pub name: String,
     /// The unit of its values.
     pub unit: String,
@@ -82,10 +83,13 @@ pub enum RecordKind {
     End,
 }
 
-/// Whether a file begins with a line of an experiment's records. Pipes are not tried: what is read of them is
-/// gone.
+/// Whether a file begins with a line of an experiment's records, or is a recording of such lines. Pipes are not tried:
+/// what is read of them is gone.
 #[must_use]
 pub fn has_records(file: &Path) -> bool {
+    if holds_lines(file) {
+        return true;
+    }
     let is_file = std::fs::metadata(file).is_ok_and(|meta| meta.is_file());
     let Some(file) = is_file.then(|| File::open(file).ok()).flatten() else { return false };
     let mut reader = BufReader::new(file);
@@ -116,9 +120,8 @@ pub(crate) fn lacks_records(path: &Path) -> Option<&'static str> {
 }
 
 /// Reads the lines of a file, and leaves out what is damaged.
-#[derive(Debug)]
 pub struct RecordLines {
-    reader: BufReader<File>,
+    reader: Box<dyn BufRead + Send>,
     line: Vec<u8>,
     /// The number of lines so far.
     pub number: u64,
@@ -136,7 +139,10 @@ impl RecordLines {
     /// # Errors
     /// Where it cannot be opened.
     pub fn open(file: &Path) -> io::Result<Self> {
-        let reader = BufReader::with_capacity(1 << 16, File::open(file)?);
+        let reader: Box<dyn BufRead + Send> = match is_recording(file) {
+            true => Box::new(LineText::open(file).map_err(io::Error::other)?),
+            false => Box::new(BufReader::with_capacity(1 << 16, File::open(file)?)),
+        };
         let line = Vec::new();
         Ok(Self { reader, line, number: 0, damaged: 0, first_damaged: 0, is_torn: false })
     }
@@ -174,6 +180,12 @@ impl RecordLines {
                 }
             }
         }
+    }
+}
+
+impl std::fmt::Debug for RecordLines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RecordLines").field("number", &self.number).finish_non_exhaustive()
     }
 }
 

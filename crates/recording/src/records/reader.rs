@@ -17,8 +17,9 @@ use std::sync::Arc;
 
 /// The most different names of sensors that are looked at.
 const MOST_SENSORS: usize = 4096;
-/// The most values of records of which the places are kept.
-const MOST_VALUES: usize = u32::MAX as usize;
+/// The most happenings, and the most values of them, that are kept: some gigabytes of memory.
+const MOST_HAPPENINGS: usize = 1 << 25;
+const MOST_VALUES: usize = 1 << 27;
 
 /// Something that happened, as a line tells it.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,7 @@ struct Happening {
 enum What {
     /// An event, with the place of its values and their number.
     Event { kind: RecordKind, is_by_clock: bool, values: u32, count: u32 },
-    /// Nothing: the beginning or the end of the experiment.
+    /// Nothing: the end of the experiment.
     Nothing,
     /// The end of a section; NaN for a time that is not known.
     Section { seconds: f64, thread_seconds: f64 },
@@ -67,6 +68,8 @@ struct Reading {
     left_out: u64,
     /// Sections by their starts.
     sections: Vec<(FileTime, u32)>,
+    /// Whether the line about the experiment came, and whether it said when it began.
+    has_head: bool,
     has_start: bool,
     has_end: bool,
 }
@@ -94,6 +97,7 @@ impl EventRecords {
             clocks: HashSet::new(),
             left_out: 0,
             sections: Vec::new(),
+            has_head: false,
             has_start: false,
             has_end: false,
         };
@@ -122,8 +126,8 @@ impl EventRecords {
         }
         if reading.left_out > 0 {
             warn(format!(
-                "{} events and readings are left out: there are too many names, or two sensors have \
-                 the same",
+                "{} events and readings are left out: there are too many of them or of their names, or \
+                 two sensors have the same",
                 reading.left_out
             ));
         }
@@ -131,10 +135,6 @@ impl EventRecords {
         if !records.happenings.iter().any(|one| !matches!(one.what, What::Nothing)) {
             return Err(error(path, SourceErrorKind::Malformed, "has no event"));
         }
-        // A sample before the first event, from which its rates begin.
-        let first = records.happenings.iter().map(|one| one.time.0).min().unwrap_or_default();
-        let time = FileTime(reading.begin.0.min(first - 1));
-        records.happenings.push(Happening { time, event: 0, what: What::Nothing });
         records.happenings.sort_by_key(|one| one.time);
         Ok(records)
     }
@@ -184,6 +184,9 @@ impl Reading {
                 if version != 1 {
                     return Err(format!("version {version} of records is not known; version 1 is"));
                 }
+                if std::mem::replace(&mut self.has_head, true) {
+                    return Err("holds several experiments one after the other; divide it".into());
+                }
                 if let Some(machine) = machine.filter(|name| !name.contains('\0')) {
                     self.records.blocks.set_machine(&machine);
                 }
@@ -203,6 +206,10 @@ impl Reading {
                 }
             }
             RecordLine::Record { source, event, kind, time, values, .. } => {
+                if self.records.values.len() + values.len() > MOST_VALUES {
+                    self.left_out += 1;
+                    return Ok(());
+                }
                 let Some(event) = self.event(&event) else { return Ok(()) };
                 let is_by_clock = self.clocks.contains(&source);
                 let begin = self.records.values.len();
@@ -216,9 +223,6 @@ impl Reading {
                     }
                     self.records.values.push((sensor, value.unwrap_or(f64::NAN)));
                 }
-                if self.records.values.len() > MOST_VALUES {
-                    return Err("has too many readings".to_string());
-                }
                 let count = (self.records.values.len() - begin) as u32;
                 let values = begin as u32;
                 let what = What::Event { kind, is_by_clock, values, count };
@@ -228,7 +232,9 @@ impl Reading {
                 let Some(event) = self.event(&event) else { return Ok(()) };
                 let without = |seconds: f64| (seconds - self.call_seconds * calls as f64).max(0.0);
                 let thread_seconds = thread_seconds.map_or(f64::NAN, without);
-                self.sections.push((self.at(time), event));
+                if self.sections.len() < MOST_HAPPENINGS {
+                    self.sections.push((self.at(time), event));
+                }
                 let what = What::Section { seconds: without(seconds), thread_seconds };
                 self.push(time + seconds, event, what);
             }
@@ -289,6 +295,10 @@ impl Reading {
 
     /// Adds what happened at a time, in seconds since the beginning.
     fn push(&mut self, time: f64, event: u32, what: What) {
+        if self.records.happenings.len() >= MOST_HAPPENINGS {
+            self.left_out += 1;
+            return;
+        }
         let time = self.at(time);
         self.records.happenings.push(Happening { time, event, what });
     }

@@ -1,6 +1,7 @@
 //! Reading a text log, line by line: a file of any size takes constant memory.
 
 use super::FORMS;
+use super::text::Text;
 use crate::files::error;
 use crate::names::MadeUpNames;
 use crate::replay::{Sample, Samples};
@@ -55,11 +56,16 @@ impl<R: Seek> Seek for ShortLines<R> {
 
 /// Whether a file begins as a text log does, and which form it has.
 pub(crate) fn is_text_log(path: &Path) -> bool {
-    let mut first = [0; 64];
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
-    let read = |mut file: File| file.read(&mut first);
-    let count = if is_file { File::open(path).and_then(read).unwrap_or(0) } else { 0 };
-    form_of(first.get(..count).unwrap_or_default()).is_some()
+    let opened = || Text::new(File::open(path)?).and_then(|mut text| first_of(&mut text));
+    is_file && opened().is_ok_and(|first| form_of(&first).is_some())
+}
+
+/// The first bytes of a text, with its banner.
+fn first_of(text: &mut Text) -> std::io::Result<Vec<u8>> {
+    let mut first = Vec::new();
+    text.take(64).read_to_end(&mut first)?;
+    Ok(first)
 }
 
 /// The separator of the log that begins with these bytes; a console's output begins with an
@@ -72,6 +78,49 @@ fn form_of(first: &[u8]) -> Option<u8> {
         .iter()
         .find(|(_, name)| text.starts_with(name.as_bytes()))
         .map(|(separator, _)| *separator)
+}
+
+/// The first line of a log: the banner, and the path of each column.
+struct Header {
+    lines: csv::Reader<ShortLines<BufReader<Text>>>,
+    /// Its number: a console's output begins with an empty line.
+    line: u64,
+    cells: Vec<String>,
+}
+
+impl Header {
+    fn read(path: &Path) -> Result<Self, SourceError> {
+        let failed = |cause: std::io::Error| error(path, SourceErrorKind::Unavailable, cause);
+        let malformed =
+            |what: &dyn std::fmt::Display| error(path, SourceErrorKind::Malformed, what);
+        let mut file = File::open(path).and_then(Text::new).map_err(failed)?;
+        let first = first_of(&mut file).map_err(failed)?;
+        let no_banner = "does not begin with the banner of a log, \"(PDH-CSV 4.0)\"";
+        let separator = form_of(&first).ok_or_else(|| malformed(&no_banner))?;
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let mut lines = csv::ReaderBuilder::new()
+            .delimiter(separator)
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(ShortLines { file: BufReader::with_capacity(1 << 18, file), line: 0 });
+        let mut record = csv::ByteRecord::new();
+        lines.read_byte_record(&mut record).map_err(|cause| malformed(&cause))?;
+        let blanks = first.iter().take_while(|byte| byte.is_ascii_whitespace());
+        let line = 1 + blanks.filter(|byte| **byte == b'\n').count() as u64;
+        Ok(Self { lines, line, cells: record.iter().map(text_of).collect() })
+    }
+}
+
+/// The paths of a text log's columns as the log has them, in their order; `None` for another file.
+///
+/// # Errors
+/// Where the file cannot be read.
+pub fn text_log_columns(path: impl AsRef<Path>) -> Result<Option<Vec<String>>, SourceError> {
+    let path = path.as_ref();
+    if !is_text_log(path) {
+        return Ok(None);
+    }
+    Ok(Some(Header::read(path)?.cells.into_iter().skip(1).collect()))
 }
 
 /// A column: which value of which block it fills.
@@ -97,7 +146,7 @@ struct Object {
 /// The samples of a text log.
 pub(crate) struct TextLog {
     path: PathBuf,
-    lines: csv::Reader<ShortLines<BufReader<File>>>,
+    lines: csv::Reader<ShortLines<BufReader<Text>>>,
     /// Where the first line with values begins.
     start: csv::Position,
     /// What is added to the log's times to get UTC.
@@ -128,28 +177,9 @@ impl TextLog {
     /// # Errors
     /// Where the file cannot be read, or its first line is not that of a log.
     pub(crate) fn open(path: &Path, names: &mut MadeUpNames) -> Result<Self, SourceError> {
-        let failed = |cause: std::io::Error| error(path, SourceErrorKind::Unavailable, cause);
-        let malformed =
-            |what: &dyn std::fmt::Display| error(path, SourceErrorKind::Malformed, what);
-        let mut file = File::open(path).map_err(failed)?;
-        let mut first = [0; 64];
-        let count = file.read(&mut first).map_err(failed)?;
-        let no_banner = "does not begin with the banner of a log, \"(PDH-CSV 4.0)\"";
-        let separator =
-            form_of(first.get(..count).unwrap_or_default()).ok_or_else(|| malformed(&no_banner))?;
-        file.seek(SeekFrom::Start(0)).map_err(failed)?;
-        let mut lines = csv::ReaderBuilder::new()
-            .delimiter(separator)
-            .has_headers(false)
-            .flexible(true)
-            .from_reader(ShortLines { file: BufReader::with_capacity(1 << 18, file), line: 0 });
-        let mut header = csv::ByteRecord::new();
-        lines.read_byte_record(&mut header).map_err(|cause| malformed(&cause))?;
+        let Header { lines, line: first_line, cells } = Header::read(path)?;
         let start = lines.position().clone();
-        // A console's output begins with an empty line.
-        let blanks = first.iter().take_while(|byte| byte.is_ascii_whitespace());
-        let first_line = 1 + blanks.filter(|byte| **byte == b'\n').count() as u64;
-        let mut cells = header.iter().map(text_of);
+        let mut cells = cells.into_iter();
         let banner = cells.next().unwrap_or_default();
         let bias = bias_of(&banner);
         let mut log = Self {
@@ -170,7 +200,8 @@ impl TextLog {
             span: None,
             found: None,
         };
-        log.columns(cells.collect(), names).map_err(|why| malformed(&why))?;
+        log.columns(cells.collect(), names)
+            .map_err(|why| error(path, SourceErrorKind::Malformed, why))?;
         if bias.is_none() {
             log.warn("the banner has no time zone, so the log's local times are taken for UTC");
         }

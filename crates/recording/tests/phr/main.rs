@@ -134,12 +134,9 @@ fn every_changed_byte_is_found_and_costs_at_most_one_group() {
         if let Some(before) = place.checked_sub(step) {
             file.change(before, bytes[before]);
         }
-        let mut source = match open("file:r", std::slice::from_ref(&file.0), &[]) {
-            Ok(source) => source,
-            // The first four bytes tell what the file is.
-            Err(_) if place < 4 => continue,
-            Err(error) => panic!("{place}: {error}"),
-        };
+        let mut source = open("file:r", std::slice::from_ref(&file.0), &[])
+            .unwrap_or_else(|error| panic!("{place}: {error}"));
+        assert_names(&mut source, place);
         let (samples, faults) = contents(&mut source);
         assert!(!faults.is_empty(), "{place}: the damage is not told");
         let samples: Vec<_> = samples.into_iter().filter(|sample| !sample.is_empty()).collect();
@@ -166,10 +163,107 @@ fn one_file_has_one_writer_and_one_machine() {
     let other = writer.add(&snapshot(&[block("OTHER", 1, &[])]), &[]).unwrap_err();
     assert_eq!(other.kind(), SourceErrorKind::Mismatch);
     drop(writer);
-    std::fs::write(&file.0, "no recording").unwrap();
-    let error = RecordingWriter::open(&file.0, "local:", &options).err().unwrap();
-    assert_eq!(error.kind(), SourceErrorKind::Malformed);
-    assert_eq!(std::fs::read(&file.0).unwrap(), b"no recording", "a foreign file is not touched");
+}
+
+#[test]
+fn a_foreign_file_is_not_touched() {
+    let file = Scratch::new();
+    record(&file.0, 0..3);
+    let recording = std::fs::read(&file.0).unwrap();
+    let archive = [&[b'x'; 512][..], &recording].concat();
+    let long = "PHR1 is what these notes are about.\n".repeat(9);
+    let texts = ["no recording", "P", "PHR1", "PHR1 notes", "PHR1\n\n\n\nnotes", &long];
+    for content in texts.iter().map(|text| text.as_bytes()).chain([&archive[..]]) {
+        std::fs::write(&file.0, content).unwrap();
+        let opened = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new());
+        assert_eq!(opened.err().unwrap().kind(), SourceErrorKind::Malformed);
+        assert!(std::fs::read(&file.0).unwrap() == content);
+    }
+}
+
+#[test]
+fn names_and_all_samples_survive_each_change_of_head_and_definitions() {
+    let file = Scratch::new();
+    record(&file.0, 0..70);
+    let bytes = std::fs::read(&file.0).unwrap();
+    let frames = crash::frames(&bytes);
+    let facts: Vec<_> = frames.iter().filter(|(_, kind)| *kind < 3).collect();
+    let kinds: Vec<u8> = facts.iter().map(|(_, kind)| *kind).collect();
+    assert_eq!(kinds, [1, 2, 1, 2]);
+    let step = if perfhive_testkit::is_slow() { 211 } else { 1 };
+    for place in facts.iter().flat_map(|(range, _)| range.clone()).step_by(step) {
+        file.change(place, bytes[place] ^ 1 << (place % 8));
+        let mut source = reopen(&file.0);
+        assert_names(&mut source, place);
+        let (samples, faults) = contents(&mut source);
+        assert!(samples.len() == 70 && !faults.is_empty(), "{place}: {} samples", samples.len());
+        file.change(place, bytes[place]);
+    }
+    // A sector that is lost, and all of the first copy with it.
+    let mut lost = bytes.clone();
+    lost[..facts[1].0.end].fill(0);
+    std::fs::write(&file.0, &lost).unwrap();
+    let mut source = reopen(&file.0);
+    assert_names(&mut source, 0);
+    assert_eq!(contents(&mut source).0.len(), 70);
+    // Writing goes on only where the file is known for a recording.
+    let opened = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new());
+    assert_eq!(opened.err().unwrap().kind(), SourceErrorKind::Malformed);
+    lost[..4].copy_from_slice(b"PHR1");
+    std::fs::write(&file.0, &lost).unwrap();
+    record(&file.0, 100..103);
+    let mut source = reopen(&file.0);
+    assert_names(&mut source, 0);
+    assert_eq!(contents(&mut source).0.len(), 73);
+}
+
+#[test]
+fn a_recording_of_which_only_the_samples_are_left_has_its_machine() {
+    let file = Scratch::new();
+    let mut writer = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new()).unwrap();
+    (0..3).for_each(|second| writer.add(&snapshot(&[churn(second)]), &[names()]).unwrap());
+    // Killed before there was a copy.
+    drop(writer);
+    let mut bytes = std::fs::read(&file.0).unwrap();
+    bytes[40] ^= 1;
+    std::fs::write(&file.0, &bytes).unwrap();
+    let mut source = reopen(&file.0);
+    assert_names(&mut source, 40);
+    assert_eq!(contents(&mut source).0.len(), 3);
+    let mut writer = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new()).unwrap();
+    let other = writer.add(&snapshot(&[block("OTHER", 1, &[])]), &[]).unwrap_err();
+    assert_eq!(other.kind(), SourceErrorKind::Mismatch);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_removed_or_renamed_while_it_is_written_is_begun_again() {
+    let (file, moved) = (Scratch::new(), Scratch::new());
+    let mut writer = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new()).unwrap();
+    let mut add = |seconds: std::ops::Range<i64>| {
+        seconds.for_each(|second| writer.add(&snapshot(&[churn(second)]), &[names()]).unwrap());
+        (writer.restarts(), writer.samples())
+    };
+    assert_eq!(add(0..5), (0, 5));
+    std::fs::remove_file(&file.0).unwrap();
+    assert_eq!(add(5..7), (1, 2));
+    std::fs::rename(&file.0, &moved.0).unwrap();
+    assert_eq!(add(7..10), (2, 3));
+    assert_eq!(writer.bytes(), std::fs::metadata(&file.0).unwrap().len());
+    for (path, seconds) in [(&moved.0, 5..7), (&file.0, 7..10)] {
+        let (samples, faults) = contents(&mut reopen(path));
+        assert!(samples == seconds.map(|second| vec![churn(second)]).collect::<Vec<_>>());
+        assert!(faults.is_empty(), "{faults:?}");
+    }
+    // Another file in its place is not written over.
+    std::fs::write(&moved.0, "notes").unwrap();
+    std::fs::rename(&moved.0, &file.0).unwrap();
+    for _ in 0..2 {
+        let error = writer.add(&snapshot(&[churn(10)]), &[names()]).unwrap_err();
+        assert_eq!((error.kind(), writer.samples()), (SourceErrorKind::Malformed, 0));
+    }
+    drop(writer);
+    assert_eq!(std::fs::read(&file.0).unwrap(), b"notes");
 }
 
 #[test]

@@ -87,6 +87,15 @@ pub(crate) fn reopen(path: &Path) -> ReplaySource {
     open("file:r", &[path.to_path_buf()], &[]).unwrap()
 }
 
+/// Machine, object and names of a recording of [`churn`], in whose byte at `place` something is wrong.
+#[track_caller]
+pub(crate) fn assert_names(source: &mut dyn Source, place: usize) {
+    let catalogue = source.catalogue(&Ask::everything()).unwrap();
+    assert_eq!((catalogue.machine.as_str(), catalogue.objects.len()), ("HOST", 1), "{place}");
+    let titles = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
+    assert_eq!(titles.name(PROCESS), Some("Process"), "{place}");
+}
+
 /// The blocks of all samples that a recording answers with, and its faults.
 pub(crate) fn contents(source: &mut dyn Source) -> (Vec<Vec<Vec<u8>>>, Vec<Fault>) {
     let (mut samples, mut faults) = (Vec::new(), Vec::new());

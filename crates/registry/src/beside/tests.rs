@@ -135,7 +135,7 @@ fn a_published_name_that_the_system_has_is_refused() {
     assert_eq!(served(&mut source, ObjectQuery::Global), [238, 2, 10, 20]);
 }
 
-/// A source that answers every question with an error.
+/// A source that answers with an error for collections, catalogue and titles.
 struct Broken;
 
 impl Yielding for Broken {

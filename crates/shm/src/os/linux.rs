@@ -140,8 +140,8 @@ impl fmt::Display for User {
     }
 }
 
-/// Creates a folder if it is missing. Below the folder of shared memory, where any user may create
-/// folders, it must belong to this user, and no other user may write it.
+/// Creates a folder if it is missing. Directly in the folder of shared memory, where any user may
+/// create folders, it must belong to this user, and no other user may write to it.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     let everybodys = folder.parent() == Some(Path::new(SHARED_MEMORY));
     match DirBuilder::new().mode(0o755).recursive(!everybodys).create(folder) {

@@ -1,50 +1,47 @@
 //! Events that the kernel tells of an unmodified program: probes and threads.
 
+use super::events::name_of;
 use super::run::LISTED;
 use crate::args::{ExperimentEvent as Event, ExperimentRun as Args};
 use crate::failure::{Failure, warn};
-use perfhive::experiment::{EventKind, Probe, Probes, Threads};
+use perfhive::experiment::{EventKind, Probe, Probes, Processes, Threads};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The probes of the command line. A function that is probed at both ends makes sections.
 pub(super) fn probes(args: &Args) -> Result<Vec<Probe>, Failure> {
-    let program = || program(args);
     let mut probes = Vec::new();
     for event in &args.on {
-        let of = |file: &Option<PathBuf>| file.clone().map_or_else(program, Ok);
-        let probe = match event {
-            Event::Uprobe(file, function) => Probe::function(&of(file)?, function),
-            Event::Uretprobe(file, function) => {
-                Probe::function(&of(file)?, function).map(Probe::at_return)
-            }
-            Event::Usdt(file, provider, name) => Probe::usdt(&of(file)?, provider, name),
-            _ => continue,
-        };
-        let probe = probe.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Failure::Missing(format!("{event}: {error}")),
-            _ => Failure::Usage(format!("{event}: {error}")),
-        })?;
-        let probe = probe.of_kind(kind_of(args, event).unwrap_or(EventKind::Point));
-        probes.push(match name_of(event) {
-            Some(name) => probe.named(&name),
-            None => probe,
-        });
+        if let Some(probe) = probe(event, || program(args))? {
+            probes.push(probe.of_kind(kind_of(args, event).unwrap_or(EventKind::Point)));
+        }
     }
     Ok(probes)
 }
 
-/// The name of a probe's events. The file is a part of it, since the program may have a function of the
-/// same name. `None` for other events.
-pub(super) fn name_of(event: &Event) -> Option<String> {
-    match event {
-        Event::Uprobe(file, function) | Event::Uretprobe(file, function) => {
-            let file = file.as_deref().and_then(Path::file_name);
-            Some(file.map_or(function.clone(), |file| format!("{}:{function}", file.display())))
+/// The probe of an event, a point; `None` for other events. `program` finds the file where the event names none.
+pub(super) fn probe(
+    event: &Event,
+    program: impl Fn() -> Result<PathBuf, Failure>,
+) -> Result<Option<Probe>, Failure> {
+    let of = |file: &Option<PathBuf>| file.clone().map_or_else(&program, Ok);
+    let probe = match event {
+        Event::Uprobe(file, function) => Probe::function(&of(file)?, function),
+        Event::Uretprobe(file, function) => {
+            Probe::function(&of(file)?, function).map(Probe::at_return)
         }
-        Event::Usdt(_, provider, name) => Some(format!("{provider}:{name}")),
-        _ => None,
-    }
+        Event::Usdt(file, provider, name) => Probe::usdt(&of(file)?, provider, name),
+        _ => return Ok(None),
+    };
+    let probe = probe.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Failure::Missing(format!("{event}: {error}")),
+        _ => Failure::Usage(format!("{event}: {error}")),
+    })?;
+    Ok(Some(match name_of(event) {
+        Some(name) => probe.named(&name),
+        None => probe,
+    }))
 }
 
 /// The kind of a probe's events: a function that is probed at both ends has starts and ends. `None` for other
@@ -90,12 +87,30 @@ pub(super) fn threads(args: &Args, process: u32) -> Result<Option<Threads>, Fail
     let threads = threads.map_err(|error| Failure::Source(error.to_string()))?;
     if let Some(every) = threads.every() {
         warn(&format!(
-            "the kernel does not tell of threads (perf events are not permitted); those of the program are looked for \
-             every {} ms, and those that live shorter or belong to a child of it are missed",
-            every.as_millis()
+            "the kernel does not tell of threads (perf events are not permitted); {}",
+            listed_threads(every)
         ));
     }
     Ok(Some(threads))
+}
+
+/// What is missed where threads are listed.
+pub(super) fn listed_threads(every: Duration) -> String {
+    format!(
+        "those of the program are looked for every {} ms, and those that live shorter or belong to a child of it \
+         are missed",
+        every.as_millis()
+    )
+}
+
+/// What is missed where processes are listed; `None` where the kernel tells of them.
+pub(super) fn listed_processes(processes: &Processes) -> Option<String> {
+    let every = processes.every()?;
+    Some(format!(
+        "the kernel does not tell of processes, which may take root; they are looked for every {} ms, and those \
+         that live shorter are missed",
+        every.as_millis()
+    ))
 }
 
 /// The program's file, found as the system finds it.

@@ -2,9 +2,10 @@
 //! experiment.
 
 use crate::args::{
-    ExperimentBind, ExperimentFetch, ExperimentLimit, ExperimentOne, ExperimentSource, Global,
+    ExperimentBind, ExperimentEvent, ExperimentFetch, ExperimentLimit, ExperimentOne,
+    ExperimentSource, Format, Global,
 };
-use crate::failure::{Exit, Failure, Outcome, complain};
+use crate::failure::{Exit, Failure, Outcome, complain, warn};
 use crate::output::Output;
 use crate::text::escape::Escaped;
 use crate::text::style::Style;
@@ -12,6 +13,7 @@ use crate::text::table::{Align, Table};
 use perfhive::experiment::{ExperimentFolder, ManagedExperiment};
 use serde_json::{Value, json};
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 /// The time for an answer.
@@ -61,6 +63,10 @@ fn find(pid: u32) -> Result<ManagedExperiment, Failure> {
 }
 
 pub(super) fn list(global: &Global, args: &ExperimentOne) -> Outcome {
+    if !matches!(global.format, Format::Table | Format::Json) {
+        let what = "list prints a table, or JSON with --json";
+        return Err(Failure::Usage(what.to_string()));
+    }
     let output = Output::new(global);
     if let (Some(pid), Some(part)) = (args.pid, &args.sensors) {
         return sensors(&output, pid, part);
@@ -194,12 +200,30 @@ fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
 fn ask(pid: u32, request: &Value) -> Outcome {
     let mut one = find(pid)?;
     let process = one.process();
-    one.ask(request).map_err(of_process(process))?;
+    let answer = one.ask(request).map_err(of_process(process))?;
+    if let Some(note) = answer["note"].as_str() {
+        warn(note);
+    }
     Ok(Exit::Done)
 }
 
 pub(super) fn bind(args: &ExperimentBind) -> Outcome {
-    let event = args.event.to_string();
+    // The experiment may be in another folder.
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.into());
+    let event = match args.event.clone() {
+        ExperimentEvent::LineOf(path) => ExperimentEvent::LineOf(absolute(&path)),
+        ExperimentEvent::Uprobe(Some(file), name) => {
+            ExperimentEvent::Uprobe(Some(absolute(&file)), name)
+        }
+        ExperimentEvent::Uretprobe(Some(file), name) => {
+            ExperimentEvent::Uretprobe(Some(absolute(&file)), name)
+        }
+        ExperimentEvent::Usdt(Some(file), provider, name) => {
+            ExperimentEvent::Usdt(Some(absolute(&file)), provider, name)
+        }
+        other => other,
+    };
+    let event = event.to_string();
     ask(
         args.pid,
         &json!({"do": "bind", "event": event, "sensors": args.sensor, "where": args.filter}),

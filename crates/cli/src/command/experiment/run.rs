@@ -1,31 +1,29 @@
 //! `perfhive experiment run`: starts a program and measures it.
 
 use super::around::Around;
-use super::kernel;
+use super::managed::Managed;
 use super::program::{HeldProgram, ProgramEnder};
 use super::sources::{LineEvents, SignalEvents};
 use super::table;
-use crate::args::{
-    ExperimentEvent, ExperimentFilter, ExperimentRun as Args, Format, Global, experiment_event,
-};
+use super::{events, kernel};
+use crate::args::{ExperimentEvent, ExperimentFilter, ExperimentRun as Args, Format, Global};
 use crate::failure::{Exit, Failure, Outcome, complain, of_source, warn};
 use crate::sensors::{find_one, with_syntax};
 use crate::signals::{Event, Signals, end_by};
 use perfhive::experiment::{
-    BindRequest, CALLS_VARIABLE, CallNames, Calls, EventFilter, EventKind, EventSource as _,
-    Experiment, ExperimentFolder, ExperimentHandle, ExperimentManager, Interval, JsonLines,
-    Processes, RecordBatch, Section, SocketLines, ThresholdCrossing, call_cost,
+    CALLS_VARIABLE, Calls, EventFilter, EventKind, EventSource as _, Experiment, ExperimentFolder,
+    Interval, JsonLines, Processes, RecordBatch, Section, SocketLines, ThresholdCrossing,
+    call_cost,
 };
 use perfhive::measure::{DataSources, MeasurementContext, SensorName, data_source, name_of};
 use perfhive::recording::EventRecording;
 use perfhive::{OpenOptions, SourceAddress};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
-use std::path::Path;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long Ctrl-C waits at most until the program has ended and all is written.
@@ -35,7 +33,7 @@ const BY_ITSELF: Duration = Duration::from_millis(500);
 /// The time between lists of processes or threads, where the kernel does not tell of them.
 pub(super) const LISTED: Duration = Duration::from_millis(20);
 /// The time between looks at a value with a threshold.
-const LOOKED_AT: Duration = Duration::from_millis(10);
+pub(super) const LOOKED_AT: Duration = Duration::from_millis(10);
 /// How long is waited for a signal at a time.
 const FOREVER: Duration = Duration::from_secs(86_400);
 
@@ -51,6 +49,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             return Err(Failure::Usage(what));
         }
     }
+    events::check(&args.on)?;
     // A file that cannot be written is a mistake to be told at once. What is in it stays until no other is expected.
     let file = match &args.output {
         Some(path) if !is_phr(path) => {
@@ -111,13 +110,16 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         if file.metadata().is_ok_and(|about| about.is_file()) {
             file.set_len(0).map_err(failed)?;
         }
-        let mut lines = JsonLines::new(file);
+        let path = args.output.clone().unwrap_or_default();
+        let mut lines = JsonLines::new(NamedFile { file, path });
         lines.line(&about).map_err(failed)?;
         builder = builder.deliver(lines);
     }
     if let Some(path) = args.output.as_ref().filter(|path| is_phr(path)) {
         let (machine, program) = (machine().unwrap_or_default(), words(args).join(" "));
-        builder = builder.deliver(EventRecording::create(path, &machine, &program, call)?);
+        let mut lines = JsonLines::new(EventRecording::create(path, &machine, &program)?);
+        lines.line(&about).map_err(failed)?;
+        builder = builder.deliver(lines);
     }
     let experiment = builder.start().map_err(failed)?;
     if let Some(calls) = listening {
@@ -129,12 +131,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     if !watched.is_empty() {
         let processes = Processes::watch(&watched, LISTED).map_err(failed)?;
-        if let Some(every) = processes.every() {
-            warn(&format!(
-                "the kernel does not tell of processes, which may take root; they are looked for every {} ms, \
-                 and those that live shorter are missed",
-                every.as_millis()
-            ));
+        if let Some(what) = kernel::listed_processes(&processes) {
+            warn(&what);
         }
         let filter = filter_of_names(args, |event| match event {
             ExperimentEvent::Start(name) => Some((name.clone(), Some(EventKind::Start))),
@@ -145,7 +143,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     if let Some(probes) = kernel::watched(&probes, held.process())? {
         let filter = filter_of_names(args, |event| {
-            Some((kernel::name_of(event)?, kernel::kind_of(args, event)))
+            let kind = kernel::kind_of(args, event)?;
+            Some((events::name_of(event)?, Some(kind)))
         });
         experiment.bind_where(probes, sensors.context()?, filter)?;
     }
@@ -186,18 +185,26 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         let source = Interval::new(&event.to_string(), *every);
         experiment.bind_where(source, context, filter_of(args, event))?;
     }
-    let managed =
-        Managed { handle: experiment.handle(), sensors, global: global.clone(), names: call_names };
-    let manager = managed.serve(&folder.manage(), args, process).map_err(failed)?;
+    let managed = Managed {
+        handle: experiment.handle(),
+        sensors,
+        global: global.clone(),
+        names: call_names,
+        events: args.on.clone(),
+        process,
+    };
+    let manager = managed.serve(&folder.manage(), words(args)).map_err(failed)?;
     let heard = end_on_signal(signals, program.ender());
     let code = program.wait()?;
+    // What was measured later is none of the program's run time.
+    let busy = experiment.bindings().iter().map(|one| one.busy).sum();
     let elapsed = begun.elapsed();
     let end = experiment.end();
     drop(manager);
     drop(folder);
     let words = args.program.first().map(|word| word.display().to_string()).unwrap_or_default();
     let mut around = around.as_ref().map(|one| one.lock().unwrap_or_else(PoisonError::into_inner));
-    let text = table::page(global, &end, &words, elapsed, around.as_deref_mut());
+    let text = table::page(global, &end, &words, (elapsed, busy), around.as_deref_mut());
     // The program's own output is on standard output.
     let _ = std::io::stderr().write_all(text.as_bytes());
     let mut whole = true;
@@ -216,127 +223,21 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
 }
 
-/// What other processes manage.
-struct Managed {
-    handle: ExperimentHandle,
-    sensors: Sensors,
-    global: Global,
-    names: Option<CallNames>,
-}
-
-impl Managed {
-    fn serve(self, socket: &Path, args: &Args, process: u32) -> std::io::Result<ExperimentManager> {
-        let program = words(args);
-        let names = self.names.clone();
-        let about = move || {
-            let wanted = names.as_ref().map(|names| names.wanted()).unwrap_or_default();
-            let others = names.as_ref().map(|names| names.others()).unwrap_or_default();
-            let others =
-                others.iter().map(|(name, count)| json!({"name": &**name, "calls": count}));
-            let mut events = vec!["interval TIME"];
-            events.extend(names.as_ref().map(|_| "call NAME"));
-            json!({
-                "program": program,
-                "pid": process,
-                "events": events,
-                "calls": wanted.iter().map(|name| &**name).collect::<Vec<&str>>(),
-                "other_calls": others.collect::<Vec<Value>>(),
-            })
-        };
-        let handle = self.handle.clone();
-        let managed = Arc::new(Mutex::new(self));
-        let binds = Arc::clone(&managed);
-        let bind = move |wanted| locked(&binds).bind(&wanted);
-        let sensors = move |text: Option<&str>| locked(&managed).sensors_with(text);
-        ExperimentManager::serve(socket, handle, about, bind, sensors)
-    }
-
-    /// The sensors that can be bound and have a text in their names, 1000 at most and how many more there are;
-    /// without a text how many there are of each group.
-    fn sensors_with(&mut self, text: Option<&str>) -> Result<Value, String> {
-        let text = text.map(str::to_lowercase);
-        let mut groups: BTreeMap<String, u64> = BTreeMap::new();
-        let (mut sensors, mut more) = (Vec::new(), 0);
-        for source in self.sensors.sources.iter_mut() {
-            let all = source.sensors().map_err(|error| error.to_string())?;
-            for sensor in &*all {
-                let name = &sensor.name;
-                let Some(text) = &text else {
-                    *groups.entry(format!("{}/{}", name.source(), name.group())).or_default() += 1;
-                    continue;
-                };
-                let plain = format!("{}/{}", name.group(), name.sensor());
-                match plain.to_lowercase().contains(text) {
-                    true if sensors.len() >= 1000 => more += 1,
-                    true => sensors.push(json!({
-                        "name": name.to_string(), "sensor": plain, "unit": sensor.unit,
-                        "has_instances": sensor.has_instances,
-                    })),
-                    false => {}
-                }
-            }
-        }
-        Ok(match text {
-            Some(_) => json!({"sensors": sensors, "more": more}),
-            None => json!({"groups": groups}),
-        })
-    }
-
-    fn bind(&mut self, wanted: &BindRequest) -> Result<(), String> {
-        let filter = wanted.filter.as_deref().map(str::parse::<EventFilter>).transpose();
-        let filter = filter.map_err(|why| why.to_string())?;
-        match experiment_event(&wanted.event)? {
-            ExperimentEvent::Call(_) if filter.is_some() => {
-                Err("the calls have one filter, which limit PID none calls --where sets"
-                    .to_string())
-            }
-            ExperimentEvent::Call(_) if !wanted.sensors.is_empty() => {
-                Err("calls are measured with the sensors of the others".to_string())
-            }
-            ExperimentEvent::Call(name) => match &self.names {
-                Some(names) => names.want(&name).map_err(|error| error.to_string()),
-                None => {
-                    Err("the experiment was started without --on 'call NAME'; the program does \
-                             not call"
-                        .to_string())
-                }
-            },
-            event @ ExperimentEvent::Interval(every) => {
-                let said = |failure: Failure| failure.message();
-                let context = match wanted.sensors.as_slice() {
-                    [] => self.sensors.context(),
-                    texts => self.sensors.context_of(&self.global, texts),
-                };
-                let context = context.map_err(said)?;
-                let source = Interval::new(&event.to_string(), every);
-                let filter = filter.unwrap_or_default();
-                let bound = self.handle.bind_where(source, context, filter);
-                bound.map_err(|error| error.to_string())
-            }
-            other => Err(format!("{other} is listened for from the beginning: run --on '{other}'")),
-        }
-    }
-}
-
-/// What is behind a lock; it is whole at every moment.
-fn locked(managed: &Mutex<Managed>) -> MutexGuard<'_, Managed> {
-    managed.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The event sources of signals and lines.
 fn told(events: &[ExperimentEvent]) -> Result<(Vec<SignalEvents>, Vec<LineEvents>), Failure> {
-    use signal_hook::consts::{SIGUSR1, SIGUSR2};
     let (mut signals, mut lines) = (Vec::new(), Vec::new());
     for event in events {
         let name = event.to_string();
-        let failed = |error: std::io::Error| Failure::Usage(format!("{name}: {error}"));
+        let failed = |error: io::Error| Failure::Usage(format!("{name}: {error}"));
         match event {
             ExperimentEvent::Signal(word) => {
-                let number = if word == "USR1" { SIGUSR1 } else { SIGUSR2 };
-                signals.push(SignalEvents::new(&name, number).map_err(failed)?);
+                signals.push(SignalEvents::of_word(&name, word).map_err(failed)?);
             }
             ExperimentEvent::Line(descriptor) => {
-                lines.push(LineEvents::open(&name, *descriptor).map_err(failed)?);
+                lines.push(LineEvents::inherited(&name, *descriptor).map_err(failed)?);
+            }
+            ExperimentEvent::LineOf(path) => {
+                lines.push(LineEvents::of_fifo(&name, path).map_err(failed)?);
             }
             _ => {}
         }
@@ -344,7 +245,7 @@ fn told(events: &[ExperimentEvent]) -> Result<(Vec<SignalEvents>, Vec<LineEvents
     Ok((signals, lines))
 }
 
-fn failed(error: std::io::Error) -> Failure {
+fn failed(error: io::Error) -> Failure {
     Failure::Source(error.to_string())
 }
 
@@ -417,6 +318,32 @@ fn filter_of_names(
         .fold(EventFilter::default(), EventFilter::or_else)
 }
 
+/// A file with its path in errors.
+struct NamedFile {
+    file: fs::File,
+    path: PathBuf,
+}
+
+impl NamedFile {
+    fn named<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
+        })
+    }
+}
+
+impl io::Write for NamedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes);
+        self.named(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.file.flush();
+        self.named(flushed)
+    }
+}
+
 /// Whether a file is to be a recording, by its name.
 fn is_phr(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("phr"))
@@ -448,8 +375,8 @@ fn machine() -> Option<String> {
 }
 
 /// The sensors of the command line.
-struct Sensors {
-    sources: DataSources,
+pub(super) struct Sensors {
+    pub(super) sources: DataSources,
     own: String,
     process: u32,
     names: Vec<SensorName>,
@@ -506,7 +433,7 @@ impl Sensors {
     }
 
     /// A context of other sensors.
-    fn context_of(
+    pub(super) fn context_of(
         &mut self,
         global: &Global,
         texts: &[String],
@@ -521,7 +448,7 @@ impl Sensors {
     }
 
     /// A context of its own for a kind of event.
-    fn context(&mut self) -> Result<MeasurementContext, Failure> {
+    pub(super) fn context(&mut self) -> Result<MeasurementContext, Failure> {
         Ok(MeasurementContext::new(&mut self.sources, &self.names)?)
     }
 }

@@ -2,12 +2,18 @@
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use perfhive::experiment::{Closer, EventSource, PerfEvent};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+use signal_hook::consts::{SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::Shutdown;
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Arc;
 
 /// An event for each signal that this process gets. The system may merge signals that come faster
@@ -18,7 +24,9 @@ pub(super) struct SignalEvents {
 }
 
 impl SignalEvents {
-    pub(super) fn new(name: &str, signal: i32) -> io::Result<Self> {
+    /// Events of the signal USR1 or USR2, by its word.
+    pub(super) fn of_word(name: &str, word: &str) -> io::Result<Self> {
+        let signal = if word == "USR1" { SIGUSR1 } else { SIGUSR2 };
         Ok(Self { name: name.into(), signals: Signals::new([signal])? })
     }
 }
@@ -42,7 +50,7 @@ impl EventSource for SignalEvents {
     }
 }
 
-/// An event for each line that comes on a descriptor that this process was started with.
+/// An event for each line that comes on a descriptor that this process was started with, or in a FIFO.
 pub(super) struct LineEvents {
     name: Arc<str>,
     file: File,
@@ -54,11 +62,43 @@ pub(super) struct LineEvents {
 }
 
 impl LineEvents {
-    pub(super) fn open(name: &str, descriptor: u32) -> io::Result<Self> {
-        let file = File::open(format!("/proc/self/fd/{descriptor}"))?;
+    /// Lines on a descriptor that this process was started with.
+    pub(super) fn inherited(name: &str, descriptor: u32) -> io::Result<Self> {
+        // Opened again, a file is read from its beginning, whatever the program reads of it. Only a socket cannot be.
+        let file = match File::open(format!("/proc/self/fd/{descriptor}")) {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => copied(descriptor),
+            opened => opened,
+        };
+        Self::of(name, file?)
+    }
+
+    /// Lines in a FIFO.
+    pub(super) fn of_fifo(name: &str, path: &Path) -> io::Result<Self> {
+        if !std::fs::metadata(path)?.file_type().is_fifo() {
+            let what =
+                "it is no FIFO, as mkfifo makes one; of a file that grows: tail -f FILE > FIFO";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        // For writing too: there is no end of file when the last process closes it.
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Self::of(name, rustix::fs::open(path, flags, Mode::empty())?.into())
+    }
+
+    fn of(name: &str, file: File) -> io::Result<Self> {
         let (closed, close) = UnixStream::pair()?;
         Ok(Self { name: name.into(), file, lines: 0, closed, close: Arc::new(close) })
     }
+}
+
+/// A copy of a descriptor of this process.
+fn copied(descriptor: u32) -> io::Result<File> {
+    let own = pidfd_open(getpid(), PidfdFlags::empty())?;
+    let descriptor = i32::try_from(descriptor).unwrap_or(-1);
+    Ok(pidfd_getfd(&own, descriptor, PidfdGetfdFlags::empty())?.into())
+}
+
+fn is_for_now(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 impl EventSource for LineEvents {
@@ -82,7 +122,12 @@ impl EventSource for LineEvents {
             if waited.get(1).and_then(PollFd::any) == Some(true) {
                 return Ok(None);
             }
-            let length = self.file.read(&mut bytes)?;
+            let length = match self.file.read(&mut bytes) {
+                Ok(length) => length,
+                // Another process has read what was there, or a signal came.
+                Err(error) if is_for_now(&error) => continue,
+                Err(error) => return Err(error),
+            };
             if length == 0 {
                 return Ok(None);
             }

@@ -11,12 +11,13 @@ use perfhive::experiment::{EventSummary, ExperimentEnd};
 use perfhive_view::number::push_float;
 use std::time::Duration;
 
-/// The result of an experiment, `elapsed` after the program began.
+/// The result of an experiment: `elapsed` is how long the program ran, and `busy` how long events were measured
+/// meanwhile.
 pub(super) fn page(
     global: &Global,
     end: &ExperimentEnd,
     program: &str,
-    elapsed: Duration,
+    (elapsed, busy): (Duration, Duration),
     around: Option<&mut Around>,
 ) -> String {
     let output = Output::to_error(global);
@@ -47,7 +48,7 @@ pub(super) fn page(
             text.push('\n');
         }
     }
-    cost(&mut text, end, elapsed);
+    cost(&mut text, end, elapsed, busy);
     losses(&mut text, palette, end);
     text
 }
@@ -74,7 +75,7 @@ fn figures(events: &[EventSummary]) -> Table {
 }
 
 /// What measuring cost.
-fn cost(text: &mut String, end: &ExperimentEnd, elapsed: Duration) {
+fn cost(text: &mut String, end: &ExperimentEnd, elapsed: Duration, busy: Duration) {
     let summary = &end.summary;
     let Some(mean) = summary.overhead.mean() else {
         text.push_str("No event came.\n");
@@ -83,7 +84,7 @@ fn cost(text: &mut String, end: &ExperimentEnd, elapsed: Duration) {
     text.push_str("Cost: ");
     push_float(text, mean * 1e6, 2);
     text.push_str(" µs for an event in perfhive, in all ");
-    let share = summary.overhead.sum() / elapsed.as_secs_f64().max(1e-9) * 100.0;
+    let share = busy.as_secs_f64() / elapsed.as_secs_f64().max(1e-9) * 100.0;
     push_float(text, share, 2);
     text.push_str(" % of the program's run time");
     if !summary.call.is_zero() {
@@ -100,7 +101,8 @@ fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
         palette.push(text, Style::Attention, &line);
         text.push('\n');
     };
-    let mut whole = true;
+    // What a delivery or an event source lost by its failure is told with the failure.
+    let mut whole = end.failures.is_empty() && end.bindings.iter().all(|one| one.failure.is_none());
     for one in &end.bindings {
         if one.lost > 0 {
             attention(format!(
@@ -112,9 +114,10 @@ fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
         }
         if one.missed > 0 {
             attention(format!(
-                "! {}: {} events were missed, because they came faster than they were measured",
+                "! {}: {} events were missed, because they came faster than they were measured{}",
                 Escaped(&one.source),
-                one.missed
+                one.missed,
+                if &*one.source == "call" { ", or have too many names" } else { "" }
             ));
             whole = false;
         }
@@ -129,6 +132,11 @@ fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
     for one in end.bindings.iter().filter(|one| one.filtered > 0) {
         let name = Escaped(&one.source).to_string();
         text.push_str(&format!("{name}: {} events were filtered.\n", one.filtered));
+    }
+    for one in end.bindings.iter().filter(|one| one.skipped > 0) {
+        let name = Escaped(&one.source).to_string();
+        let what = "events came while it was stopped, or beyond its limit";
+        text.push_str(&format!("{name}: {} {what}.\n", one.skipped));
     }
     if whole {
         text.push_str("No event was lost.\n");

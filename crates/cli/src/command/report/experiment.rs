@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 /// The most figures, of times and sensors, that are kept. A sketch takes up to some 16 KiB.
-const MOST_FIGURES: usize = 4096;
+const MOST_FIGURES: usize = 8192;
 /// The most sensors of which the units are kept.
 const MOST_SENSORS: usize = 4096;
 /// The most parts of the timeline.
@@ -116,6 +116,8 @@ struct Sensor {
 /// What the records say.
 #[derive(Default)]
 struct Records {
+    /// Whether the line about the experiment came.
+    has_start: bool,
     program: Vec<String>,
     started: Option<String>,
     call_seconds: f64,
@@ -140,6 +142,10 @@ impl Records {
     fn add(&mut self, line: Line, file: &Path) -> Result<(), Failure> {
         match line {
             Line::Experiment { version, program, started, call_seconds, .. } => {
+                if std::mem::replace(&mut self.has_start, true) {
+                    let what = "holds several experiments one after the other; divide it";
+                    return Err(Failure::Source(format!("{}: {what}", file.display())));
+                }
                 if version != 1 {
                     let what = format!("version {version} of records is not known; version 1 is");
                     return Err(Failure::Source(format!("{}: {what}", file.display())));

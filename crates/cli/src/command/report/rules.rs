@@ -58,7 +58,8 @@ pub(super) fn read(args: &Args) -> Result<Rules, Failure> {
     Ok(rules)
 }
 
-/// Adds the thresholds of a file. Returns the files that it inherits from.
+/// Adds the thresholds of a file. Returns the files beside it that it inherits from; names with a
+/// folder are left out.
 fn add(pal: &mut PalRules, file: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed =
         |why: &dyn std::fmt::Display| Failure::Source(format!("{}: {why}", file.display()));

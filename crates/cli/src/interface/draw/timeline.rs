@@ -55,6 +55,14 @@ fn lanes<'a>(model: &Model, entries: &[Entry<'a>]) -> Vec<Lane<'a>> {
     lanes
 }
 
+/// Whether the first sample is the first event of all, and this lane's. A part of a recording begins with the counts
+/// of what was before.
+fn has_first(lane: &Lane<'_>, lanes: &[Lane<'_>]) -> bool {
+    let first = |lane: &Lane<'_>| lane.past.value_at(lane.count?, 0).ok();
+    let of_source = lanes.iter().filter(|one| std::ptr::eq(one.past, lane.past));
+    first(lane) == Some(1.0) && of_source.filter_map(first).sum::<f64>() == 1.0
+}
+
 /// The space to the left of the lanes of this view on a screen of a width, and of the charts below, which
 /// have the same time axis; 0 for a view without lanes.
 pub(super) fn gutter(model: &Model, wide: u16) -> u16 {
@@ -94,7 +102,7 @@ impl Screen<'_> {
             let line = row(area, number as u16);
             self.hits.push((line, Target::Entry(place, lane.entry)));
             self.lane_title(model, place, lane, Rect { width: gutter, ..line });
-            self.lane(lane, window, row(plot, number as u16));
+            self.lane(lane, window, row(plot, number as u16), has_first(lane, &lanes));
         }
         self.time_axis(model, window, row(area, plot.height), plot);
         let shown = first + usize::from(plot.height);
@@ -129,7 +137,8 @@ impl Screen<'_> {
         self.text_to(line, line.width - 1, &count, Style::new());
     }
 
-    fn lane(&mut self, lane: &Lane<'_>, window: Window, line: Rect) {
+    /// `has_first` says that the first sample is the first event of all, and this lane's.
+    fn lane(&mut self, lane: &Lane<'_>, window: Window, line: Rect, has_first: bool) {
         let style = self.theme.line(lane.colour);
         for x in 0..line.width {
             self.text(line, x, "·", self.theme.faint());
@@ -149,7 +158,8 @@ impl Screen<'_> {
                 open = point.value.filter(|value| *value > 0.0).map(|_| point.x);
             }
         }
-        let mut before: Option<f64> = None;
+        let is_in = lane.past.times().front().is_some_and(|first| *first >= window.from);
+        let mut before = (has_first && is_in).then_some(0.0);
         let points = lane.count.map(|count| lane.past.points(count, window, most));
         for point in points.into_iter().flatten() {
             let Some(value) = point.value else { continue };

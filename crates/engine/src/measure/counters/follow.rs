@@ -2,7 +2,7 @@
 
 use super::list::titles_of;
 use super::{CounterProbe, ProbedCounter, ProbedObject};
-use crate::ask::{Ask, ObjectQuery};
+use crate::ask::Ask;
 use crate::error::SourceError;
 use crate::followed::IndexChange;
 use crate::identity::Identity;
@@ -43,14 +43,7 @@ impl<S: Source> CounterProbe<S> {
                 change = IndexChange::Taken;
             }
         }
-        let mut objects: Vec<_> = self.objects.iter().filter_map(|p| p.index.index()).collect();
-        if objects.is_empty() {
-            // A cache notices changes only when it collects: without any object there would
-            // be no collection.
-            objects = self.objects.iter().map(|probed| probed.index.last_index()).collect();
-        }
-        self.request.objects = ObjectQuery::Indexes(Vec::new());
-        objects.into_iter().for_each(|object| self.request.objects.insert(object));
+        self.note_objects();
         self.request.extra_counters.clear();
         self.request.enough.clear();
         for target in &self.targets {

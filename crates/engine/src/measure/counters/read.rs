@@ -6,6 +6,7 @@ use crate::identity::Identity;
 use crate::measure::{SensorReading, SensorSlot};
 use crate::path::InstancePattern;
 use crate::query::NoValue;
+use crate::query::column::{ColumnValue, CounterColumn};
 use crate::query::sample::{ObjectSample, ObjectState};
 use perfhive_format::{CookedValue, TitleIndex};
 use std::collections::HashMap;
@@ -17,30 +18,19 @@ struct Measured {
     value: Result<CookedValue, NoValue>,
     raw: Option<u64>,
     before: Option<u64>,
-    per_second: Option<u64>,
 }
-
-/// How many ticks of a counter's raw value are a second: `None` before it was looked up,
-/// `Some(None)` for a value that does not count time. All instances of a sample have the same.
-type Frequency = Option<Option<u64>>;
 
 fn value(
     state: &ObjectState,
     sample: &ObjectSample,
     counter: Option<TitleIndex>,
     place: usize,
-    frequency: &mut Frequency,
 ) -> Result<Measured, NoValue> {
     let counter = counter.ok_or(NoValue::CounterMissing)?;
     let newer = sample.counter(place, counter).ok_or(NoValue::CounterMissing)?;
-    let raw = newer.raw()?;
-    let (raw, clocks) = (raw.value, raw.clocks);
-    let per_second = *frequency.get_or_insert_with(|| {
-        let clock = newer.formula()?.clock_of_value()?;
-        u64::try_from(clock.frequency(&clocks).ok()?).ok()
-    });
+    let raw = Some(newer.raw()?.value);
     let (value, before) = state.value_and_before(&newer, counter, place);
-    Ok(Measured { value, raw: Some(raw), before, per_second })
+    Ok(Measured { value, raw, before })
 }
 
 impl BoundInstance {
@@ -58,7 +48,7 @@ impl BoundInstance {
             None => !self.was_alone || sample.is_alone(identity),
         };
         match sample.identities().place(identity).filter(|_| same) {
-            Some(place) => value(state, sample, counter, place, &mut None),
+            Some(place) => value(state, sample, counter, place),
             None => {
                 // An instance that was the only one of its name may come back under that name.
                 let was_alone =
@@ -104,10 +94,12 @@ impl ProbedCounter {
             }
             None => None,
         };
+        let raw_per_second = probed.state.current().zip(counter);
+        let raw_per_second = raw_per_second.and_then(|(sample, it)| sample.raw_per_second(it));
         let mut push = |slot: &Arc<SensorSlot>, result: Result<Measured, NoValue>| {
             let slot = Arc::clone(slot);
             out.push(match result {
-                Ok(Measured { value, raw, before, per_second: raw_per_second }) => {
+                Ok(Measured { value, raw, before }) => {
                     SensorReading { asked, slot, value, raw, before, raw_per_second }
                 }
                 Err(why) => SensorReading::new(asked, slot, Err(why)),
@@ -165,16 +157,22 @@ impl ProbedCounter {
             let slot = slot_of(&mut self.slots, &Identity::Single, None);
             // If the object has instances now, it has no value without an instance.
             let alone = sample.identities().place(&Identity::Single).ok_or(NoValue::Vanished);
-            push(&slot, alone.and_then(|place| value(state, sample, counter, place, &mut None)));
+            push(&slot, alone.and_then(|place| value(state, sample, counter, place)));
             return;
         }
-        let mut frequency = None;
+        let column = counter.and_then(|counter| CounterColumn::of(state, counter));
+        let value = |place| match column.as_ref().and_then(|column| column.read(place)) {
+            Some(ColumnValue { value, raw, before }) => {
+                Ok(Measured { value: Ok(value), raw: Some(raw), before })
+            }
+            None => value(state, sample, counter, place),
+        };
         // Finding a slot by the identity of its instance costs more than making the value.
         let instances = sample.instances();
         let same = self.shown.as_ref().filter(|shown| Arc::ptr_eq(&shown.of, instances));
         if let Some(ShownSlots { slots, .. }) = same {
             for (at, slot) in slots {
-                push(slot, value(state, sample, counter, *at, &mut frequency));
+                push(slot, value(*at));
             }
             return;
         }
@@ -188,7 +186,7 @@ impl ProbedCounter {
         let identities = identities.filter(|(_, identity)| **identity != Identity::Single);
         for (place, identity) in identities {
             let slot = slot_of(&mut self.slots, identity, Some((sample, place)));
-            push(&slot, value(state, sample, counter, place, &mut frequency));
+            push(&slot, value(place));
             shown.push((place, slot));
         }
         self.shown = Some(ShownSlots { of: Arc::clone(instances), slots: shown });

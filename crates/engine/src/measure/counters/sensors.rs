@@ -253,6 +253,10 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
         let mut probe = CounterProbe::new(name, source, &list, &wanted)?;
         probe.take_baseline()?;
         probe.request.max_age = limit_of(&mut probe.source, max_age);
+        // Readers that let others use their samples share collections.
+        if probe.request.max_age == Some(Duration::ZERO) {
+            probe.read_directly();
+        }
         Ok(Box::new(probe))
     }
 }

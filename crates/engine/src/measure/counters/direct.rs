@@ -1,0 +1,198 @@
+//! Instances that are read without data blocks.
+
+use super::{CounterProbe, ProbedCounter};
+use crate::identity::Identity;
+use crate::instance_reader::InstanceReader;
+use crate::measure::{Anomaly, SensorReading};
+use crate::query::NoValue;
+use crate::source::Source;
+use perfhive_format::{CookOptions, CookedValue, Formula, RawSample, TitleIndex, ValueError};
+use std::sync::Arc;
+
+/// An instance with its reader. Like a sample with blocks, a reading counts from when it is decoded.
+pub(super) struct DirectInstance {
+    /// The index of the object among those of the probe.
+    pub(super) object: usize,
+    /// `None` once the instance is gone.
+    reader: Option<Box<dyn InstanceReader>>,
+    /// What reading gave, until it is decoded.
+    read: Option<Result<(), NoValue>>,
+    /// What the newest decoded reading gave.
+    decoded: Result<(), NoValue>,
+    /// Values that were read, of the newest decoded reading, and of the last one before it that had
+    /// values.
+    fresh: Vec<Option<RawSample>>,
+    current: Vec<Option<RawSample>>,
+    previous: Option<Vec<Option<RawSample>>>,
+}
+
+/// Where the values of a sensor are: the indexes of its instance and of its counter.
+#[derive(Clone, Copy)]
+pub(super) struct DirectPlace {
+    instance: usize,
+    counter: usize,
+}
+
+impl DirectInstance {
+    fn new(object: usize, reader: Box<dyn InstanceReader>, counters: usize) -> Self {
+        Self {
+            object,
+            reader: Some(reader),
+            read: None,
+            decoded: Err(NoValue::ObjectMissing(None)),
+            fresh: vec![None; counters],
+            current: vec![None; counters],
+            previous: None,
+        }
+    }
+
+    /// Reads the values.
+    pub(super) fn sample(&mut self) {
+        let Some(reader) = &mut self.reader else {
+            self.read = Some(Err(NoValue::Vanished));
+            return;
+        };
+        self.read = Some(reader.read(&mut self.fresh));
+    }
+
+    /// Makes what was read the newest reading. Returns whether the instance is gone since the last
+    /// one.
+    pub(super) fn decode(&mut self) -> bool {
+        if self.decoded.is_ok() {
+            let spare = self.previous.take().unwrap_or_else(|| vec![None; self.current.len()]);
+            self.previous = Some(std::mem::replace(&mut self.current, spare));
+        }
+        // Without a sample the reason is the failure of the source, which the caller has.
+        self.decoded = self.read.take().unwrap_or(Err(NoValue::ObjectMissing(None)));
+        match &self.decoded {
+            Ok(()) => std::mem::swap(&mut self.current, &mut self.fresh),
+            Err(NoValue::Vanished) => return self.reader.take().is_some(),
+            Err(_) => {}
+        }
+        false
+    }
+
+    /// The reading of a counter of a type.
+    fn reading(&self, counter: usize, formula: Result<Formula, NoValue>) -> Read {
+        let (mut raw, mut before, mut per_second) = (None, None, None);
+        let cooked = || -> Result<CookedValue, NoValue> {
+            self.decoded.clone()?;
+            let absent = NoValue::Data(ValueError::Absent);
+            let sample = self.current.get(counter).copied().flatten().ok_or(absent)?;
+            let previous = self.previous.as_ref().and_then(|list| *list.get(counter)?);
+            (raw, before) = (Some(sample.value), previous.map(|previous| previous.value));
+            let formula = formula?;
+            let frequency = formula.clock_of_value().map(|clock| clock.frequency(&sample.clocks));
+            per_second = frequency.and_then(|of| u64::try_from(of.ok()?).ok());
+            let older = match formula.samples() {
+                2 => Some(previous.as_ref().ok_or(NoValue::NeedsTwoSamples)?),
+                _ => None,
+            };
+            // Only a certain identity has a reader.
+            let options = CookOptions::default().with_same_instance(true);
+            formula.apply(options, older, &sample).map_err(NoValue::Cook)
+        };
+        let value = cooked();
+        Read { value, raw, before, per_second }
+    }
+}
+
+/// A value with the raw values that it was made of.
+struct Read {
+    value: Result<CookedValue, NoValue>,
+    raw: Option<u64>,
+    before: Option<u64>,
+    per_second: Option<u64>,
+}
+
+/// The instances of an object, and the places of its sensors' values, by the index of the sensor.
+type ObjectReaders = (Vec<DirectInstance>, Vec<(usize, DirectPlace)>);
+
+impl ProbedCounter {
+    /// The reading of a sensor whose instance is read without blocks.
+    pub(super) fn read_direct(&self, instances: &[DirectInstance]) -> Option<SensorReading> {
+        let place = self.direct?;
+        let slot = Arc::clone(&self.one.as_ref()?.slot);
+        let formula = Formula::of(self.counter_type).map_err(NoValue::Cook);
+        let Read { value, raw, before, per_second } =
+            instances.get(place.instance)?.reading(place.counter, formula);
+        let asked = self.asked;
+        Some(SensorReading { asked, slot, value, raw, before, raw_per_second: per_second })
+    }
+}
+
+impl<S: Source> CounterProbe<S> {
+    /// Finds the objects of which every measured instance has a reader, and reads those from now on,
+    /// with a first sample of each. Other objects stay with the blocks.
+    pub(super) fn read_directly(&mut self) {
+        for object in 0..self.objects.len() {
+            let Some((instances, places)) = self.readers_of(object) else { continue };
+            let first = self.direct.len();
+            self.direct.extend(instances);
+            for (target, place) in places {
+                let instance = first + place.instance;
+                if let Some(target) = self.targets.get_mut(target) {
+                    target.direct = Some(DirectPlace { instance, ..place });
+                }
+            }
+        }
+        self.note_objects();
+    }
+
+    /// The readers of all measured instances of an object, and the places of its sensors' values, by
+    /// the index of the sensor; `None` if any of them has to come from a block.
+    fn readers_of(&mut self, object: usize) -> Option<ObjectReaders> {
+        let probed = self.objects.get(object).filter(|probed| !probed.all)?;
+        let index = probed.index.index()?;
+        let mut instances: Vec<(Identity, Vec<TitleIndex>)> = Vec::new();
+        let mut places = Vec::new();
+        for (number, target) in self.targets.iter().enumerate() {
+            if target.object != object {
+                continue;
+            }
+            let identity = target.one.as_ref()?.identity.as_ref()?;
+            if !identity.is_certain() {
+                return None;
+            }
+            let known = instances.iter().position(|(known, _)| known == identity);
+            let instance = known.unwrap_or_else(|| {
+                instances.push((identity.clone(), Vec::new()));
+                instances.len() - 1
+            });
+            let (_, counters) = instances.get_mut(instance)?;
+            places.push((number, DirectPlace { instance, counter: counters.len() }));
+            counters.push(target.counter.index()?);
+        }
+        let mut readers = Vec::new();
+        for (identity, counters) in &instances {
+            let reader = self.source.instance_reader(index, identity, counters)?;
+            let mut read = DirectInstance::new(object, reader, counters.len());
+            read.sample();
+            read.decode();
+            read.decoded.is_ok().then_some(())?;
+            readers.push(read);
+        }
+        (!readers.is_empty()).then_some((readers, places))
+    }
+
+    /// Whether an object is read without blocks.
+    pub(super) fn is_direct(&self, object: usize) -> bool {
+        self.direct.iter().any(|direct| direct.object == object)
+    }
+
+    /// Whether any object comes from blocks.
+    pub(super) fn collects(&self) -> bool {
+        self.direct.is_empty() || (0..self.objects.len()).any(|object| !self.is_direct(object))
+    }
+
+    /// Makes what was read directly the newest readings, and reports the instances that are gone.
+    pub(super) fn decode_direct(&mut self, anomalies: &mut Vec<Anomaly>) {
+        for direct in &mut self.direct {
+            if direct.decode()
+                && let Some(probed) = self.objects.get(direct.object)
+            {
+                anomalies.push(Anomaly::Gone { group: Arc::clone(&probed.group), count: 1 });
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Process 230 of a single process, without a data block.
+
+use super::columns::ProcessColumns;
+use super::cpu_clock::{CpuClock, Usage};
+use super::few::Few;
+use super::proc_files::ProcFiles;
+use super::read::ProcessReader;
+use super::sample::{ALL, MEMORY, Sample, USED};
+use super::tracked::Tracked;
+use crate::clock::{LinuxClock, TimeBase};
+use crate::cpus::Ticks;
+use crate::files::Reader;
+use crate::root::ProcRoot;
+use crate::table::{Counter, PROCESS};
+use perfhive_engine::{Ask, Collection, Identity, InstanceReader, InstanceWish, NoValue};
+use perfhive_format::{FileTime, RawSample, TitleIndex};
+use rustix::param::page_size;
+
+/// How many ns after the clocks of its sample a processor time is read again with them: many
+/// times what reading takes.
+const LONGEST: i64 = 30_000;
+
+/// Reads one process.
+pub(super) struct OneProcess {
+    reader: ProcessReader,
+    known: Tracked,
+    few: Few,
+    wanted: ProcessColumns,
+    /// The wanted counters: the place of the value, its width in bytes, and the row of the table.
+    places: Vec<(usize, u8, &'static Counter)>,
+    /// The identity's start time, as the raw value of Elapsed Time.
+    start: u64,
+    base: TimeBase,
+    clock: LinuxClock,
+    used: Option<Used>,
+    /// Whether memory is wanted.
+    memory: bool,
+    /// The processor time that was read last: `stat`, which has the last value of a process that
+    /// ended, rounds it down.
+    least: u64,
+}
+
+/// Where the counters from `stat` come from, if not from there.
+enum Used {
+    /// Of them only the processor time is wanted.
+    Clock(CpuClock),
+    /// The process is this program; only what it has used is wanted.
+    Own,
+}
+
+impl OneProcess {
+    /// A reader of these counters of a process; `None` if the object is another one, or the process
+    /// cannot be read.
+    pub(super) fn open(
+        root: &ProcRoot,
+        object: TitleIndex,
+        identity: &Identity,
+        counters: &[TitleIndex],
+    ) -> Option<Self> {
+        let Identity::Process { start, .. } = *identity else { return None };
+        let pid = identity.process_id().filter(|_| object.0 == PROCESS.index)?;
+        let files = Reader::open(root.proc()).ok().filter(Reader::is_procfs)?;
+        let base = TimeBase::of(root);
+        let files = ProcFiles::new(files, Ticks::of_system(), page_size() as u64, base.clone());
+        let mut reader = ProcessReader::new(files);
+        let mut ask = Ask::objects(&[object]).with_instance(object, InstanceWish::Process(pid));
+        ask.enough.extend(counters.iter().map(|counter| (object, *counter)));
+        ask.extra_counters.clone_from(&ask.enough);
+        let asked = [object];
+        let collection = Collection::new(&ask, &asked);
+        let wanted = ProcessColumns::new(&collection, true, false, &mut reader.probe());
+        let mut few = Few::default();
+        let is_few = few.set(&collection, &[PROCESS.index]);
+        let place = |counter: &TitleIndex| {
+            let row = PROCESS.counters.iter().position(|row| row.index == counter.0)?;
+            let filled = wanted.mask();
+            let is_filled = filled & (1 << row) != 0;
+            let before = (filled & ((1 << row) - 1)).count_ones() as usize;
+            let row = PROCESS.counters.get(row)?;
+            is_filled.then_some((before, u8::try_from(row.spec().size).ok()?, row))
+        };
+        let places: Vec<_> = counters.iter().map(place).collect::<Option<_>>()?;
+        let is = |range: std::ops::Range<usize>| places.iter().any(|(at, ..)| range.contains(at));
+        let memory = is(MEMORY);
+        let all_in =
+            |few: &[usize]| places.iter().all(|(at, ..)| few.contains(at) || MEMORY.contains(at));
+        let (time_only, used_only) = (all_in(&[ALL]), all_in(&USED));
+        let clock = LinuxClock::of(root);
+        let known = Tracked::new(pid);
+        let (used, least) = (None, 0);
+        let mut one =
+            Self { reader, known, few, wanted, places, start, base, clock, used, memory, least };
+        one.read_files().filter(|_| is_few)?;
+        // The clock's number is that of the process in this program's own namespace.
+        let own = std::fs::read_link(root.proc().join("self")).ok()?;
+        let is_own = own.to_str().and_then(|own| own.parse().ok()) == Some(std::process::id());
+        one.used = match () {
+            () if !is_own => None,
+            () if time_only => CpuClock::of(pid).map(Used::Clock),
+            () if used_only && pid == std::process::id() => Some(Used::Own),
+            () => None,
+        };
+        Some(one)
+    }
+
+    /// The values from the files; `None` if the process is gone.
+    fn read_files(&mut self) -> Option<Sample> {
+        let Self { reader, known, few, wanted, start, .. } = self;
+        reader.files.faults.clear();
+        reader.begin(1, false);
+        reader.read(std::slice::from_mut(known), *wanted, Some(few));
+        let (slot, _) = reader.processes().next()?;
+        (slot.sample.identity().1 == *start).then_some(slot.sample)
+    }
+
+    /// The values without `stat`; `None` once the process has ended.
+    fn read_used(&mut self) -> Option<Sample> {
+        let usage = match self.used.as_ref()? {
+            // If `statm`, which is open, tells of memory now, the process lived when its clock was read.
+            Used::Clock(clock) => {
+                let is_proved = self.memory && self.known.statm.fd().is_some();
+                let time = clock.read().filter(|_| is_proved || !clock.has_ended())?;
+                Usage { times: [time, 0], faults: [0; 2] }
+            }
+            Used::Own => Usage::of_this_program()?,
+        };
+        let mut sample = Sample::default();
+        if self.memory && !self.reader.memory_of(&mut self.known, &mut sample) {
+            sample = self.read_files()?;
+        }
+        sample.set_used(usage.times, usage.faults);
+        Some(sample)
+    }
+}
+
+impl InstanceReader for OneProcess {
+    fn read(&mut self, out: &mut [Option<RawSample>]) -> Result<(), NoValue> {
+        let mut clocks = self.clock.clocks();
+        let mut used = self.read_used();
+        // A program that was not running between the two would show a time that does not fit.
+        if used.is_some() && self.clock.clocks().perf_time - clocks.perf_time > LONGEST {
+            clocks = self.clock.clocks();
+            used = self.read_used();
+        }
+        let sample = match used {
+            Some(sample) => sample,
+            None => self.read_files().ok_or(NoValue::Vanished)?,
+        };
+        (clocks.object_time, clocks.object_freq) = (self.base.now().0, FileTime::PER_SECOND);
+        for ((place, value_size, row), out) in self.places.iter().zip(out) {
+            let value = sample.told(*place).map(|value| match *place {
+                ALL => {
+                    self.least = self.least.max(value);
+                    self.least
+                }
+                _ => row.fit(value),
+            });
+            *out = value.map(|value| {
+                let value = if *value_size == 4 { value & 0xffff_ffff } else { value };
+                RawSample { value_size: *value_size, ..RawSample::new(value, clocks) }
+            });
+        }
+        Ok(())
+    }
+}

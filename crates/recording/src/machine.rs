@@ -1,0 +1,76 @@
+//! What a recording has of another machine than its own.
+
+use perfhive_engine::{
+    Ask, Catalogue, ObjectQuery, ProviderStatus, Recording, Snapshot, Source, SourceError,
+    TitleDatabase,
+};
+use perfhive_format::LanguageId;
+use std::sync::Arc;
+
+/// The blocks of one machine in a recording of several: a log may have counters of as many machines as were
+/// asked. Sources answer with the objects of the first one; this answers with those of another.
+pub struct MachinePart {
+    source: Box<dyn Source>,
+    machine: String,
+    /// The whole sample.
+    whole: Snapshot,
+}
+
+impl MachinePart {
+    /// The part of a recording that has this name of a machine in its blocks.
+    #[must_use]
+    pub fn new(source: Box<dyn Source>, machine: &str) -> Self {
+        Self { source, machine: machine.to_string(), whole: Snapshot::new() }
+    }
+}
+
+impl Source for MachinePart {
+    fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
+        out.clear();
+        let mut ask = ask.clone();
+        ask.objects = ObjectQuery::Global;
+        self.source.collect(&ask, &mut self.whole)?;
+        let own = self.whole.frames().iter().filter(|frame| frame.machine() == self.machine);
+        own.for_each(|frame| out.push_frame(Arc::clone(frame), self.source.name()));
+        self.whole.faults().iter().for_each(|fault| out.push_fault(fault.clone()));
+        Ok(())
+    }
+
+    /// The objects of all machines, since a recording lists them together.
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        let mut catalogue = Catalogue::clone(&*self.source.catalogue(ask)?);
+        catalogue.machine.clone_from(&self.machine);
+        Ok(Arc::new(catalogue))
+    }
+
+    fn titles(
+        &mut self,
+        language: LanguageId,
+        ask: &Ask,
+    ) -> Result<Arc<TitleDatabase>, SourceError> {
+        self.source.titles(language, ask)
+    }
+
+    fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
+        self.source.providers(ask)
+    }
+
+    fn recording(&mut self) -> Option<&mut dyn Recording> {
+        self.source.recording()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_question_is_handed_through() {
+        let wrap = |source| -> Box<dyn Source> { Box::new(MachinePart::new(source, "B")) };
+        perfhive_testkit::forwarding::source(wrap, |_| ObjectQuery::Global);
+    }
+}

@@ -1,0 +1,254 @@
+//! The records of an experiment in a recording: the lines that a text file of them has, compressed.
+//!
+//! Behind the head such a file has frames of lines alone, each a stream of its own. A frame is written with what is
+//! delivered at once, so that a killed program costs what was not delivered and at most the last frame.
+
+use super::reader::{Frames, MOST_GAPS, decompress, decompressor};
+use super::writer::{LEVEL, compress, exclusive, sync_folder};
+use super::{FrameHeader, FrameKind, HEADER, is_recording};
+use crate::files::{error, write_error};
+use perfhive_engine::{SourceError, SourceErrorKind};
+use perfhive_format::FileTime;
+use serde_json::json;
+use std::fs::File;
+use std::io::{self, BufRead, Read, Seek as _, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+use zstd::stream::raw::{self, Operation as _};
+
+/// The most text of a frame.
+const MOST_TEXT: usize = 1 << 20;
+/// How many bytes of text a byte of the file can stand for. Lines of a hundred sensors that never change have some
+/// hundreds.
+const MOST_RATIO: u64 = 1024;
+/// After how long at most the lines are on the disk.
+const SYNC: Duration = Duration::from_secs(10);
+/// What a damaged frame reads as: a line that is none, or the beginning of one at the end.
+const DAMAGED: &[u8] = b"?\n";
+const TORN: &[u8] = b"?";
+
+/// Writes the lines of an experiment's records into a recording (`.phr`): what `JsonLines` of the crate
+/// `perfhive-experiment` writes to.
+///
+/// ```
+/// use perfhive_recording::{EventRecording, RecordLines};
+/// use std::io::Write;
+/// # let path = std::env::temp_dir().join(format!("perfhive-lines-{}.phr", std::process::id()));
+///
+/// let mut recording = EventRecording::create(&path, "box", "shop")?;
+/// recording.write_all(b"{\"kind\": \"experiment\", \"version\": 1}\n")?;
+/// drop(recording);
+/// assert!(RecordLines::open(&path)?.next()?.is_some());
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct EventRecording {
+    path: PathBuf,
+    file: File,
+    /// Where the next frame begins.
+    offset: u64,
+    compressor: raw::Encoder<'static>,
+    frame: Vec<u8>,
+    /// When the file was last brought to the disk.
+    synced: Option<Instant>,
+}
+
+impl EventRecording {
+    /// A recording of an experiment on a machine with this name, with this program. A file of this name is replaced.
+    ///
+    /// # Errors
+    /// Where the file cannot be written, or another program writes it.
+    pub fn create(
+        path: impl AsRef<Path>,
+        machine: &str,
+        program: &str,
+    ) -> Result<Self, SourceError> {
+        let path = path.as_ref();
+        let failed = |cause: io::Error| write_error(path, &cause);
+        let file = exclusive(path)?;
+        file.set_len(0).map_err(failed)?;
+        let mut recording = Self {
+            path: path.to_path_buf(),
+            file,
+            offset: 0,
+            compressor: raw::Encoder::new(LEVEL).map_err(failed)?,
+            frame: Vec::new(),
+            synced: None,
+        };
+        let head = json!({
+            "perfhive": env!("CARGO_PKG_VERSION"),
+            "machine": machine,
+            "source": program,
+            "system": null,
+            "interval": null,
+        });
+        recording.put(FrameKind::Head, head.to_string().as_bytes()).map_err(failed)?;
+        Ok(recording)
+    }
+
+    /// Writes a frame, in one call.
+    fn put(&mut self, kind: FrameKind, payload: &[u8]) -> io::Result<()> {
+        self.compressor.reinit()?;
+        self.frame.clear();
+        self.frame.resize(HEADER, 0);
+        compress(&mut self.compressor, payload, &mut self.frame)?;
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = FileTime::from_unix_nanos(i128::try_from(since.as_nanos()).unwrap_or(i128::MAX));
+        let (header, payload) = self.frame.split_at_mut(HEADER);
+        let header_of = FrameHeader {
+            kind,
+            since_key: 0,
+            // A megabyte, and what its compression adds at worst.
+            length: payload.len() as u32,
+            checksum: crc32fast::hash(payload),
+            time: now.0,
+            back: 0,
+        };
+        header.copy_from_slice(&header_of.to_bytes());
+        if let Err(cause) = self.file.write_all(&self.frame) {
+            let _ = self.file.set_len(self.offset);
+            let _ = self.file.seek(SeekFrom::Start(self.offset));
+            return Err(cause);
+        }
+        self.offset += self.frame.len() as u64;
+        Ok(())
+    }
+}
+
+impl Write for EventRecording {
+    /// Writes whole lines as one frame, up to a megabyte.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = bytes.get(..MOST_TEXT).unwrap_or(bytes);
+        let last = room.iter().rposition(|byte| *byte == b'\n');
+        let part = last.and_then(|last| room.get(..=last)).unwrap_or(room);
+        if !part.is_empty() {
+            let written = self.put(FrameKind::Lines, part);
+            written.map_err(|cause| io::Error::other(write_error(&self.path, &cause)))?;
+        }
+        Ok(part.len())
+    }
+
+    /// Brings the lines to the disk (`fdatasync`) the first time, and every ten seconds.
+    fn flush(&mut self) -> io::Result<()> {
+        if self.synced.is_none_or(|synced| synced.elapsed() >= SYNC) {
+            self.file.sync_data()?;
+            if self.synced.is_none() {
+                sync_folder(&self.path);
+            }
+            self.synced = Some(Instant::now());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for EventRecording {
+    fn drop(&mut self) {
+        let _ = self.file.sync_data();
+    }
+}
+
+/// Whether a recording has lines: whether they come before any sample.
+pub(crate) fn holds_lines(path: &Path) -> bool {
+    if !is_recording(path) {
+        return false;
+    }
+    let look = || -> Result<bool, SourceError> {
+        let mut frames = Frames::open(path)?;
+        let (mut at, mut gaps) = (0, 0);
+        while at < frames.length && gaps < MOST_GAPS {
+            match frames.header(at)? {
+                Some(header) if header.kind == FrameKind::Lines => return Ok(true),
+                Some(header) if header.kind.is_sample() => return Ok(false),
+                Some(header) => at += HEADER as u64 + u64::from(header.length),
+                None => match frames.next_sound(at, u64::MAX)? {
+                    Some(next) => (at, gaps) = (next, gaps + 1),
+                    None => return Ok(false),
+                },
+            }
+        }
+        Ok(false)
+    };
+    look().unwrap_or(false)
+}
+
+/// The text of a recording's lines. A damaged frame reads as a line that is none.
+pub(crate) struct LineText {
+    frames: Frames,
+    /// Where the next frame begins.
+    at: u64,
+    gaps: usize,
+    stream: raw::Decoder<'static>,
+    plain: Vec<u8>,
+    /// How much of it was read.
+    used: usize,
+    /// The bytes of text so far.
+    total: u64,
+}
+
+impl LineText {
+    /// Opens a recording.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
+        let failed = |cause| error(path, SourceErrorKind::Unavailable, cause);
+        let stream = decompressor().map_err(failed)?;
+        let (frames, plain) = (Frames::open(path)?, Vec::new());
+        Ok(Self { frames, at: 0, gaps: 0, stream, plain, used: 0, total: 0 })
+    }
+
+    /// Takes the text of the next frame of lines; none is left at the end.
+    fn advance(&mut self) -> Result<(), SourceError> {
+        self.plain.clear();
+        self.used = 0;
+        while self.plain.is_empty() && self.at < self.frames.length {
+            let at = self.at;
+            let Some(header) = self.frames.header(at)? else {
+                let next = self.frames.next_sound(at, u64::MAX)?.filter(|_| self.gaps < MOST_GAPS);
+                self.gaps += 1;
+                self.at = next.unwrap_or(self.frames.length);
+                self.plain.extend_from_slice(if next.is_some() { DAMAGED } else { TORN });
+                break;
+            };
+            self.at = at + HEADER as u64 + u64::from(header.length);
+            if header.kind != FrameKind::Lines {
+                continue;
+            }
+            self.stream.reinit().map_err(|cause| self.frames.failed(cause))?;
+            let is_sound = self.frames.payload(&header)?
+                && decompress(&mut self.stream, &self.frames.payload, &mut self.plain).is_some()
+                && self.plain.len() <= MOST_TEXT;
+            if !is_sound {
+                self.plain.clear();
+                self.plain.extend_from_slice(DAMAGED);
+            }
+        }
+        self.total += self.plain.len() as u64;
+        if self.total > MOST_TEXT as u64 + self.frames.length.saturating_mul(MOST_RATIO) {
+            let what = format!("its lines are more than {MOST_RATIO} times as long as the file");
+            return Err(self.frames.failed(io::Error::other(what)));
+        }
+        Ok(())
+    }
+}
+
+impl BufRead for LineText {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.used >= self.plain.len() {
+            self.advance().map_err(io::Error::other)?;
+        }
+        Ok(self.plain.get(self.used..).unwrap_or_default())
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.used += amount;
+    }
+}
+
+impl Read for LineText {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(into)?;
+        self.consume(count);
+        Ok(count)
+    }
+}

@@ -1,0 +1,96 @@
+//! The bytes of a log as UTF-8 or as the code page that they have; UTF-16, which PowerShell makes of
+//! typeperf's output, is decoded piece by piece.
+
+use encoding_rs::{Decoder, Encoding, UTF_16BE, UTF_16LE};
+use std::fs::File;
+use std::io::{Read, Result, Seek, SeekFrom};
+
+/// Bytes that are decoded at a time.
+const PIECE: usize = 1 << 16;
+
+/// A file of text. Positions are those in the decoded text.
+pub(super) struct Text {
+    file: File,
+    utf16: Option<Utf16>,
+}
+
+struct Utf16 {
+    encoding: &'static Encoding,
+    decoder: Decoder,
+    /// What is decoded, and how much of it was read.
+    text: String,
+    read: usize,
+    /// The position of what is read next.
+    at: u64,
+    is_ended: bool,
+}
+
+impl Text {
+    /// Text that is decoded if it begins with the mark of UTF-16.
+    pub(super) fn new(mut file: File) -> Result<Self> {
+        let mut mark = Vec::new();
+        Read::take(&mut file, 2).read_to_end(&mut mark)?;
+        let encoding = Encoding::for_bom(&mark).map(|(encoding, _)| encoding);
+        let encoding = encoding.filter(|encoding| [UTF_16LE, UTF_16BE].contains(encoding));
+        let mut text = Self { file, utf16: encoding.map(Utf16::new) };
+        text.seek(SeekFrom::Start(0))?;
+        Ok(text)
+    }
+}
+
+impl Utf16 {
+    fn new(encoding: &'static Encoding) -> Self {
+        let decoder = encoding.new_decoder_with_bom_removal();
+        Self { encoding, decoder, text: String::new(), read: 0, at: 0, is_ended: false }
+    }
+
+    /// Decodes until something can be read, or the file ends.
+    fn fill(&mut self, file: &mut File) -> Result<&[u8]> {
+        let mut piece = [0; PIECE];
+        while self.read == self.text.len() && !self.is_ended {
+            let count = file.read(&mut piece)?;
+            self.is_ended = count == 0;
+            self.text.clear();
+            self.read = 0;
+            let bytes = piece.get(..count).unwrap_or_default();
+            self.text.reserve(self.decoder.max_utf8_buffer_length(count).unwrap_or(0));
+            let _ = self.decoder.decode_to_string(bytes, &mut self.text, self.is_ended);
+        }
+        Ok(self.text.as_bytes().get(self.read..).unwrap_or_default())
+    }
+
+    fn take(&mut self, count: usize) {
+        self.read += count;
+        self.at += count as u64;
+    }
+}
+
+impl Read for Text {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        let Some(utf16) = &mut self.utf16 else { return self.file.read(into) };
+        let count = utf16.fill(&mut self.file)?.read(into)?;
+        utf16.take(count);
+        Ok(count)
+    }
+}
+
+impl Seek for Text {
+    fn seek(&mut self, to: SeekFrom) -> Result<u64> {
+        let (Some(utf16), SeekFrom::Start(to)) = (&mut self.utf16, to) else {
+            return self.file.seek(to);
+        };
+        // Where a position of the text lies in the file is not known.
+        if to < utf16.at || to == 0 {
+            self.file.seek(SeekFrom::Start(0))?;
+            *utf16 = Utf16::new(utf16.encoding);
+        }
+        while utf16.at < to {
+            let wanted = usize::try_from(to - utf16.at).unwrap_or(usize::MAX);
+            match utf16.fill(&mut self.file)?.len() {
+                0 => break,
+                there => utf16.take(there.min(wanted)),
+            }
+        }
+        Ok(utf16.at)
+    }
+}
