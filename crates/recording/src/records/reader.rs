@@ -133,7 +133,11 @@ impl EventRecords {
         }
         let mut records = reading.records;
         if !records.happenings.iter().any(|one| !matches!(one.what, What::Nothing)) {
-            return Err(error(path, SourceErrorKind::Malformed, "has no event"));
+            let why = match reading.has_end {
+                true => "has no event",
+                false => "has no event so far: the experiment is under way, or perfhive was killed",
+            };
+            return Err(error(path, SourceErrorKind::Malformed, why));
         }
         records.happenings.sort_by_key(|one| one.time);
         Ok(records)
