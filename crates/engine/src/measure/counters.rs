@@ -17,6 +17,7 @@ use crate::frame::Snapshot;
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
 use crate::path::{InstancePattern, NamePattern};
+use crate::query::column::{EarlierPlace, earlier_places};
 use crate::query::sample::{ObjectSample, ObjectState, SampledInstances};
 use crate::source::{CatalogueCounter, CatalogueObject, Source};
 use crate::suggest::nearest;
@@ -88,6 +89,8 @@ struct ProbedObject {
     state: ObjectState,
     /// Whether any sensor wants all instances.
     all: bool,
+    /// The places of the instances in the sample before; see [`earlier_places`].
+    earlier: Vec<Option<EarlierPlace>>,
     /// Whether an index changed, and the change is not reported yet.
     moved: bool,
 }
@@ -163,6 +166,7 @@ impl<S: Source> CounterProbe<S> {
                     group: format!("{}/{group}", self.name).into(),
                     state: ObjectState::default(),
                     all: false,
+                    earlier: Vec::new(),
                     moved: false,
                 });
                 self.objects.len() - 1
@@ -366,6 +370,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
             },
         };
         for (number, probed) in self.objects.iter_mut().enumerate() {
+            probed.earlier.clear();
             if failed.is_some() {
                 probed.state.skip();
                 continue;
@@ -385,6 +390,9 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
             if probed.state.advance(index, &self.snapshot) {
                 let group = Arc::clone(&probed.group);
                 anomalies.push(Anomaly::StructureChanged { group });
+            }
+            if probed.all {
+                earlier_places(&probed.state, &mut probed.earlier);
             }
             if !is_first {
                 let targets = self.targets.iter().filter(|target| target.object == number);
