@@ -1,7 +1,7 @@
 //! Links the BPF programs: each becomes one piece of code, with lists of the places that the loader
 //! fills in. The kernel itself fills in where the members of its structures lie.
 
-use crate::btf::{Read, Types, kind};
+use crate::btf::{FUNCTION, Read, Types};
 use object::elf::{R_BPF_64_32, R_BPF_64_64};
 use object::{
     File, Object as _, ObjectSection as _, ObjectSymbol as _, Relocation, RelocationFlags,
@@ -34,6 +34,9 @@ const INSTRUCTION: usize = 8;
 /// Where an instruction has its number.
 const NUMBER: usize = 4;
 
+/// Kinds of types: a name without more, and the variables of a section.
+const FORWARD: u32 = 7;
+const SECTION: u32 = 15;
 /// The linkage of a function that is defined elsewhere.
 const EXTERN: u32 = 2;
 
@@ -124,18 +127,18 @@ impl<'a> Linker<'a> {
     /// at its end, and without functions of other objects, for which others stand in.
     fn types(&self) -> Result<Vec<u8>> {
         let data = self.section(".BTF")?.data()?;
-        let walk = || Types::of(data, self.read).ok_or("no types");
+        let walk = Types::of(data, self.read).ok_or("no types")?;
         let mut types = data.to_vec();
         let mut end = None;
-        for one in walk()? {
-            if one.kind == kind::SECTION {
-                end = end.or(Some(one.at));
+        for (at, kind, count, _) in walk {
+            if kind == SECTION {
+                end = end.or(Some(at));
             } else if end.is_some() {
                 return Err("a type behind the sections".into());
             }
-            if one.kind == kind::FUNCTION && one.count == EXTERN {
-                self.set_number(&mut types, one.at + 4, kind::FORWARD << 24)?;
-                self.set_number(&mut types, one.at + 8, 0)?;
+            if kind == FUNCTION && count == EXTERN {
+                self.set_number(&mut types, at + 4, FORWARD << 24)?;
+                self.set_number(&mut types, at + 8, 0)?;
             }
         }
         let header = self.number(data, 4)?;

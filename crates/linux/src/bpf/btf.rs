@@ -1,13 +1,8 @@
 //! Walks the types of BTF data: those of the running kernel when the program is loaded, and the
 //! program's own when it is built, to whose script this file belongs, too.
 
-/// Kinds of types.
-#[allow(dead_code, reason = "each side needs others")]
-pub(crate) mod kind {
-    pub(crate) const FORWARD: u32 = 7;
-    pub(crate) const FUNCTION: u32 = 12;
-    pub(crate) const SECTION: u32 = 15;
-}
+/// The kind of functions.
+pub(crate) const FUNCTION: u32 = 12;
 
 /// Reads a number in the order of bytes that the data has.
 pub(crate) type Read = fn([u8; 4]) -> u32;
@@ -21,16 +16,9 @@ pub(crate) struct Types<'a> {
     strings: usize,
 }
 
-/// A type that has a name.
-#[allow(dead_code, reason = "each side needs others")]
-pub(crate) struct Type<'a> {
-    /// Where it begins in the data.
-    pub(crate) at: usize,
-    pub(crate) kind: u32,
-    /// The number of its members; of a function, its linkage.
-    pub(crate) count: u32,
-    pub(crate) name: &'a [u8],
-}
+/// A type: where it begins in the data, its kind, the number of its members (of a function, its
+/// linkage), and its name.
+pub(crate) type Type<'a> = (usize, u32, u32, &'a [u8]);
 
 impl<'a> Types<'a> {
     /// The types of BTF data whose numbers `read` reads; `None` for other data.
@@ -76,6 +64,6 @@ impl<'a> Iterator for Types<'a> {
         };
         self.next = at + 12 + more;
         let ends = self.next <= self.end;
-        ends.then_some(Type { at, kind, count, name: self.text(name)? })
+        ends.then_some((at, kind, count, self.text(name)?))
     }
 }

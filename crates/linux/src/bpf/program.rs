@@ -1,6 +1,6 @@
 //! The BPF program: loading and running it.
 
-use super::btf::{Types, kind};
+use super::btf::{FUNCTION, Types};
 use super::kernel::{self, Array, Loadable, Map};
 use super::memory::Mapped;
 use super::{Chosen, ProcessDetail, ProcessSlot, Refusal, Room, ThreadSlot, Wants, allowed};
@@ -188,8 +188,8 @@ fn function_numbers(kernel_types: &[u8]) -> HashMap<&'static str, u32> {
     let called = [&READ_ALL, &READ_SOME].into_iter().flat_map(|code| code.numbers);
     let called: HashMap<&[u8], &str> = called.map(|(_, name)| (name.as_bytes(), *name)).collect();
     let types = Types::of(kernel_types, u32::from_ne_bytes).into_iter().flatten();
-    let functions = (1..).zip(types).filter(|(_, one)| one.kind == kind::FUNCTION);
-    functions.filter_map(|(number, one)| Some((*called.get(one.name)?, number))).collect()
+    let functions = (1..).zip(types).filter(|(_, (_, kind, ..))| *kind == FUNCTION);
+    functions.filter_map(|(number, (.., name))| Some((*called.get(name)?, number))).collect()
 }
 
 #[cfg(test)]
@@ -204,7 +204,7 @@ mod tests {
     fn damaged_types_end() {
         let types = |data: &'static [u8]| Types::of(data, u32::from_ne_bytes);
         let own = [READ_ALL.name, READ_SOME.name].map(str::as_bytes);
-        let is_own = |one: &Type<'_>| one.kind == kind::FUNCTION && own.contains(&one.name);
+        let is_own = |(_, kind, _, name): &Type<'_>| *kind == FUNCTION && own.contains(name);
         assert_eq!(types(TYPES).map(|types| types.filter(is_own).count()), Some(2));
         let whole = types(TYPES).map_or(0, Iterator::count);
         for length in 0..TYPES.len() {
