@@ -4,9 +4,17 @@
 //! Without clang the build succeeds: the crate then reads `/proc` only, and gives
 //! the reason when the BPF reader is asked for.
 
+#[cfg(feature = "bpf")]
+#[path = "src/bpf/btf.rs"]
+mod btf;
+#[cfg(feature = "bpf")]
+#[path = "build/link.rs"]
+mod link;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::process::Command;
+#[cfg(feature = "bpf")]
+use std::{path::Path, process::Command};
 
 /// The folder of translations: a file for each language, named by the language's code, such as `de.txt`.
 const TITLES: &str = "titles";
@@ -22,15 +30,27 @@ fn main() {
         println!("cargo::error={TITLES}: {why}");
     }
     println!("cargo::rerun-if-env-changed=PERFHIVE_CLANG");
+    #[cfg(feature = "bpf")]
+    build_program();
+}
+
+#[cfg(feature = "bpf")]
+fn build_program() {
     let variable = |name| std::env::var(name).unwrap_or_default();
     // The program's slots are laid out for pointers of 64 bits.
-    let asked = std::env::var_os("CARGO_FEATURE_BPF").is_some()
-        && variable("CARGO_CFG_TARGET_OS") == "linux"
-        && variable("CARGO_CFG_TARGET_POINTER_WIDTH") == "64";
-    if !asked {
+    if variable("CARGO_CFG_TARGET_OS") != "linux"
+        || variable("CARGO_CFG_TARGET_POINTER_WIDTH") != "64"
+    {
         return;
     }
-    match compile(&variable("CARGO_CFG_TARGET_ENDIAN")) {
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let object = out.join("processes.bpf.o");
+    let built = compile(&variable("CARGO_CFG_TARGET_ENDIAN"), &object).and_then(|()| {
+        let read = std::fs::read(&object).map_err(|error| error.to_string())?;
+        let code = link::link(&read).map_err(|error| error.to_string())?;
+        std::fs::write(out.join("processes.rs"), code).map_err(|error| error.to_string())
+    });
+    match built {
         Ok(()) => println!("cargo::rustc-cfg=perfhive_bpf"),
         Err(why) => println!(
             "cargo::warning=without the BPF reader of processes, which takes clang to build: {why}"
@@ -59,15 +79,15 @@ fn list_titles() -> std::io::Result<()> {
     std::fs::write(out.join("titles.rs"), list)
 }
 
-fn compile(endian: &str) -> Result<(), String> {
+#[cfg(feature = "bpf")]
+fn compile(endian: &str, object: &Path) -> Result<(), String> {
     let clang = std::env::var_os("PERFHIVE_CLANG").unwrap_or_else(|| "clang".into());
-    let out = std::env::var_os("OUT_DIR").ok_or("cargo names no folder to write to")?;
     let target = if endian == "big" { "bpfeb" } else { "bpfel" };
     let status = Command::new(&clang)
         .args(["-target", target, "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror"])
         // The object must not contain a path of this machine.
         .args(["-fdebug-compilation-dir", ".", "-c", SOURCE, "-o"])
-        .arg(PathBuf::from(out).join("processes.bpf.o"))
+        .arg(object)
         .status()
         .map_err(|error| format!("{}: {error}", clang.to_string_lossy()))?;
     if status.success() { Ok(()) } else { Err(format!("clang: {status}")) }

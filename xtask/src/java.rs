@@ -55,7 +55,9 @@ impl Java {
     pub(crate) fn build(release: bool) -> Result<Self> {
         tools::system(tools::JAVA)?;
         let profile = if release { "release" } else { "debug" };
-        let mut cargo = command::cargo(&["build", "--locked", "-p", "perfhive-jni"]);
+        // Where there is no clang, the library is built without its reader through BPF.
+        let mut cargo =
+            command::cargo(&["build", "--locked", "-p", "perfhive-jni", "--features", "bpf"]);
         cargo.args(release.then_some("--release"));
         command::run(&mut cargo)?;
         let target = workspace::target_directory()?;

@@ -62,10 +62,12 @@ pub(crate) const TERMINALS: &[SystemTool] = &[
     SystemTool { program: "zsh", package: "zsh" },
     SystemTool { program: "fish", package: "fish" },
 ];
-/// The tools that the BPF reader of processes is built with. The package of a library
-/// has no program, so a header stands for it; an absolute path is not searched on the PATH.
-pub(crate) const BPF: &[SystemTool] = &[
-    SystemTool { program: "clang", package: "clang" },
+/// What the BPF reader of processes is built with.
+pub(crate) const BPF: &[SystemTool] = &[SystemTool { program: "clang", package: "clang" }];
+
+/// The tools and libraries that below is built with. The package of a library has no program, so a
+/// header stands for it; an absolute path is not searched on the PATH.
+pub(crate) const BELOW: &[SystemTool] = &[
     SystemTool { program: "gcc", package: "gcc" },
     SystemTool { program: "make", package: "make" },
     SystemTool { program: "pkg-config", package: "pkg-config" },

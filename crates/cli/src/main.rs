@@ -47,6 +47,9 @@ fn main() -> ExitCode {
     // The files of many processes stay open. If the limit cannot be raised, fewer do.
     #[cfg(target_os = "linux")]
     let _ = perfhive::linux::raise_open_file_limit();
+    // A file that reaches the limit of its size (`ulimit -f`) is then an error of writing, as on a full disk.
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     match command::run(&arguments) {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report().into(),

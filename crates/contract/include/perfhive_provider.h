@@ -312,7 +312,7 @@ PERFHIVE_ASSERT(offsetof(PERF_COUNTER_BLOCK, ByteLength) == 0, PERF_COUNTER_BLOC
 #define PERF_COUNTER_BASE 0x00030000u
 /* A start time, subtracted from now. */
 #define PERF_COUNTER_ELAPSED 0x00040000u
-/* The length of a queue, weighted by time. */
+/* The average length of a queue between two samples. */
 #define PERF_COUNTER_QUEUELEN 0x00050000u
 /* A histogram; no formula is documented. */
 #define PERF_COUNTER_HISTOGRAM 0x00060000u

@@ -3,10 +3,11 @@
 //! It takes a build with the feature `bpf` and clang, Linux 6.7 with BTF, and the capabilities
 //! `CAP_BPF`, `CAP_PERFMON` and `CAP_SYS_PTRACE`.
 //!
-//! `build.rs` compiles `bpf/processes.bpf.c` with clang, and the object is part of the crate.
-//! libbpf loads it, relocated against the running kernel's BTF. `BPF_PROG_RUN` walks the kernel's
-//! list of tasks and writes one slot of numbers for each process into arrays that this program has
-//! mapped. The kernel side converts nothing; `process/bpf_reader.rs` makes samples of the slots.
+//! `build.rs` compiles `bpf/processes.bpf.c` with clang, and `build/link.rs` makes Rust code of the
+//! object. When it is loaded, the numbers of maps and of the kernel's functions are put into it
+//! (`bpf/program.rs`); where the members of its structures lie, the kernel itself finds out.
+//! `BPF_PROG_RUN` walks the kernel's list of tasks and writes one slot of numbers for each process
+//! into arrays that this program has mapped. The kernel side converts nothing; `process/bpf_reader.rs` makes samples of the slots.
 //! Where the program was not built, `bpf/no_program.rs` stands for it.
 //!
 //! - **The values are those of `/proc`.** Processor time is divided as `cputime_adjust` does it, in
@@ -36,7 +37,11 @@
 
 #[cfg(perfhive_bpf)]
 mod allowed;
+#[cfg(perfhive_bpf)]
+mod btf;
 mod chosen;
+#[cfg(perfhive_bpf)]
+mod kernel;
 #[cfg(perfhive_bpf)]
 mod memory;
 #[cfg(not(perfhive_bpf))]

@@ -56,7 +56,7 @@
 //! | `publish` | counters in shared memory: `local:` reads what programs publish, and a program publishes its own |
 //! | `experiment` | experiments: measuring a program at its own events |
 //! | `recording` | `file:`: recorded data blocks and captures |
-//! | `bpf` | processes and threads through BPF on Linux; takes clang and libelf to build |
+//! | `bpf` | processes and threads through BPF on Linux; takes clang to build |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

@@ -214,6 +214,16 @@ fn section_without_its_start_is_open_from_its_time_on() {
 }
 
 #[test]
+fn program_that_ran_shorter_than_its_events_took_makes_no_sample_before_them() {
+    let mut lines = known();
+    lines.last_mut().unwrap()["seconds"] = 0.5.into();
+    let mut source = Scratch::new(text(&lines)).open();
+    let span = source.recording().unwrap().span().unwrap();
+    assert_eq!((span.begin.to_string().as_str(), span.samples), ("2026-11-24T10:00:01.000Z", 5));
+    assert_eq!(values(source), expected()[..5]);
+}
+
+#[test]
 fn names_beyond_the_limits_are_left_out_and_counted() {
     let mut lines = vec![source("calls", None)];
     for number in 0..300 {

@@ -57,7 +57,7 @@ fn make_link(_: &Path, link: &Path) -> Result<()> {
 fn below(target: &Path) -> Result<Vec<String>> {
     let root = target.join("below");
     if !root.join("bin/below").is_file() {
-        tools::system(tools::BPF)?;
+        tools::system(tools::BELOW)?;
         tools::system(&[tools::CLANG_16])?;
         let clang = tools::find(tools::CLANG_16.program).context("no clang-16")?;
         let folder = target.join("below-clang");

@@ -134,7 +134,7 @@ fn tests() -> std::process::Command {
     cargo
 }
 
-/// Tests the feature `bpf`, which is off by default because it takes more than Rust to build. The command has no
+/// Tests the feature `bpf`, which is off by default because it takes clang to build. The command has no
 /// code of its own for it. Where the kernel or the account does not allow BPF, the tests say so.
 fn bpf() -> Result {
     if !cfg!(target_os = "linux") {

@@ -139,7 +139,7 @@ pub(crate) struct ExperimentRun {
 
     /// A sensor or counter path; of Process without an instance, it is the program's
     ///
-    /// By default the program's processor time, working set and page faults.
+    /// By default the program's processor time and working set.
     #[arg(long, value_name = "SENSOR", action = ArgAction::Append)]
     pub(crate) sensor: Vec<String>,
 

@@ -80,6 +80,10 @@ impl Columns {
         let (key, next) = (Self::key(reading), self.paths.len());
         if !self.places.contains_key(&key) {
             let known = self.known_path(query, reading).map(str::to_string);
+            // In blocks each instance has each counter, and in a log it need not.
+            if known.is_none() && !self.known.is_empty() && reading.value.is_err() {
+                return;
+            }
             self.paths.push(known.unwrap_or_else(|| path(query, reading, self.localised)));
             self.places.insert(key, next);
         }

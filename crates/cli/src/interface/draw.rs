@@ -14,11 +14,15 @@ use super::model::{Hits, Mode, Model, Target};
 use super::panes::{Edge, LEAST_HEIGHT, LEAST_WIDTH, places};
 use super::theme::Theme;
 use crate::text::escape::{Escaped, clip, width};
+use crate::text::wrap::push_wrapped;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 use ratatui_core::terminal::Frame;
 use std::fmt::Write as _;
+
+/// The most lines of a message.
+const MOST_MESSAGE: usize = 4;
 
 /// Draws the model; returns the places of everything that can be clicked.
 pub(crate) fn draw(model: &Model, theme: Theme, frame: &mut Frame<'_>) -> Hits {
@@ -88,7 +92,14 @@ impl Screen<'_> {
         let every =
             model.sources.iter().map(|one| one.past_in(model.window()).1).max().unwrap_or(1);
         if every > 1 {
-            let _ = write!(right, "every {every}th sample  ");
+            let end = match (every % 100, every % 10) {
+                (11..=13, _) => "th",
+                (_, 1) => "st",
+                (_, 2) => "nd",
+                (_, 3) => "rd",
+                _ => "th",
+            };
+            let _ = write!(right, "every {every}{end} sample  ");
         }
         right.push_str(match (model.is_frozen, model.is_loading(), model.end) {
             (true, ..) => "frozen  ",
@@ -96,6 +107,11 @@ impl Screen<'_> {
             (_, _, Some(_)) if model.is_live() => "scrolled  ",
             _ => "",
         });
+        // A live chart moves away from the cursor, whose values the legend goes on to show.
+        let outside = |at| model.window().is_some_and(|seen| at < seen.from || at > seen.to);
+        if model.cursor.is_some_and(outside) {
+            right.push_str("at the cursor  ");
+        }
         let live = model.sources.iter().filter(|one| one.is_live);
         let took: std::time::Duration = live.map(|one| one.took).sum();
         if !took.is_zero() {
@@ -127,7 +143,7 @@ impl Screen<'_> {
             return;
         }
         if !model.message.is_empty() {
-            self.text(area, 0, &model.message, self.theme.attention());
+            self.message(&model.message, area);
             return;
         }
         let is_table =
@@ -171,6 +187,18 @@ impl Screen<'_> {
             self.hits
                 .push((Rect { x: area.x + at, width: length, ..area }, Target::Action(*action)));
             at += length + 2;
+        }
+    }
+
+    /// Draws a message, whose last line is `area`: a long one hides what is above.
+    fn message(&mut self, message: &str, area: Rect) {
+        let mut text = String::new();
+        push_wrapped(&mut text, message, "", usize::from(area.width));
+        let lines: Vec<&str> = text.lines().take(MOST_MESSAGE.min(usize::from(area.y))).collect();
+        for (up, line) in (0..).zip(lines.iter().rev()) {
+            let at = Rect { y: area.y - up, ..area };
+            self.text(at, 0, &" ".repeat(usize::from(at.width)), Style::new());
+            self.text(at, 0, line, self.theme.attention());
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) struct Steered {
 struct Shared {
     source: Observed,
     recorder: Option<Recorder>,
-    /// The time of the sample that was collected last.
+    /// The time of the sample of a recording that was collected last.
     reached: FileTime,
     /// The error that ended recording.
     failure: Option<SourceError>,
@@ -113,7 +113,9 @@ impl Source for Steered {
     fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         let mut shared = self.lock();
         shared.source.collect(ask, out)?;
-        shared.reached = out.frames().first().map_or(FileTime(0), |frame| frame.time());
+        if self.is_recording {
+            shared.reached = out.frames().first().map_or(FileTime(0), |frame| frame.time());
+        }
         if self.is_recorded {
             shared.note(out);
         }

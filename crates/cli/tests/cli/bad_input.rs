@@ -279,6 +279,9 @@ fn damaged_records_of_an_experiment_are_called_so() {
         let line = perfhive(["report", &file]).fails(3);
         assert!(line.contains(says), "{line}");
     }
+    // An experiment without an event may have just begun.
+    let text = "{\"kind\": \"experiment\", \"version\": 1}\n";
+    bad_source(&format!("file:{}", folder.file("begun.jsonl", text)), "no event so far");
     // Other files are data blocks.
     bad_source(&format!("file:{}", folder.file("e.bin", "")), "88 bytes");
 }

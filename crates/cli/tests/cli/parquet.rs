@@ -21,6 +21,24 @@ fn read(folder: &str) -> Option<Value> {
 }
 
 #[test]
+fn objects_of_another_machine_have_files_of_their_own() {
+    let folder = Folder::new();
+    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Pages/sec\",\"\\\\B\\Memory\\Pages/sec\",\
+               \"\\\\B\\Process(x)\\Working Set\"\r\n\"11/24/2026 10:00:00.000\",\"1\",\"2\",\"3\"\r\n";
+    let file = folder.file("a.csv", log);
+    let out = folder.path().join("log.parquet").display().to_string();
+    perfhive(["convert", &file, "-o", &out]).ok();
+    let mut files: Vec<_> =
+        std::fs::read_dir(&out).unwrap().map(|file| file.unwrap().file_name()).collect();
+    files.sort();
+    assert_eq!(files, ["B Memory.parquet", "B Process.parquet", "Memory.parquet"]);
+    let Some(found) = read(&out) else { return };
+    for (file, machine) in [("B Memory", "B"), ("B Process", "B"), ("Memory", "A")] {
+        assert_eq!(found[format!("{file}.parquet")]["metadata"]["machine"], machine, "{found}");
+    }
+}
+
+#[test]
 fn a_log_becomes_files_that_pyarrow_and_duckdb_read_with_the_same_values() {
     let Some(root) = real::root() else { return };
     let log = root.join("logs/pal_SampleLog.blg").display().to_string();

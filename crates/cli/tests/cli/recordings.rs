@@ -184,6 +184,21 @@ fn a_full_disk_ends_a_recording_of_several_files_that_are_all_counted() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn the_limit_of_the_size_of_files_is_an_error_like_a_full_disk() {
+    let folder = Folder::new();
+    let mut shell = std::process::Command::new("sh");
+    let script =
+        r#"ulimit -f 40 && cd "$2" && exec "$1" record -o a.phr -s proc: -i 0.001 System Memory"#;
+    shell.args(["-c", script, "sh", env!("CARGO_BIN_EXE_perfhive")]).arg(folder.path());
+    let error = crate::run::finish(&mut shell).fails(3);
+    assert!(error.contains("a.phr: cannot be written: File too large"), "{error}");
+    let file = folder.path().join("a.phr").display().to_string();
+    let samples = perfhive(["info", &file, "--json"]).json()[0]["samples"].as_u64().unwrap();
+    assert!(error.contains(&format!("; {samples} samples until then are recorded")), "{error}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn a_log_that_a_full_disk_cuts_short_does_not_stay() {
     let Some(log) = log() else { return };
     let folder = Folder::new();

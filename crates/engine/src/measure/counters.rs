@@ -19,6 +19,7 @@ use crate::identity::Identity;
 use crate::label::InstanceLabel;
 use crate::path::{InstancePattern, NamePattern};
 use crate::query::NoValue;
+use crate::query::column::{EarlierPlace, earlier_places};
 use crate::query::sample::{ObjectSample, ObjectState, SampledInstances};
 use crate::source::{CatalogueCounter, CatalogueObject, Source};
 use crate::suggest::nearest;
@@ -95,6 +96,8 @@ struct ProbedObject {
     state: ObjectState,
     /// Whether any sensor wants all instances.
     all: bool,
+    /// The places of the instances in the sample before; see [`earlier_places`].
+    earlier: Vec<Option<EarlierPlace>>,
     /// Whether an index changed, and the change is not reported yet.
     moved: bool,
 }
@@ -173,6 +176,7 @@ impl<S: Source> CounterProbe<S> {
                     group: format!("{}/{group}", self.name).into(),
                     state: ObjectState::default(),
                     all: false,
+                    earlier: Vec::new(),
                     moved: false,
                 });
                 self.objects.len() - 1
@@ -405,6 +409,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
         let of_blocks = |number| !direct.iter().any(|direct| direct.object == number);
         let objects = self.objects.iter_mut().enumerate();
         for (number, probed) in objects.filter(|(number, _)| of_blocks(*number)) {
+            probed.earlier.clear();
             if failed.is_some() {
                 probed.state.skip();
                 continue;
@@ -424,6 +429,9 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
             if probed.state.advance(index, &self.snapshot) {
                 let group = Arc::clone(&probed.group);
                 anomalies.push(Anomaly::StructureChanged { group });
+            }
+            if probed.all {
+                earlier_places(&probed.state, &mut probed.earlier);
             }
             if !is_first {
                 let targets = self.targets.iter().filter(|target| target.object == number);

@@ -6,14 +6,15 @@ use perfhive_format::{
 };
 use std::sync::Arc;
 
-/// A counter in the newest sample of an object and in the sample before, where both have the same
-/// instances. What is the same for all instances is looked up once, not for each value.
+/// A counter in the newest sample of an object and in the sample before. What is the same for all
+/// instances is looked up once, not for each value.
 pub(crate) struct CounterColumn<'a> {
-    plan: &'a CounterPlan,
     formula: Formula,
     newer: Blocks<'a>,
     /// `None` if there is no sample before.
     older: Option<Blocks<'a>>,
+    /// Empty if both samples have the same instances.
+    earlier: &'a [Option<EarlierPlace>],
 }
 
 /// A value, and the raw values that it was made of.
@@ -23,38 +24,73 @@ pub(crate) struct ColumnValue {
     pub(crate) before: Option<u64>,
 }
 
+/// The index that an instance had in the sample before.
+#[derive(Clone, Copy)]
+pub(crate) struct EarlierPlace {
+    pub(crate) place: usize,
+    /// Whether its label was the same.
+    pub(crate) has_same_label: bool,
+}
+
 /// The counter blocks of a sample, with the start and end of each in the object.
 struct Blocks<'a> {
+    plan: &'a CounterPlan,
     bytes: &'a [u8],
     clocks: Clocks,
     ranges: &'a [(u32, u32)],
 }
 
+/// For each instance of the newest sample its place in the sample before: `None` for one that was
+/// not there, or that cannot be told apart from others of its name. Empty if both samples have the
+/// same instances, and without a sample before.
+pub(crate) fn earlier_places(state: &ObjectState, out: &mut Vec<Option<EarlierPlace>>) {
+    out.clear();
+    let Some((newer, older)) = state.current().zip(state.previous()) else { return };
+    if Arc::ptr_eq(newer.instances(), older.instances()) {
+        return;
+    }
+    let identities = newer.identities().identities().iter().enumerate();
+    out.extend(identities.map(|(at, identity)| {
+        let place = older.identities().place(identity)?;
+        let has_same_label = newer.labels().get(at) == older.labels().get(place);
+        let earlier = EarlierPlace { place, has_same_label };
+        newer.is_same_crowd(identity, older).then_some(earlier)
+    }));
+}
+
 impl<'a> CounterColumn<'a> {
-    /// The column of a counter; `None` if the newest sample lacks it, if it is no number, or if its
-    /// instances or its origin are not those of the sample before.
-    pub(crate) fn of(state: &'a ObjectState, counter: TitleIndex) -> Option<Self> {
-        let newer = state.current()?;
-        let plan = newer.plan(counter)?;
-        let older = match state.previous() {
-            // Samples share their instances only if their counters are the same, too.
-            Some(older)
-                if Arc::ptr_eq(newer.instances(), older.instances())
-                    && newer.origin() == older.origin() =>
-            {
-                Some(Blocks::of(older)?)
+    /// The column of a counter; `None` if the newest sample lacks it, if it is no number, or if it
+    /// has no such column in the sample before. `earlier` is what [`earlier_places`] finds.
+    pub(crate) fn of(
+        state: &'a ObjectState,
+        counter: TitleIndex,
+        earlier: &'a [Option<EarlierPlace>],
+    ) -> Option<Self> {
+        let sample = state.current()?;
+        let newer = Blocks::of(sample, counter)?;
+        let mut older = None;
+        if let Some(previous) = state.previous() {
+            let known = Blocks::of(previous, counter)?;
+            let is_same_counter = sample.origin() == previous.origin()
+                && newer.plan.counter_type == known.plan.counter_type;
+            let has_same_instances = Arc::ptr_eq(sample.instances(), previous.instances());
+            if !is_same_counter || (earlier.is_empty() && !has_same_instances) {
+                return None;
             }
-            Some(_) => return None,
-            None => None,
-        };
-        Some(Self { plan, formula: plan.formula.ok()?, newer: Blocks::of(newer)?, older })
+            older = Some(known);
+        }
+        Some(Self { formula: newer.plan.formula.ok()?, newer, older, earlier })
     }
 
     /// The value of the instance with this index. `None` without a value:
     /// [`ObjectState::value_and_before`] has the reason, or undoes a wrap.
     pub(crate) fn read(&self, place: usize) -> Option<ColumnValue> {
-        let newer = self.newer.raw(self.plan, place)?;
-        let older = self.older.as_ref().and_then(|older| older.raw(self.plan, place));
+        let newer = self.newer.raw(place)?;
+        let older = match (&self.older, self.earlier) {
+            (None, _) => None,
+            (Some(older), []) => older.raw(place),
+            (Some(older), earlier) => older.raw((*earlier.get(place)?)?.place),
+        };
         // Whether both samples are certainly of the same instance matters only for a value that
         // went backwards, which has no value here.
         let value = self.formula.apply(CookOptions::default(), older.as_ref(), &newer).ok()?;
@@ -63,15 +99,16 @@ impl<'a> CounterColumn<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    fn of(sample: &'a ObjectSample) -> Option<Self> {
-        let object = sample.object()?;
-        Some(Self { bytes: object.as_bytes(), clocks: object.clocks(), ranges: sample.blocks() })
+    fn of(sample: &'a ObjectSample, counter: TitleIndex) -> Option<Self> {
+        let (plan, object) = (sample.plan(counter)?, sample.object()?);
+        let (bytes, clocks, ranges) = (object.as_bytes(), object.clocks(), sample.blocks());
+        Some(Self { plan, bytes, clocks, ranges })
     }
 
-    fn raw(&self, plan: &CounterPlan, place: usize) -> Option<RawSample> {
+    fn raw(&self, place: usize) -> Option<RawSample> {
         let (start, end) = *self.ranges.get(place)?;
         let bytes = self.bytes.get(start as usize..end as usize)?;
-        plan.sample_at(&self.clocks, CounterBlock::from_validated(bytes)).ok()
+        self.plan.sample_at(&self.clocks, CounterBlock::from_validated(bytes)).ok()
     }
 }
 

@@ -17,9 +17,11 @@ typedef long long s64;
 // leads to them, which takes it less time.
 #define NOT_INLINE __attribute__((noinline))
 
-// What the loader reads of a map's definition.
-#define UINT(name, value) int(*name)[value]
-#define TYPE(name, value) value *name
+// What the build reads of a map's definition.
+struct map {
+	u32 type, value_size, flags;
+};
+#define MAP struct map SEC(".maps")
 
 #define FIELD_EXISTS(field) __builtin_preserve_field_info(field, 2)
 #define KERNEL_TYPE_ID(type) __builtin_btf_type_id(*(type *)0, 1)

@@ -1,9 +1,8 @@
-//! Memory that the kernel's program writes and this side reads: the only file of this crate with
-//! unsafe code.
+//! Memory that the kernel's program writes and this side reads.
 #![allow(unsafe_code)]
 
+use super::kernel::Array;
 use super::{ProcessDetail, ProcessSlot, ThreadSlot};
-use rustix::fd::AsFd;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ptr::NonNull;
@@ -19,8 +18,6 @@ unsafe impl Plain for ProcessSlot {}
 unsafe impl Plain for ProcessDetail {}
 // SAFETY: as above.
 unsafe impl Plain for ThreadSlot {}
-// SAFETY: an integer.
-unsafe impl Plain for u64 {}
 
 /// An array map of BPF, mapped.
 pub(super) struct Mapped<T> {
@@ -31,7 +28,10 @@ pub(super) struct Mapped<T> {
 
 impl<T: Plain> Mapped<T> {
     /// Maps an array of `count` entries, each of the size of `T`.
-    pub(super) fn new(map: impl AsFd, count: u32) -> Result<Self, Errno> {
+    pub(super) fn new(map: Array, count: u32) -> Result<Self, Errno> {
+        if map.value_size() as usize != size_of::<T>() {
+            return Err(Errno::INVAL);
+        }
         let count = count as usize;
         let bytes = count.checked_mul(size_of::<T>()).ok_or(Errno::OVERFLOW)?;
         // SAFETY: a new mapping at a place that the kernel chooses. It succeeds only if the map has

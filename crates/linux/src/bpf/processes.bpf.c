@@ -97,30 +97,10 @@ struct thread {
 	u32 unused;
 };
 
-// The loader sets how many entries they have.
-struct {
-	UINT(type, MAP_TYPE_ARRAY);
-	UINT(map_flags, FLAG_MMAPABLE);
-	UINT(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, struct process);
-} processes SEC(".maps");
-
-struct {
-	UINT(type, MAP_TYPE_ARRAY);
-	UINT(map_flags, FLAG_MMAPABLE);
-	UINT(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, struct detail);
-} details SEC(".maps");
-
-struct {
-	UINT(type, MAP_TYPE_ARRAY);
-	UINT(map_flags, FLAG_MMAPABLE);
-	UINT(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, struct thread);
-} threads SEC(".maps");
+// Arrays. The loader sets how many entries they have.
+MAP processes = { MAP_TYPE_ARRAY, sizeof(struct process), FLAG_MMAPABLE };
+MAP details = { MAP_TYPE_ARRAY, sizeof(struct detail), FLAG_MMAPABLE };
+MAP threads = { MAP_TYPE_ARRAY, sizeof(struct thread), FLAG_MMAPABLE };
 
 // Where the kernel had what was read of the process of a slot when all of it
 // was: the task, its memory, and what processors count of that. For as long as
@@ -133,20 +113,10 @@ struct place {
 	u64 arrival;
 };
 
-struct {
-	UINT(type, MAP_TYPE_ARRAY);
-	UINT(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, struct place);
-} places SEC(".maps");
+MAP places = { MAP_TYPE_ARRAY, sizeof(struct place), 0 };
 
 // A variable of its own for each processor, to find out where theirs lie.
-struct {
-	UINT(type, MAP_TYPE_PERCPU_ARRAY);
-	UINT(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, u64);
-} probe SEC(".maps");
+MAP probe = { MAP_TYPE_PERCPU_ARRAY, sizeof(u64), 0 };
 
 // The processes that are wanted, where not all are. A name is wanted if it has
 // the bits of `text` wherever `mask` has ones: it begins so, or is the same,
@@ -160,12 +130,7 @@ struct chosen {
 	} name[MOST_NAMES];
 };
 
-struct {
-	UINT(type, MAP_TYPE_ARRAY);
-	UINT(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, struct chosen);
-} chosen SEC(".maps");
+MAP chosen = { MAP_TYPE_ARRAY, sizeof(struct chosen), 0 };
 
 // How far a processor's variables lie from where their addresses point.
 enum { MOST_PROCESSORS = 8192 };
@@ -679,34 +644,7 @@ INLINE u64 bytes_in_use(u64 word)
 	return ((((word & low) + low) | word) >> 7 & 0x0101010101010101ull) * 0xff;
 }
 
-// Whether a name may be a wanted one, where the bits of `known` count. User space
-// decides where the kernel's short name is not all of it, and where letters
-// beyond ASCII may fold.
-NOT_INLINE int is_wanted(u64 first, u64 second, u64 first_known, u64 second_known)
-{
-	u32 key = 0;
-	struct chosen *wanted = map_lookup(&chosen, &key);
-	struct bpf_iter_num it;
-	int *at, found = 0;
-
-	if (!wanted)
-		return 0;
-	if ((first | second) & 0x8080808080808080ull)
-		return 1;
-	bpf_iter_num_new(&it, 0, MOST_NAMES);
-	while ((at = bpf_iter_num_next(&it))) {
-		u32 place = *at;
-
-		if (place >= MOST_NAMES || place >= wanted->names)
-			break;
-		u64 *text = wanted->name[place].text, *mask = wanted->name[place].mask;
-
-		found |= !(((first ^ text[0]) & mask[0] & first_known) |
-			   ((second ^ text[1]) & mask[1] & second_known));
-	}
-	bpf_iter_num_destroy(&it);
-	return found;
-}
+NOT_INLINE int is_wanted(u64 first, u64 second, u64 first_known, u64 second_known);
 
 INLINE int is_named(struct task_struct *task)
 {
@@ -768,7 +706,7 @@ INLINE void begin(struct arguments *args)
 	args->processors = find_offsets(args->processors);
 }
 
-SEC("syscall")
+SEC("all")
 int read_all(struct arguments *args)
 {
 	struct bpf_iter_task it;
@@ -786,8 +724,38 @@ int read_all(struct arguments *args)
 	return 0;
 }
 
+// Whether a name may be a wanted one, where the bits of `known` count. User space
+// decides where the kernel's short name is not all of it, and where letters
+// beyond ASCII may fold. It belongs to one of the programs only.
+SEC("all")
+NOT_INLINE int is_wanted(u64 first, u64 second, u64 first_known, u64 second_known)
+{
+	u32 key = 0;
+	struct chosen *wanted = map_lookup(&chosen, &key);
+	struct bpf_iter_num it;
+	int *at, found = 0;
+
+	if (!wanted)
+		return 0;
+	if ((first | second) & 0x8080808080808080ull)
+		return 1;
+	bpf_iter_num_new(&it, 0, MOST_NAMES);
+	while ((at = bpf_iter_num_next(&it))) {
+		u32 place = *at;
+
+		if (place >= MOST_NAMES || place >= wanted->names)
+			break;
+		u64 *text = wanted->name[place].text, *mask = wanted->name[place].mask;
+
+		found |= !(((first ^ text[0]) & mask[0] & first_known) |
+			   ((second ^ text[1]) & mask[1] & second_known));
+	}
+	bpf_iter_num_destroy(&it);
+	return found;
+}
+
 // Visits the processes whose numbers are wanted, and no others.
-SEC("syscall")
+SEC("some")
 int read_some(struct arguments *args)
 {
 	u32 key = 0;
@@ -818,7 +786,3 @@ int read_some(struct arguments *args)
 	bpf_rcu_read_unlock();
 	return 0;
 }
-
-// Some of what is called here is for programs under such a licence only; this
-// one may be had under either of its own, too.
-SEC("license") const char licence[] = "Dual MIT/GPL";

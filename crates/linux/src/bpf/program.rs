@@ -1,45 +1,36 @@
 //! The BPF program: loading and running it.
 
+use super::btf::{FUNCTION, Types};
+use super::kernel::{self, Array, Loadable, Map};
 use super::memory::Mapped;
 use super::{Chosen, ProcessDetail, ProcessSlot, Refusal, Room, ThreadSlot, Wants, allowed};
 use crate::root::ProcRoot;
-use libbpf_rs::{
-    ErrorKind, MapCore as _, MapFlags, Object, ObjectBuilder, OpenObject, PrintCallback,
-    PrintLevel, ProgramInput, set_print,
-};
+use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
 
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o"));
-
-/// How often loading is tried; the library tries as often again in each.
-const TRIES: u32 = 8;
-
-/// Silences libbpf, which otherwise writes to the standard error output, the kernel verifier's log
-/// included. Dropping it restores the output.
-struct Quiet {
-    before: Option<(PrintLevel, PrintCallback)>,
-    /// One at a time: a second one would restore the silence of the first.
-    _alone: MutexGuard<'static, ()>,
+/// A program: one walks all tasks, the other looks some up by their numbers.
+struct Code {
+    name: &'static str,
+    instructions: &'static [u8],
+    functions: &'static [u8],
+    members: &'static [u8],
+    /// The places in the instructions for the numbers of maps and of the kernel's functions.
+    numbers: &'static [(usize, &'static str)],
 }
 
-impl Quiet {
-    fn begin() -> Self {
-        static ALONE: Mutex<()> = Mutex::new(());
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        Self { before: set_print(None), _alone: alone }
-    }
-}
+// `TYPES`, `MAPS`, `READ_ALL` and `READ_SOME`, which `build/link.rs` writes.
+include!(concat!(env!("OUT_DIR"), "/processes.rs"));
 
-impl Drop for Quiet {
-    fn drop(&mut self) {
-        set_print(self.before.take());
-    }
-}
+const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 
 /// The loaded program and the memory that it writes to.
 pub(crate) struct Program {
-    object: Object,
+    read_all: OwnedFd,
+    /// `None` if runs are for all processes only.
+    read_some: Option<OwnedFd>,
+    /// The map of the chosen processes.
+    choice: Array,
     processes: Mapped<ProcessSlot>,
     details: Mapped<ProcessDetail>,
     threads: Mapped<ThreadSlot>,
@@ -51,10 +42,6 @@ pub(crate) struct Program {
     chosen: Chosen,
 }
 
-/// The programs of the object: one walks all tasks, the other looks some up by their numbers.
-const READ_ALL: &str = "read_all";
-const READ_SOME: &str = "read_some";
-
 pub(crate) use allowed::capabilities as may_go_on;
 
 impl Program {
@@ -62,48 +49,43 @@ impl Program {
     /// that are not for all processes: it takes longer.
     pub(crate) fn load(root: &ProcRoot, room: Room, may_choose: bool) -> Result<Self, Refusal> {
         allowed::check(root)?;
-        let _quiet = Quiet::begin();
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            match Self::open(room, may_choose).and_then(OpenObject::load) {
-                Ok(object) => return Self::map(object, room),
-                // A signal interrupts the kernel's check of a program.
-                Err(error) if error.kind() == ErrorKind::WouldBlock && tries < TRIES => {}
-                Err(error) => return Err(allowed::failed(&format!("{error:#}"))),
-            }
+        let failed = |error: Errno| allowed::failed(&error.to_string());
+        let mut maps = HashMap::new();
+        for map in MAPS {
+            let entries = match map.name {
+                "processes" | "details" | "places" => room.processes,
+                "threads" => room.threads,
+                _ => 1,
+            };
+            maps.insert(map.name, Array::new(map, entries).map_err(failed)?);
         }
-    }
-
-    fn open(room: Room, may_choose: bool) -> Result<OpenObject, libbpf_rs::Error> {
-        let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
-        for mut program in object.progs_mut().filter(|program| program.name() == READ_SOME) {
-            program.set_autoload(may_choose);
-        }
-        for mut map in object.maps_mut() {
-            match map.name().to_str() {
-                Some("processes" | "details" | "places") => map.set_max_entries(room.processes)?,
-                Some("threads") => map.set_max_entries(room.threads)?,
-                _ => {}
-            }
-        }
-        Ok(object)
-    }
-
-    fn map(object: Object, room: Room) -> Result<Self, Refusal> {
-        let map = |name: &str| object.maps().find(|map| map.name() == name);
-        let (Some(processes), Some(details), Some(threads)) =
-            (map("processes"), map("details"), map("threads"))
-        else {
-            return Err(Refusal::surprise("the BPF program lacks its arrays"));
+        let kernel_types = std::fs::read(KERNEL_TYPES)
+            .map_err(|error| allowed::failed(&format!("{KERNEL_TYPES}: {error}")))?;
+        let mut numbers = function_numbers(&kernel_types);
+        numbers.extend(maps.iter().map(|(name, map)| (*name, map.number())));
+        let types = kernel::load_types(TYPES).map_err(failed)?;
+        let load = |code: &Code| {
+            let &Code { name, functions, members, .. } = code;
+            let (instructions, types) = (&*code.complete(&numbers)?, types.as_fd());
+            let program = Loadable { name, instructions, types, functions, members };
+            kernel::load_program(&program).map_err(failed)
         };
+        let read_all = load(&READ_ALL)?;
+        let read_some = may_choose.then(|| load(&READ_SOME)).transpose()?;
+        let mut map = |name| maps.remove(name).ok_or_else(|| allowed::failed(name));
         let failed = |error: Errno| Refusal::surprise(format!("memory of BPF: {error}"));
-        let processes = Mapped::new(&processes, room.processes).map_err(failed)?;
-        let details = Mapped::new(&details, room.processes).map_err(failed)?;
-        let threads = Mapped::new(&threads, room.threads).map_err(failed)?;
-        let filled = Room { processes: 0, threads: 0 };
-        let chosen = Chosen::default();
-        Ok(Self { object, processes, details, threads, room, filled, moved: true, chosen })
+        Ok(Self {
+            read_all,
+            read_some,
+            choice: map("chosen")?,
+            processes: Mapped::new(map("processes")?, room.processes).map_err(failed)?,
+            details: Mapped::new(map("details")?, room.processes).map_err(failed)?,
+            threads: Mapped::new(map("threads")?, room.threads).map_err(failed)?,
+            room,
+            filled: Room { processes: 0, threads: 0 },
+            moved: true,
+            chosen: Chosen::default(),
+        })
     }
 
     /// Reads all processes, or those that are chosen and few others. Returns the number of
@@ -118,18 +100,20 @@ impl Program {
         // Those of the struct `arguments`.
         let mut arguments = [wants.bits(), 0, 0, processors, 0, 0, 0];
         match chosen {
-            None => self.call(READ_ALL, &mut arguments)?,
+            None => call(&self.read_all, &mut arguments)?,
             Some(chosen) => {
                 self.choose(chosen)?;
                 let [.., some, goes_on] = &mut arguments;
                 (*some, *goes_on) = (1, 0);
                 if chosen.has_numbers() || !chosen.has_names() {
-                    self.call(READ_SOME, &mut arguments)?;
+                    let read_some = self.read_some.as_ref();
+                    let lacking = || Refusal::surprise("BPF was loaded for all processes");
+                    call(read_some.ok_or_else(lacking)?, &mut arguments)?;
                 }
                 if chosen.has_names() {
                     let [.., goes_on] = &mut arguments;
                     *goes_on = u32::from(chosen.has_numbers());
-                    self.call(READ_ALL, &mut arguments)?;
+                    call(&self.read_all, &mut arguments)?;
                 }
             }
         }
@@ -145,31 +129,10 @@ impl Program {
         if self.chosen == *chosen {
             return Ok(());
         }
-        let Some(map) = self.object.maps().find(|map| map.name() == "chosen") else {
-            return Err(Refusal::surprise("the BPF object has no place for chosen processes"));
-        };
-        map.update(&0u32.to_ne_bytes(), chosen.bytes(), MapFlags::ANY)
-            .map_err(|error| Refusal::surprise(format!("processes cannot be chosen: {error:#}")))?;
+        self.choice
+            .set_first(chosen.bytes())
+            .map_err(|error| Refusal::surprise(format!("processes cannot be chosen: {error}")))?;
         self.chosen.clone_from(chosen);
-        Ok(())
-    }
-
-    /// Runs one of the programs.
-    fn call(&mut self, name: &str, arguments: &mut [u32; 7]) -> Result<(), Refusal> {
-        let Some(program) = self.object.progs_mut().find(|program| program.name() == name) else {
-            return Err(Refusal::surprise("the BPF object has no program"));
-        };
-        let mut bytes = [0; 28];
-        for (place, value) in bytes.chunks_exact_mut(4).zip(&*arguments) {
-            place.copy_from_slice(&value.to_ne_bytes());
-        }
-        let input = ProgramInput { context_in: Some(&mut bytes), ..ProgramInput::default() };
-        program
-            .test_run(input)
-            .map_err(|error| Refusal::surprise(format!("the BPF program cannot run: {error:#}")))?;
-        for (value, place) in arguments.iter_mut().zip(bytes.chunks_exact(4)) {
-            *value = place.try_into().map_or(0, u32::from_ne_bytes);
-        }
         Ok(())
     }
 
@@ -199,11 +162,63 @@ impl Program {
     }
 }
 
+/// Runs one of the programs.
+fn call(program: &OwnedFd, arguments: &mut [u32; 7]) -> Result<(), Refusal> {
+    kernel::run(program.as_fd(), arguments)
+        .map_err(|error| Refusal::surprise(format!("the BPF program cannot run: {error}")))
+}
+
+impl Code {
+    /// The instructions with all numbers in their places.
+    fn complete(&self, numbers: &HashMap<&str, u32>) -> Result<Vec<u8>, Refusal> {
+        let mut code = self.instructions.to_vec();
+        for (at, name) in self.numbers {
+            let number = numbers.get(name);
+            let number = number.ok_or_else(|| allowed::failed(&format!("it has no {name}")))?;
+            let place = code.get_mut(*at..).and_then(|rest| rest.first_chunk_mut());
+            *place.ok_or_else(|| allowed::failed(name))? = number.to_ne_bytes();
+        }
+        Ok(code)
+    }
+}
+
+/// The numbers of the kernel's functions that the programs call, from the description of the
+/// kernel's types. A type's number is its place there, from 1.
+fn function_numbers(kernel_types: &[u8]) -> HashMap<&'static str, u32> {
+    let called = [&READ_ALL, &READ_SOME].into_iter().flat_map(|code| code.numbers);
+    let called: HashMap<&[u8], &str> = called.map(|(_, name)| (name.as_bytes(), *name)).collect();
+    let types = Types::of(kernel_types, u32::from_ne_bytes).into_iter().flatten();
+    let functions = (1..).zip(types).filter(|(_, (_, kind, ..))| *kind == FUNCTION);
+    functions.filter_map(|(number, (.., name))| Some((*called.get(name)?, number))).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::btf::Type;
     use super::*;
     use perfhive_engine::NamePattern;
     use std::process::{Command, Stdio};
+
+    /// A description of types is walked to its end, wherever that is and whatever is in it.
+    #[test]
+    fn damaged_types_end() {
+        let types = |data: &'static [u8]| Types::of(data, u32::from_ne_bytes);
+        let own = [READ_ALL.name, READ_SOME.name].map(str::as_bytes);
+        let is_own = |(_, kind, _, name): &Type<'_>| *kind == FUNCTION && own.contains(name);
+        assert_eq!(types(TYPES).map(|types| types.filter(is_own).count()), Some(2));
+        let whole = types(TYPES).map_or(0, Iterator::count);
+        for length in 0..TYPES.len() {
+            assert!(types(&TYPES[..length]).map_or(0, Iterator::count) <= whole, "{length}");
+        }
+        let mut damaged = TYPES.to_vec();
+        for at in 0..TYPES.len() {
+            damaged[at] ^= 0xff;
+            // No type is shorter than 12 bytes.
+            let count = Types::of(&damaged, u32::from_ne_bytes).map_or(0, Iterator::count);
+            assert!(count <= TYPES.len() / 12, "{at}");
+            damaged[at] ^= 0xff;
+        }
+    }
 
     /// The sum over processors is counted once, however many are said to exist.
     #[test]

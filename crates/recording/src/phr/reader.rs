@@ -27,6 +27,9 @@ const FIRST: [u8; 8] = *b"PHR1\x01\0\0\0";
 /// The most damaged places that are passed over: each takes looking for the next frame.
 pub(super) const MOST_GAPS: usize = 10_000;
 
+/// What is said behind them.
+const TOO_DAMAGED: &str = "the file is damaged in too many places; the rest is left out";
+
 /// The most faults about damage that are kept.
 const MOST_DAMAGE: usize = 64;
 
@@ -166,6 +169,8 @@ pub(crate) struct Reader {
     last: FileTime,
     /// Where the sound frames end.
     end: u64,
+    /// Whether there may be others behind.
+    is_cut: bool,
     definitions: Definitions,
     /// Bytes of the definitions and heads so far, decompressed.
     facts: usize,
@@ -199,6 +204,7 @@ impl Reader {
             samples: 0,
             last: FileTime(0),
             end: 0,
+            is_cut: false,
             definitions: Definitions::default(),
             facts: 0,
             known: HashSet::new(),
@@ -243,7 +249,8 @@ impl Reader {
                 self.warn(at, format_args!("{} bytes are damaged", next - at));
                 gaps += 1;
                 if gaps > MOST_GAPS {
-                    self.warn(at, "the file is damaged in too many places; the rest is left out");
+                    self.warn(at, TOO_DAMAGED);
+                    self.is_cut = true;
                     break;
                 }
                 at = next;
@@ -321,8 +328,12 @@ impl Reader {
         &self.damage
     }
 
-    /// The end of the last frame whose payload is sound, of those since the last keyframe.
+    /// The end of the last frame whose payload is sound, of those since the last keyframe: behind it
+    /// nothing can be read.
     pub(crate) fn end_of_sound_frames(&mut self) -> Result<u64, SourceError> {
+        if self.is_cut {
+            return Err(error(&self.frames.path, SourceErrorKind::Malformed, TOO_DAMAGED));
+        }
         let mut at = self.keys.last().map_or(0, |key| key.offset);
         let mut end = at;
         while let Some(header) = self.frames.header(at)? {

@@ -194,7 +194,7 @@ impl RecordingWriter {
         if self.samples == 0 {
             self.begin(first.machine(), time)?;
         }
-        if self.samples - self.uncopied_since >= u64::from(GROUP) {
+        if self.samples.saturating_sub(self.uncopied_since) >= u64::from(GROUP) {
             self.copy_facts()?;
         }
         self.add_definitions(snapshot, titles, time)?;

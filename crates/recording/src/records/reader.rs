@@ -136,7 +136,11 @@ impl EventRecords {
         }
         let mut records = reading.records;
         if !records.happenings.iter().any(|one| !matches!(one.what, What::Nothing)) {
-            return Err(error(path, SourceErrorKind::Malformed, "has no event"));
+            let why = match reading.has_end {
+                true => "has no event",
+                false => "has no event so far: the experiment is under way, or perfhive was killed",
+            };
+            return Err(error(path, SourceErrorKind::Malformed, why));
         }
         records.happenings.sort_by_key(|one| one.time);
         Ok(records)
@@ -244,7 +248,10 @@ impl Reading {
             }
             RecordLine::End { seconds, .. } => {
                 self.has_end = true;
-                self.push(seconds, 0, What::Nothing);
+                // The program ran so long; events count from before its start, and may be measured after
+                // its end.
+                let last = self.records.happenings.iter().map(|one| one.time).max();
+                self.push_at(self.at(seconds).max(last.unwrap_or(self.begin)), 0, What::Nothing);
             }
             RecordLine::Other => {}
         }
@@ -299,11 +306,14 @@ impl Reading {
 
     /// Adds what happened at a time, in seconds since the beginning.
     fn push(&mut self, time: f64, event: u32, what: What) {
+        self.push_at(self.at(time), event, what);
+    }
+
+    fn push_at(&mut self, time: FileTime, event: u32, what: What) {
         if self.records.happenings.len() >= MOST_HAPPENINGS {
             self.left_out += 1;
             return;
         }
-        let time = self.at(time);
         self.records.happenings.push(Happening { time, event, what });
     }
 }

@@ -262,8 +262,24 @@ fn a_file_that_is_removed_or_renamed_while_it_is_written_is_begun_again() {
         let error = writer.add(&snapshot(&[churn(10)]), &[names()]).unwrap_err();
         assert_eq!((error.kind(), writer.samples()), (SourceErrorKind::Malformed, 0));
     }
-    drop(writer);
     assert_eq!(std::fs::read(&file.0).unwrap(), b"notes");
+    // Where it comes back, writing goes on in it.
+    let (aside, back) = (Scratch::new(), Scratch::new());
+    let mut writer = RecordingWriter::open(&aside.0, "local:", &RecordingOptions::new()).unwrap();
+    let mut add = |second| {
+        // An object that comes later has definitions of its own.
+        let later = block("HOST", second, &[(TitleIndex(4), &[], &[])]);
+        let blocks = [churn(second), later];
+        writer.add(&snapshot(&blocks[..if second < 65 { 1 } else { 2 }]), &[names()])
+    };
+    (0..66).for_each(|second| add(second).unwrap());
+    std::fs::rename(&aside.0, &back.0).unwrap();
+    std::fs::copy(&file.0, &aside.0).unwrap();
+    add(66).unwrap_err();
+    std::fs::rename(&back.0, &aside.0).unwrap();
+    (67..70).for_each(|second| add(second).unwrap());
+    let (samples, faults) = contents(&mut reopen(&aside.0));
+    assert!(samples.len() == 69 && faults.is_empty(), "{} samples, {faults:?}", samples.len());
 }
 
 #[test]
@@ -442,7 +458,12 @@ fn what_looks_like_many_frames_costs_one_look_each() {
         bytes.push(0);
         bytes.extend(frame);
     }
+    bytes.extend(&sound);
     std::fs::write(&file.0, &bytes).unwrap();
     let (samples, _) = contents(&mut reopen(&file.0));
     assert_eq!(samples.len(), 3);
+    // What is not read is not cut off either.
+    let opened = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new());
+    assert_eq!(opened.err().unwrap().kind(), SourceErrorKind::Malformed);
+    assert!(std::fs::read(&file.0).unwrap() == bytes);
 }

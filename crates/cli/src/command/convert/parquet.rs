@@ -34,13 +34,16 @@ pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure>
     let failed =
         |error: std::io::Error| Failure::Source(format!("{}: {error}", args.output.display()));
     // The columns of a file are known once every sample was looked at.
-    let mut objects: BTreeMap<TitleIndex, Object> = BTreeMap::new();
+    let mut objects = Objects::new();
     let progress = Progress::of(global);
     let mut samples = 0;
     for_each_sample(global, &args.paths, true, |query, _| {
         for reading in query.readings() {
-            let object =
-                objects.entry(reading.object).or_insert_with(|| Object::of(query, reading));
+            // The object may be that of another machine.
+            if matches!(reading.value, Err(NoValue::ObjectMissing(_))) {
+                continue;
+            }
+            let object = objects.entry(key(reading)).or_insert_with(|| Object::of(query, reading));
             object.add_column(query, reading);
         }
         samples += 1;
@@ -52,6 +55,21 @@ pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure>
         return Err(Failure::Usage(of_source(&global.source, "has no counters to write")));
     }
     std::fs::create_dir(&args.output).map_err(failed)?;
+    let filled = fill(global, args, objects, &progress);
+    if filled.is_err() {
+        // Files without an end are read by nothing. The error that is told is the one of writing.
+        let _ = std::fs::remove_dir_all(&args.output);
+    }
+    filled
+}
+
+/// Writes the files of objects whose columns are known.
+fn fill(
+    global: &Global,
+    args: &Args,
+    mut objects: Objects,
+    progress: &Progress,
+) -> Result<(u64, u64), Failure> {
     let mut files: HashSet<String> = HashSet::new();
     for object in objects.values_mut() {
         object.create(&args.output, &mut files, &global.source)?;
@@ -76,18 +94,21 @@ pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure>
     Ok((written, bytes))
 }
 
+/// The objects of each machine.
+type Objects = BTreeMap<(Arc<str>, TitleIndex), Object>;
+
+fn key(reading: &Reading) -> (Arc<str>, TitleIndex) {
+    (Arc::clone(&reading.machine), reading.object)
+}
+
 /// Adds the rows of a sample.
-fn add(
-    objects: &mut BTreeMap<TitleIndex, Object>,
-    query: &Query,
-    time: FileTime,
-) -> Result<(), Failure> {
+fn add(objects: &mut Objects, query: &Query, time: FileTime) -> Result<(), Failure> {
     for object in objects.values_mut() {
         object.of_sample.clear();
     }
     for reading in query.readings() {
         let is_gone = matches!(reading.value, Err(NoValue::Vanished));
-        let Some(object) = objects.get_mut(&reading.object) else { continue };
+        let Some(object) = objects.get_mut(&key(reading)) else { continue };
         if is_gone || reading.instance.is_some() != object.has_instances {
             continue;
         }
@@ -122,6 +143,8 @@ struct Row {
 struct Object {
     name: String,
     machine: String,
+    /// Whether the machine is not the recording's own.
+    is_foreign: bool,
     index: TitleIndex,
     has_instances: bool,
     has_processes: bool,
@@ -139,6 +162,7 @@ impl Object {
         Self {
             name,
             machine: reading.machine.to_string(),
+            is_foreign: query.machines().first().is_some_and(|own| **own != *reading.machine),
             index: reading.object,
             has_instances: false,
             has_processes: false,
@@ -233,7 +257,9 @@ impl Object {
         source: &str,
     ) -> Result<(), Failure> {
         let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '$');
-        let name: String = self.name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+        let machine = if self.is_foreign { format!("{} ", self.machine) } else { String::new() };
+        let name = machine + &self.name;
+        let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
         let name = unique(files, name.trim_start_matches('.'));
         let path = folder.join(format!("{name}.parquet"));
         let schema = Arc::new(self.schema(source));

@@ -37,9 +37,8 @@ pub(super) const LOOKED_AT: Duration = Duration::from_millis(10);
 /// How long is waited for a signal at a time.
 const FOREVER: Duration = Duration::from_secs(86_400);
 
-/// The sensors without any on the command line.
-const USUAL: [&str; 3] =
-    ["Process/% Processor Time", "Process/Working Set", "Process/Page Faults/sec"];
+/// The sensors without any on the command line: those that take no more than 2 µs together.
+const USUAL: [&str; 2] = ["Process/% Processor Time", "Process/Working Set"];
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let address = checked(global)?;

@@ -74,6 +74,16 @@ impl Screen<'_> {
                 lines.push(line.clone());
                 continue;
             }
+            // Columns keep their places: such a line is broken where it is full.
+            if line.trim_start().contains("  ") {
+                let mut rest = line.as_str();
+                while !rest.is_empty() {
+                    let (part, _) = clip(rest, room);
+                    lines.push(part.to_string());
+                    rest = rest.get(part.len().max(1)..).unwrap_or_default();
+                }
+                continue;
+            }
             let mut wrapped = String::new();
             crate::text::wrap::push_wrapped(&mut wrapped, line, "", room);
             lines.extend(wrapped.lines().map(str::to_string));

@@ -166,8 +166,9 @@ fn a_recording_that_is_being_written_is_followed_and_one_that_is_replaced_read_a
     assert_eq!(viewed.model.rows(1)[0].cells[0].and_then(Value::number), Some(23.0));
     drop(writer);
     // Another recording of this name has other times.
-    std::fs::remove_file(&path).unwrap();
-    let mut writer = RecordingWriter::open(&path, "x", &RecordingOptions::new()).unwrap();
+    let mut options = RecordingOptions::new();
+    options.replaces = true;
+    let mut writer = RecordingWriter::open(&path, "x", &options).unwrap();
     write(&mut blocks("HOST", 16), &mut writer, 3);
     viewed.until(|model| Viewed::times(model) == 3);
     assert_eq!(viewed.seen().1[0].2, Some(35.0));

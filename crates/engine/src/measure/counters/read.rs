@@ -160,7 +160,7 @@ impl ProbedCounter {
             push(&slot, alone.and_then(|place| value(state, sample, counter, place)));
             return;
         }
-        let column = counter.and_then(|counter| CounterColumn::of(state, counter));
+        let column = counter.and_then(|counter| CounterColumn::of(state, counter, &probed.earlier));
         let value = |place| match column.as_ref().and_then(|column| column.read(place)) {
             Some(ColumnValue { value, raw, before }) => {
                 Ok(Measured { value: Ok(value), raw: Some(raw), before })
@@ -176,18 +176,34 @@ impl ProbedCounter {
             }
             return;
         }
-        let mut shown = self.shown.take().map(|shown| shown.slots).unwrap_or_default();
-        shown.clear();
-        // The slots of instances that are gone are removed.
-        self.slots.retain(|identity, _| sample.identities().place(identity).is_some());
+        // An instance that has its label still has its slot, too.
+        let previous = state.previous().map(ObjectSample::instances);
+        let last = self
+            .shown
+            .take()
+            .filter(|last| previous.is_some_and(|previous| Arc::ptr_eq(&last.of, previous)));
+        let last = last.map(|last| last.slots).unwrap_or_default();
+        let known = |place: usize| {
+            let earlier = probed.earlier.get(place).copied().flatten()?;
+            let (at, slot) = last.get(earlier.place).filter(|_| earlier.has_same_label)?;
+            (*at == earlier.place).then_some(slot)
+        };
+        let mut shown = Vec::with_capacity(last.len());
         let identities = sample.identities().identities().iter().enumerate();
         // If the object has no instances any more, it has one counter block, which belongs to none
         // of them.
         let identities = identities.filter(|(_, identity)| **identity != Identity::Single);
         for (place, identity) in identities {
-            let slot = slot_of(&mut self.slots, identity, Some((sample, place)));
+            let slot = match known(place) {
+                Some(slot) => Arc::clone(slot),
+                None => slot_of(&mut self.slots, identity, Some((sample, place))),
+            };
             push(&slot, value(place));
             shown.push((place, slot));
+        }
+        // Those of instances that are gone.
+        if self.slots.len() > shown.len() {
+            self.slots.retain(|identity, _| sample.identities().place(identity).is_some());
         }
         self.shown = Some(ShownSlots { of: Arc::clone(instances), slots: shown });
     }

@@ -1,0 +1,293 @@
+//! The system call `bpf`: making maps, loading programs, running them.
+#![allow(unsafe_code)]
+
+use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use rustix::io::Errno;
+
+/// A map as the object has it. The loader adds how many entries it has.
+pub(super) struct Map {
+    pub(super) name: &'static str,
+    pub(super) kind: u32,
+    pub(super) value_size: u32,
+    pub(super) flags: u32,
+}
+
+/// A program that is complete.
+pub(super) struct Loadable<'a> {
+    pub(super) name: &'a str,
+    pub(super) instructions: &'a [u8],
+    /// The types that the following speak of.
+    pub(super) types: BorrowedFd<'a>,
+    /// The beginnings of functions (`bpf_func_info`).
+    pub(super) functions: &'a [u8],
+    /// The uses of members of the kernel's structures (`bpf_core_relo`).
+    pub(super) members: &'a [u8],
+}
+
+/// Some of the kernel's functions are for programs under such a licence only. This one may be had
+/// under either of its own, too.
+const LICENCE: &[u8] = b"Dual MIT/GPL\0";
+
+/// Bytes of an instruction, of the records, and of an array's key.
+const INSTRUCTION: usize = 8;
+const FUNCTION: usize = 8;
+const MEMBER: usize = 16;
+const KEY: u32 = 4;
+
+/// The commands.
+const MAP_CREATE: u32 = 0;
+const MAP_UPDATE_ELEM: u32 = 2;
+const PROG_LOAD: u32 = 5;
+const PROG_RUN: u32 = 10;
+const BTF_LOAD: u32 = 18;
+
+const PROG_TYPE_SYSCALL: u32 = 31;
+/// A program of this type must be one that may sleep.
+const MAY_SLEEP: u32 = 1 << 4;
+
+/// How often loading is tried: a signal interrupts the kernel's check of a program.
+const TRIES: u32 = 40;
+
+type Name = [u8; 16];
+
+/// A name with a zero behind it.
+fn name(text: &str) -> Name {
+    let mut name = Name::default();
+    name.iter_mut().take(15).zip(text.bytes()).for_each(|(place, byte)| *place = byte);
+    name
+}
+
+/// Makes the call. `attributes` are the first fields of `union bpf_attr`; the kernel takes those
+/// behind them for 0.
+///
+/// # Safety
+/// The fields are laid out as in C, without padding, and are those of the command. Where one is an
+/// address, there is as much memory as the others say, which the kernel may write to if the command
+/// does.
+unsafe fn call<T>(command: u32, attributes: &mut T) -> Result<i32, Errno> {
+    let place = std::ptr::from_mut(attributes);
+    // SAFETY: as many bytes as are stated are there; for what they mean the caller vouches.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, place, size_of::<T>()) };
+    i32::try_from(result).ok().filter(|result| *result >= 0).ok_or_else(|| {
+        let error = std::io::Error::last_os_error();
+        error.raw_os_error().map_or(Errno::INVAL, Errno::from_raw_os_error)
+    })
+}
+
+/// As [`call`], for a command that returns a new descriptor.
+///
+/// # Safety
+/// As of [`call`], and the command returns a descriptor that nothing else owns.
+unsafe fn call_for_descriptor<T>(command: u32, attributes: &mut T) -> Result<OwnedFd, Errno> {
+    // SAFETY: the caller vouches for both.
+    unsafe { call(command, attributes).map(|number| OwnedFd::from_raw_fd(number)) }
+}
+
+fn address(bytes: &[u8]) -> u64 {
+    bytes.as_ptr().expose_provenance() as u64
+}
+
+fn count(bytes: &[u8], each: usize) -> Result<u32, Errno> {
+    u32::try_from(bytes.len() / each).map_err(|_| Errno::TOOBIG)
+}
+
+/// A map that is an array.
+pub(super) struct Array {
+    descriptor: OwnedFd,
+    value_size: u32,
+}
+
+impl Array {
+    /// Makes a map with this many entries.
+    pub(super) fn new(map: &Map, entries: u32) -> Result<Self, Errno> {
+        #[repr(C)]
+        struct Attributes {
+            kind: u32,
+            key_size: u32,
+            value_size: u32,
+            entries: u32,
+            flags: u32,
+            inner_map: u32,
+            node: u32,
+            name: Name,
+        }
+        let Map { kind, value_size, flags, .. } = *map;
+        let (inner_map, node, name) = (0, 0, name(map.name));
+        let mut attributes =
+            Attributes { kind, key_size: KEY, value_size, entries, flags, inner_map, node, name };
+        // SAFETY: the fields of this command, none an address. It returns a new descriptor.
+        let descriptor = unsafe { call_for_descriptor(MAP_CREATE, &mut attributes)? };
+        Ok(Self { descriptor, value_size })
+    }
+
+    /// The number by which programs name it.
+    pub(super) fn number(&self) -> u32 {
+        self.descriptor.as_raw_fd().cast_unsigned()
+    }
+
+    /// Bytes of an entry.
+    pub(super) fn value_size(&self) -> u32 {
+        self.value_size
+    }
+
+    /// Sets the first entry.
+    pub(super) fn set_first(&self, value: &[u8]) -> Result<(), Errno> {
+        #[repr(C)]
+        struct Attributes {
+            map: u32,
+            unused: u32,
+            key: u64,
+            value: u64,
+            flags: u64,
+        }
+        if value.len() != self.value_size as usize {
+            return Err(Errno::INVAL);
+        }
+        let key = [0; KEY as usize];
+        let (map, value) = (self.number(), address(value));
+        let mut attributes = Attributes { map, unused: 0, key: address(&key), value, flags: 0 };
+        // SAFETY: the fields of this command. The kernel reads a key and a value of the sizes that
+        // the map was made with; both have that size, and live until the call returns.
+        unsafe { call(MAP_UPDATE_ELEM, &mut attributes).map(drop) }
+    }
+}
+
+impl AsFd for Array {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// Loads the description of types.
+pub(super) fn load_types(types: &[u8]) -> Result<OwnedFd, Errno> {
+    #[repr(C)]
+    struct Attributes {
+        types: u64,
+        log: u64,
+        size: u32,
+        log_size: u32,
+    }
+    let size = count(types, 1)?;
+    let mut attributes = Attributes { types: address(types), log: 0, size, log_size: 0 };
+    // SAFETY: the fields of this command. The kernel reads `size` bytes of the types, and writes no
+    // log to a place that has no bytes. It returns a new descriptor.
+    unsafe { call_for_descriptor(BTF_LOAD, &mut attributes) }
+}
+
+/// Loads a program.
+pub(super) fn load_program(program: &Loadable<'_>) -> Result<OwnedFd, Errno> {
+    #[repr(C)]
+    struct Attributes {
+        kind: u32,
+        instruction_count: u32,
+        instructions: u64,
+        licence: u64,
+        log_level: u32,
+        log_size: u32,
+        log: u64,
+        kernel_version: u32,
+        flags: u32,
+        name: Name,
+        device: u32,
+        attach_type: u32,
+        types: i32,
+        function_size: u32,
+        functions: u64,
+        function_count: u32,
+        line_size: u32,
+        lines: u64,
+        line_count: u32,
+        attach_to: u32,
+        attach_to_program: u32,
+        member_count: u32,
+        descriptors: u64,
+        members: u64,
+        member_size: u32,
+        unused: u32,
+    }
+    let mut attributes = Attributes {
+        kind: PROG_TYPE_SYSCALL,
+        instruction_count: count(program.instructions, INSTRUCTION)?,
+        instructions: address(program.instructions),
+        licence: address(LICENCE),
+        log_level: 0,
+        log_size: 0,
+        log: 0,
+        kernel_version: 0,
+        flags: MAY_SLEEP,
+        name: name(program.name),
+        device: 0,
+        attach_type: 0,
+        types: program.types.as_raw_fd(),
+        function_size: FUNCTION as u32,
+        functions: address(program.functions),
+        function_count: count(program.functions, FUNCTION)?,
+        line_size: 0,
+        lines: 0,
+        line_count: 0,
+        attach_to: 0,
+        attach_to_program: 0,
+        member_count: count(program.members, MEMBER)?,
+        descriptors: 0,
+        members: address(program.members),
+        member_size: MEMBER as u32,
+        unused: 0,
+    };
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        // SAFETY: the fields of this command. The kernel reads as many instructions and records as
+        // are counted, and the licence up to its zero; all live until the call returns. It returns
+        // a new descriptor.
+        match unsafe { call_for_descriptor(PROG_LOAD, &mut attributes) } {
+            Err(Errno::AGAIN) if tries < TRIES => {}
+            loaded => return loaded,
+        }
+    }
+}
+
+/// Runs a program, which may change its arguments.
+pub(super) fn run(program: BorrowedFd<'_>, arguments: &mut [u32]) -> Result<(), Errno> {
+    #[repr(C)]
+    struct Attributes {
+        program: i32,
+        result: u32,
+        input_size: u32,
+        output_size: u32,
+        input: u64,
+        output: u64,
+        repeat: u32,
+        duration: u32,
+        arguments_size: u32,
+        arguments_out_size: u32,
+        arguments: u64,
+        arguments_out: u64,
+        flags: u32,
+        processor: u32,
+        batch: u32,
+        unused: u32,
+    }
+    let arguments_size = u32::try_from(size_of_val(arguments)).map_err(|_| Errno::TOOBIG)?;
+    let mut attributes = Attributes {
+        program: program.as_raw_fd(),
+        result: 0,
+        input_size: 0,
+        output_size: 0,
+        input: 0,
+        output: 0,
+        repeat: 0,
+        duration: 0,
+        arguments_size,
+        arguments_out_size: 0,
+        arguments: arguments.as_mut_ptr().expose_provenance() as u64,
+        arguments_out: 0,
+        flags: 0,
+        processor: 0,
+        batch: 0,
+        unused: 0,
+    };
+    // SAFETY: the fields of this command. The kernel reads the arguments and writes them back, as
+    // many bytes as are stated; they are borrowed exclusively until the call returns, and any bytes
+    // are a number.
+    unsafe { call(PROG_RUN, &mut attributes).map(drop) }
+}
