@@ -35,6 +35,11 @@ fn nanos(clock: ClockId) -> i64 {
     of_timespec(clock_gettime(clock))
 }
 
+/// The time of [`Clocks::perf_time`] on this machine.
+pub(crate) fn monotonic() -> i64 {
+    nanos(ClockId::Monotonic)
+}
+
 fn calendar(nanos: i64) -> FileTime {
     FileTime::from_unix_nanos(i128::from(nanos))
 }

@@ -7,7 +7,7 @@ use super::proc_files::ProcFiles;
 use super::read::ProcessReader;
 use super::sample::{ALL, MEMORY, Sample, USED};
 use super::tracked::Tracked;
-use crate::clock::{LinuxClock, TimeBase};
+use crate::clock::{LinuxClock, TimeBase, monotonic};
 use crate::cpus::Ticks;
 use crate::files::Reader;
 use crate::root::ProcRoot;
@@ -35,6 +35,8 @@ pub(super) struct OneProcess {
     used: Option<Used>,
     /// Whether memory is wanted.
     memory: bool,
+    /// The values that were read last.
+    sample: Sample,
     /// The processor time that was read last: `stat`, which has the last value of a process that
     /// ended, rounds it down.
     least: u64,
@@ -87,9 +89,21 @@ impl OneProcess {
         let (time_only, used_only) = (all_in(&[ALL]), all_in(&USED));
         let clock = LinuxClock::of(root);
         let known = Tracked::new(pid);
-        let (used, least) = (None, 0);
-        let mut one =
-            Self { reader, known, few, wanted, places, start, base, clock, used, memory, least };
+        let (used, sample, least) = (None, Sample::default(), 0);
+        let mut one = Self {
+            reader,
+            known,
+            few,
+            wanted,
+            places,
+            start,
+            base,
+            clock,
+            used,
+            memory,
+            sample,
+            least,
+        };
         one.read_files().filter(|_| is_few)?;
         // The clock's number is that of the process in this program's own namespace.
         let own = std::fs::read_link(root.proc().join("self")).ok()?;
@@ -103,18 +117,19 @@ impl OneProcess {
         Some(one)
     }
 
-    /// The values from the files; `None` if the process is gone.
-    fn read_files(&mut self) -> Option<Sample> {
+    /// Reads the values from the files into the sample; `None` if the process is gone.
+    fn read_files(&mut self) -> Option<()> {
         let Self { reader, known, few, wanted, start, .. } = self;
         reader.files.faults.clear();
         reader.begin(1, false);
         reader.read(std::slice::from_mut(known), *wanted, Some(few));
         let (slot, _) = reader.processes().next()?;
-        (slot.sample.identity().1 == *start).then_some(slot.sample)
+        self.sample = slot.sample;
+        (self.sample.identity().1 == *start).then_some(())
     }
 
-    /// The values without `stat`; `None` once the process has ended.
-    fn read_used(&mut self) -> Option<Sample> {
+    /// Reads the values without `stat` into the sample; `None` once the process has ended.
+    fn read_used(&mut self) -> Option<()> {
         let usage = match self.used.as_ref()? {
             // If `statm`, which is open, tells of memory now, the process lived when its clock was read.
             Used::Clock(clock) => {
@@ -124,12 +139,12 @@ impl OneProcess {
             }
             Used::Own => Usage::of_this_program()?,
         };
-        let mut sample = Sample::default();
-        if self.memory && !self.reader.memory_of(&mut self.known, &mut sample) {
-            sample = self.read_files()?;
+        self.sample.clear();
+        if self.memory && !self.reader.memory_of(&mut self.known, &mut self.sample) {
+            self.read_files()?;
         }
-        sample.set_used(usage.times, usage.faults);
-        Some(sample)
+        self.sample.set_used(usage.times, usage.faults);
+        Some(())
     }
 }
 
@@ -138,17 +153,18 @@ impl InstanceReader for OneProcess {
         let mut clocks = self.clock.clocks();
         let mut used = self.read_used();
         // A program that was not running between the two would show a time that does not fit.
-        if used.is_some() && self.clock.clocks().perf_time - clocks.perf_time > LONGEST {
+        if used.is_some() && monotonic() - clocks.perf_time > LONGEST {
             clocks = self.clock.clocks();
             used = self.read_used();
         }
-        let sample = match used {
-            Some(sample) => sample,
-            None => self.read_files().ok_or(NoValue::Vanished)?,
-        };
-        (clocks.object_time, clocks.object_freq) = (self.base.now().0, FileTime::PER_SECOND);
+        (clocks.object_time, clocks.object_freq) = (clocks.time_100ns, FileTime::PER_SECOND);
+        if used.is_none() {
+            self.read_files().ok_or(NoValue::Vanished)?;
+            // Read behind the process, as for a block.
+            clocks.object_time = self.base.now().0;
+        }
         for ((place, value_size, row), out) in self.places.iter().zip(out) {
-            let value = sample.told(*place).map(|value| match *place {
+            let value = self.sample.told(*place).map(|value| match *place {
                 ALL => {
                     self.least = self.least.max(value);
                     self.least

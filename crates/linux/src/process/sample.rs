@@ -110,6 +110,11 @@ impl Sample {
         ]);
     }
 
+    /// Removes all values.
+    pub(super) fn clear(&mut self) {
+        (self.count, self.absent) = (0, 0);
+    }
+
     /// Sets what the process has used. Of an empty sample the other values from `stat` are 0 then.
     pub(super) fn set_used(&mut self, [user, kernel]: [u64; 2], [faults, major]: [u64; 2]) {
         self.count = self.count.max(STAT_COUNTERS);
