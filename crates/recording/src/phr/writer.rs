@@ -23,6 +23,9 @@ use zstd::zstd_safe::{CParameter, compress_bound};
 /// The level of compression: a higher one takes several times as long for some per cent less.
 pub(super) const LEVEL: i32 = 3;
 
+/// The level of compression of what is written only when it changes: names and definitions.
+const LEVEL_OF_NAMES: i32 = 15;
+
 /// The sizes of the tables in which the compressor looks for what it has seen, as powers of 2. Between two
 /// samples they leave the processor's caches: the usual ones, 32 and 64 times as large, cost a third of
 /// what a sample of some thousand bytes costs.
@@ -336,10 +339,14 @@ impl RecordingWriter {
 
     /// Writes a frame that is not a sample, as a compressed stream of its own.
     fn reset(&mut self, kind: FrameKind, time: FileTime) -> Result<(), SourceError> {
-        self.compressor.reinit().map_err(|cause| write_error(&self.path, &cause))?;
+        let thorough = raw::Encoder::new(LEVEL_OF_NAMES);
+        let thorough = thorough.map_err(|cause| write_error(&self.path, &cause))?;
+        let usual = std::mem::replace(&mut self.compressor, thorough);
+        let written = self.write(kind, time);
+        self.compressor = usual;
         // A sample behind it begins a new stream.
         self.since_key = GROUP;
-        self.write(kind, time)?;
+        written?;
         if self.uncopied.is_empty() {
             self.uncopied_since = self.samples;
         }
