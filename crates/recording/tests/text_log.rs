@@ -223,6 +223,23 @@ fn bad_lines_are_faults_and_the_others_are_read() {
 }
 
 #[test]
+fn a_last_line_that_is_cut_makes_no_sample() {
+    const PATH: &[&str] = &[r"\Process(c)\Working Set", r"\Memory\Available Bytes (x)"];
+    let whole = LOG.replace(r#"" ""#, r#""7""#);
+    let known = values(Scratch::new(&whole).open(), PATH);
+    assert_eq!(known.len(), 2);
+    let last = whole.trim_end().rfind('\n').unwrap() + 1;
+    for end in last..whole.len() {
+        let file = Scratch::new(&whole[..end]);
+        // Only the end of the line is missing.
+        let is_whole = end + 2 >= whole.len();
+        assert_eq!(values(file.open(), PATH), known[..if is_whole { 2 } else { 1 }], "{end}");
+        let utf16 = utf16(&whole[..end], u16::to_le_bytes);
+        assert_eq!(values(Scratch::new(utf16).open(), PATH).len(), 1 + usize::from(is_whole));
+    }
+}
+
+#[test]
 fn every_cut_and_change_of_a_log_is_an_error_or_a_recording() {
     let mut bytes = LOG.as_bytes().to_vec();
     let read = |bytes: &[u8]| {

@@ -54,7 +54,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
                     restarts = writer.restarts();
                     progress.clear();
                     let file = args.output.display();
-                    warn(&format!("{file} was removed, renamed or replaced; it is begun again"));
+                    warn(&format!(
+                        "{file} was removed, renamed, replaced or cut; it is begun again"
+                    ));
                 }
                 session.faults.report();
             }

@@ -31,6 +31,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     for file in &args.inputs {
         text.push_str(&format!("     {} ({})\r\n", file.display(), kind(file)));
     }
+    if span.samples == 0 {
+        // The words by which scripts know it.
+        text.push_str("\r\nNo data to return.\r\n");
+        output.write(&text)?;
+        return Ok(Exit::NoValue);
+    }
     push_span(&mut text, span, &zone);
     drop(session);
     if let Some(file) = &args.output {

@@ -240,7 +240,7 @@ fn a_recording_whose_file_is_removed_goes_on_in_a_new_one() {
     let said = recording.wait_with_output().unwrap();
     let errors = String::from_utf8(said.stderr).unwrap();
     assert!(
-        errors.contains("a.phr was removed, renamed or replaced; it is begun again"),
+        errors.contains("a.phr was removed, renamed, replaced or cut; it is begun again"),
         "{errors}"
     );
     assert!(perfhive([std::ffi::OsStr::new("info"), file.as_os_str()]).ok().contains("samples"));

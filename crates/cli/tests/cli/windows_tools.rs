@@ -88,6 +88,11 @@ fn relog_says_where_the_number_of_samples_is_and_writes_a_log() {
     let range = ["-b", "8/14/2007 7:42:00PM", "-e", "8/14/2007 19:45:00", "-y"];
     let args = ["relog", &log, "-f", "csv", "-o", &out].into_iter().chain(range);
     assert_eq!(samples(&perfhive(args).ok()), 3);
+    let later = ["relog", &log, "-b", "1/1/2030 00:00:00"];
+    for more in [&[][..], &["-f", "csv", "-o", &out, "-y"]] {
+        let said = perfhive(later.iter().chain(more).copied());
+        assert_eq!((said.code, said.out.contains("\r\nNo data to return.\r\n")), (Some(1), true));
+    }
     let listed = perfhive(["relog", &log, "-q"]).ok();
     assert!(listed.starts_with("\\\\ZACH-PC\\LogicalDisk(HarddiskVolume1)\\"), "{listed}");
 }

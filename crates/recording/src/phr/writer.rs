@@ -183,7 +183,9 @@ impl RecordingWriter {
         if size > MOST {
             return Err(self.too_large());
         }
-        if !is_file_at(&self.file, &self.path) {
+        if !is_file_at(&self.file, &self.path, self.offset) {
+            // Of a file that was cut, this lock would keep the writer itself out.
+            let _ = self.file.unlock();
             // What was written there is not counted, whether another file can be begun or not.
             (self.samples, self.begun_at) = (0, self.offset);
             self.reopen()?;
@@ -425,14 +427,17 @@ impl RecordingWriter {
     }
 }
 
-/// Whether the path still leads to the file. Where a system does not tell files apart, any file
-/// will do.
-fn is_file_at(file: &File, path: &Path) -> bool {
+/// Whether the path still leads to the file, with all that was `written`. Where a system does not tell
+/// files apart, any file of that length will do.
+fn is_file_at(file: &File, path: &Path, written: u64) -> bool {
     let found = match std::fs::metadata(path) {
         Ok(found) => found,
         // Another error says nothing about the file.
         Err(cause) => return cause.kind() != std::io::ErrorKind::NotFound,
     };
+    if found.len() < written {
+        return false;
+    }
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;

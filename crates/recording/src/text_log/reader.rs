@@ -274,7 +274,11 @@ impl TextLog {
             }
             self.line += 1;
             let first = self.record.get(0).map(text_of).unwrap_or_default();
-            if let Some(time) = time_of(&first) {
+            // Without the end of a line behind it, the last one may be cut within a number.
+            let end = self.lines.get_ref().file.get_ref().end();
+            let is_cut = end
+                .is_some_and(|is_closed| !is_closed || self.record.len() != self.columns.len() + 1);
+            if let Some(time) = time_of(&first).filter(|_| !is_cut) {
                 return Ok(Some(FileTime(time.0.saturating_add(self.bias))));
             }
             // typeperf says good-bye on its standard output.
@@ -282,7 +286,10 @@ impl TextLog {
             if self.told < MOST_FAULTS && !is_end && !first.is_empty() {
                 self.told += 1;
                 let line = self.line;
-                let what = format!("line {line}: {first:?} is not a time; the line is left out");
+                let what = match is_cut {
+                    true => format!("line {line}, the last one, is not complete and left out"),
+                    false => format!("line {line}: {first:?} is not a time; the line is left out"),
+                };
                 let name = self.path.display().to_string();
                 faults.push(Fault::new(FaultKind::Warning, &name, what));
             }

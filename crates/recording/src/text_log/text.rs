@@ -12,6 +12,9 @@ const PIECE: usize = 1 << 16;
 pub(super) struct Text {
     file: File,
     utf16: Option<Utf16>,
+    /// Whether the end was read, and the last two bytes before it.
+    is_at_end: bool,
+    last: [u8; 2],
 }
 
 struct Utf16 {
@@ -32,9 +35,17 @@ impl Text {
         Read::take(&mut file, 2).read_to_end(&mut mark)?;
         let encoding = Encoding::for_bom(&mark).map(|(encoding, _)| encoding);
         let encoding = encoding.filter(|encoding| [UTF_16LE, UTF_16BE].contains(encoding));
-        let mut text = Self { file, utf16: encoding.map(Utf16::new) };
+        let utf16 = encoding.map(Utf16::new);
+        let mut text = Self { file, utf16, is_at_end: false, last: [0; 2] };
         text.seek(SeekFrom::Start(0))?;
         Ok(text)
+    }
+
+    /// Whether the text was read to its end; if so, whether it ends as a line of perfmon's does, with the
+    /// quotation mark behind a cell.
+    pub(super) fn end(&self) -> Option<bool> {
+        let is_closed = self.last[1] == b'"' && !b",\t".contains(&self.last[0]);
+        self.is_at_end.then_some(is_closed)
     }
 }
 
@@ -67,15 +78,26 @@ impl Utf16 {
 
 impl Read for Text {
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
-        let Some(utf16) = &mut self.utf16 else { return self.file.read(into) };
-        let count = utf16.fill(&mut self.file)?.read(into)?;
-        utf16.take(count);
+        let count = match &mut self.utf16 {
+            None => self.file.read(into)?,
+            Some(utf16) => {
+                let count = utf16.fill(&mut self.file)?.read(into)?;
+                utf16.take(count);
+                count
+            }
+        };
+        match into.get(..count).unwrap_or_default() {
+            [] => self.is_at_end = true,
+            [only] => self.last = [self.last[1], *only],
+            [.., before, last] => self.last = [*before, *last],
+        }
         Ok(count)
     }
 }
 
 impl Seek for Text {
     fn seek(&mut self, to: SeekFrom) -> Result<u64> {
+        self.is_at_end = false;
         let (Some(utf16), SeekFrom::Start(to)) = (&mut self.utf16, to) else {
             return self.file.seek(to);
         };

@@ -249,17 +249,23 @@ fn a_file_that_is_removed_or_renamed_while_it_is_written_is_begun_again() {
     assert_eq!(add(5..7), (1, 2));
     std::fs::rename(&file.0, &moved.0).unwrap();
     assert_eq!(add(7..10), (2, 3));
-    assert_eq!(writer.bytes(), std::fs::metadata(&file.0).unwrap().len());
     for (path, seconds) in [(&moved.0, 5..7), (&file.0, 7..10)] {
         let (samples, faults) = contents(&mut reopen(path));
         assert!(samples == seconds.map(|second| vec![churn(second)]).collect::<Vec<_>>());
         assert!(faults.is_empty(), "{faults:?}");
     }
+    // What another program cut off is gone; what follows is whole.
+    std::fs::OpenOptions::new().write(true).truncate(true).open(&file.0).unwrap();
+    assert_eq!(add(10..12), (3, 2));
+    let (samples, faults) = contents(&mut reopen(&file.0));
+    assert!(samples == [10, 11].map(|second| vec![churn(second)]));
+    assert!(faults.is_empty(), "{faults:?}");
+    assert_eq!(writer.bytes(), std::fs::metadata(&file.0).unwrap().len());
     // Another file in its place is not written over.
     std::fs::write(&moved.0, "notes").unwrap();
     std::fs::rename(&moved.0, &file.0).unwrap();
     for _ in 0..2 {
-        let error = writer.add(&snapshot(&[churn(10)]), &[names()]).unwrap_err();
+        let error = writer.add(&snapshot(&[churn(12)]), &[names()]).unwrap_err();
         assert_eq!((error.kind(), writer.samples()), (SourceErrorKind::Malformed, 0));
     }
     assert_eq!(std::fs::read(&file.0).unwrap(), b"notes");
