@@ -3,6 +3,7 @@
 //! `Model::update` (in `update.rs`) takes an [`Event`] and returns [`Effect`]s; `draw` shows the
 //! model. Tests use both without a terminal.
 
+use super::files::Existing;
 use super::layout::{Kind, MOST_COUNTERS, View};
 use super::seen::Seen;
 use super::tree::{Chooser, Tree};
@@ -110,10 +111,9 @@ pub(crate) enum Effect {
     Write {
         file: String,
         text: String,
-        /// Whether an existing file of this name may be replaced.
-        replaces: bool,
+        existing: Existing,
     },
-    Screenshot(String),
+    Screenshot(String, Existing),
     /// Open a settings file.
     Open(String),
     /// Copy a text to the clipboard.

@@ -8,6 +8,7 @@ mod recorded;
 mod several;
 mod time;
 
+use super::files::Existing;
 use super::keys::BINDINGS;
 use super::layout::{BUILT_IN, Counter, Kind, Pane, View};
 use super::model::{Effect, Event, Mode, Model};
@@ -433,8 +434,15 @@ fn counters_are_copied_pasted_and_saved_as_csv() {
     assert_eq!(press(&mut model, KeyCode::Char('y')), [Effect::Copy(CPU.into())]);
     let effects = model.update(Event::Paste("\"\\A\\B\"\r\n# not this\ncpu\n".into()));
     assert_eq!(effects, [Effect::Try(r"\A\B".into()), Effect::Try(CPU.into())]);
+    // Terminals send a carriage return at the end of a line.
+    let effects = model.update(Event::Paste("\\A\\B\rcpu\r".into()));
+    assert_eq!(effects, [Effect::Try(r"\A\B".into()), Effect::Try(CPU.into())]);
+    types(&mut model, ":");
+    model.update(Event::Paste("zz\rcpu".into()));
+    assert!(matches!(&model.mode, Mode::Prompt(prompt) if prompt.text == "zz"));
+    press(&mut model, KeyCode::Esc);
     let effects = command(&mut model, "csv out.csv");
-    let [Effect::Write { text, replaces: false, .. }] = effects.as_slice() else {
+    let [Effect::Write { text, existing: Existing::Refused, .. }] = effects.as_slice() else {
         panic!("{effects:?}")
     };
     let lines: Vec<&str> = text.lines().collect();
@@ -480,7 +488,7 @@ fn counters_that_do_not_exist_show_why_in_place_of_a_chart() {
         assert_eq!(press(&mut model, KeyCode::Char('r')), [record]);
         assert_eq!(
             press(&mut model, KeyCode::Char('p')),
-            [Effect::Screenshot("perfhive.svg".into())]
+            [Effect::Screenshot("perfhive.svg".into(), Existing::Numbered)]
         );
     }
 }
