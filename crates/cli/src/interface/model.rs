@@ -502,7 +502,9 @@ fn name_entries(entries: &mut [Entry<'_>]) {
         let instance = line.instance.as_deref().unwrap_or_default();
         entry.name = match (one_counter, one_object) {
             (true, _) if several && !one_instance && !instance.is_empty() => instance.to_string(),
-            (_, true) if one_instance || instance.is_empty() => line.what.counter.clone(),
+            (_, true) if instance.is_empty() || one_instance && instance == "_Total" => {
+                line.what.counter.clone()
+            }
             (_, true) => format!("{instance}  {}", line.what.counter),
             _ => line.full_name(),
         };

@@ -660,3 +660,53 @@ fn twenty_lines_are_drawn() {
         times[times.len() * 95 / 100].as_secs_f64() * 1e3
     );
 }
+
+#[test]
+fn a_legend_of_one_instance_names_it() {
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &[r"\Process(*)\Working Set"])];
+    let (mut script, mut model) = (Script::new(), model(view, 0));
+    for second in 0..3 {
+        let mut sample = script.sample(second);
+        sample
+            .values
+            .retain(|one| one.instance.as_ref().is_none_or(|label| &*label.name == "bash"));
+        model.update(Event::Samples(vec![sample], Duration::ZERO));
+    }
+    let screen = letters(&model, Theme::True, 80, 24);
+    assert!(screen.contains("bash  Working Set"), "{screen}");
+}
+
+#[test]
+fn a_table_says_why_the_selected_row_lacks_a_value() {
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Table, &[r"\Process(*)\% Processor Time"])];
+    let mut model = model(view, 1);
+    let screen = letters(&model, Theme::True, 80, 24);
+    let why = format!("-: {}", NoValue::NeedsTwoSamples);
+    assert!(screen.contains(&why), "{screen}");
+    model.update(Event::Samples(vec![Script::new().sample(1)], Duration::ZERO));
+    let screen = letters(&model, Theme::True, 80, 24);
+    assert!(!screen.contains("-: "), "{screen}");
+}
+
+#[test]
+fn a_recording_without_samples_or_counters_says_so() {
+    for kind in [Kind::Chart, Kind::Table] {
+        let mut view = view();
+        view.panes = vec![pane("", kind, &[CPU])];
+        let mut model = model(view, 0);
+        (model.sources[0].is_live, model.sources[0].is_loading) = (false, true);
+        assert!(letters(&model, Theme::True, 80, 24).contains("waiting for the first sample"));
+        model.update(Event::Loaded { every: 1 });
+        let screen = letters(&model, Theme::True, 80, 24);
+        assert!(screen.contains("no sample in the time"), "{screen}");
+    }
+    let mut model = model(View::built_in("memory").unwrap(), 0);
+    for path in model.view.paths() {
+        model.update(Event::Problem { path, why: "no object".into() });
+    }
+    press(&mut model, KeyCode::Down);
+    let screen = letters(&model, Theme::True, 80, 24);
+    assert!(screen.contains("none of this view's counters is in the source"), "{screen}");
+}
