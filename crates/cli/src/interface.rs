@@ -2,7 +2,7 @@
 //!
 //! `model` is the whole state; `update` and `commands` change it and `draw` shows it, as pure functions
 //! without a terminal, a clock or a source. `seen` has what was seen of each source,
-//! `sampling` reads each on a thread of its own, `saving` has what is written to files.
+//! `sampling` reads each on a thread of its own, `saving` has what is written to files, which `files` writes.
 //! `terminal` has the modes of the terminal and the loop that connects everything.
 //!
 //! How to add a key or a typed command:
@@ -15,6 +15,7 @@
 mod answers;
 mod commands;
 mod draw;
+mod files;
 mod keys;
 mod layout;
 mod model;

@@ -41,7 +41,7 @@ pub(crate) struct Capture {
 
 #[derive(Debug, Args)]
 pub(crate) struct Record {
-    /// The file, which ends in .phr by custom; a recording that exists is continued
+    /// The file, which ends in .phr by custom, never in .blg, .csv or .tsv; a recording that exists is continued
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: PathBuf,
 

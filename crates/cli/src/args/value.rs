@@ -27,7 +27,7 @@ pub(super) fn path(text: &str) -> Result<String, std::convert::Infallible> {
     Ok(perfhive_view::typed_path(text).into_owned())
 }
 
-/// The name of an existing file as it is, or a counter path as a person types it.
+/// The name of a recording as it is, or a counter path as a person types it.
 pub(super) fn file_or_path(text: &str) -> Result<String, std::convert::Infallible> {
     match is_file(text) {
         true => Ok(text.to_string()),
@@ -35,13 +35,36 @@ pub(super) fn file_or_path(text: &str) -> Result<String, std::convert::Infallibl
     }
 }
 
-/// Whether a text means a recording rather than a counter path: a file, or the name of one that is missing.
+/// Whether a text means a recording rather than a counter path: a file, the folder of a
+/// capture, or the name of a file that is missing.
 pub(crate) fn is_file(text: &str) -> bool {
     let path = std::path::Path::new(text);
     let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
     let ends = ["phr", "blg", "csv", "tsv", "jsonl"];
     let is_named = ends.iter().any(|known| known.eq_ignore_ascii_case(end));
-    path.is_file() || is_named && !text.starts_with('\\')
+    path.is_file() || is_capture(path) || is_named && !text.starts_with('\\')
+}
+
+/// Whether a path is the folder of a capture: with its manifest, or with data blocks. Any other folder may have the
+/// name of a counter by chance.
+fn is_capture(path: &std::path::Path) -> bool {
+    let is_block = |file: std::fs::DirEntry| {
+        std::path::Path::new(&file.file_name()).extension().is_some_and(|end| end == "bin")
+    };
+    path.join("manifest.jsonl").is_file()
+        || std::fs::read_dir(path).is_ok_and(|files| files.flatten().any(is_block))
+}
+
+/// Why a recording cannot have this name: the name of a log says another form than that of a recording.
+pub(crate) fn foreign_form(file: &std::path::Path) -> Option<String> {
+    let end = file.extension().and_then(|end| end.to_str()).unwrap_or_default();
+    let is_foreign = ["blg", "csv", "tsv"].iter().any(|known| known.eq_ignore_ascii_case(end));
+    is_foreign.then(|| {
+        let file = file.display();
+        format!(
+            "{file}: a recording has a form of its own (.phr); perfhive convert makes a log of it"
+        )
+    })
 }
 
 /// The language with this code, name or number.

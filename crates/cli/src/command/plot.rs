@@ -107,8 +107,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
                 .ok_or_else(|| Failure::Usage("the picture is too large".to_string()))?
         }
     };
-    std::fs::write(&args.output, bytes)
-        .map_err(|error| Failure::Source(format!("{name}: {error}")))?;
+    let is_new = args.output.symlink_metadata().is_err();
+    std::fs::write(&args.output, bytes).map_err(|error| {
+        if is_new {
+            // The error of the write is the one to tell.
+            let _ = std::fs::remove_file(&args.output);
+        }
+        Failure::Source(format!("{name}: {error}"))
+    })?;
     Ok(Exit::Done)
 }
 

@@ -2,6 +2,7 @@
 
 use super::capture::{collect, requests, wait};
 use super::watch::following;
+use crate::args::value::foreign_form;
 use crate::args::{Global, Record as Args};
 use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::output::Output;
@@ -20,6 +21,9 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
+    if let Some(why) = foreign_form(&args.output) {
+        return Err(Failure::Usage(why));
+    }
     let mut session = Session::open(global)?;
     let requests = requests(global, &mut session, &args.objects)?;
     let is_live = session.source.is_live();

@@ -1,5 +1,6 @@
 //! Commands that are typed behind `:`, and their completion.
 
+use super::files::Existing;
 use super::keys::BINDINGS;
 use super::layout::{BUILT_IN, Kind, MOST_PANES, Pane};
 use super::model::{Effect, Model};
@@ -75,7 +76,9 @@ impl Model {
             "save" => self.save(argument, effects),
             "open" => effects.push(Effect::Open(argument.to_string())),
             "record" => self.record(argument, effects),
-            "screenshot" => effects.push(Effect::Screenshot(argument.to_string())),
+            "screenshot" => {
+                effects.push(Effect::Screenshot(argument.to_string(), Existing::Refused))
+            }
             "view" => {
                 if !BUILT_IN.contains(&argument) {
                     return Err(format!("the built-in views are {}", BUILT_IN.join(", ")));

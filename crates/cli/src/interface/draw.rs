@@ -225,7 +225,12 @@ impl Screen<'_> {
         self.pane_title(model, place, pane, row(area, 0));
         let inside = Rect { y: area.y + 1, height: area.height - 1, ..area };
         if pane.counters.is_empty() {
-            self.text(row(inside, 0), 1, "no counters yet: a adds some", self.theme.faint());
+            // The counters of a built-in view that no source has are taken out of it.
+            let why = match model.view.is_built_in {
+                true => "none of this view's counters is in the source; a lists what it has",
+                false => "no counters yet: a adds some",
+            };
+            self.text(row(inside, 0), 1, why, self.theme.faint());
             return;
         }
         match pane.kind {

@@ -3,6 +3,7 @@
 //! `Model::update` (in `update.rs`) takes an [`Event`] and returns [`Effect`]s; `draw` shows the
 //! model. Tests use both without a terminal.
 
+use super::files::Existing;
 use super::layout::{Kind, MOST_COUNTERS, View};
 use super::seen::Seen;
 use super::tree::{Chooser, Tree};
@@ -110,10 +111,9 @@ pub(crate) enum Effect {
     Write {
         file: String,
         text: String,
-        /// Whether an existing file of this name may be replaced.
-        replaces: bool,
+        existing: Existing,
     },
-    Screenshot(String),
+    Screenshot(String, Existing),
     /// Open a settings file.
     Open(String),
     /// Copy a text to the clipboard.
@@ -502,7 +502,9 @@ fn name_entries(entries: &mut [Entry<'_>]) {
         let instance = line.instance.as_deref().unwrap_or_default();
         entry.name = match (one_counter, one_object) {
             (true, _) if several && !one_instance && !instance.is_empty() => instance.to_string(),
-            (_, true) if one_instance || instance.is_empty() => line.what.counter.clone(),
+            (_, true) if instance.is_empty() || one_instance && instance == "_Total" => {
+                line.what.counter.clone()
+            }
             (_, true) => format!("{instance}  {}", line.what.counter),
             _ => line.full_name(),
         };

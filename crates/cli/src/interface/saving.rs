@@ -1,7 +1,10 @@
 //! What the interface writes to files: settings, values as CSV, recordings.
 
+use super::files::Existing;
 use super::layout::Kind;
 use super::model::{Effect, Model};
+use crate::args::value::foreign_form;
+use crate::text::escape::Escaped;
 use perfhive::FileTime;
 use perfhive_view::past::Past;
 use std::path::Path;
@@ -20,7 +23,7 @@ impl Model {
         effects.push(Effect::Write {
             file: file.to_string(),
             text: self.view.to_toml(),
-            replaces: true,
+            existing: Existing::Settings,
         });
     }
 
@@ -52,8 +55,11 @@ impl Model {
             true => format!("perfhive-{}.csv", stamp(to)),
             false => format!("perfhive-{}-{}.csv", stamp(from), stamp(to)),
         };
-        let file = file.map_or(name, str::to_string);
-        effects.push(Effect::Write { file, text, replaces: false });
+        let (file, existing) = match file {
+            Some(file) => (file.to_string(), Existing::Refused),
+            None => (name, Existing::Numbered),
+        };
+        effects.push(Effect::Write { file, text, existing });
     }
 
     /// The lines of the focused pane in the shown time as CSV, and the times of the first and the last sample.
@@ -119,6 +125,10 @@ impl Model {
 
     /// Records each live source to a file; of several sources, each to a file of its own with its name.
     pub(super) fn record(&mut self, file: &str, effects: &mut Vec<Effect>) {
+        if let Some(why) = foreign_form(Path::new(file)) {
+            self.message = Escaped(&why).to_string();
+            return;
+        }
         let live = self.sources.iter().enumerate().filter(|(_, seen)| seen.is_live);
         let orders: Vec<Effect> = live
             .map(|(source, seen)| {

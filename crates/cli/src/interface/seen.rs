@@ -142,6 +142,14 @@ impl Model {
         self.sources.iter().any(|one| one.is_loading)
     }
 
+    /// What a pane without a sample says: a recording that was read in full has none.
+    pub(crate) fn waiting(&self) -> &'static str {
+        match self.is_live() || self.is_loading() {
+            true => "waiting for the first sample",
+            false => "there is no sample in the time that is read",
+        }
+    }
+
     /// The time of the newest sample of all sources.
     pub(crate) fn newest(&self) -> Option<FileTime> {
         self.sources.iter().filter_map(|one| one.past.times().back().copied()).max()

@@ -1,6 +1,7 @@
 //! The terminal: its modes, which are reset however the program ends, and the main loop.
 
 use super::draw::draw;
+use super::files::written;
 use super::layout::View;
 use super::model::{Effect, Event, Model};
 use super::sampling::{Growth, Order, Reader};
@@ -321,14 +322,14 @@ impl<'a> Loop<'a> {
                 self.order(source, &Order::Instances(place, object));
             }
             Effect::Record { source, file } => self.order(Some(source), &Order::Record(file)),
-            Effect::Write { file, text, replaces } => {
-                let note = written(&file, &text, replaces);
+            Effect::Write { file, text, existing } => {
+                let note = written(&file, &text, existing);
                 self.model.update(Event::Note(note));
             }
-            Effect::Screenshot(file) => {
+            Effect::Screenshot(file, existing) => {
                 let (width, height) = self.model.size;
                 let buffer = screen(self.model, self.theme, width, height);
-                let note = written(&file, &picture(&buffer).svg(), false);
+                let note = written(&file, &picture(&buffer).svg(), existing);
                 self.model.update(Event::Note(note));
             }
             Effect::Open(file) => {
@@ -363,19 +364,6 @@ impl<'a> Loop<'a> {
     fn suspend(&mut self) -> io::Result<()> {
         self.model.update(Event::Note("this system does not suspend programs".to_string()));
         Ok(())
-    }
-}
-
-/// Writes a file; returns a message about the result.
-fn written(file: &str, text: &str, replaces: bool) -> String {
-    let mut options = std::fs::OpenOptions::new();
-    let options = match replaces {
-        true => options.write(true).create(true).truncate(true),
-        false => options.write(true).create_new(true),
-    };
-    match options.open(file).and_then(|mut out| out.write_all(text.as_bytes())) {
-        Ok(()) => format!("saved {file}"),
-        Err(error) => format!("{file}: {error}"),
     }
 }
 

@@ -8,6 +8,7 @@ mod recorded;
 mod several;
 mod time;
 
+use super::files::Existing;
 use super::keys::BINDINGS;
 use super::layout::{BUILT_IN, Counter, Kind, Pane, View};
 use super::model::{Effect, Event, Mode, Model};
@@ -433,8 +434,15 @@ fn counters_are_copied_pasted_and_saved_as_csv() {
     assert_eq!(press(&mut model, KeyCode::Char('y')), [Effect::Copy(CPU.into())]);
     let effects = model.update(Event::Paste("\"\\A\\B\"\r\n# not this\ncpu\n".into()));
     assert_eq!(effects, [Effect::Try(r"\A\B".into()), Effect::Try(CPU.into())]);
+    // Terminals send a carriage return at the end of a line.
+    let effects = model.update(Event::Paste("\\A\\B\rcpu\r".into()));
+    assert_eq!(effects, [Effect::Try(r"\A\B".into()), Effect::Try(CPU.into())]);
+    types(&mut model, ":");
+    model.update(Event::Paste("zz\rcpu".into()));
+    assert!(matches!(&model.mode, Mode::Prompt(prompt) if prompt.text == "zz"));
+    press(&mut model, KeyCode::Esc);
     let effects = command(&mut model, "csv out.csv");
-    let [Effect::Write { text, replaces: false, .. }] = effects.as_slice() else {
+    let [Effect::Write { text, existing: Existing::Refused, .. }] = effects.as_slice() else {
         panic!("{effects:?}")
     };
     let lines: Vec<&str> = text.lines().collect();
@@ -480,7 +488,7 @@ fn counters_that_do_not_exist_show_why_in_place_of_a_chart() {
         assert_eq!(press(&mut model, KeyCode::Char('r')), [record]);
         assert_eq!(
             press(&mut model, KeyCode::Char('p')),
-            [Effect::Screenshot("perfhive.svg".into())]
+            [Effect::Screenshot("perfhive.svg".into(), Existing::Numbered)]
         );
     }
 }
@@ -651,4 +659,54 @@ fn twenty_lines_are_drawn() {
         times[times.len() / 2].as_secs_f64() * 1e3,
         times[times.len() * 95 / 100].as_secs_f64() * 1e3
     );
+}
+
+#[test]
+fn a_legend_of_one_instance_names_it() {
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &[r"\Process(*)\Working Set"])];
+    let (mut script, mut model) = (Script::new(), model(view, 0));
+    for second in 0..3 {
+        let mut sample = script.sample(second);
+        sample
+            .values
+            .retain(|one| one.instance.as_ref().is_none_or(|label| &*label.name == "bash"));
+        model.update(Event::Samples(vec![sample], Duration::ZERO));
+    }
+    let screen = letters(&model, Theme::True, 80, 24);
+    assert!(screen.contains("bash  Working Set"), "{screen}");
+}
+
+#[test]
+fn a_table_says_why_the_selected_row_lacks_a_value() {
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Table, &[r"\Process(*)\% Processor Time"])];
+    let mut model = model(view, 1);
+    let screen = letters(&model, Theme::True, 80, 24);
+    let why = format!("-: {}", NoValue::NeedsTwoSamples);
+    assert!(screen.contains(&why), "{screen}");
+    model.update(Event::Samples(vec![Script::new().sample(1)], Duration::ZERO));
+    let screen = letters(&model, Theme::True, 80, 24);
+    assert!(!screen.contains("-: "), "{screen}");
+}
+
+#[test]
+fn a_recording_without_samples_or_counters_says_so() {
+    for kind in [Kind::Chart, Kind::Table] {
+        let mut view = view();
+        view.panes = vec![pane("", kind, &[CPU])];
+        let mut model = model(view, 0);
+        (model.sources[0].is_live, model.sources[0].is_loading) = (false, true);
+        assert!(letters(&model, Theme::True, 80, 24).contains("waiting for the first sample"));
+        model.update(Event::Loaded { every: 1 });
+        let screen = letters(&model, Theme::True, 80, 24);
+        assert!(screen.contains("no sample in the time"), "{screen}");
+    }
+    let mut model = model(View::built_in("memory").unwrap(), 0);
+    for path in model.view.paths() {
+        model.update(Event::Problem { path, why: "no object".into() });
+    }
+    press(&mut model, KeyCode::Down);
+    let screen = letters(&model, Theme::True, 80, 24);
+    assert!(screen.contains("none of this view's counters is in the source"), "{screen}");
 }

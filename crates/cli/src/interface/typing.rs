@@ -10,6 +10,8 @@ use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// The most characters of a typed line.
 const MOST_TYPED: usize = 1000;
+/// The characters that end a pasted line: terminals send a carriage return, as the key Enter does.
+const LINE_ENDS: [char; 2] = ['\n', '\r'];
 
 impl Model {
     pub(super) fn key(&mut self, key: KeyEvent, effects: &mut Vec<Effect>) {
@@ -218,14 +220,14 @@ impl Model {
     pub(super) fn paste(&mut self, text: &str, effects: &mut Vec<Effect>) {
         match &mut self.mode {
             Mode::Prompt(_) | Mode::Choose(_) => {
-                let line = text.lines().next().unwrap_or_default();
+                let line = text.split(LINE_ENDS).next().unwrap_or_default();
                 for c in line.chars().filter(|c| !c.is_control()).take(MOST_TYPED) {
                     self.key(KeyEvent::from(KeyCode::Char(c)), effects);
                 }
             }
             Mode::Normal => {
                 // The format is that of typeperf's files: a path a line, possibly in quotes.
-                let lines = text.lines().map(|line| line.trim().trim_matches('"'));
+                let lines = text.split(LINE_ENDS).map(|line| line.trim().trim_matches('"'));
                 let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
                 for line in lines.take(MOST_COUNTERS) {
                     effects.push(Effect::Try(typed_path(line).into_owned()));

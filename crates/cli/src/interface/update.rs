@@ -1,5 +1,6 @@
 //! Applies events to the model.
 
+use super::files::Existing;
 use super::keys::Action;
 use super::layout::{BUILT_IN, Counter, Kind, MOST_COUNTERS, MOST_PANES, Pane, View};
 use super::model::{Effect, Event, Mode, Model, Prompt};
@@ -382,7 +383,7 @@ impl Model {
             Action::Csv => self.save_csv(None, effects),
             Action::Screenshot => {
                 let time = self.time().or(self.newest());
-                effects.push(Effect::Screenshot(self.name_at(time, "svg")));
+                effects.push(Effect::Screenshot(self.name_at(time, "svg"), Existing::Numbered));
             }
             Action::Copy => {
                 let paths = self.view.panes.get(self.focus).map(|pane| &pane.counters);

@@ -96,6 +96,40 @@ fn a_recording_that_is_not_there_is_no_counter_path() {
 }
 
 #[test]
+fn the_folder_of_a_capture_is_a_source() {
+    let folder = Folder::new();
+    folder.file("manifest.jsonl", "");
+    let path = folder.path().display().to_string();
+    let line = perfhive(["view", "--speed", "2", &path, &path]).fails(2);
+    assert!(line.contains("not several sources"), "{line}");
+}
+
+#[test]
+fn a_recording_does_not_take_the_name_of_a_log() {
+    let folder = Folder::new();
+    let file = folder.path().join("z.BLG");
+    let line = perfhive(["record", "-n", "1", "-o", &file.display().to_string()]).fails(2);
+    assert!(line.contains("perfhive convert"), "{line}");
+    assert!(!file.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_picture_that_cannot_be_written_leaves_no_file() {
+    let folder = Folder::new();
+    let file = folder.path().join("a.svg");
+    let mut args = recording(&folder);
+    args.extend(
+        ["plot", r"\Memory\Available Bytes", "-o", &file.display().to_string()].map(String::from),
+    );
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""]);
+    let out = shell.arg(env!("CARGO_BIN_EXE_perfhive")).args(&args).output().unwrap();
+    assert_eq!(out.status.code(), Some(3), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(!file.exists());
+}
+
+#[test]
 fn a_mistake_in_a_settings_file_is_shown_with_its_place() {
     let folder = Folder::new();
     let file = folder.file("mine.toml", "name = 'x'\n\n[[pane]]\nkind = \"pie \u{202e}\"\n");

@@ -76,7 +76,7 @@ impl Screen<'_> {
             push_wrapped(&mut text, why, " ", room);
         }
         if text.is_empty() {
-            text.push_str(" waiting for the first sample");
+            text = format!(" {}", model.waiting());
         }
         for (number, line) in (0..area.height).zip(text.lines()) {
             self.text(row(area, number), 0, line, self.theme.faint());

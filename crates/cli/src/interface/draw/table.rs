@@ -104,11 +104,23 @@ impl Screen<'_> {
             }
             self.table_row(pane, one, line, (numbers, names), &columns, is_selected);
         }
+        // The cells are too narrow for the reason why a value is missing.
+        let cells = rows.get(selected).filter(|_| place == model.focus).map(|row| &row.cells);
+        let missing = |value: &&Value| value.text.is_none() && value.value.is_err();
+        let missing = cells.and_then(|cells| cells.iter().flatten().copied().find(missing));
+        let mut more = String::new();
+        if let Some(Err(why)) = missing.map(|value| &value.value) {
+            more = format!(" -: {} ", Escaped(&why.to_string()));
+        }
         if first + lines < rows.len() {
-            let more = format!(" {} more ", rows.len() - first - lines);
+            more.push_str(&format!(" {} more ", rows.len() - first - lines));
+        }
+        if !more.is_empty() {
+            let room = usize::from(area.width).saturating_sub(width(&pane.title) + 6);
+            let (more, _) = clip(&more, room);
             self.text_to(row(area, 0), area.width, "", Style::new());
             let title = Rect { y: area.y.saturating_sub(1), height: 1, ..area };
-            self.text_to(title, area.width.saturating_sub(2), &more, self.theme.faint());
+            self.text_to(title, area.width.saturating_sub(2), more, self.theme.faint());
         }
     }
 
@@ -220,7 +232,7 @@ impl Screen<'_> {
                 "the samples of this time are no longer kept for tables".to_string()
             }
             None if is_past => "not sampled at this time".to_string(),
-            None => "waiting for the first sample".to_string(),
+            None => model.waiting().to_string(),
         }
     }
 }

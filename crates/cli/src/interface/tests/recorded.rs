@@ -226,7 +226,7 @@ fn readings_are_seen_below_as_many_event_names_as_there_may_be() {
     let screen = letters(&seen("many-names", &text), Theme::True, 100, 20);
     assert!(screen.contains(" 249 more "), "{screen}");
     let mut rows = screen.lines();
-    let is_legend = |line: &str| line.contains("*━ Working Set ") && line.contains("20.0 MiB");
+    let is_legend = |line: &str| line.contains("*━ 7  Working Set ") && line.contains("20.0 MiB");
     assert!(rows.any(is_legend), "{screen}");
 }
 
