@@ -486,6 +486,7 @@ fn wrong_words_are_refused_before_anything_runs() {
         ["--on", "interval 5ms", "--source", "file:/no/such.phr"],
         ["--on", "above Process/No Such Sensor 7", "--sensor", "Process/Working Set"],
         ["--on", "interval 5ms", "--around", "-1s"],
+        ["--on", "interval 5ms", "-o", "-"],
         ["--on", "interval 5ms", "--format", "csv"],
     ] {
         let mut command = experiment(&folder, &["run"]);
@@ -811,7 +812,7 @@ fn known_records() -> String {
         }
         lines.push(serde_json::json!({"kind": "section", "event": "checkout",
             "time": f64::from(second), "pid": 7, "tid": 7, "seconds": 0.202,
-            "thread_seconds": 0.102, "calls": 2, "growth": {sensor: 4096}}));
+            "thread_seconds": 0.102, "calls": 2, "growth": {sensor: -4096}}));
     }
     let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let end = serde_json::json!({"kind": "end", "seconds": 10.0, "call_seconds": 0.001,
@@ -833,6 +834,7 @@ fn report_of_records_has_figures_by_event_and_a_timeline_with_readings() {
         "shop \\x1b[31m 10.000 s, started 2026-11-24T10:00:00Z",
         "paid delay 10 20.00 20.00 20.00 20.00 20.00 20.00 µs",
         "checkout section time 10 200,000.00 200,000.00 200,000.00 200,000.00 200,000.00 200,000.00 µs",
+        "+Process/Working Set#7 10 -4.00 -4.00 -4.00 -4.00 -4.00 -4.00 KiB",
         "TIME MEAN 0 s 1 s 2 s 3 s 4 s 5 s 6 s 7 s 8 s 9 s",
         "checkout end events 1.00/s 1 1 1 1 1 1 1 1 1 1",
         "Process/Working Set#7 MiB 5.00 1.00 2.00 3.00 4.00 5.00 6.00 7.00 8.00 9.00 -",
