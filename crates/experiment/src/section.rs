@@ -66,9 +66,16 @@ struct OpenSection {
 pub(crate) struct Sections {
     threads: HashMap<(u32, u32), Vec<OpenSection>>,
     unmatched: u64,
+    /// The names of events that are starts alone, or ends alone.
+    halves: Vec<Arc<str>>,
 }
 
 impl Sections {
+    /// Without sections of these names.
+    pub(crate) fn without(halves: Vec<Arc<str>>) -> Self {
+        Self { halves, ..Self::default() }
+    }
+
     /// Adds a record; returns the section that it ends.
     pub(crate) fn add(&mut self, record: &EventRecord) -> Option<Section> {
         let event = &record.event;
@@ -76,6 +83,10 @@ impl Sections {
         // Events that the thread did not tell itself are no calls of it.
         let calls = u64::from(event.thread_time.is_some());
         match event.kind {
+            _ if self.halves.contains(&event.name) => {
+                self.count_call(key, calls);
+                None
+            }
             EventKind::Point => {
                 self.count_call(key, calls);
                 None
@@ -221,6 +232,14 @@ mod tests {
         let expected = expected.map(|(name, t, s, d, c)| (name.to_string(), t, s, d, c));
         assert_eq!(found, expected);
         assert_eq!(sections.unmatched(), 0);
+    }
+
+    #[test]
+    fn starts_without_ends_on_purpose_are_not_unmatched() {
+        let mut sections = Sections::without(vec!["a".into()]);
+        sections.add(&record(EventKind::Start, "a", 1, 10));
+        sections.add(&record(EventKind::Start, "b", 1, 20));
+        assert_eq!(sections.unmatched(), 1);
     }
 
     #[test]

@@ -541,6 +541,40 @@ fn processes_of_a_name_are_events() {
 }
 
 #[test]
+fn starts_that_are_measured_alone_lack_no_end() {
+    let folder = Folder::new();
+    let program = compile(&folder, UNMODIFIED);
+    let args = ["run", "--on", "thread start", "--", &program];
+    let run = finish(&mut experiment(&folder, &args));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(!run.err.contains("without an end"), "{}", run.err);
+}
+
+#[test]
+fn fetch_that_was_dropped_within_a_line_says_why() {
+    use std::io::{BufRead as _, Write as _};
+    use std::os::unix::fs::DirBuilderExt as _;
+    let folder = Folder::new();
+    let around = folder.path().join("perfhive");
+    let process = std::process::id();
+    let own = around.join(format!("experiment-{process}"));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&own).unwrap();
+    let lock = std::fs::File::create(own.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(own.join("manage")).unwrap();
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(stream.try_clone().unwrap()).read_line(&mut line).unwrap();
+        stream.write_all(b"{\"kind\": \"record\"}\n{\"kind\": \"rec").unwrap();
+    });
+    let run = finish(&mut experiment(&folder, &["fetch", &process.to_string()]));
+    assert_eq!(run.code, Some(3), "{}", run.err);
+    assert!(run.err.contains("read too slowly"), "{}", run.err);
+    serving.join().unwrap();
+}
+
+#[test]
 fn signals_and_lines_are_events() {
     let folder = Folder::new();
     let file = folder.path().join("records.jsonl");
