@@ -20,6 +20,15 @@
 #ifndef PERFHIVE_EXPERIMENT_H
 #define PERFHIVE_EXPERIMENT_H
 
+/* In strict ISO C (-std=c99) the system's headers declare nothing of POSIX by themselves. */
+#if defined(__STRICT_ANSI__) && !defined(__cplusplus) && !defined(_POSIX_C_SOURCE) \
+    && !defined(_XOPEN_SOURCE) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE)
+#ifdef _FEATURES_H
+#error "include perfhive_experiment.h before all others, or compile with -D_POSIX_C_SOURCE=200809L or -std=gnu99"
+#endif
+#define _POSIX_C_SOURCE 200809L
+#endif
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -33,6 +42,11 @@
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+
+#if !defined(__cplusplus) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE)
+/* Not declared where POSIX alone is asked for. */
+long syscall(long number, ...);
 #endif
 
 /* One event, as it is written. */

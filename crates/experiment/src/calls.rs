@@ -179,11 +179,12 @@ impl Calls {
             self.missed += u64::from(event.lost);
             self.full = self.full.filter(|full| event.time <= *full);
             // An empty one wakes the source.
-            let Some(name) = std::str::from_utf8(event.name).ok().filter(|name| !name.is_empty())
-            else {
+            if event.name.is_empty() {
                 continue;
-            };
-            let name = match self.names.of(name) {
+            }
+            // A name in another encoding, or one that was cut within a character, is an event all the same.
+            let name = String::from_utf8_lossy(event.name);
+            let name = match self.names.of(&name) {
                 Ok(Some(name)) => name,
                 Ok(None) => continue,
                 Err(()) => {

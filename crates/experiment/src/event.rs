@@ -60,6 +60,12 @@ pub trait EventSource: Send {
     /// The number of events that the source knows it missed.
     fn missed(&self) -> u64;
 
+    /// The names of events of which it tells starts alone, or ends alone: they make no sections, and none lacks its
+    /// other half.
+    fn halves(&self) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+
     /// The distance of its events, if a clock decides when they are.
     fn interval(&self) -> Option<Duration> {
         None

@@ -233,6 +233,13 @@ impl EventSource for Probes {
         self.rings.closer()
     }
 
+    fn halves(&self) -> Vec<Arc<str>> {
+        let has = |name: &Arc<str>, kind| self.probes.contains(&(Arc::clone(name), kind));
+        let halves = self.probes.iter().map(|(name, _)| name);
+        let halves = halves.filter(|name| has(name, EventKind::Start) != has(name, EventKind::End));
+        halves.cloned().collect()
+    }
+
     fn missed(&self) -> u64 {
         self.rings.lost() + self.unknown
     }

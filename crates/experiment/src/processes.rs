@@ -269,6 +269,11 @@ impl EventSource for Processes {
         })
     }
 
+    fn halves(&self) -> Vec<Arc<str>> {
+        let halves = self.names.iter().filter(|(_, wish)| wish.start != wish.end);
+        halves.map(|(name, _)| Arc::clone(name)).collect()
+    }
+
     fn missed(&self) -> u64 {
         self.missed
     }

@@ -356,6 +356,7 @@ impl ExperimentHandle {
             limit: AtomicU64::new(u64::MAX),
             failure: Mutex::new(None),
         });
+        let sections = Sections::without(source.halves());
         let (theirs, shared) = (Arc::clone(&bound), Arc::clone(&self.0));
         let work = move || {
             if let Err(error) = theirs.work(source, context, &shared) {
@@ -369,7 +370,7 @@ impl ExperimentHandle {
         let thread = std::thread::Builder::new().name("perfhive-event".into()).spawn(work);
         let thread = thread.map_err(|error| MeasureError::Other(error.to_string().into()))?;
         locked(&self.0.threads).push(thread);
-        list.push(Delivered { bound, empty, sections: Sections::default() });
+        list.push(Delivered { bound, empty, sections });
         Ok(())
     }
 

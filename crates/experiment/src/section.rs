@@ -1,7 +1,7 @@
 //! Sections: what lies between a start and its end.
 
 use crate::EventKind;
-use crate::record::EventRecord;
+use crate::record::{EventRecord, RecordedReading};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,9 +30,10 @@ pub struct Section {
     /// on its thread. An event that the thread did not tell itself is no call.
     pub calls: u64,
     /// How much the raw value of each sensor grew from the sample at the start to the one at the end.
-    /// `None` without two values, and where it shrank. Both samples are late by the
+    /// It is negative where a gauge shrank whose value is its raw value, such as memory that the section freed. `None`
+    /// without two values, and where another raw value shrank: a counter was begun anew. Both samples are late by the
     /// [delay](EventRecord::delay) of their record.
-    pub growth: Vec<Option<u64>>,
+    pub growth: Vec<Option<i64>>,
 }
 
 impl Section {
@@ -65,9 +66,16 @@ struct OpenSection {
 pub(crate) struct Sections {
     threads: HashMap<(u32, u32), Vec<OpenSection>>,
     unmatched: u64,
+    /// The names of events that are starts alone, or ends alone.
+    halves: Vec<Arc<str>>,
 }
 
 impl Sections {
+    /// Without sections of these names.
+    pub(crate) fn without(halves: Vec<Arc<str>>) -> Self {
+        Self { halves, ..Self::default() }
+    }
+
     /// Adds a record; returns the section that it ends.
     pub(crate) fn add(&mut self, record: &EventRecord) -> Option<Section> {
         let event = &record.event;
@@ -75,6 +83,10 @@ impl Sections {
         // Events that the thread did not tell itself are no calls of it.
         let calls = u64::from(event.thread_time.is_some());
         match event.kind {
+            _ if self.halves.contains(&event.name) => {
+                self.count_call(key, calls);
+                None
+            }
             EventKind::Point => {
                 self.count_call(key, calls);
                 None
@@ -127,6 +139,14 @@ impl Sections {
     }
 }
 
+/// How much a raw value grew.
+fn growth(start: &RecordedReading, end: &RecordedReading) -> Option<i64> {
+    let grown = i64::try_from(i128::from(end.raw?) - i128::from(start.raw?)).ok()?;
+    // The value of a counter is made of two samples, and there is none where it shrank.
+    let is_gauge = |one: &RecordedReading| one.value == one.raw.map(|raw| raw as f64);
+    (grown >= 0 || is_gauge(start) && is_gauge(end)).then_some(grown)
+}
+
 fn ended(open: OpenSection, end: &EventRecord) -> Section {
     let start = &open.start;
     let nanos = end.event.time.saturating_sub(start.event.time);
@@ -142,7 +162,7 @@ fn ended(open: OpenSection, end: &EventRecord) -> Section {
             .and_then(|(end, start)| end.checked_sub(start))
             .map(Duration::from_nanos),
         calls: open.calls,
-        growth: pairs.map(|(start, end)| end.raw?.checked_sub(start.raw?)).collect(),
+        growth: pairs.map(|(start, end)| growth(start, end)).collect(),
     }
 }
 
@@ -150,7 +170,6 @@ fn ended(open: OpenSection, end: &EventRecord) -> Section {
 mod tests {
     use super::*;
     use crate::event::PerfEvent;
-    use crate::record::RecordedReading;
 
     fn record(kind: EventKind, name: &str, thread: u32, time: u64) -> EventRecord {
         let event = PerfEvent::now(&name.into());
@@ -162,6 +181,25 @@ mod tests {
             done: time,
             readings: vec![RecordedReading { value: None, raw: Some(time) }],
         }
+    }
+
+    #[test]
+    fn gauge_that_shrinks_has_a_negative_growth_and_a_counter_none() {
+        let gauge = |raw: u64| RecordedReading { value: Some(raw as f64), raw: Some(raw) };
+        let counter = |raw| RecordedReading { value: None, raw: Some(raw) };
+        let mut sections = Sections::default();
+        let mut of = |first: u64, last: u64| {
+            let with = |kind, time, raw| EventRecord {
+                readings: vec![gauge(raw), counter(raw)],
+                ..record(kind, "a", 1, time)
+            };
+            sections.add(&with(EventKind::Start, 10, first));
+            sections.add(&with(EventKind::End, 20, last)).unwrap().growth
+        };
+        assert_eq!(of(4096, 8192), [Some(4096), Some(4096)]);
+        assert_eq!(of(8192, 4096), [Some(-4096), None]);
+        assert_eq!(of(0, u64::MAX), [None, None]);
+        assert_eq!(of(7, 7), [Some(0), Some(0)]);
     }
 
     #[test]
@@ -194,6 +232,14 @@ mod tests {
         let expected = expected.map(|(name, t, s, d, c)| (name.to_string(), t, s, d, c));
         assert_eq!(found, expected);
         assert_eq!(sections.unmatched(), 0);
+    }
+
+    #[test]
+    fn starts_without_ends_on_purpose_are_not_unmatched() {
+        let mut sections = Sections::without(vec!["a".into()]);
+        sections.add(&record(EventKind::Start, "a", 1, 10));
+        sections.add(&record(EventKind::Start, "b", 1, 20));
+        assert_eq!(sections.unmatched(), 1);
     }
 
     #[test]

@@ -154,6 +154,10 @@ impl EventSource for Threads {
         })
     }
 
+    fn halves(&self) -> Vec<Arc<str>> {
+        if self.start && self.end { Vec::new() } else { vec![Arc::clone(&self.event)] }
+    }
+
     fn missed(&self) -> u64 {
         match &self.from {
             From::Kernel(rings) => rings.lost(),

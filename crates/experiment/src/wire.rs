@@ -14,7 +14,7 @@
 //! | 12 | 4 | thread ID |
 //! | 16 | 8 | `CLOCK_MONOTONIC` in ns |
 //! | 24 | 8 | `CLOCK_THREAD_CPUTIME_ID` in ns |
-//! | 32 | 0 to 96 | the name, in UTF-8 |
+//! | 32 | 0 to 96 | the name, in UTF-8; bytes that are none are read as U+FFFD |
 //!
 //! `include/perfhive_experiment.h` writes the same.
 

@@ -194,7 +194,7 @@ fn section(section: &Section, answer: &mut Answer) {
     answer.i64(section.thread_time.map_or(NO_TIME, nanos)).bits(section.calls);
     answer.count(section.growth.len());
     for growth in &section.growth {
-        answer.bool(growth.is_some()).bits(growth.unwrap_or(0));
+        answer.bool(growth.is_some()).i64(growth.unwrap_or(0));
     }
 }
 

@@ -486,6 +486,7 @@ fn wrong_words_are_refused_before_anything_runs() {
         ["--on", "interval 5ms", "--source", "file:/no/such.phr"],
         ["--on", "above Process/No Such Sensor 7", "--sensor", "Process/Working Set"],
         ["--on", "interval 5ms", "--around", "-1s"],
+        ["--on", "interval 5ms", "-o", "-"],
         ["--on", "interval 5ms", "--format", "csv"],
     ] {
         let mut command = experiment(&folder, &["run"]);
@@ -537,6 +538,40 @@ fn processes_of_a_name_are_events() {
     for word in ["napper start", "napper end", "napper section"] {
         assert!(run.err.contains(word), "{word}: {}", run.err);
     }
+}
+
+#[test]
+fn starts_that_are_measured_alone_lack_no_end() {
+    let folder = Folder::new();
+    let program = compile(&folder, UNMODIFIED);
+    let args = ["run", "--on", "thread start", "--", &program];
+    let run = finish(&mut experiment(&folder, &args));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(!run.err.contains("without an end"), "{}", run.err);
+}
+
+#[test]
+fn fetch_that_was_dropped_within_a_line_says_why() {
+    use std::io::{BufRead as _, Write as _};
+    use std::os::unix::fs::DirBuilderExt as _;
+    let folder = Folder::new();
+    let around = folder.path().join("perfhive");
+    let process = std::process::id();
+    let own = around.join(format!("experiment-{process}"));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&own).unwrap();
+    let lock = std::fs::File::create(own.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(own.join("manage")).unwrap();
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(stream.try_clone().unwrap()).read_line(&mut line).unwrap();
+        stream.write_all(b"{\"kind\": \"record\"}\n{\"kind\": \"rec").unwrap();
+    });
+    let run = finish(&mut experiment(&folder, &["fetch", &process.to_string()]));
+    assert_eq!(run.code, Some(3), "{}", run.err);
+    assert!(run.err.contains("read too slowly"), "{}", run.err);
+    serving.join().unwrap();
 }
 
 #[test]
@@ -811,7 +846,7 @@ fn known_records() -> String {
         }
         lines.push(serde_json::json!({"kind": "section", "event": "checkout",
             "time": f64::from(second), "pid": 7, "tid": 7, "seconds": 0.202,
-            "thread_seconds": 0.102, "calls": 2, "growth": {sensor: 4096}}));
+            "thread_seconds": 0.102, "calls": 2, "growth": {sensor: -4096}}));
     }
     let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let end = serde_json::json!({"kind": "end", "seconds": 10.0, "call_seconds": 0.001,
@@ -833,6 +868,7 @@ fn report_of_records_has_figures_by_event_and_a_timeline_with_readings() {
         "shop \\x1b[31m 10.000 s, started 2026-11-24T10:00:00Z",
         "paid delay 10 20.00 20.00 20.00 20.00 20.00 20.00 µs",
         "checkout section time 10 200,000.00 200,000.00 200,000.00 200,000.00 200,000.00 200,000.00 µs",
+        "+Process/Working Set#7 10 -4.00 -4.00 -4.00 -4.00 -4.00 -4.00 KiB",
         "TIME MEAN 0 s 1 s 2 s 3 s 4 s 5 s 6 s 7 s 8 s 9 s",
         "checkout end events 1.00/s 1 1 1 1 1 1 1 1 1 1",
         "Process/Working Set#7 MiB 5.00 1.00 2.00 3.00 4.00 5.00 6.00 7.00 8.00 9.00 -",

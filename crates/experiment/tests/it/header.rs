@@ -2,7 +2,7 @@
 
 use super::calls::Folder;
 use super::{context, shown};
-use perfhive_experiment::{CALLS_VARIABLE, Calls, EventKind, Experiment};
+use perfhive_experiment::{CALLS_VARIABLE, Calls, EventKind, EventSource as _, Experiment};
 use std::path::Path;
 use std::process::Command;
 
@@ -34,24 +34,70 @@ int main(void)
 }
 "#;
 
+const NAMES: &str = r#"
+#include "perfhive_experiment.h"
+
+int main(void)
+{
+    perfhive_call("caf\xE9");
+    perfhive_call(LONG);
+    return 0;
+}
+"#;
+
+#[test]
+fn names_that_are_no_utf_8_are_events_too() {
+    let folder = Folder::new();
+    // The header cuts it within the last character of its first 96 bytes.
+    let long = format!("x{}", "\u{e9}".repeat(60));
+    let program = folder.path("program");
+    compile(&folder, &NAMES.replace("LONG", &format!("{long:?}")), &["-x", "c"]);
+    let fifo = folder.path("calls");
+    let mut calls = Calls::listen(&fifo, &["*"]).unwrap();
+    assert!(Command::new(&program).env(CALLS_VARIABLE, &fifo).status().unwrap().success());
+    (calls.closer())();
+    let mut names = Vec::new();
+    while let Some(event) = calls.wait().unwrap() {
+        names.push(event.name.to_string());
+    }
+    let cut = format!("x{}\u{fffd}", "\u{e9}".repeat(47));
+    assert_eq!(names, ["caf\u{fffd}".to_string(), cut]);
+    assert_eq!(calls.missed(), 0);
+}
+
+/// Compiles a program without warnings.
+fn compile(folder: &Folder, text: &str, options: &[&str]) {
+    let source = folder.path("program.src");
+    std::fs::write(&source, text).unwrap();
+    let compiled = Command::new("cc")
+        .args(options)
+        .args(["-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"))
+        .arg(&source)
+        .arg("-o")
+        .arg(folder.path("program"))
+        .arg("-pthread")
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&compiled.stderr);
+    assert!(compiled.status.success(), "{options:?}: {errors}");
+}
+
 #[test]
 fn program_in_c_and_cpp_calls_as_one_in_rust() {
     let folder = Folder::new();
-    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
-    for (language, standard) in [("c", "-std=gnu99"), ("c", "-std=c11"), ("c++", "-std=c++11")] {
-        let (source, program) = (folder.path("program.src"), folder.path("program"));
-        std::fs::write(&source, PROGRAM).unwrap();
-        let compiled = Command::new("cc")
-            .args(["-x", language, standard, "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"])
-            .arg("-I")
-            .arg(&include)
-            .arg(&source)
-            .args(["-o"])
-            .arg(&program)
-            .arg("-pthread")
-            .output()
-            .unwrap();
-        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let program = folder.path("program");
+    let posix = "-D_POSIX_C_SOURCE=200809L";
+    for options in [
+        &["-x", "c", "-std=c99"][..],
+        &["-x", "c", "-std=c99", posix],
+        &["-x", "c", "-std=gnu99"],
+        &["-x", "c", "-std=c11"],
+        &["-x", "c", "-std=c11", posix],
+        &["-x", "c", "-std=c11", "-D_GNU_SOURCE"],
+        &["-x", "c++", "-std=c++11"],
+    ] {
+        compile(&folder, PROGRAM, options);
         let fifo = folder.path("calls");
         let calls = Calls::listen(&fifo, &["checkout", "paid"]).unwrap();
         let experiment = Experiment::builder().start().unwrap();

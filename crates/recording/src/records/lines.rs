@@ -49,7 +49,7 @@ pub enum RecordLine {
         seconds: f64,
         thread_seconds: Option<f64>,
         calls: u64,
-        growth: BTreeMap<String, u64>,
+        growth: BTreeMap<String, i64>,
     },
     /// The end of the experiment: the last line.
     End { seconds: f64, unmatched: u64, sources: Vec<Value> },

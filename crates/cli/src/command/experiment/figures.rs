@@ -86,10 +86,11 @@ pub(in crate::command) struct Scale {
 impl Scale {
     const TIME: Self = Self { unit: String::new(), divisor: 1e-6 };
 
-    /// The scale for values up to the greatest of these.
+    /// The scale for values as far from zero as the farthest of these.
     pub(in crate::command) fn of(unit: &str, figures: &SummaryFigures) -> Self {
         let bytes = unit.strip_prefix('B').filter(|rest| rest.is_empty() || *rest == "/s");
-        match (bytes, figures.max().filter(|max| *max > 0.0)) {
+        let (least, most) = (figures.min().unwrap_or(0.0), figures.max().unwrap_or(0.0));
+        match (bytes, Some(most.max(-least)).filter(|most| *most > 0.0)) {
             (Some(rest), Some(max)) => {
                 let (scaled, unit) = bytes_scaled(max);
                 Self { unit: format!("{unit}{rest}"), divisor: max / scaled }

@@ -246,7 +246,14 @@ pub(super) fn fetch(args: &ExperimentFetch) -> Outcome {
     one.fetch().map_err(of_process(process))?;
     let mut out = io::stdout().lock();
     let mut records = 0;
-    while let Some(line) = one.next_line().map_err(of_process(process))? {
+    loop {
+        let line = match one.next_line() {
+            Ok(Some(line)) => line,
+            // The connection may end within a line, too.
+            Ok(None) => break,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+            Err(error) => return Err(of_process(process)(error)),
+        };
         let is_record = line["kind"] == "record";
         records += u64::from(is_record);
         io::Write::write_all(&mut out, format!("{line}\n").as_bytes())?;
@@ -254,7 +261,7 @@ pub(super) fn fetch(args: &ExperimentFetch) -> Outcome {
             return Ok(Exit::Done);
         }
     }
-    let what =
-        "the experiment ended the connection before its end; this process may have been too slow";
+    let what = "the experiment dropped this connection before its own end: the records were read too slowly, or it was \
+                killed";
     Err(Failure::Source(what.to_string()))
 }

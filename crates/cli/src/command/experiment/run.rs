@@ -49,6 +49,11 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         }
     }
     events::check(&args.on)?;
+    if args.output.as_deref() == Some(Path::new("-")) {
+        let what = "-o - is no file; -o /dev/stdout writes the records to standard output, and -o ./- to a file of \
+                    that name";
+        return Err(Failure::Usage(what.to_string()));
+    }
     // A file that cannot be written is a mistake to be told at once. What is in it stays until no other is expected.
     let file = match &args.output {
         Some(path) if !is_phr(path) => {

@@ -117,7 +117,13 @@ fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
                 "! {}: {} events were missed, because they came faster than they were measured{}",
                 Escaped(&one.source),
                 one.missed,
-                if &*one.source == "call" { ", or have too many names" } else { "" }
+                match &*one.source {
+                    "call" => ", or have too many names",
+                    "process" => {
+                        "; of any process of the machine: one whose name was gone counts once for start and end"
+                    }
+                    _ => "",
+                }
             ));
             whole = false;
         }

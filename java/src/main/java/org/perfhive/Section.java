@@ -19,7 +19,7 @@ import java.util.OptionalLong;
  * @param calls the calls in the section that told the time of its thread: its own start, and starts and
  *     ends of others
  * @param growth how much the raw value of each column grew between the samples at start and end;
- *     empty without two values, and where it shrank. Both samples are late by the
+ *     negative where a gauge shrank; empty without two values, and where a counter shrank. Both samples are late by the
  *     {@link EventRecord#delay()} of their record
  */
 public record Section(
