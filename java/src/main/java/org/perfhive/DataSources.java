@@ -49,6 +49,11 @@ public final class DataSources implements AutoCloseable {
     public static DataSources load() {
         DataSources loaded = new DataSources();
         ServiceLoader.load(DataSource.class).forEach(loaded::add);
+        if (loaded.sources.isEmpty()) {
+            // The thread's class loader may not see this jar, as in pools and application servers.
+            ServiceLoader.load(DataSource.class, DataSource.class.getClassLoader())
+                    .forEach(loaded::add);
+        }
         return loaded;
     }
 

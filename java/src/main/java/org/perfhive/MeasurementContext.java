@@ -269,9 +269,17 @@ public final class MeasurementContext implements AutoCloseable {
             read.accept(part.readings);
             return;
         }
+        int whole = part.readings.count;
         part.readings.clear();
-        read.accept(part.readings);
-        part.readings.end();
+        try {
+            read.accept(part.readings);
+        } catch (RuntimeException error) {
+            // The failure is the reason of all of them, also of those that were not added.
+            part.readings.count = Math.max(part.readings.count, whole);
+            throw error;
+        } finally {
+            part.readings.end();
+        }
     }
 
     /**

@@ -33,6 +33,10 @@ final class NativeLibrary {
             try {
                 Files.copy(in, library, StandardCopyOption.REPLACE_EXISTING);
                 System.load(library.toString());
+            } catch (UnsatisfiedLinkError error) {
+                // Such as in a folder from which nothing may be executed.
+                throw new UnsatisfiedLinkError(error.getMessage() + "; set -D" + PROPERTY
+                        + "=PATH to load one as it lies there");
             } finally {
                 remove(library);
                 remove(folder);

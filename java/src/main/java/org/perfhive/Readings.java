@@ -11,6 +11,9 @@ import java.util.RandomAccess;
  * belongs to the context, whose next {@code decode} fills it anew; a {@link SensorReading} that was
  * taken out of it does not change. {@link #hasValue}, {@link #approximately} and
  * {@link #longBits} read values without an object for each.
+ *
+ * <p>The list must not be read while another thread decodes: values could then stand at the wrong
+ * sensors. {@link SensorReading}s that were taken out before may be handed to any thread.
  */
 public final class Readings extends AbstractList<SensorReading> implements RandomAccess {
     private final ProbeReadings[] parts;

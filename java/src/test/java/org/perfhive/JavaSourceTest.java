@@ -20,6 +20,8 @@ class JavaSourceTest {
     /** Orders of a shop, found by the service loader. */
     public static final class Shop implements DataSource {
         static boolean broken;
+        /** The place of the sensor at which decoding fails; negative for none. */
+        static int failing = -1;
         static final List<String> DESKS = Collections.synchronizedList(new ArrayList<>());
         static long orders;
 
@@ -82,6 +84,9 @@ class JavaSourceTest {
             @Override
             public void decode(ProbeReadings out) {
                 for (int asked = 0; asked < selection.size(); asked++) {
+                    if (asked == failing) {
+                        throw new IllegalStateException("the book is lost");
+                    }
                     if (!selection.get(asked).sensor().hasInstances()) {
                         out.addLong(asked, Optional.empty(), taken);
                         out.raw(taken);
@@ -102,6 +107,7 @@ class JavaSourceTest {
 
     private static DataSources both() {
         Shop.broken = false;
+        Shop.failing = -1;
         Shop.DESKS.clear();
         Shop.DESKS.addAll(List.of("a", "bcd"));
         Shop.orders = 7;
@@ -161,6 +167,28 @@ class JavaSourceTest {
             assertEquals(NAME, failed.subject());
             Shop.broken = false;
             assertTrue(context.cycle().hasValue(0));
+        }
+    }
+
+    @Test
+    void aSourceThatFailsWhileItDecodesHasNoOldValues() {
+        for (int failing = 0; failing < 2; failing++) {
+            try (DataSources sources = both();
+                    MeasurementContext context = MeasurementContext.of(sources, NAMES)) {
+                context.cycle();
+                Shop.failing = failing;
+                Readings readings = context.cycle();
+                assertEquals(List.of(0, 1, 2, 2, 3),
+                        readings.stream().map(SensorReading::asked).toList());
+                for (int place : new int[] {0, 2, 3}) {
+                    assertFalse(readings.hasValue(place));
+                    NoValue why = readings.get(place).noValue().orElseThrow();
+                    assertTrue(why.message().contains("the book is lost"), why.message());
+                }
+                assertTrue(readings.hasValue(1) && readings.hasValue(4));
+                Shop.failing = -1;
+                assertTrue(context.cycle().hasValue(0));
+            }
         }
     }
 

@@ -319,6 +319,18 @@ class MeasurementTest {
     }
 
     @Test
+    void threadsWhoseClassLoaderDoesNotSeeTheJarFindThisMachine() throws Exception {
+        Thread thread = Thread.currentThread();
+        ClassLoader own = thread.getContextClassLoader();
+        thread.setContextClassLoader(ClassLoader.getPlatformClassLoader());
+        try (DataSources loaded = DataSources.load()) {
+            assertTrue(loaded.stream().anyMatch(source -> source.name().equals(Machine.SOURCE)));
+        } finally {
+            thread.setContextClassLoader(own);
+        }
+    }
+
+    @Test
     void theServiceLoaderFindsThisMachineAndTheJarsLibrary() {
         try (DataSources loaded = DataSources.load()) {
             assertEquals(List.of(Machine.SOURCE, JavaSourceTest.NAME),
