@@ -286,6 +286,7 @@ fn damaged_records_of_an_experiment_are_called_so() {
     bad_source(&format!("file:{}", folder.file("e.bin", "")), "88 bytes");
 }
 
+#[cfg(unix)]
 #[test]
 fn a_file_without_permission_exits_with_3() {
     use std::os::unix::fs::PermissionsExt as _;
