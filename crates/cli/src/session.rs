@@ -339,7 +339,7 @@ impl Session {
         }
     }
 
-    /// The machines whose counters the first sample of a recording has, the recording's own first. The recording
+    /// The machines of the counters that the first sample of a recording has, the recording's own first. The recording
     /// is at its beginning then.
     pub(crate) fn machines(&mut self) -> Result<Vec<String>, SourceError> {
         let mut sample = Snapshot::new();

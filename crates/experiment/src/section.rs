@@ -30,7 +30,7 @@ pub struct Section {
     /// on its thread. An event that the thread did not tell itself is no call.
     pub calls: u64,
     /// How much the raw value of each sensor grew from the sample at the start to the one at the end.
-    /// It is negative where a gauge shrank whose value is its raw value, such as memory that the section freed. `None`
+    /// It is negative where a gauge shrank that shows its raw value, such as memory that the section freed. `None`
     /// without two values, and where another raw value shrank: a counter was begun anew. Both samples are late by the
     /// [delay](EventRecord::delay) of their record.
     pub growth: Vec<Option<i64>>,

@@ -53,7 +53,7 @@ const GROUP: u16 = 60;
 /// The most bytes of a payload, and of what it holds once it is decompressed.
 const MOST: usize = 128 << 20;
 
-/// How far into a file whose beginning is damaged the first sound frame may be.
+/// How far into a file with a damaged beginning the first sound frame may be.
 const DAMAGED_BEGINNING: u64 = 1 << 20;
 
 /// Whether a file begins as a recording does. A file that cannot be read does not.

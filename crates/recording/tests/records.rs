@@ -236,7 +236,7 @@ fn names_beyond_the_limits_are_left_out_and_counted() {
     }
     wide["values"][twice] = json!(3.0);
     lines.push(wide);
-    // An event without room, whose reading has some.
+    // An event without room; its reading has some.
     lines.extend([
         source("interval 1s", Some(1.0)),
         record("interval 1s", "interval 1s", "point", 3.0, Some(7.0)),

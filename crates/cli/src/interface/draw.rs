@@ -107,7 +107,7 @@ impl Screen<'_> {
             (_, _, Some(_)) if model.is_live() => "scrolled  ",
             _ => "",
         });
-        // A live chart moves away from the cursor, whose values the legend goes on to show.
+        // A live chart moves away from the cursor. The legend goes on to show the values there.
         let outside = |at| model.window().is_some_and(|seen| at < seen.from || at > seen.to);
         if model.cursor.is_some_and(outside) {
             right.push_str("at the cursor  ");
@@ -190,7 +190,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Draws a message, whose last line is `area`: a long one hides what is above.
+    /// Draws a message with its last line in `area`: a long one hides what is above.
     fn message(&mut self, message: &str, area: Rect) {
         let mut text = String::new();
         push_wrapped(&mut text, message, "", usize::from(area.width));

@@ -16,7 +16,7 @@ pub(crate) enum Existing {
     Settings,
 }
 
-/// The most files whose names differ in their number only.
+/// The most files with names that differ in their number only.
 const MOST_NUMBERED: u32 = 1000;
 
 /// Writes a file; returns a message about the result.

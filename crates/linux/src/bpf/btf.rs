@@ -1,5 +1,5 @@
 //! Walks the types of BTF data: those of the running kernel when the program is loaded, and the
-//! program's own when it is built, to whose script this file belongs, too.
+//! program's own when it is built: the build script has this file, too.
 
 /// The kind of functions.
 pub(crate) const FUNCTION: u32 = 12;
@@ -21,7 +21,7 @@ pub(crate) struct Types<'a> {
 pub(crate) type Type<'a> = (usize, u32, u32, &'a [u8]);
 
 impl<'a> Types<'a> {
-    /// The types of BTF data whose numbers `read` reads; `None` for other data.
+    /// The types of BTF data with numbers that `read` reads; `None` for other data.
     pub(crate) fn of(data: &'a [u8], read: Read) -> Option<Self> {
         let mut types = Self { data, read, next: 0, end: 0, strings: 0 };
         if !matches!(data.get(..2)?, [0x9f, 0xeb] | [0xeb, 0x9f]) {

@@ -176,9 +176,8 @@ impl ProcessReader {
         read.is_ok()
     }
 
-    /// Reads the counters from `statm` of a process whose `stat` was read before, into an empty
-    /// sample. Returns whether they tell of its memory: those of a process whose first thread has
-    /// ended do not.
+    /// Reads the counters from `statm` of a process into an empty sample, once its `stat` was read. Returns
+    /// whether they tell of its memory: once its first thread has ended they do not.
     pub(super) fn memory_of(&mut self, known: &mut Tracked, sample: &mut Sample) -> bool {
         sample.push([0; STAT_COUNTERS]);
         let read = self.memory(known, sample).is_ok();

@@ -328,7 +328,7 @@ impl Reader {
         &self.damage
     }
 
-    /// The end of the last frame whose payload is sound, of those since the last keyframe: behind it
+    /// The end of the last frame with a sound payload, of those since the last keyframe: behind it
     /// nothing can be read.
     pub(crate) fn end_of_sound_frames(&mut self) -> Result<u64, SourceError> {
         if self.is_cut {

@@ -87,7 +87,7 @@ pub(crate) fn reopen(path: &Path) -> ReplaySource {
     open("file:r", &[path.to_path_buf()], &[]).unwrap()
 }
 
-/// Machine, object and names of a recording of [`churn`], in whose byte at `place` something is wrong.
+/// Machine, object and names of a recording of [`churn`] with a wrong byte at `place`.
 #[track_caller]
 pub(crate) fn assert_names(source: &mut dyn Source, place: usize) {
     let catalogue = source.catalogue(&Ask::everything()).unwrap();

@@ -63,7 +63,7 @@ pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure>
     filled
 }
 
-/// Writes the files of objects whose columns are known.
+/// Writes the files of objects with known columns.
 fn fill(
     global: &Global,
     args: &Args,

@@ -107,7 +107,7 @@ impl Managed {
         })
     }
 
-    /// Binds another event; returns what the one who asked is to know of it.
+    /// Binds another event; returns what the manager is to know of it.
     fn bind(&mut self, wanted: &BindRequest) -> Result<Option<String>, String> {
         let filter = wanted.filter.as_deref().map(str::parse::<EventFilter>).transpose();
         let filter = filter.map_err(|why| why.to_string())?;

@@ -109,7 +109,7 @@ struct Read {
 type ObjectReaders = (Vec<DirectInstance>, Vec<(usize, DirectPlace)>);
 
 impl ProbedCounter {
-    /// The reading of a sensor whose instance is read without blocks.
+    /// The reading of a sensor with an instance that is read without blocks.
     pub(super) fn read_direct(&self, instances: &[DirectInstance]) -> Option<SensorReading> {
         let place = self.direct?;
         let slot = Arc::clone(&self.one.as_ref()?.slot);
