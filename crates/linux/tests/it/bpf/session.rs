@@ -89,9 +89,9 @@ fn a_warm_bpf_collection_allocates_nothing() {
             for _ in 0..3 {
                 machine.collect(&request, &wanted);
             }
-            // Processes that start meanwhile make lists longer.
-            let collections = (0..40).map(|_| count(|| machine.collect(&request, &wanted)).1.count);
-            assert_eq!(collections.min(), Some(0), "{objects:?}");
+            // A new process elsewhere may make a list longer, and other tests start many processes.
+            let mut counts = (0..200).map(|_| count(|| machine.collect(&request, &wanted)).1.count);
+            assert!(counts.any(|count| count == 0), "{objects:?}");
         }
     });
 }
