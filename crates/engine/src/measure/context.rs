@@ -467,7 +467,7 @@ impl SourceProbe {
     /// each data source. Nothing is allocated; anomalies that find no room are counted.
     fn report(&mut self, record: &mut Vec<Anomaly>) {
         let source = || Arc::clone(&self.name);
-        record.extend(self.failed.as_ref().map(|error| match error.is_late() {
+        record.extend(self.failed.as_ref().map(|error| match error.is_transient() {
             true => Anomaly::Late { source: source() },
             false => Anomaly::Failed { source: source(), error: error.clone() },
         }));

@@ -69,7 +69,7 @@ impl MeasureError {
     /// Whether the source failed only for the moment: it did not answer in time, was busy, or its
     /// title indexes changed ([`SourceError::is_transient`]).
     #[must_use]
-    pub fn is_late(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(self, Self::Source(error) if error.is_transient())
     }
 
