@@ -157,6 +157,11 @@ impl Past {
     }
 
     fn add(&mut self, value: &Value, number: u64) {
+        if let (true, None, Err(why)) = (value.is_wild, &value.instance, &value.value)
+            && self.lack(value, number, &why.to_string())
+        {
+            return;
+        }
         let Some(place) = self.place_of(value) else {
             self.left_out += 1;
             return;
@@ -172,6 +177,9 @@ impl Past {
             }
             line.identity.clone_from(&value.identity);
         }
+        if line.instance.is_none() {
+            line.instance = value.instance.as_ref().map(|label| label.plain());
+        }
         line.is_there = value.value.is_ok();
         match (value.number(), &value.value) {
             (Some(value), _) => line.values.push_back(value),
@@ -185,8 +193,28 @@ impl Past {
         }
     }
 
+    /// Notes why no instance of a path has a value in this sample; `false` if no instance has a line yet.
+    fn lack(&mut self, value: &Value, number: u64, why: &str) -> bool {
+        let length = self.times.len();
+        let is_of_path = |line: &&mut Line| {
+            line.path == value.path
+                && Arc::ptr_eq(&line.what, &value.what)
+                && line.instance.is_some()
+        };
+        let mut any = false;
+        for line in self.lines.iter_mut().filter(is_of_path) {
+            any = true;
+            if line.values.len() < length {
+                line.values.push_back(f64::NAN);
+                line.note_reason(number, why);
+            }
+        }
+        any
+    }
+
     /// The place of the line for a value: the line of its identity, else a line of the same name whose
-    /// instance is gone, else a new line. `None` if there are [`MOST_LINES`] already.
+    /// instance is gone, or of a path that had no instance so far, else a new line. `None` if there are [`MOST_LINES`]
+    /// already.
     fn place_of(&mut self, value: &Value) -> Option<usize> {
         let key = Key {
             path: Arc::clone(&value.path),
@@ -200,7 +228,7 @@ impl Past {
         let returns = |line: &Line| {
             line.path == value.path
                 && Arc::ptr_eq(&line.what, &value.what)
-                && line.instance == name
+                && (line.instance == name || line.instance.is_none())
                 && !line.is_there
         };
         let place = self.lines.iter().position(|line| value.is_wild && returns(line));
