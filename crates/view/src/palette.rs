@@ -33,10 +33,16 @@ pub fn colour(place: u8) -> (&'static str, Rgb) {
     COLOURS.get(usize::from(place) % all).copied().unwrap_or(("grey", (153, 153, 153)))
 }
 
-/// The marker at a place of `MARKERS`; behind the last the first follows.
+/// How many looks a line can have: each is another pair of a colour and a marker.
+pub const LOOKS: usize = COLOURS.len() * MARKERS.len();
+
+/// The look with a number below [`LOOKS`]: the place of its colour in `COLOURS`, and its marker. Looks that follow one
+/// another differ in both.
 #[must_use]
-pub fn marker(place: u8) -> char {
-    MARKERS.get(usize::from(place) % MARKERS.len()).copied().unwrap_or('*')
+pub fn look(number: usize) -> (u8, char) {
+    let place = number % COLOURS.len();
+    let marker = MARKERS.get((place + number / COLOURS.len()) % MARKERS.len());
+    (place as u8, marker.copied().unwrap_or('*'))
 }
 
 #[cfg(test)]
@@ -48,6 +54,12 @@ mod tests {
         assert_eq!(colour_named("Green"), Some(2));
         assert_eq!(colour_named("mauve"), None);
         assert_eq!(colour(9).0, "orange");
-        assert_eq!(marker(8), '*');
+    }
+
+    #[test]
+    fn looks_differ() {
+        let looks: std::collections::HashSet<_> = (0..LOOKS).map(look).collect();
+        assert_eq!(looks.len(), LOOKS);
+        assert_eq!([look(0), look(7), look(8)], [(0, '*'), (7, '='), (0, '+')]);
     }
 }

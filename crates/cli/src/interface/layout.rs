@@ -1,10 +1,12 @@
 //! The content of a view, which a settings file can hold: panes with counters.
 
+use super::time::{LONGEST, SHORTEST};
 use perfhive_view::axis::LineScale;
-use perfhive_view::palette::{COLOURS, colour, colour_named, marker};
+use perfhive_view::palette::{COLOURS, LOOKS, colour, colour_named, look};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::io::{self, Read as _};
+use std::num::NonZeroUsize;
 
 /// The kind of a pane: how it shows its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +49,7 @@ impl Kind {
 /// A counter of a pane, and the look of its lines.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counter {
-    /// The counter path. With wildcards it has several lines; their colours follow that of the first line.
+    /// The counter path. With wildcards it has several lines, of which the first has the look of the counter.
     pub(crate) path: String,
     /// The place of the first line's colour in the palette.
     pub(crate) colour: u8,
@@ -60,13 +62,13 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// A counter with the default look for this place in a pane.
-    pub(crate) fn new(path: &str, place: usize) -> Self {
-        let place = (place % COLOURS.len()) as u8;
+    /// A counter with the look of this number, by default that of its place in the pane.
+    pub(crate) fn new(path: &str, number: usize) -> Self {
+        let (colour, marker) = look(number % LOOKS);
         Self {
             path: path.to_string(),
-            colour: place,
-            marker: marker(place),
+            colour,
+            marker,
             scale: LineScale::Automatic,
             is_visible: true,
             threshold: None,

@@ -11,7 +11,7 @@ use crate::text::escape::Escaped;
 use jiff::tz::TimeZone;
 use perfhive::{FileTime, Identity};
 use perfhive_view::axis::{Axis, Scaled};
-use perfhive_view::palette::COLOURS;
+use perfhive_view::palette::{LOOKS, look};
 use perfhive_view::past::{Line, Past, Summary, Window};
 use perfhive_view::{Sample, Value};
 use ratatui_core::layout::Rect;
@@ -64,8 +64,12 @@ pub(crate) enum Event {
     Instances(usize, Vec<String>),
     /// A path names another machine than that of this source.
     Elsewhere(String),
-    /// A message for the user: a fault of the source, or a file that was written.
+    /// A message for the user, such as about a file that was written.
     Note(String),
+    /// Why not all of the source can be read at present; `None` if all can be.
+    Failed(Option<String>),
+    /// A recording has grown, and has a path now that it lacked before.
+    Named,
     /// A settings file cannot be read, for this reason of one or more lines.
     Refused {
         file: String,
@@ -325,9 +329,8 @@ impl Model {
     pub(crate) fn entries(&self, place: usize) -> Vec<Entry<'_>> {
         let Some(pane) = self.view.panes.get(place) else { return Vec::new() };
         let window = self.window();
-        let mut entries = Vec::new();
-        let several = Some(pane.counters.len()).filter(|_| self.has_several());
-        let stride = several.filter(|count| *count < COLOURS.len()).unwrap_or(1);
+        let mut entries: Vec<Entry<'_>> = Vec::new();
+        let mut further = Vec::new();
         for (number, counter) in pane.counters.iter().enumerate() {
             let before = entries.len();
             let sources = self.sources.iter().enumerate();
@@ -336,23 +339,20 @@ impl Model {
                     Some(near) => near.lines(&one.past),
                     None => one.past.lines().iter().map(|line| (&one.past, line)).collect(),
                 };
-                lines.into_iter().map(move |(past, line)| (source, past, line))
+                let lines = lines.into_iter().enumerate();
+                lines.map(move |(age, (past, line))| (age, source, past, line))
             });
-            for (source, past, line) in all.filter(|(_, _, line)| *line.path == *counter.path) {
-                let ordinal = entries.len() - before;
-                // Further lines of a path take the colours that follow the counter's; those of further sources the
-                // ones behind the colours of the pane's counters.
-                let step = (ordinal * stride % 64) as u8;
+            for (age, source, past, line) in all.filter(|(.., line)| *line.path == *counter.path) {
+                if entries.len() > before {
+                    further.push((age, source, entries.len()));
+                }
                 entries.push(Entry {
                     counter: number,
                     source,
                     past: Some(past),
                     line: Some(line),
-                    colour: counter.colour.wrapping_add(step),
-                    marker: match ordinal {
-                        0 => counter.marker,
-                        _ => perfhive_view::palette::marker(counter.colour.wrapping_add(step)),
-                    },
+                    colour: counter.colour,
+                    marker: counter.marker,
                     name: String::new(),
                     is_visible: counter.is_visible,
                 });
@@ -372,6 +372,18 @@ impl Model {
                     name: counter.path.clone(),
                     is_visible: counter.is_visible,
                 });
+            }
+        }
+        // Further lines of a path take the looks that no counter of the pane has, the oldest line first: so a new line
+        // changes no other one.
+        further.sort_unstable();
+        let is_free = |one: &(u8, char)| {
+            !pane.counters.iter().any(|counter| (counter.colour, counter.marker) == *one)
+        };
+        let free: Vec<(u8, char)> = (0..LOOKS).map(look).filter(is_free).collect();
+        for ((.., place), (colour, marker)) in further.iter().zip(free.iter().cycle()) {
+            if let Some(entry) = entries.get_mut(*place) {
+                (entry.colour, entry.marker) = (*colour, *marker);
             }
         }
         name_entries(&mut entries);

@@ -3,6 +3,7 @@
 
 mod driver;
 mod growing;
+mod looks;
 mod panes;
 mod reasons;
 mod recorded;

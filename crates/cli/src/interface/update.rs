@@ -10,6 +10,7 @@ use crate::text::escape::Escaped;
 use perfhive::{CounterPath, FileTime};
 use perfhive_view::axis::LineScale;
 use perfhive_view::number;
+use perfhive_view::palette::{LOOKS, look};
 use ratatui_crossterm::crossterm::event::KeyEventKind;
 use std::collections::HashSet;
 use std::time::Duration;
@@ -185,6 +186,11 @@ impl Model {
         if self.view.panes.is_empty() {
             self.push_pane(Pane::default());
         }
+        let entries = self.entries(self.focus);
+        let is_free = |number: &usize| {
+            !entries.iter().any(|entry| (entry.colour, entry.marker) == look(*number))
+        };
+        let free = (0..LOOKS).find(is_free);
         let Some(pane) = self.view.panes.get_mut(self.focus) else { return };
         if pane.counters.iter().any(|counter| counter.path == path) {
             self.message = format!("{} is in this pane already", Escaped(path));
@@ -194,7 +200,7 @@ impl Model {
             self.message = format!("a pane has at most {MOST_COUNTERS} counters");
             return;
         }
-        pane.counters.push(Counter::new(path, pane.counters.len()));
+        pane.counters.push(Counter::new(path, free.unwrap_or(pane.counters.len())));
         self.message = format!("added {}", Escaped(path));
         self.changed(effects);
     }

@@ -1,0 +1,72 @@
+//! The colours and the markers of lines.
+
+use super::several::model_of_two;
+use super::*;
+use std::collections::HashSet;
+
+/// The look of each line of the first pane, by its counter and instance.
+fn looks(model: &Model) -> Vec<((String, Option<String>, usize), (u8, char))> {
+    let entries = model.entries(0).into_iter();
+    let looks = entries.filter_map(|entry| {
+        let line = entry.line?;
+        let key = (line.path.to_string(), line.instance.clone(), entry.source);
+        Some((key, (entry.colour, entry.marker)))
+    });
+    looks.collect()
+}
+
+#[track_caller]
+fn differ(model: &Model, lines: usize) {
+    let looks = looks(model);
+    let different: HashSet<_> = looks.iter().map(|(_, look)| look).collect();
+    assert_eq!((looks.len(), different.len()), (lines, lines), "{looks:?}");
+}
+
+#[test]
+fn no_line_of_a_chart_looks_like_another() {
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &[PROCESSES[0], PROCESSES[1], CPU])];
+    let mut script = Script::new();
+    let mut model = model_of(view.clone(), &mut script, 3);
+    differ(&model, 11);
+    // A line that comes later changes no other one.
+    let before = looks(&model);
+    let mut sample = script.sample(3);
+    let value = script.value((PROCESSES[0], 6, "%"), Some(("late", 99)), Some(1.0));
+    sample.values.insert(0, value);
+    model.update(Event::Samples(vec![sample], Duration::ZERO));
+    differ(&model, 12);
+    assert!(before.iter().all(|one| looks(&model).contains(one)), "{before:?}");
+    // Nor does a counter that is added.
+    let before = looks(&model);
+    model.update(Event::Ready(MEMORY.into()));
+    model.update(Event::Samples(vec![script.sample(4)], Duration::ZERO));
+    differ(&model, 13);
+    assert!(before.iter().all(|one| looks(&model).contains(one)), "{before:?}");
+    // The lines of two machines differ, too.
+    differ(&model_of_two(view, 3), 22);
+}
+
+#[test]
+fn lines_of_one_colour_have_their_markers_in_the_chart() {
+    let path = r"\Process(*)\% Processor Time";
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &[path])];
+    let (mut script, mut model) = (Script::new(), model(view, 0));
+    for second in 0..61 {
+        let value = |id: u64| {
+            let name = format!("process {id}");
+            script.value((path, 6, "%"), Some((&name, id + 1)), Some(id as f64))
+        };
+        let values = (0..10).map(value).collect();
+        let time = FileTime(NOON + second * FileTime::PER_SECOND);
+        model.update(Event::Samples(vec![Sample { time, values }], Duration::ZERO));
+    }
+    let buffer = screen(&model, Theme::True, 80, 24);
+    let cells = (2..15).flat_map(|y| (12..79).map(move |x| (x, y)));
+    let drawn: Vec<&str> = cells.filter_map(|at| Some(buffer.cell(at)?.symbol())).collect();
+    let count = |marker: &str| drawn.iter().filter(|symbol| **symbol == marker).count();
+    // The ninth and the tenth line have the colours of the first and the second.
+    assert!(count("+") > 3 && count("o") > 3, "{}", letters(&model, Theme::True, 80, 24));
+    assert_eq!(["*", "x", "#", "%", "@", "="].map(count), [0; 6]);
+}
