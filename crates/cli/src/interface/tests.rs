@@ -468,7 +468,14 @@ fn counters_are_copied_pasted_and_saved_as_csv() {
     press(&mut model, KeyCode::Left);
     let saved = file(press(&mut model, KeyCode::Char('W')));
     assert_eq!(saved, ("perfhive-20261124T120003.000Z.csv".into(), 6));
+    // What is forgotten of a recording would not be read again.
+    model.sources[0].is_live = false;
     press(&mut model, KeyCode::Char('x'));
+    assert!(model.message.contains("live sources"), "{}", model.message);
+    assert_eq!(model.sources[0].past.times().len(), 5);
+    model.sources[0].is_live = true;
+    press(&mut model, KeyCode::Char('x'));
+    assert_eq!((model.message.as_str(), model.sources[0].past.times().len()), ("", 0));
     model.sources[0].latest = Sample::default();
     assert_eq!(press(&mut model, KeyCode::Char('W')), []);
     assert!(model.message.contains("no sample"), "{}", model.message);

@@ -295,11 +295,17 @@ impl Model {
                 self.cursor = self.cursor.filter(|_| self.is_frozen);
             }
             Action::Clear => {
-                for one in &mut self.sources {
+                // What is cleared of a recording would not be read again.
+                for one in self.sources.iter_mut().filter(|one| one.is_live) {
                     one.past.clear();
                     one.samples.clear();
                 }
-                (self.end, self.cursor, self.mark, self.spans) = (None, None, None, [None; 2]);
+                if self.sources.iter().any(|one| !one.is_live) {
+                    self.message = "only what was seen of live sources is forgotten".to_string();
+                }
+                if self.is_live() {
+                    (self.end, self.cursor, self.mark, self.spans) = (None, None, None, [None; 2]);
+                }
             }
             Action::Mark => self.set_mark(),
             Action::Compare => self.compare(),
