@@ -389,6 +389,7 @@ impl View {
 #[serde(deny_unknown_fields)]
 struct File {
     name: Option<String>,
+    #[serde(default, deserialize_with = "seconds")]
     seconds: Option<f64>,
     #[serde(default, rename = "pane")]
     panes: Vec<FilePane>,
@@ -400,10 +401,10 @@ struct FilePane {
     title: Option<String>,
     #[serde(default)]
     kind: Kind,
-    sort: Option<usize>,
+    sort: Option<NonZeroUsize>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     reversed: bool,
-    top: Option<usize>,
+    top: Option<NonZeroUsize>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     tree: bool,
     row: Option<u16>,
@@ -424,6 +425,7 @@ struct FileCounter {
     #[serde(default, deserialize_with = "scale")]
     scale: Option<String>,
     hidden: Option<bool>,
+    #[serde(default, deserialize_with = "threshold")]
     threshold: Option<f64>,
 }
 
@@ -450,6 +452,23 @@ fn scale<'d, D: Deserializer<'d>>(from: D) -> Result<Option<String>, D::Error> {
     let text = String::deserialize(from)?;
     text.parse::<LineScale>().map_err(D::Error::custom)?;
     Ok(Some(text))
+}
+
+fn seconds<'d, D: Deserializer<'d>>(from: D) -> Result<Option<f64>, D::Error> {
+    let seconds = f64::deserialize(from)?;
+    if !(SHORTEST..=LONGEST).contains(&seconds) {
+        let why = format!("charts show {SHORTEST} to {LONGEST} seconds, not {seconds}");
+        return Err(D::Error::custom(why));
+    }
+    Ok(Some(seconds))
+}
+
+fn threshold<'d, D: Deserializer<'d>>(from: D) -> Result<Option<f64>, D::Error> {
+    let threshold = f64::deserialize(from)?;
+    if !threshold.is_finite() {
+        return Err(D::Error::custom("a threshold is a number in the unit of the counter"));
+    }
+    Ok(Some(threshold))
 }
 
 impl View {
@@ -490,16 +509,16 @@ impl View {
                     counter.scale = scale.parse()?;
                 }
                 counter.is_visible = one.hidden != Some(true);
-                counter.threshold = one.threshold.filter(|threshold| threshold.is_finite());
+                counter.threshold = one.threshold;
                 counters.push(counter);
             }
             panes.push(Pane {
                 title: one.title.unwrap_or_default(),
                 kind: one.kind,
                 counters,
-                sort: one.sort.and_then(|sort| sort.checked_sub(1)),
+                sort: one.sort.map(|sort| sort.get() - 1),
                 is_reversed: one.reversed,
-                top: one.top,
+                top: one.top.map(NonZeroUsize::get),
                 is_tree: one.tree,
                 share: one.row.map(|row| Share {
                     row,
@@ -508,9 +527,8 @@ impl View {
                 }),
             });
         }
-        let seconds = file.seconds.filter(|seconds| (1.0..=1e8).contains(seconds));
         let name = file.name.unwrap_or_else(|| "counters".to_string());
-        Ok(Self { name, seconds, panes, is_built_in: false })
+        Ok(Self { name, seconds: file.seconds, panes, is_built_in: false })
     }
 
     /// The text of a settings file with this view.
@@ -531,9 +549,9 @@ impl View {
             title: (!pane.title.is_empty()).then(|| pane.title.clone()),
             kind: pane.kind,
             // In a file, columns are counted from 1.
-            sort: pane.sort.map(|sort| sort + 1),
+            sort: pane.sort.and_then(|sort| NonZeroUsize::new(sort + 1)),
             reversed: pane.is_reversed,
-            top: pane.top,
+            top: pane.top.and_then(NonZeroUsize::new),
             tree: pane.is_tree,
             row: pane.share.map(|share| share.row),
             width: pane.share.map(|share| share.width),
@@ -579,6 +597,13 @@ mod tests {
             ("[[pane]]\n[[pane.counter]]\npath = 'cpu'\nscale = '12'", "from -9 to 8"),
             ("[[pane]]\n[[pane.counter]]\npath = 'cpu'\nscale = '12'", "line 4, column 9"),
             ("[[pane]]\n[[pane.counter]]\npth = 'cpu'", "pth"),
+            ("seconds = -5\n[[pane]]", "line 1, column 11"),
+            ("seconds = 0\n[[pane]]", "0.0001 to 100000000 seconds, not 0"),
+            ("seconds = nan\n[[pane]]", "line 1, column 11"),
+            ("seconds = 1e9\n[[pane]]", "line 1, column 11"),
+            ("[[pane]]\ntop = 0", "line 2, column 7"),
+            ("[[pane]]\nsort = 0", "line 2, column 8"),
+            ("[[pane]]\n[[pane.counter]]\npath = 'cpu'\nthreshold = inf", "line 4, column 13"),
         ] {
             let error = View::parse(text).unwrap_err();
             assert!(error.contains(part), "{error}");
