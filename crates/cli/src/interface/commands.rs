@@ -5,11 +5,11 @@ use super::keys::BINDINGS;
 use super::layout::{BUILT_IN, Kind, MOST_PANES, Pane};
 use super::model::{Effect, Model};
 use super::time::{LONGEST, SHORTEST};
+use crate::args::value::drawn_interval;
 use crate::text::escape::Escaped;
 use perfhive_view::did_you_mean;
 use perfhive_view::palette::{COLOURS, colour_named};
 use perfhive_view::{SHORT_NAMES, typed_path};
-use std::time::Duration;
 
 /// The commands that take an argument, each with the text that explains the argument.
 pub(crate) const COMMANDS: [(&str, &str); 18] = [
@@ -72,12 +72,12 @@ impl Model {
         let focus = self.focus;
         match name {
             "add" => effects.push(Effect::Try(typed_path(argument).into_owned())),
-            "csv" => self.save_csv(Some(argument), effects),
-            "save" => self.save(argument, effects),
-            "open" => effects.push(Effect::Open(argument.to_string())),
-            "record" => self.record(argument, effects),
+            "csv" => self.save_csv(Some(&typed_file(argument)), effects),
+            "save" => self.save(&typed_file(argument), effects),
+            "open" => effects.push(Effect::Open(typed_file(argument))),
+            "record" => self.record(&typed_file(argument), effects),
             "screenshot" => {
-                effects.push(Effect::Screenshot(argument.to_string(), Existing::Refused))
+                effects.push(Effect::Screenshot(typed_file(argument), Existing::Refused))
             }
             "view" => {
                 if !BUILT_IN.contains(&argument) {
@@ -86,11 +86,7 @@ impl Model {
                 self.show_built_in(argument, effects);
             }
             "interval" => {
-                let seconds = seconds_of(argument)?;
-                if !(0.05..=86_400.0).contains(&seconds) {
-                    return Err("an interval is 50 ms at least and a day at most".to_string());
-                }
-                self.set_interval(Duration::from_secs_f64(seconds), effects);
+                self.set_interval(drawn_interval(argument)?, effects);
             }
             "span" => {
                 let seconds = seconds_of(argument)?;
@@ -221,6 +217,13 @@ fn kind_of(text: &str) -> Result<Kind, String> {
         let known: Vec<&str> = Kind::ALL.iter().map(|(_, name)| *name).collect();
         format!("the kinds are {}", known.join(", "))
     })
+}
+
+/// The file that a typed text means: without a shell, a `~` at its beginning is put in place here.
+fn typed_file(text: &str) -> String {
+    let inside = text.strip_prefix('~').filter(|rest| rest.starts_with(std::path::is_separator));
+    let file = inside.and_then(|rest| Some(std::env::home_dir()?.join(rest.get(1..)?)));
+    file.map_or_else(|| text.to_string(), |file| file.display().to_string())
 }
 
 /// A time in seconds, from a number of seconds or a number followed by ms, s, m, h or d.

@@ -512,8 +512,28 @@ fn commands_are_completed_and_mistakes_are_told() {
     let screen = letters(&model, Theme::True, 80, 24);
     let last: Vec<&str> = screen.lines().skip(22).collect();
     assert!(last[0].starts_with("a long message a") && last[1].ends_with("the end"), "{screen}");
-    command(&mut model, "interval 1000h");
-    assert!(model.message.contains("at most"), "{}", model.message);
+    for (wrong, why) in [("1ms", "at least 50 ms"), ("100000", "at most"), ("nan", "expected")] {
+        command(&mut model, &format!("interval {wrong}"));
+        assert!(model.message.contains(why), "{}", model.message);
+    }
+    // Each further Tab takes the next completion, and begins anew behind the last.
+    types(&mut model, ":co");
+    for expected in ["colour", "compare", "copy", "colour"] {
+        press(&mut model, KeyCode::Tab);
+        assert!(matches!(&model.mode, Mode::Prompt(prompt) if prompt.text == expected));
+    }
+    types(&mut model, " gre");
+    press(&mut model, KeyCode::Tab);
+    press(&mut model, KeyCode::Enter);
+    assert_eq!(model.view.panes[0].counters[0].colour, 2, "{}", model.message);
+    // No shell puts the home folder in place of a tilde.
+    if let Some(home) = std::env::home_dir() {
+        let effects = command(&mut model, "screenshot ~/a.svg");
+        let file = home.join("a.svg").display().to_string();
+        assert_eq!(effects, [Effect::Screenshot(file, Existing::Refused)]);
+    }
+    let effects = command(&mut model, "screenshot ~a.svg");
+    assert_eq!(effects, [Effect::Screenshot("~a.svg".into(), Existing::Refused)]);
     assert_eq!(
         command(&mut model, "interval 250ms"),
         [Effect::Interval(Duration::from_millis(250))]

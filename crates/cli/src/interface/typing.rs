@@ -81,8 +81,15 @@ impl Model {
             }
             KeyCode::Backspace => drop(prompt.text.pop()),
             KeyCode::Tab => {
-                if let [first, ..] = prompt.candidates.as_slice() {
-                    prompt.text.clone_from(first);
+                // Of several completions each further Tab takes the next one.
+                let place = prompt.candidates.iter().position(|one| *one == prompt.text);
+                let next = place.map_or(0, |place| place + 1);
+                let next = prompt.candidates.get(next).or(prompt.candidates.first());
+                if let Some(next) = next {
+                    prompt.text.clone_from(next);
+                }
+                if prompt.candidates.len() > 1 {
+                    return;
                 }
             }
             KeyCode::Char(c) if !is_modified(key) && prompt.text.len() < MOST_TYPED => {

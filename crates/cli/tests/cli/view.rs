@@ -105,6 +105,20 @@ fn the_folder_of_a_capture_is_a_source() {
 }
 
 #[test]
+fn a_folder_that_is_no_capture_is_no_counter_path() {
+    let folder = Folder::new();
+    let path = folder.path().display().to_string();
+    let line = perfhive(["view", &path]).fails(3);
+    assert!(line.contains("without a capture's manifest"), "{line}");
+}
+
+#[test]
+fn the_interval_of_view_has_one_least_value() {
+    let line = perfhive(["view", "-i", "1ms"]).fails(2);
+    assert!(line.contains("at least 50 ms"), "{line}");
+}
+
+#[test]
 fn a_recording_does_not_take_the_name_of_a_log() {
     let folder = Folder::new();
     let file = folder.path().join("z.BLG");
