@@ -245,6 +245,42 @@ mod on_a_terminal {
     }
 
     #[test]
+    fn a_stop_from_outside_gives_the_terminal_back_until_the_view_goes_on() {
+        let folder = Folder::new();
+        let file = folder.path().join("pid").display().to_string();
+        let command =
+            format!("perfhive view cpu & echo $! > {file}; fg; echo stopped; read; fg; exec sh");
+        let Some(terminal) = Terminal::new(80, 24, &format!("bash -ic 'set -m; {command}'")) else {
+            return;
+        };
+        terminal.wait_for(|screen| screen.contains("% Processor Time"));
+        let pid = std::fs::read_to_string(&file).unwrap();
+        let sent = std::process::Command::new("kill").args(["-TSTP", pid.trim()]).status().unwrap();
+        assert!(sent.success());
+        let screen = terminal.wait_for(|screen| screen.contains("stopped"));
+        assert!(!screen.contains("% Processor Time"), "{screen}");
+        terminal.press("Enter");
+        terminal.wait_for(|screen| screen.contains("% Processor Time"));
+        terminal.write("q");
+        terminal.wait_for(|screen| screen.contains("stopped"));
+    }
+
+    #[test]
+    fn a_terminal_of_sixteen_colours_gets_their_sequences() {
+        let folder = Folder::new();
+        let file = folder.path().join("drawn").display().to_string();
+        let command = "TERM=xterm COLORTERM= perfhive --color always view cpu; exec sh";
+        let Some(terminal) = Terminal::new(80, 24, &format!("sh -c '{command}'")) else { return };
+        terminal.pipe_to(&file);
+        terminal.wait_for(|screen| screen.contains("% Processor Time"));
+        terminal.press("C-l");
+        let drawn =
+            || String::from_utf8_lossy(&std::fs::read(&file).unwrap_or_default()).into_owned();
+        terminal.wait_for(|_| drawn().contains("\x1b[94"));
+        assert!(!drawn().contains("38;5;"), "{:?}", drawn());
+    }
+
+    #[test]
     fn this_machine_and_recordings_of_two_others_are_seen_side_by_side() {
         let folder = Folder::new();
         let titles = folder.file("titles.txt", crate::blocks::TITLES);
