@@ -142,8 +142,11 @@ impl Screen<'_> {
             self.text(area, end + 2, &names.join("  "), self.theme.faint());
             return;
         }
-        if !model.message.is_empty() {
-            self.message(&model.message, area);
+        let failure = || model.sources.iter().find_map(|one| one.failure.as_deref());
+        if let Some(message) =
+            Some(&*model.message).filter(|text| !text.is_empty()).or_else(failure)
+        {
+            self.message(message, area);
             return;
         }
         let is_table =

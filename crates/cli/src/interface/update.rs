@@ -111,6 +111,12 @@ impl Model {
                 }
             }
             Event::Note(text) => self.message = Escaped(&text).to_string(),
+            Event::Failed(why) => {
+                if let Some(seen) = self.sources.get_mut(source) {
+                    seen.failure = why.map(|why| Escaped(&why).to_string());
+                }
+            }
+            Event::Named => self.choose_anew(&mut effects),
             Event::Refused { file, why } => {
                 let lines: Vec<String> =
                     why.trim_end().lines().map(|line| Escaped(line).to_string()).collect();
@@ -233,6 +239,7 @@ impl Model {
     /// Carries out the action of a key.
     pub(crate) fn act(&mut self, action: Action, effects: &mut Vec<Effect>) {
         self.message.clear();
+        self.sources.iter_mut().for_each(|one| one.failure = None);
         let panes = self.view.panes.len().max(1);
         match action {
             Action::Quit => effects.push(Effect::Quit),

@@ -105,6 +105,9 @@ impl Reader {
         if let Some(growth) = &mut self.growth {
             growth.pause = PAUSE.max(begun.elapsed() * REST);
         }
+        if found.is_ok() && self.finds_more() {
+            self.send(Event::Named)?;
+        }
         match found {
             Ok(true) => {
                 let again = self.recent.0.len().saturating_sub(1);
@@ -113,8 +116,16 @@ impl Reader {
             }
             // The file is another one now.
             Ok(false) => Ok(Some(Reach::Whole)),
-            Err(why) => self.send(Event::Note(why)).map(|()| None),
+            Err(why) => self.fail(why).map(|()| None),
         }
+    }
+
+    /// Whether a path can be read now that the recording lacked before.
+    fn finds_more(&mut self) -> bool {
+        let known: Vec<&str> = self.sampler.paths().collect();
+        let lacking = self.paths.iter().filter(|path| !known.contains(&path.as_str()));
+        let lacking: Vec<String> = lacking.filter_map(|path| self.own(path)).collect();
+        lacking.iter().any(|path| self.query.add(path).is_ok_and(|id| self.query.remove(id)))
     }
 
     /// Goes behind the first of the recent samples; `false` if there is none.
