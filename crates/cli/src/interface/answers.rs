@@ -37,11 +37,12 @@ impl Model {
         }
         if !self.has_several() {
             self.tree = Some(tree);
-            return;
+            return self.complete();
         }
         let all = self.sources.iter().enumerate();
         let all = all.filter_map(|(source, one)| Some((source, &*one.label, one.tree.as_deref()?)));
         self.tree = Some(Arc::new(Tree::of_several(all)));
+        self.complete();
         let shown = match &mut self.mode {
             Mode::Choose(chooser) => Some(chooser),
             _ => self.behind.as_mut(),

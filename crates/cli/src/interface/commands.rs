@@ -167,7 +167,7 @@ impl Model {
     /// The lines to which Tab can complete a typed line.
     pub(super) fn completions(&self, text: &str) -> Vec<String> {
         let starts = |all: &mut dyn Iterator<Item = String>, text: &str| -> Vec<String> {
-            all.filter(|one| one.starts_with(text)).take(20).collect()
+            all.filter(|one| begins(one, text)).take(20).collect()
         };
         let Some((name, argument)) = text.split_once(' ') else {
             return starts(&mut names().into_iter().map(String::from), text);
@@ -191,10 +191,10 @@ impl Model {
         for object in objects {
             let instances = if object.has_instances { "(*)" } else { "" };
             let start = format!("\\{}{instances}\\", object.name);
-            if !start.starts_with(text) && !text.starts_with(&start) {
+            if !begins(&start, text) && !begins(text, &start) {
                 continue;
             }
-            if text.starts_with(&start) {
+            if begins(text, &start) {
                 paths.extend(object.counters.iter().map(|one| format!("{start}{}", one.name)));
             } else {
                 paths.push(start);
@@ -202,6 +202,11 @@ impl Model {
         }
         paths
     }
+}
+
+/// Whether a text begins with another one, in small or capital letters.
+fn begins(text: &str, with: &str) -> bool {
+    text.to_lowercase().starts_with(&with.to_lowercase())
 }
 
 /// The names of all commands, sorted.

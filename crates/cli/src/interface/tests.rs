@@ -526,6 +526,14 @@ fn commands_are_completed_and_mistakes_are_told() {
     press(&mut model, KeyCode::Tab);
     press(&mut model, KeyCode::Enter);
     assert_eq!(model.view.panes[0].counters[0].colour, 2, "{}", model.message);
+    // The names of the source are asked for where a path begins, and found in any case.
+    assert_eq!(types(&mut model, ":add "), [Effect::Browse]);
+    types(&mut model, r"\proc");
+    model.update(Event::Tree(tree()));
+    press(&mut model, KeyCode::Tab);
+    types(&mut model, "% p");
+    press(&mut model, KeyCode::Tab);
+    assert_eq!(press(&mut model, KeyCode::Enter), [Effect::Try(PROCESSES[0].into())]);
     // No shell puts the home folder in place of a tilde.
     if let Some(home) = std::env::home_dir() {
         let effects = command(&mut model, "screenshot ~/a.svg");

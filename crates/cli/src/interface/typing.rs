@@ -101,10 +101,22 @@ impl Model {
         if is_filter {
             self.set_filter(text);
         } else {
-            let candidates = self.completions(&text);
-            if let Mode::Prompt(prompt) = &mut self.mode {
-                prompt.candidates = candidates;
+            if text == "add " && self.tree.is_none() {
+                effects.push(Effect::Browse);
             }
+            self.complete();
+        }
+    }
+
+    /// Finds the lines to which Tab can complete a typed command.
+    pub(super) fn complete(&mut self) {
+        let Mode::Prompt(prompt) = &self.mode else { return };
+        let candidates = match prompt.is_filter {
+            true => Vec::new(),
+            false => self.completions(&prompt.text),
+        };
+        if let Mode::Prompt(prompt) = &mut self.mode {
+            prompt.candidates = candidates;
         }
     }
 
