@@ -18,6 +18,7 @@ mod draw;
 mod files;
 mod keys;
 mod layout;
+mod looks;
 mod model;
 mod near;
 mod panes;

@@ -5,13 +5,13 @@
 
 use super::files::Existing;
 use super::layout::{Kind, MOST_COUNTERS, View};
+use super::looks::Looks;
 use super::seen::Seen;
 use super::tree::{Chooser, Tree};
 use crate::text::escape::Escaped;
 use jiff::tz::TimeZone;
 use perfhive::{FileTime, Identity};
 use perfhive_view::axis::{Axis, Scaled};
-use perfhive_view::palette::{LOOKS, look};
 use perfhive_view::past::{Line, Past, Summary, Window};
 use perfhive_view::{Sample, Value};
 use ratatui_core::layout::Rect;
@@ -374,16 +374,12 @@ impl Model {
                 });
             }
         }
-        // Further lines of a path take the looks that no counter of the pane has, the oldest line first: so a new line
-        // changes no other one.
+        // Further lines of a path take looks of their own, the oldest line first: so a new line changes no other one.
         further.sort_unstable();
-        let is_free = |one: &(u8, char)| {
-            !pane.counters.iter().any(|counter| (counter.colour, counter.marker) == *one)
-        };
-        let free: Vec<(u8, char)> = (0..LOOKS).map(look).filter(is_free).collect();
-        for ((.., place), (colour, marker)) in further.iter().zip(free.iter().cycle()) {
-            if let Some(entry) = entries.get_mut(*place) {
-                (entry.colour, entry.marker) = (*colour, *marker);
+        let mut looks = Looks::of(pane.counters.iter().map(|one| (one.colour, one.marker)));
+        for (.., place) in further {
+            if let Some(entry) = entries.get_mut(place) {
+                (entry.colour, entry.marker) = looks.take_next(entry.colour);
             }
         }
         name_entries(&mut entries);

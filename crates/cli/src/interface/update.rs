@@ -3,6 +3,7 @@
 use super::files::Existing;
 use super::keys::Action;
 use super::layout::{BUILT_IN, Counter, Kind, MOST_COUNTERS, MOST_PANES, Pane, View};
+use super::looks::Looks;
 use super::model::{Effect, Event, Mode, Model, Prompt};
 use super::saving::file_part;
 use super::tree::Chooser;
@@ -10,7 +11,6 @@ use crate::text::escape::Escaped;
 use perfhive::{CounterPath, FileTime};
 use perfhive_view::axis::LineScale;
 use perfhive_view::number;
-use perfhive_view::palette::{LOOKS, look};
 use ratatui_crossterm::crossterm::event::KeyEventKind;
 use std::collections::HashSet;
 use std::time::Duration;
@@ -193,10 +193,8 @@ impl Model {
             self.push_pane(Pane::default());
         }
         let entries = self.entries(self.focus);
-        let is_free = |number: &usize| {
-            !entries.iter().any(|entry| (entry.colour, entry.marker) == look(*number))
-        };
-        let free = (0..LOOKS).find(is_free);
+        let looks = Looks::of(entries.iter().map(|entry| (entry.colour, entry.marker)));
+        let look = looks.next(0);
         let Some(pane) = self.view.panes.get_mut(self.focus) else { return };
         if pane.counters.iter().any(|counter| counter.path == path) {
             self.message = format!("{} is in this pane already", Escaped(path));
@@ -206,7 +204,7 @@ impl Model {
             self.message = format!("a pane has at most {MOST_COUNTERS} counters");
             return;
         }
-        pane.counters.push(Counter::new(path, free.unwrap_or(pane.counters.len())));
+        pane.counters.push(Counter::new(path, look));
         self.message = format!("added {}", Escaped(path));
         self.changed(effects);
     }

@@ -37,14 +37,22 @@ fn no_line_of_a_chart_looks_like_another() {
     model.update(Event::Samples(vec![sample], Duration::ZERO));
     differ(&model, 12);
     assert!(before.iter().all(|one| looks(&model).contains(one)), "{before:?}");
-    // Nor does a counter that is added.
+    // The lines of two machines differ, too.
+    differ(&model_of_two(view.clone(), 3), 22);
+    // Nor does a counter that is added, as long as there is a colour for it.
+    view.panes[0].counters.truncate(1);
+    let mut model = model_of(view, &mut script, 3);
     let before = looks(&model);
     model.update(Event::Ready(MEMORY.into()));
     model.update(Event::Samples(vec![script.sample(4)], Duration::ZERO));
-    differ(&model, 13);
+    let colours = |model: &Model| -> HashSet<u8> {
+        looks(model).into_iter().map(|(_, look)| look.0).collect()
+    };
+    assert_eq!(colours(&model).len(), 6);
     assert!(before.iter().all(|one| looks(&model).contains(one)), "{before:?}");
-    // The lines of two machines differ, too.
-    differ(&model_of_two(view, 3), 22);
+    // A colour that a counter gets is left by the line that had it.
+    press(&mut model, KeyCode::Char('o'));
+    assert_eq!((model.view.panes[0].counters[0].colour, colours(&model).len()), (1, 6));
 }
 
 #[test]
