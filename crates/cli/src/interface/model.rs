@@ -16,7 +16,7 @@ use perfhive_view::past::{Line, Past, Summary, Window};
 use perfhive_view::{Sample, Value};
 use ratatui_core::layout::Rect;
 use ratatui_crossterm::crossterm::event::{KeyEvent, MouseEvent};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -168,11 +168,17 @@ pub(crate) enum Mode {
     Choose(Chooser),
     /// A text to read: its title, its lines, and how many lines are scrolled out above.
     Text(String, Vec<String>, usize),
-    /// The question whether a costly path is to be added.
-    Confirm {
-        path: String,
-        question: String,
-    },
+    /// The first of the model's questions.
+    Confirm,
+}
+
+/// The question whether paths to a costly object are to be added.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Question {
+    pub(crate) object: String,
+    pub(crate) paths: Vec<String>,
+    /// What one sample of the object cost.
+    pub(crate) cost: String,
 }
 
 /// A line that the user is typing.
@@ -207,6 +213,8 @@ pub(crate) struct Model {
     /// The list of counters from which a text was opened; closing the text goes back to it.
     pub(crate) behind: Option<Chooser>,
     pub(crate) message: String,
+    /// The questions that the user has not answered yet, one for each costly object.
+    pub(crate) questions: VecDeque<Question>,
     /// Why paths have no values, by path.
     pub(crate) problems: HashMap<String, String>,
     /// The sources that have no values of a path, by path, with the reason where the path is about them.
@@ -259,6 +267,7 @@ impl Model {
             mode: Mode::Normal,
             behind: None,
             message: String::new(),
+            questions: VecDeque::new(),
             problems: HashMap::new(),
             refused: HashMap::new(),
             tree: None,

@@ -384,6 +384,20 @@ fn histogram_report_and_overlays() {
     compare("costly.txt", &letters(&model, Theme::True, 80, 12));
     press(&mut model, KeyCode::Char('n'));
     assert!(!model.view.paths().contains(&r"\Costly\X".to_string()));
+    // Paths to one object are one question, which waits until a command is typed.
+    types(&mut model, ":top");
+    for (path, object) in [(r"\A\X", "A"), (r"\B\X", "B"), (r"\A\Y", "A")] {
+        let (path, object) = (path.to_string(), object.to_string());
+        model.update(Event::Costly { path, object, took: Duration::from_millis(1), values: 1 });
+    }
+    press(&mut model, KeyCode::Enter);
+    let screen = letters(&model, Theme::True, 80, 12);
+    assert!(screen.contains(r"\A\X") && screen.contains(r"\A\Y"), "{screen}");
+    press(&mut model, KeyCode::Char('y'));
+    press(&mut model, KeyCode::Char('n'));
+    let paths = model.view.paths();
+    assert_eq!(paths[paths.len() - 2..], [r"\A\X", r"\A\Y"]);
+    assert!(matches!(model.mode, Mode::Normal));
     model.update(Event::Ready(r"\Costly\X".into()));
     assert!(model.view.paths().contains(&r"\Costly\X".to_string()));
 }

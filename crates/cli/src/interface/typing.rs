@@ -39,14 +39,13 @@ impl Model {
                 KeyCode::Home => *above = 0,
                 _ => self.close_text(),
             },
-            Mode::Confirm { path, .. } => match key.code {
-                KeyCode::Char('y') | KeyCode::Enter => {
-                    let path = path.clone();
-                    self.mode = Mode::Normal;
-                    self.add(&path, effects);
+            Mode::Confirm => {
+                self.mode = Mode::Normal;
+                let asked = self.questions.pop_front().unwrap_or_default();
+                if matches!(key.code, KeyCode::Char('y') | KeyCode::Enter) {
+                    asked.paths.iter().for_each(|path| self.add(path, effects));
                 }
-                _ => self.mode = Mode::Normal,
-            },
+            }
             Mode::Prompt(_) => self.prompt_key(key, effects),
             Mode::Choose(_) => self.choose_key(key, effects),
         }

@@ -4,7 +4,7 @@ use super::files::Existing;
 use super::keys::Action;
 use super::layout::{BUILT_IN, Counter, Kind, MOST_COUNTERS, MOST_PANES, Pane, View};
 use super::looks::Looks;
-use super::model::{Effect, Event, Mode, Model, Prompt};
+use super::model::{Effect, Event, Mode, Model, Prompt, Question};
 use super::saving::file_part;
 use super::tree::Chooser;
 use crate::text::escape::Escaped;
@@ -81,19 +81,7 @@ impl Model {
             Event::Ready(path) | Event::Costly { path, .. }
                 if self.has_several() && self.has_path(&path) => {}
             Event::Ready(path) => self.add(&path, &mut effects),
-            Event::Costly { path, object, took, values } => {
-                let milliseconds = took.as_secs_f64() * 1e3;
-                let share = took.as_secs_f64() / self.interval.as_secs_f64() * 100.0;
-                let mut count = String::new();
-                number::push_grouped(&mut count, values as u64);
-                let question = format!(
-                    "{} is costly: one sample of it took {milliseconds:.1} ms for {count} values. \
-                     At one in {} s that is {share:.1} % of a processor.",
-                    Escaped(&object),
-                    self.interval.as_secs_f64()
-                );
-                (self.mode, self.behind) = (Mode::Confirm { path, question }, None);
-            }
+            Event::Costly { path, object, took, values } => self.ask(path, object, took, values),
             Event::Tree(tree) => {
                 self.take_tree(source, tree);
                 if let Some((object, counter)) = self.to_explain.take() {
@@ -141,6 +129,10 @@ impl Model {
         if (self.time(), self.has_table()) != before {
             self.look(&mut effects);
         }
+        // A question interrupts nothing that the user is typing or reading.
+        if matches!(self.mode, Mode::Normal) && !self.questions.is_empty() {
+            self.mode = Mode::Confirm;
+        }
         self.approach(&mut effects);
         for effect in &effects {
             // What is asked again is answered again.
@@ -151,6 +143,25 @@ impl Model {
             }
         }
         effects
+    }
+
+    /// Asks whether a path to a costly object is to be added, once for all paths to the object.
+    fn ask(&mut self, path: String, object: String, took: Duration, values: usize) {
+        if let Some(asked) = self.questions.iter_mut().find(|asked| asked.object == object) {
+            asked.paths.push(path);
+            return;
+        }
+        let milliseconds = took.as_secs_f64() * 1e3;
+        let share = took.as_secs_f64() / self.interval.as_secs_f64() * 100.0;
+        let mut count = String::new();
+        number::push_grouped(&mut count, values as u64);
+        let cost = format!(
+            "{} is costly: one sample of it took {milliseconds:.1} ms for {count} values. \
+             At one in {} s that is {share:.1} % of a processor.",
+            Escaped(&object),
+            self.interval.as_secs_f64()
+        );
+        self.questions.push_back(Question { object, paths: vec![path], cost });
     }
 
     fn note(&mut self, source: usize, samples: Vec<perfhive_view::Sample>, took: Duration) {

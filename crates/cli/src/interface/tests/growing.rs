@@ -176,9 +176,10 @@ fn the_panes_of_a_recording_follow_the_names_that_come_with_its_samples() {
     std::fs::write(&path, &bytes[..lengths[1] as usize]).unwrap();
     viewed.until(|model| titles(model) == ["Processes"] && Viewed::times(model) == 1);
     std::fs::write(&path, &bytes).unwrap();
-    viewed.until(|model| titles(model) == ["Processor", "Processes"] && Viewed::times(model) == 3);
-    viewed.until(|model| !model.is_loading());
-    assert_eq!((viewed.seen().1[0].2, viewed.model.message.as_str()), (Some(3.0), ""));
+    let busy = |model: &Model| model.sources[0].past.lines().first().and_then(|line| line.last());
+    viewed.until(|model| busy(model) == Some(3.0) && Viewed::times(model) == 3);
+    assert_eq!(titles(&viewed.model), ["Processor", "Processes"]);
+    assert_eq!(viewed.model.message, "");
     viewed.end();
     std::fs::remove_file(&path).unwrap();
 }
