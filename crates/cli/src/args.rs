@@ -355,7 +355,7 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Args)]
 pub(crate) struct View {
-    /// Counter paths or short names to chart; without any, the overview. Files of recordings may come first; they are shown in place of this machine and beside what -s names, and followed while they grow
+    /// Counter paths or short names to chart; without any, the overview. Files of recordings among them are shown in place of this machine and beside what -s names, and followed while they grow
     #[arg(value_name = "PATH", value_parser = value::file_or_path)]
     pub(crate) paths: Vec<String>,
 

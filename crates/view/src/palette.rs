@@ -19,6 +19,10 @@ pub const COLOURS: [(&str, Rgb); 8] = [
 /// Markers, which tell lines apart without colour.
 pub const MARKERS: [char; 8] = ['*', '+', 'o', 'x', '#', '%', '@', '='];
 
+/// The lengths of strokes and gaps in a report's chart, in pixels: for the lines of the first eight colours, and for further
+/// lines of the same colours. An empty list is a line without gaps.
+pub const DASHES: [&[f32]; 4] = [&[], &[9.0, 5.0], &[2.0, 5.0], &[14.0, 5.0, 2.0, 5.0]];
+
 /// The place in `COLOURS` of the colour with this name, in small or capital letters; `None` if there is none.
 #[must_use]
 pub fn colour_named(name: &str) -> Option<u8> {
@@ -31,6 +35,13 @@ pub fn colour_named(name: &str) -> Option<u8> {
 pub fn colour(place: u8) -> (&'static str, Rgb) {
     let all = COLOURS.len();
     COLOURS.get(usize::from(place) % all).copied().unwrap_or(("grey", (153, 153, 153)))
+}
+
+/// The strokes and gaps of the line at a place of `COLOURS`, where further lines follow the last colour.
+#[must_use]
+pub fn dashes(place: u8) -> &'static [f32] {
+    let round = usize::from(place) / COLOURS.len();
+    DASHES.get(round % DASHES.len()).copied().unwrap_or_default()
 }
 
 /// How many looks a line can have: each is another pair of a colour and a marker.
@@ -60,6 +71,7 @@ mod tests {
     fn looks_differ() {
         let looks: std::collections::HashSet<_> = (0..LOOKS).map(look).collect();
         assert_eq!(looks.len(), LOOKS);
+        assert!(dashes(7).is_empty() && [8, 16, 24].map(dashes) == DASHES[1..]);
         assert_eq!([look(0), look(7), look(8)], [(0, '*'), (7, '='), (0, '+')]);
     }
 }

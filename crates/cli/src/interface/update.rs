@@ -317,7 +317,8 @@ impl Model {
                     one.samples.clear();
                 }
                 if self.sources.iter().any(|one| !one.is_live) {
-                    self.message = "only what was seen of live sources is forgotten".to_string();
+                    self.message =
+                        "recordings stay; x forgets what was seen of live sources".to_string();
                 }
                 if self.is_live() {
                     (self.end, self.cursor, self.mark, self.spans) = (None, None, None, [None; 2]);
