@@ -46,6 +46,8 @@ pub struct Line {
     breaks: VecDeque<u64>,
     /// Whether the newest sample has a value of the line's instance.
     is_there: bool,
+    /// Whether the newest sample has no reading of the line's instance.
+    is_gone: bool,
 }
 
 /// A span of time.
@@ -151,6 +153,7 @@ impl Past {
             if line.values.len() < length {
                 line.values.push_back(f64::NAN);
                 line.note_reason(number, "gone");
+                line.is_gone = true;
             }
         }
         self.shrink();
@@ -181,6 +184,7 @@ impl Past {
             line.instance = value.instance.as_ref().map(|label| label.plain());
         }
         line.is_there = value.value.is_ok();
+        line.is_gone = false;
         match (value.number(), &value.value) {
             (Some(value), _) => line.values.push_back(value),
             (None, why) => {
@@ -207,6 +211,7 @@ impl Past {
             if line.values.len() < length {
                 line.values.push_back(f64::NAN);
                 line.note_reason(number, why);
+                line.is_gone = true;
             }
         }
         any
@@ -250,6 +255,7 @@ impl Past {
                     reasons: VecDeque::new(),
                     breaks: VecDeque::new(),
                     is_there: false,
+                    is_gone: false,
                 });
                 self.next_line += 1;
                 self.lines.len() - 1
@@ -324,8 +330,9 @@ impl Past {
         self.keep(|line| !line.reasons.is_empty() || line.values.iter().any(|one| !one.is_nan()));
     }
 
-    /// Forgets all samples; the lines stay.
+    /// Forgets all samples; the lines of instances that are there stay.
     pub fn clear(&mut self) {
+        self.keep(|line| !line.is_gone);
         self.first += self.times.len() as u64;
         self.times.clear();
         for line in &mut self.lines {
@@ -450,6 +457,22 @@ impl Past {
         let mut summary = summary?;
         summary.average = sum / summary.count as f64;
         Some(summary)
+    }
+
+    /// Whether the instance of a line is there in the newest sample, or was in a window.
+    #[must_use]
+    pub fn is_seen(&self, line: &Line, window: Window) -> bool {
+        let inside = self.places(window);
+        let is_value = |place| line.values.get(place).is_some_and(|value| !value.is_nan());
+        let is_inside = |number: u64| {
+            let place =
+                number.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
+            place.is_some_and(|place| inside.contains(&place))
+        };
+        // An instance that had no value has a reason where it came and where it went.
+        !line.is_gone
+            || line.reasons.iter().any(|(number, _)| is_inside(*number))
+            || inside.clone().rev().any(is_value)
     }
 
     /// The place of the sample that is nearest to a time; `None` if there is no sample.

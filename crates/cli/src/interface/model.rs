@@ -68,7 +68,7 @@ pub(crate) enum Event {
     Note(String),
     /// Why not all of the source can be read at present; `None` if all can be.
     Failed(Option<String>),
-    /// A recording has grown, and has a path now that it lacked before.
+    /// A recording has grown, and has names now that it lacked before.
     Named,
     /// A settings file cannot be read, for this reason of one or more lines.
     Refused {
@@ -340,6 +340,7 @@ impl Model {
         let window = self.window();
         let mut entries: Vec<Entry<'_>> = Vec::new();
         let mut further = Vec::new();
+        let mut are_shown = Vec::new();
         for (number, counter) in pane.counters.iter().enumerate() {
             let before = entries.len();
             let sources = self.sources.iter().enumerate();
@@ -351,10 +352,18 @@ impl Model {
                 let lines = lines.into_iter().enumerate();
                 lines.map(move |(age, (past, line))| (age, source, past, line))
             });
-            for (age, source, past, line) in all.filter(|(.., line)| *line.path == *counter.path) {
-                if entries.len() > before {
+            let lines: Vec<_> = all.filter(|(.., line)| *line.path == *counter.path).collect();
+            let is_seen =
+                |past: &Past, line: &Line| window.is_none_or(|window| past.is_seen(line, window));
+            // Instances that have ended before the shown time are left out, unless all have.
+            let some = lines.iter().any(|(_, _, past, line)| is_seen(past, line));
+            let mut shown = 0;
+            for (ordinal, (age, source, past, line)) in lines.into_iter().enumerate() {
+                if ordinal > 0 {
                     further.push((age, source, entries.len()));
                 }
+                let is_shown = if some { is_seen(past, line) } else { ordinal == 0 };
+                are_shown.push(is_shown);
                 entries.push(Entry {
                     counter: number,
                     source,
@@ -365,8 +374,9 @@ impl Model {
                     name: String::new(),
                     is_visible: counter.is_visible,
                 });
+                shown += usize::from(is_shown);
                 // A timeline has a lane for each event.
-                if entries.len() - before >= MOST_COUNTERS && pane.kind != Kind::Timeline {
+                if shown >= MOST_COUNTERS && pane.kind != Kind::Timeline {
                     break;
                 }
             }
@@ -381,6 +391,7 @@ impl Model {
                     name: counter.path.clone(),
                     is_visible: counter.is_visible,
                 });
+                are_shown.push(true);
             }
         }
         // Further lines of a path take looks of their own, the oldest line first: so a new line changes no other one.
@@ -391,6 +402,8 @@ impl Model {
                 (entry.colour, entry.marker) = looks.take_next(entry.colour);
             }
         }
+        let mut are_shown = are_shown.into_iter();
+        entries.retain(|_| are_shown.next() == Some(true));
         name_entries(&mut entries);
         self.name_sources(&mut entries);
         entries

@@ -10,8 +10,8 @@ use crate::command::following;
 use crate::replay::Replay;
 use crate::session::{Faults, Session};
 use perfhive::{
-    Ask, Cost, CounterPath, FileTime, LanguageId, Query, QueryError, Recording as _, Source as _,
-    SourceError, SourceSet, TitleIndex, TitleSet,
+    Ask, Cost, CounterPath, FileTime, LanguageId, Query, QueryError, Source as _, SourceError,
+    SourceSet, TitleIndex, TitleSet,
 };
 use perfhive_view::past::Window;
 use perfhive_view::{Names, Sampler};
@@ -311,8 +311,8 @@ impl Reader {
     fn add(&mut self, path: String) -> Result<(), Ended> {
         let Some(own) = self.own(&path) else { return self.send(Event::Elsewhere(path)) };
         match self.query.add(&own) {
-            // A recording has its names with its first sample.
-            Err(_) if self.is_empty() => Ok(()),
+            // The names may come with the first sample.
+            Err(_) if self.is_nameless() => Ok(()),
             Ok(id) => {
                 self.sampler.add(&self.query, id, &path);
                 Ok(())
@@ -325,9 +325,10 @@ impl Reader {
         }
     }
 
-    /// Whether this is a recording without a sample.
-    fn is_empty(&mut self) -> bool {
-        !self.is_live() && self.steered.span().is_ok_and(|span| span.samples == 0)
+    /// Whether this is a recording without any object.
+    fn is_nameless(&mut self) -> bool {
+        let catalogue = self.steered.catalogue(&Ask::everything());
+        !self.is_live() && catalogue.is_ok_and(|catalogue| catalogue.objects.is_empty())
     }
 
     /// Finds out whether a path can be read; takes one sample of a costly object to measure its cost.

@@ -371,6 +371,12 @@ impl<'a> Loop<'a> {
 
     #[cfg(unix)]
     fn suspend(&mut self) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        if rustix::process::getsid(None) == Ok(rustix::process::getpid()) {
+            let note = "there is no shell in which the program could go on".to_string();
+            self.model.update(Event::Note(note));
+            return Ok(());
+        }
         leave();
         let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP);
         enter()?;

@@ -269,6 +269,14 @@ mod on_a_terminal {
     }
 
     #[test]
+    fn a_view_that_no_shell_could_continue_is_not_suspended() {
+        let Some(terminal) = Terminal::new(80, 24, "exec perfhive view cpu") else { return };
+        terminal.wait_for(|screen| screen.contains("% Processor Time"));
+        terminal.press("C-z");
+        terminal.wait_for(|screen| screen.contains("there is no shell"));
+    }
+
+    #[test]
     fn a_terminal_of_sixteen_colours_gets_their_sequences() {
         let folder = Folder::new();
         let file = folder.path().join("drawn").display().to_string();

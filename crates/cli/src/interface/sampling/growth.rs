@@ -95,6 +95,7 @@ impl Reader {
     pub(super) fn grow(&mut self) -> Result<Option<Reach>, Ended> {
         let begun = Instant::now();
         let Some(source) = self.growth.as_mut().and_then(Growth::changed) else { return Ok(None) };
+        let was_nameless = self.is_nameless();
         let found = match source {
             Ok(source) => {
                 self.steered.replace(source);
@@ -105,7 +106,7 @@ impl Reader {
         if let Some(growth) = &mut self.growth {
             growth.pause = PAUSE.max(begun.elapsed() * REST);
         }
-        if found.is_ok() && self.finds_more() {
+        if found.is_ok() && (self.finds_more() || was_nameless && !self.is_nameless()) {
             self.send(Event::Named)?;
         }
         match found {

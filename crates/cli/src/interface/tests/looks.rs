@@ -56,6 +56,46 @@ fn no_line_of_a_chart_looks_like_another() {
 }
 
 #[test]
+fn instances_that_ended_before_the_shown_time_make_room_for_others() {
+    let path = PROCESSES[0];
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &[path])];
+    view.seconds = Some(10.0);
+    let (mut script, mut model) = (Script::new(), model(view, 0));
+    let mut before = None;
+    for second in 0..100 {
+        // One process in each second, and one that stays.
+        let names = [("stays".to_string(), 1), (format!("short {second}"), second + 2)];
+        let value = |(name, id): &(String, u64)| {
+            script.value((path, 6, "%"), Some((name.as_str(), *id)), Some(1.0))
+        };
+        let values = names.iter().map(value).collect();
+        let time = FileTime(NOON + second as i64 * FileTime::PER_SECOND);
+        model.update(Event::Samples(vec![Sample { time, values }], Duration::ZERO));
+        // The line of a process keeps its look.
+        let all = looks(&model);
+        let newest = all.iter().find(|((_, name, _), _)| *name == Some(format!("short {second}")));
+        assert!(newest.is_some() && before.is_none_or(|before| all.contains(&before)), "{all:?}");
+        before = newest.cloned();
+    }
+    // Those of the last eleven seconds, the one that has just ended before, and the one that stays.
+    assert_eq!(looks(&model).len(), 13);
+    command(&mut model, "jump 12:00:20");
+    assert!(letters(&model, Theme::True, 80, 40).contains("short 20"));
+    // Only the lines of those that are there are left when all is forgotten.
+    press(&mut model, KeyCode::End);
+    press(&mut model, KeyCode::Char('x'));
+    let mut end = |second: i64| {
+        let time = FileTime(NOON + second * FileTime::PER_SECOND);
+        model.update(Event::Samples(vec![Sample { time, values: Vec::new() }], Duration::ZERO));
+        looks(&model).len()
+    };
+    // The first line says that all have ended.
+    assert_eq!((end(100), end(150)), (2, 1));
+    assert!(letters(&model, Theme::True, 80, 40).contains("gone"));
+}
+
+#[test]
 fn lines_of_one_colour_have_their_markers_in_the_chart() {
     let path = r"\Process(*)\% Processor Time";
     let mut view = view();
