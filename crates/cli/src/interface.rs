@@ -27,6 +27,7 @@ mod rows;
 mod sampling;
 mod saving;
 mod seen;
+mod settings;
 mod steered;
 mod terminal;
 #[cfg(test)]
