@@ -4,8 +4,11 @@ use super::several::model_of_two;
 use super::*;
 use std::collections::HashSet;
 
-/// The look of each line of the first pane, by its counter and instance.
-fn looks(model: &Model) -> Vec<((String, Option<String>, usize), (u8, char))> {
+/// A line by its counter, instance and source, and its look.
+type Looked = ((String, Option<String>, usize), (u8, char));
+
+/// The lines of the first pane.
+fn looks(model: &Model) -> Vec<Looked> {
     let entries = model.entries(0).into_iter();
     let looks = entries.filter_map(|entry| {
         let line = entry.line?;
