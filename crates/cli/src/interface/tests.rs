@@ -663,9 +663,11 @@ fn twenty_lines_are_drawn() {
             times.push(start.elapsed());
         }
     }
-    // The lines of one path take the colours in turn, and these lines are far apart.
+    // These lines are far apart; where they share a colour, some cells have a marker.
     let buffer = terminal.backend().buffer();
-    let is_dots = |symbol: &str| symbol.starts_with(|c| ('\u{2801}'..='\u{28ff}').contains(&c));
+    let is_of_line =
+        |c| ('\u{2801}'..='\u{28ff}').contains(&c) || perfhive_view::palette::MARKERS.contains(&c);
+    let is_dots = |symbol: &str| symbol.starts_with(is_of_line);
     let column = (0..60).filter_map(|y| buffer.cell((100, y)));
     let dots = column.filter(|cell| is_dots(cell.symbol())).count();
     assert!(dots >= 20, "{dots}");
