@@ -357,13 +357,21 @@ impl Model {
                 |past: &Past, line: &Line| window.is_none_or(|window| past.is_seen(line, window));
             // Instances that have ended before the shown time are left out, unless all have.
             let some = lines.iter().any(|(_, _, past, line)| is_seen(past, line));
-            let mut shown = 0;
+            let is_shown = |(ordinal, (_, _, past, line)): (usize, &(_, _, &Past, &Line))| {
+                if some { is_seen(past, line) } else { ordinal == 0 }
+            };
+            let mut shown: Vec<bool> = lines.iter().enumerate().map(is_shown).collect();
+            // A timeline has a lane for each event.
+            if let Some(window) = window.filter(|_| pane.kind != Kind::Timeline) {
+                let most = |(_, _, past, line): &(_, _, &Past, &Line)| {
+                    past.summary(line, window).map(|summary| summary.maximum)
+                };
+                keep_largest(&mut shown, |place| lines.get(place).and_then(most));
+            }
             for (ordinal, (age, source, past, line)) in lines.into_iter().enumerate() {
                 if ordinal > 0 {
                     further.push((age, source, entries.len()));
                 }
-                let is_shown = if some { is_seen(past, line) } else { ordinal == 0 };
-                are_shown.push(is_shown);
                 entries.push(Entry {
                     counter: number,
                     source,
@@ -374,12 +382,8 @@ impl Model {
                     name: String::new(),
                     is_visible: counter.is_visible,
                 });
-                shown += usize::from(is_shown);
-                // A timeline has a lane for each event.
-                if shown >= MOST_COUNTERS && pane.kind != Kind::Timeline {
-                    break;
-                }
             }
+            are_shown.extend(shown);
             if entries.len() == before {
                 entries.push(Entry {
                     counter: number,
@@ -503,6 +507,22 @@ impl Model {
         match jiff::Timestamp::from_nanosecond(time.to_unix_nanos()) {
             Ok(time) => time.to_zoned(self.zone.clone()).strftime(format).to_string(),
             Err(_) => String::new(),
+        }
+    }
+}
+
+/// Of more lines than a pane shows of a counter, keeps those with the largest values, of equal ones the older.
+fn keep_largest(shown: &mut [bool], value: impl Fn(usize) -> Option<f64>) {
+    let places = || shown.iter().enumerate().filter(|(_, is_shown)| **is_shown);
+    if places().count() <= MOST_COUNTERS {
+        return;
+    }
+    let mut values: Vec<(usize, f64)> =
+        places().map(|(place, _)| (place, value(place).unwrap_or(f64::NEG_INFINITY))).collect();
+    values.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    for (place, _) in values.into_iter().skip(MOST_COUNTERS) {
+        if let Some(is_shown) = shown.get_mut(place) {
+            *is_shown = false;
         }
     }
 }

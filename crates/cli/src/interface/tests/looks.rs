@@ -99,6 +99,24 @@ fn instances_that_ended_before_the_shown_time_make_room_for_others() {
 }
 
 #[test]
+fn of_many_instances_the_largest_have_lines() {
+    let path = PROCESSES[0];
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &[path])];
+    let (mut script, mut model) = (Script::new(), model(view, 0));
+    let value = |id: u64| {
+        let name = format!("process {id}");
+        let busy = if id == 90 { 80.0 } else { 0.0 };
+        script.value((path, 6, "%"), Some((&name, id)), Some(busy))
+    };
+    let values = (1..101).map(value).collect();
+    model.update(Event::Samples(vec![Sample { time: FileTime(NOON), values }], Duration::ZERO));
+    let all = looks(&model);
+    let names: Vec<&str> = all.iter().filter_map(|((_, name, _), _)| name.as_deref()).collect();
+    assert_eq!((names.len(), names[0], names[63]), (64, "process 1", "process 90"));
+}
+
+#[test]
 fn lines_of_one_colour_have_their_markers_in_the_chart() {
     let path = r"\Process(*)\% Processor Time";
     let mut view = view();
