@@ -355,7 +355,7 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Args)]
 pub(crate) struct View {
-    /// Counter paths or short names to chart; without any, the overview. Files of recordings may come first; they are shown in place of this machine and beside what -s names, and followed while they grow
+    /// Counter paths or short names to chart; without any, the overview. Files of recordings among them are shown in place of this machine and beside what -s names, and followed while they grow
     #[arg(value_name = "PATH", value_parser = value::file_or_path)]
     pub(crate) paths: Vec<String>,
 
@@ -366,8 +366,8 @@ pub(crate) struct View {
 
     /// Time between samples of a live source
     ///
-    /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m. One second by default.
-    #[arg(long, short, value_name = "SECONDS", value_parser = value::interval)]
+    /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m; 50ms at least. One second by default.
+    #[arg(long, short, value_name = "SECONDS", value_parser = value::drawn_interval)]
     pub(crate) interval: Option<Duration>,
 
     /// Replay a recording so many times as fast as it was recorded: 1, 10, 0.5

@@ -18,6 +18,7 @@ mod draw;
 mod files;
 mod keys;
 mod layout;
+mod looks;
 mod model;
 mod near;
 mod panes;
@@ -26,6 +27,7 @@ mod rows;
 mod sampling;
 mod saving;
 mod seen;
+mod settings;
 mod steered;
 mod terminal;
 #[cfg(test)]

@@ -114,6 +114,8 @@ pub(crate) struct Faults(Arc<Mutex<Noted>>);
 struct Noted {
     known: HashSet<String>,
     fresh: Vec<FaultLine>,
+    /// Whether the newest sample has none.
+    is_clear: bool,
     time: Option<CalendarTime>,
     quiet: bool,
 }
@@ -122,6 +124,7 @@ impl Faults {
     fn note(&self, snapshot: &Snapshot) {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         noted.time = snapshot.system_time();
+        noted.is_clear = snapshot.faults().is_empty();
         for fault in snapshot.faults() {
             if noted.known.insert(identity(fault)) {
                 let provider = Some(fault.provider.to_string());
@@ -148,6 +151,11 @@ impl Faults {
     /// The time of the newest sample, as its block gives it.
     pub(crate) fn time(&self) -> Option<CalendarTime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).time
+    }
+
+    /// Whether the newest sample has no fault.
+    pub(crate) fn are_over(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_clear
     }
 
     /// The faults that are new since the last call; none of them with --quiet.

@@ -149,7 +149,9 @@ impl Axis {
         match self.unit {
             Some(unit) => {
                 let quantity = Quantity { counter_type: None, unit, is_identifier: false };
-                match quantity.scaled(CookedValue::Float(value)) {
+                // A part of a byte would be rounded, and so stand at another height than it says.
+                let is_exact = value.fract() == 0.0 || value.abs() >= 1024.0;
+                match quantity.scaled(CookedValue::Float(value)).filter(|_| is_exact) {
                     Some(_) => {
                         let shown = quantity.shown(CookedValue::Float(value), Detail::Brief);
                         text = format!("{} {}", shown.number, shown.unit);

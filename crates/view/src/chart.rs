@@ -2,7 +2,7 @@
 
 use crate::axis::{Axis, LineScale, Scaled};
 use crate::drawing::{Drawing, GLYPH, Shape};
-use crate::palette::{Rgb, colour};
+use crate::palette::{Rgb, colour, dashes};
 use crate::past::{Line, Past, Window};
 use crate::scale::{Detail, Quantity};
 use perfhive_format::{CookedValue, FileTime};
@@ -12,7 +12,8 @@ use perfhive_format::{CookedValue, FileTime};
 pub struct Stroke<'a> {
     /// The line.
     pub line: &'a Line,
-    /// The place of its colour in [`COLOURS`](crate::palette::COLOURS).
+    /// The place of its colour in [`COLOURS`](crate::palette::COLOURS); behind the last, lines of the same colours have
+    /// [`DASHES`](crate::palette::DASHES).
     pub colour: u8,
     /// How the line is scaled.
     pub scale: LineScale,
@@ -77,7 +78,7 @@ impl Chart<'_> {
             let part = f64::from(tick) / 4.0;
             let y = bottom - (bottom - top) * part as f32;
             let grid = vec![(left, y), (right, y)];
-            shapes.push(Shape::Lines { points: grid, thickness: 1.0, colour: GRID });
+            shapes.push(Shape::Lines { points: grid, thickness: 1.0, dashes: &[], colour: GRID });
             shapes.push(text(left - GLYPH.0, y + 4.5, axis.label(part), true, TEXT));
         }
         let label = (self.clock)(self.window.from).chars().count() as f32 * GLYPH.0;
@@ -87,7 +88,7 @@ impl Chart<'_> {
             let part = f64::from(tick) / f64::from(ticks);
             let x = left + (right - left) * part as f32;
             let grid = vec![(x, top), (x, bottom)];
-            shapes.push(Shape::Lines { points: grid, thickness: 1.0, colour: GRID });
+            shapes.push(Shape::Lines { points: grid, thickness: 1.0, dashes: &[], colour: GRID });
             let clock = (self.clock)(self.window.at(part));
             let y = bottom + GLYPH.1;
             shapes.push(match tick {
@@ -132,8 +133,8 @@ impl Chart<'_> {
                 if let [only] = points.as_slice() {
                     points.push((only.0 + 0.1, only.1));
                 }
-                let colour = colour(one.colour).1;
-                shapes.push(Shape::Lines { points, thickness: 1.75, colour });
+                let (colour, dashes) = (colour(one.colour).1, dashes(one.colour));
+                shapes.push(Shape::Lines { points, thickness: 1.75, dashes, colour });
             }
         }
         let mut y = bottom + GLYPH.1 * 2.5;
@@ -144,9 +145,9 @@ impl Chart<'_> {
                 shapes.push(text(left + 3.0 * GLYPH.0, y, more, false, TEXT));
                 break;
             }
-            let colour = colour(one.colour).1;
-            let points = vec![(left, y - 4.5), (left + 2.0 * GLYPH.0, y - 4.5)];
-            shapes.push(Shape::Lines { points, thickness: 3.0, colour });
+            let (colour, dashes) = (colour(one.colour).1, dashes(one.colour));
+            let points = vec![(left - GLYPH.0, y - 4.5), (left + 2.0 * GLYPH.0, y - 4.5)];
+            shapes.push(Shape::Lines { points, thickness: 3.0, dashes, colour });
             let mut name = one.line.full_name();
             match axis.powers.get(place) {
                 Some(0) | None => {}

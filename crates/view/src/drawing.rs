@@ -36,6 +36,8 @@ pub enum Shape {
         points: Vec<(f32, f32)>,
         /// How thick it is.
         thickness: f32,
+        /// The lengths of its strokes and gaps; empty for a line without gaps.
+        dashes: &'static [f32],
         /// Its colour.
         colour: Rgb,
     },
@@ -77,7 +79,7 @@ impl Drawing {
                         hex(*colour)
                     );
                 }
-                Shape::Lines { points, thickness, colour } => {
+                Shape::Lines { points, thickness, dashes, colour } => {
                     out.push_str("<polyline points=\"");
                     for (place, (x, y)) in points.iter().enumerate() {
                         let gap = if place > 0 { " " } else { "" };
@@ -85,9 +87,10 @@ impl Drawing {
                     }
                     let _ = writeln!(
                         out,
-                        "\" fill=\"none\" stroke=\"{}\" stroke-width=\"{thickness}\" \
+                        "\" fill=\"none\" stroke=\"{}\" stroke-width=\"{thickness}\"{} \
                          stroke-linejoin=\"round\" stroke-linecap=\"round\"/>",
-                        hex(*colour)
+                        hex(*colour),
+                        dash_array(dashes)
                     );
                 }
                 Shape::Text { x, y, text, end, colour } => {
@@ -115,6 +118,11 @@ impl Drawing {
         out.push_str("</g>\n</svg>\n");
         out
     }
+}
+
+fn dash_array(dashes: &[f32]) -> String {
+    let all: Vec<String> = dashes.iter().map(f32::to_string).collect();
+    if all.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", all.join(",")) }
 }
 
 fn hex((red, green, blue): Rgb) -> String {

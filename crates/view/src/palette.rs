@@ -19,6 +19,10 @@ pub const COLOURS: [(&str, Rgb); 8] = [
 /// Markers, which tell lines apart without colour.
 pub const MARKERS: [char; 8] = ['*', '+', 'o', 'x', '#', '%', '@', '='];
 
+/// The lengths of strokes and gaps in a report's chart, in pixels: for the lines of the first eight colours, and for further
+/// lines of the same colours. An empty list is a line without gaps.
+pub const DASHES: [&[f32]; 4] = [&[], &[9.0, 5.0], &[2.0, 5.0], &[14.0, 5.0, 2.0, 5.0]];
+
 /// The place in `COLOURS` of the colour with this name, in small or capital letters; `None` if there is none.
 #[must_use]
 pub fn colour_named(name: &str) -> Option<u8> {
@@ -33,10 +37,23 @@ pub fn colour(place: u8) -> (&'static str, Rgb) {
     COLOURS.get(usize::from(place) % all).copied().unwrap_or(("grey", (153, 153, 153)))
 }
 
-/// The marker at a place of `MARKERS`; behind the last the first follows.
+/// The strokes and gaps of the line at a place of `COLOURS`, where further lines follow the last colour.
 #[must_use]
-pub fn marker(place: u8) -> char {
-    MARKERS.get(usize::from(place) % MARKERS.len()).copied().unwrap_or('*')
+pub fn dashes(place: u8) -> &'static [f32] {
+    let round = usize::from(place) / COLOURS.len();
+    DASHES.get(round % DASHES.len()).copied().unwrap_or_default()
+}
+
+/// How many looks a line can have: each is another pair of a colour and a marker.
+pub const LOOKS: usize = COLOURS.len() * MARKERS.len();
+
+/// The look with a number below [`LOOKS`]: the place of its colour in `COLOURS`, and its marker. Looks that follow one
+/// another differ in both.
+#[must_use]
+pub fn look(number: usize) -> (u8, char) {
+    let place = number % COLOURS.len();
+    let marker = MARKERS.get((place + number / COLOURS.len()) % MARKERS.len());
+    (place as u8, marker.copied().unwrap_or('*'))
 }
 
 #[cfg(test)]
@@ -48,6 +65,13 @@ mod tests {
         assert_eq!(colour_named("Green"), Some(2));
         assert_eq!(colour_named("mauve"), None);
         assert_eq!(colour(9).0, "orange");
-        assert_eq!(marker(8), '*');
+    }
+
+    #[test]
+    fn looks_differ() {
+        let looks: std::collections::HashSet<_> = (0..LOOKS).map(look).collect();
+        assert_eq!(looks.len(), LOOKS);
+        assert!(dashes(7).is_empty() && [8, 16, 24].map(dashes) == DASHES[1..]);
+        assert_eq!([look(0), look(7), look(8)], [(0, '*'), (7, '='), (0, '+')]);
     }
 }

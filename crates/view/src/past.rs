@@ -46,6 +46,8 @@ pub struct Line {
     breaks: VecDeque<u64>,
     /// Whether the newest sample has a value of the line's instance.
     is_there: bool,
+    /// Whether the newest sample has no reading of the line's instance.
+    is_gone: bool,
 }
 
 /// A span of time.
@@ -151,12 +153,18 @@ impl Past {
             if line.values.len() < length {
                 line.values.push_back(f64::NAN);
                 line.note_reason(number, "gone");
+                line.is_gone = true;
             }
         }
         self.shrink();
     }
 
     fn add(&mut self, value: &Value, number: u64) {
+        if let (true, None, Err(why)) = (value.is_wild, &value.instance, &value.value)
+            && self.lack(value, number, &why.to_string())
+        {
+            return;
+        }
         let Some(place) = self.place_of(value) else {
             self.left_out += 1;
             return;
@@ -172,7 +180,11 @@ impl Past {
             }
             line.identity.clone_from(&value.identity);
         }
+        if line.instance.is_none() {
+            line.instance = value.instance.as_ref().map(|label| label.plain());
+        }
         line.is_there = value.value.is_ok();
+        line.is_gone = false;
         match (value.number(), &value.value) {
             (Some(value), _) => line.values.push_back(value),
             (None, why) => {
@@ -185,8 +197,29 @@ impl Past {
         }
     }
 
+    /// Notes why no instance of a path has a value in this sample; `false` if no instance has a line yet.
+    fn lack(&mut self, value: &Value, number: u64, why: &str) -> bool {
+        let length = self.times.len();
+        let is_of_path = |line: &&mut Line| {
+            line.path == value.path
+                && Arc::ptr_eq(&line.what, &value.what)
+                && line.instance.is_some()
+        };
+        let mut any = false;
+        for line in self.lines.iter_mut().filter(is_of_path) {
+            any = true;
+            if line.values.len() < length {
+                line.values.push_back(f64::NAN);
+                line.note_reason(number, why);
+                line.is_gone = true;
+            }
+        }
+        any
+    }
+
     /// The place of the line for a value: the line of its identity, else a line of the same name whose
-    /// instance is gone, else a new line. `None` if there are [`MOST_LINES`] already.
+    /// instance is gone, or of a path that had no instance so far, else a new line. `None` if there are [`MOST_LINES`]
+    /// already.
     fn place_of(&mut self, value: &Value) -> Option<usize> {
         let key = Key {
             path: Arc::clone(&value.path),
@@ -200,7 +233,7 @@ impl Past {
         let returns = |line: &Line| {
             line.path == value.path
                 && Arc::ptr_eq(&line.what, &value.what)
-                && line.instance == name
+                && (line.instance == name || line.instance.is_none())
                 && !line.is_there
         };
         let place = self.lines.iter().position(|line| value.is_wild && returns(line));
@@ -222,6 +255,7 @@ impl Past {
                     reasons: VecDeque::new(),
                     breaks: VecDeque::new(),
                     is_there: false,
+                    is_gone: false,
                 });
                 self.next_line += 1;
                 self.lines.len() - 1
@@ -296,8 +330,9 @@ impl Past {
         self.keep(|line| !line.reasons.is_empty() || line.values.iter().any(|one| !one.is_nan()));
     }
 
-    /// Forgets all samples; the lines stay.
+    /// Forgets all samples; the lines of instances that are there stay.
     pub fn clear(&mut self) {
+        self.keep(|line| !line.is_gone);
         self.first += self.times.len() as u64;
         self.times.clear();
         for line in &mut self.lines {
@@ -422,6 +457,22 @@ impl Past {
         let mut summary = summary?;
         summary.average = sum / summary.count as f64;
         Some(summary)
+    }
+
+    /// Whether the instance of a line is there in the newest sample, or was in a window.
+    #[must_use]
+    pub fn is_seen(&self, line: &Line, window: Window) -> bool {
+        let inside = self.places(window);
+        let is_value = |place| line.values.get(place).is_some_and(|value| !value.is_nan());
+        let is_inside = |number: u64| {
+            let place =
+                number.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
+            place.is_some_and(|place| inside.contains(&place))
+        };
+        // An instance that had no value has a reason where it came and where it went.
+        !line.is_gone
+            || line.reasons.iter().any(|(number, _)| is_inside(*number))
+            || inside.clone().rev().any(is_value)
     }
 
     /// The place of the sample that is nearest to a time; `None` if there is no sample.

@@ -5,6 +5,7 @@ use crate::text::time::of_local;
 use jiff::tz::TimeZone;
 use perfhive::recording::TimeBound;
 use perfhive::{CalendarTime, FileTime, LanguageId, SourceAddress};
+use perfhive_view::SHORT_NAMES;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
@@ -35,18 +36,19 @@ pub(super) fn file_or_path(text: &str) -> Result<String, std::convert::Infallibl
     }
 }
 
-/// Whether a text means a recording rather than a counter path: a file, the folder of a
-/// capture, or the name of a file that is missing.
+/// Whether a text means a recording rather than a counter path: a file, a folder, or the name of a file that is
+/// missing. A folder that is no capture may have the short name of a counter by chance.
 pub(crate) fn is_file(text: &str) -> bool {
     let path = std::path::Path::new(text);
     let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
     let ends = ["phr", "blg", "csv", "tsv", "jsonl"];
     let is_named = ends.iter().any(|known| known.eq_ignore_ascii_case(end));
-    path.is_file() || is_capture(path) || is_named && !text.starts_with('\\')
+    let is_short = SHORT_NAMES.iter().any(|(name, _)| name.eq_ignore_ascii_case(text));
+    let is_other = is_named || path.is_dir() && !is_short;
+    path.is_file() || is_capture(path) || is_other && !text.starts_with('\\')
 }
 
-/// Whether a path is the folder of a capture: with its manifest, or with data blocks. Any other folder may have the
-/// name of a counter by chance.
+/// Whether a path is the folder of a capture: with its manifest, or with data blocks.
 fn is_capture(path: &std::path::Path) -> bool {
     let is_block = |file: std::fs::DirEntry| {
         std::path::Path::new(&file.file_name()).extension().is_some_and(|end| end == "bin")
@@ -134,6 +136,15 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
         return Err("an interval is at most a day".to_string());
     }
     Ok(Duration::from_secs_f64(seconds))
+}
+
+/// The time between samples that are drawn.
+pub(crate) fn drawn_interval(text: &str) -> Result<Duration, String> {
+    let interval = interval(text)?;
+    match interval >= Duration::from_millis(50) {
+        true => Ok(interval),
+        false => Err("an interval between samples that are drawn is at least 50 ms".to_string()),
+    }
 }
 
 /// The number N of "every N-th sample".

@@ -15,12 +15,13 @@ use perfhive::{FileTime, Query, QueryError};
 use perfhive_view::Sampler;
 use perfhive_view::axis::LineScale;
 use perfhive_view::chart::{Chart, Stroke};
+use perfhive_view::palette::{COLOURS, DASHES};
 use perfhive_view::past::Past;
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
-/// The most lines in a chart: people could not tell more apart.
-const MOST_LINES: usize = 32;
+/// The most lines in a chart: each looks different.
+const MOST_LINES: usize = COLOURS.len() * DASHES.len();
 
 /// The format of the picture, by the extension of its file.
 #[derive(Clone, Copy)]

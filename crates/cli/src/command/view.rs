@@ -15,8 +15,8 @@ const MOST_SOURCES: usize = 16;
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut global = global.clone();
-    let is_file = |path: &&String| is_file(path);
-    let (files, paths) = args.paths.split_at(args.paths.iter().take_while(is_file).count());
+    let (files, paths): (Vec<String>, Vec<String>) =
+        args.paths.iter().cloned().partition(|path| is_file(path));
     if !files.is_empty() {
         // Recordings take the place of this machine, unless -s names it.
         global.sources.retain(|_| global.has_source);
@@ -56,10 +56,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
                 None => View::built_in("overview").unwrap_or_default(),
             }
         }
-        None => View::of_paths(paths),
+        None => View::of_paths(&paths),
     };
     if args.view.is_some() && !paths.is_empty() {
-        view.add_pane(paths);
+        view.add_pane(&paths);
     }
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let has_colours = match global.color {

@@ -1,6 +1,7 @@
 //! Handles the answers of sources: what they have, and what they lack.
 
-use super::model::{Mode, Model};
+use super::layout::View;
+use super::model::{Effect, Mode, Model};
 use super::tree::Tree;
 use crate::text::escape::Escaped;
 use std::sync::Arc;
@@ -36,11 +37,12 @@ impl Model {
         }
         if !self.has_several() {
             self.tree = Some(tree);
-            return;
+            return self.complete();
         }
         let all = self.sources.iter().enumerate();
         let all = all.filter_map(|(source, one)| Some((source, &*one.label, one.tree.as_deref()?)));
         self.tree = Some(Arc::new(Tree::of_several(all)));
+        self.complete();
         let shown = match &mut self.mode {
             Mode::Choose(chooser) => Some(chooser),
             _ => self.behind.as_mut(),
@@ -50,6 +52,19 @@ impl Model {
             chooser.open.clear();
             chooser.instances = None;
         }
+    }
+
+    /// Asks for all paths again, with those of a built-in view that were left out of it.
+    pub(super) fn choose_anew(&mut self, effects: &mut Vec<Effect>) {
+        let whole = View::built_in(&self.view.name).filter(|_| self.view.is_built_in);
+        if let Some(whole) = whole.filter(|whole| whole.paths() != self.view.paths()) {
+            self.view.panes = whole.panes;
+            self.states.clear();
+            self.fit_states();
+        }
+        self.problems.clear();
+        self.message.clear();
+        effects.push(Effect::Paths(self.view.paths()));
     }
 
     /// Whether a path is of a built-in view. If a source lacks its counter, that is no mistake of the user.

@@ -5,11 +5,11 @@ use super::keys::BINDINGS;
 use super::layout::{BUILT_IN, Kind, MOST_PANES, Pane};
 use super::model::{Effect, Model};
 use super::time::{LONGEST, SHORTEST};
+use crate::args::value::drawn_interval;
 use crate::text::escape::Escaped;
 use perfhive_view::did_you_mean;
 use perfhive_view::palette::{COLOURS, colour_named};
 use perfhive_view::{SHORT_NAMES, typed_path};
-use std::time::Duration;
 
 /// The commands that take an argument, each with the text that explains the argument.
 pub(crate) const COMMANDS: [(&str, &str); 18] = [
@@ -72,12 +72,12 @@ impl Model {
         let focus = self.focus;
         match name {
             "add" => effects.push(Effect::Try(typed_path(argument).into_owned())),
-            "csv" => self.save_csv(Some(argument), effects),
-            "save" => self.save(argument, effects),
-            "open" => effects.push(Effect::Open(argument.to_string())),
-            "record" => self.record(argument, effects),
+            "csv" => self.save_csv(Some(&typed_file(argument)), effects),
+            "save" => self.save(&typed_file(argument), effects),
+            "open" => effects.push(Effect::Open(typed_file(argument))),
+            "record" => self.record(&typed_file(argument), effects),
             "screenshot" => {
-                effects.push(Effect::Screenshot(argument.to_string(), Existing::Refused))
+                effects.push(Effect::Screenshot(typed_file(argument), Existing::Refused))
             }
             "view" => {
                 if !BUILT_IN.contains(&argument) {
@@ -86,11 +86,7 @@ impl Model {
                 self.show_built_in(argument, effects);
             }
             "interval" => {
-                let seconds = seconds_of(argument)?;
-                if !(0.05..=86_400.0).contains(&seconds) {
-                    return Err("an interval is 50 ms at least and a day at most".to_string());
-                }
-                self.set_interval(Duration::from_secs_f64(seconds), effects);
+                self.set_interval(drawn_interval(argument)?, effects);
             }
             "span" => {
                 let seconds = seconds_of(argument)?;
@@ -171,7 +167,7 @@ impl Model {
     /// The lines to which Tab can complete a typed line.
     pub(super) fn completions(&self, text: &str) -> Vec<String> {
         let starts = |all: &mut dyn Iterator<Item = String>, text: &str| -> Vec<String> {
-            all.filter(|one| one.starts_with(text)).take(20).collect()
+            all.filter(|one| begins(one, text)).take(20).collect()
         };
         let Some((name, argument)) = text.split_once(' ') else {
             return starts(&mut names().into_iter().map(String::from), text);
@@ -195,10 +191,10 @@ impl Model {
         for object in objects {
             let instances = if object.has_instances { "(*)" } else { "" };
             let start = format!("\\{}{instances}\\", object.name);
-            if !start.starts_with(text) && !text.starts_with(&start) {
+            if !begins(&start, text) && !begins(text, &start) {
                 continue;
             }
-            if text.starts_with(&start) {
+            if begins(text, &start) {
                 paths.extend(object.counters.iter().map(|one| format!("{start}{}", one.name)));
             } else {
                 paths.push(start);
@@ -206,6 +202,11 @@ impl Model {
         }
         paths
     }
+}
+
+/// Whether a text begins with another one, in small or capital letters.
+fn begins(text: &str, with: &str) -> bool {
+    text.to_lowercase().starts_with(&with.to_lowercase())
 }
 
 /// The names of all commands, sorted.
@@ -221,6 +222,13 @@ fn kind_of(text: &str) -> Result<Kind, String> {
         let known: Vec<&str> = Kind::ALL.iter().map(|(_, name)| *name).collect();
         format!("the kinds are {}", known.join(", "))
     })
+}
+
+/// The file that a typed text means: without a shell, a `~` at its beginning is put in place here.
+fn typed_file(text: &str) -> String {
+    let inside = text.strip_prefix('~').filter(|rest| rest.starts_with(std::path::is_separator));
+    let file = inside.and_then(|rest| Some(std::env::home_dir()?.join(rest.get(1..)?)));
+    file.map_or_else(|| text.to_string(), |file| file.display().to_string())
 }
 
 /// A time in seconds, from a number of seconds or a number followed by ms, s, m, h or d.

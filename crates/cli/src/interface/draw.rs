@@ -54,10 +54,20 @@ impl Screen<'_> {
             Mode::Normal | Mode::Prompt(_) => {}
             Mode::Help(above) => self.help(*above, middle),
             Mode::Text(title, lines, above) => self.lines(title, lines, *above, middle),
-            Mode::Confirm { question, .. } => {
-                let lines =
-                    [question.clone(), String::new(), "y adds it, any other key does not".into()];
-                self.lines("Add a costly object?", &lines, 0, middle);
+            Mode::Confirm => {
+                let Some(asked) = model.questions.front() else { return };
+                let paths = asked.paths.iter().map(|path| Escaped(path).to_string());
+                let mut lines: Vec<String> = paths.collect();
+                let adds = if lines.len() == 1 { "it" } else { "them" };
+                lines.extend([
+                    String::new(),
+                    asked.cost.clone(),
+                    String::new(),
+                    format!("y adds {adds}, any other key does not"),
+                ]);
+                // The answer is seen also below many paths.
+                let above = lines.len();
+                self.lines("Add a costly object?", &lines, above, middle);
             }
             Mode::Choose(chooser) => self.chooser(model, chooser, middle),
         }
@@ -142,8 +152,11 @@ impl Screen<'_> {
             self.text(area, end + 2, &names.join("  "), self.theme.faint());
             return;
         }
-        if !model.message.is_empty() {
-            self.message(&model.message, area);
+        let failure = || model.sources.iter().find_map(|one| one.failure.as_deref());
+        if let Some(message) =
+            Some(&*model.message).filter(|text| !text.is_empty()).or_else(failure)
+        {
+            self.message(message, area);
             return;
         }
         let is_table =

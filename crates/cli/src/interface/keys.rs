@@ -128,7 +128,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     key(KeyCode::Char('j'), Action::Down, "", "j", "select below"),
     key(KeyCode::Char('g'), Action::Top, "", "g", "select the first line or row"),
     key(KeyCode::Char(' '), Action::Freeze, "freeze", "Space", "freeze, and go on"),
-    key(KeyCode::Char('x'), Action::Clear, "clear", "x", "forget what was seen"),
+    key(KeyCode::Char('x'), Action::Clear, "clear", "x", "forget what was seen of live sources"),
     key(KeyCode::Left, Action::Left, "", "Left", "cursor to the sample before"),
     key(KeyCode::Right, Action::Right, "", "Right", "cursor to the sample behind"),
     key(KeyCode::Esc, Action::Uncursor, "", "Esc", "take the cursor, the marks, the filter away"),

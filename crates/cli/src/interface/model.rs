@@ -5,18 +5,18 @@
 
 use super::files::Existing;
 use super::layout::{Kind, MOST_COUNTERS, View};
+use super::looks::Looks;
 use super::seen::Seen;
 use super::tree::{Chooser, Tree};
 use crate::text::escape::Escaped;
 use jiff::tz::TimeZone;
 use perfhive::{FileTime, Identity};
 use perfhive_view::axis::{Axis, Scaled};
-use perfhive_view::palette::COLOURS;
 use perfhive_view::past::{Line, Past, Summary, Window};
 use perfhive_view::{Sample, Value};
 use ratatui_core::layout::Rect;
 use ratatui_crossterm::crossterm::event::{KeyEvent, MouseEvent};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,8 +64,12 @@ pub(crate) enum Event {
     Instances(usize, Vec<String>),
     /// A path names another machine than that of this source.
     Elsewhere(String),
-    /// A message for the user: a fault of the source, or a file that was written.
+    /// A message for the user, such as about a file that was written.
     Note(String),
+    /// Why not all of the source can be read at present; `None` if all can be.
+    Failed(Option<String>),
+    /// A recording has grown, and has names now that it lacked before.
+    Named,
     /// A settings file cannot be read, for this reason of one or more lines.
     Refused {
         file: String,
@@ -164,11 +168,17 @@ pub(crate) enum Mode {
     Choose(Chooser),
     /// A text to read: its title, its lines, and how many lines are scrolled out above.
     Text(String, Vec<String>, usize),
-    /// The question whether a costly path is to be added.
-    Confirm {
-        path: String,
-        question: String,
-    },
+    /// The first of the model's questions.
+    Confirm,
+}
+
+/// The question whether paths to a costly object are to be added.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Question {
+    pub(crate) object: String,
+    pub(crate) paths: Vec<String>,
+    /// What one sample of the object cost.
+    pub(crate) cost: String,
 }
 
 /// A line that the user is typing.
@@ -203,6 +213,8 @@ pub(crate) struct Model {
     /// The list of counters from which a text was opened; closing the text goes back to it.
     pub(crate) behind: Option<Chooser>,
     pub(crate) message: String,
+    /// The questions that the user has not answered yet, one for each costly object.
+    pub(crate) questions: VecDeque<Question>,
     /// Why paths have no values, by path.
     pub(crate) problems: HashMap<String, String>,
     /// The sources that have no values of a path, by path, with the reason where the path is about them.
@@ -255,6 +267,7 @@ impl Model {
             mode: Mode::Normal,
             behind: None,
             message: String::new(),
+            questions: VecDeque::new(),
             problems: HashMap::new(),
             refused: HashMap::new(),
             tree: None,
@@ -325,9 +338,9 @@ impl Model {
     pub(crate) fn entries(&self, place: usize) -> Vec<Entry<'_>> {
         let Some(pane) = self.view.panes.get(place) else { return Vec::new() };
         let window = self.window();
-        let mut entries = Vec::new();
-        let several = Some(pane.counters.len()).filter(|_| self.has_several());
-        let stride = several.filter(|count| *count < COLOURS.len()).unwrap_or(1);
+        let mut entries: Vec<Entry<'_>> = Vec::new();
+        let mut further = Vec::new();
+        let mut are_shown = Vec::new();
         for (number, counter) in pane.counters.iter().enumerate() {
             let before = entries.len();
             let sources = self.sources.iter().enumerate();
@@ -336,31 +349,41 @@ impl Model {
                     Some(near) => near.lines(&one.past),
                     None => one.past.lines().iter().map(|line| (&one.past, line)).collect(),
                 };
-                lines.into_iter().map(move |(past, line)| (source, past, line))
+                let lines = lines.into_iter().enumerate();
+                lines.map(move |(age, (past, line))| (age, source, past, line))
             });
-            for (source, past, line) in all.filter(|(_, _, line)| *line.path == *counter.path) {
-                let ordinal = entries.len() - before;
-                // Further lines of a path take the colours that follow the counter's; those of further sources the
-                // ones behind the colours of the pane's counters.
-                let step = (ordinal * stride % 64) as u8;
+            let lines: Vec<_> = all.filter(|(.., line)| *line.path == *counter.path).collect();
+            let is_seen =
+                |past: &Past, line: &Line| window.is_none_or(|window| past.is_seen(line, window));
+            // Instances that have ended before the shown time are left out, unless all have.
+            let some = lines.iter().any(|(_, _, past, line)| is_seen(past, line));
+            let is_shown = |(ordinal, (_, _, past, line)): (usize, &(_, _, &Past, &Line))| {
+                if some { is_seen(past, line) } else { ordinal == 0 }
+            };
+            let mut shown: Vec<bool> = lines.iter().enumerate().map(is_shown).collect();
+            // A timeline has a lane for each event.
+            if let Some(window) = window.filter(|_| pane.kind != Kind::Timeline) {
+                let most = |(_, _, past, line): &(_, _, &Past, &Line)| {
+                    past.summary(line, window).map(|summary| summary.maximum)
+                };
+                keep_largest(&mut shown, |place| lines.get(place).and_then(most));
+            }
+            for (ordinal, (age, source, past, line)) in lines.into_iter().enumerate() {
+                if ordinal > 0 {
+                    further.push((age, source, entries.len()));
+                }
                 entries.push(Entry {
                     counter: number,
                     source,
                     past: Some(past),
                     line: Some(line),
-                    colour: counter.colour.wrapping_add(step),
-                    marker: match ordinal {
-                        0 => counter.marker,
-                        _ => perfhive_view::palette::marker(counter.colour.wrapping_add(step)),
-                    },
+                    colour: counter.colour,
+                    marker: counter.marker,
                     name: String::new(),
                     is_visible: counter.is_visible,
                 });
-                // A timeline has a lane for each event.
-                if entries.len() - before >= MOST_COUNTERS && pane.kind != Kind::Timeline {
-                    break;
-                }
             }
+            are_shown.extend(shown);
             if entries.len() == before {
                 entries.push(Entry {
                     counter: number,
@@ -372,8 +395,19 @@ impl Model {
                     name: counter.path.clone(),
                     is_visible: counter.is_visible,
                 });
+                are_shown.push(true);
             }
         }
+        // Further lines of a path take looks of their own, the oldest line first: so a new line changes no other one.
+        further.sort_unstable();
+        let mut looks = Looks::of(pane.counters.iter().map(|one| (one.colour, one.marker)));
+        for (.., place) in further {
+            if let Some(entry) = entries.get_mut(place) {
+                (entry.colour, entry.marker) = looks.take_next(entry.colour);
+            }
+        }
+        let mut are_shown = are_shown.into_iter();
+        entries.retain(|_| are_shown.next() == Some(true));
         name_entries(&mut entries);
         self.name_sources(&mut entries);
         entries
@@ -473,6 +507,22 @@ impl Model {
         match jiff::Timestamp::from_nanosecond(time.to_unix_nanos()) {
             Ok(time) => time.to_zoned(self.zone.clone()).strftime(format).to_string(),
             Err(_) => String::new(),
+        }
+    }
+}
+
+/// Of more lines than a pane shows of a counter, keeps those with the largest values, of equal ones the older.
+fn keep_largest(shown: &mut [bool], value: impl Fn(usize) -> Option<f64>) {
+    let places = || shown.iter().enumerate().filter(|(_, is_shown)| **is_shown);
+    if places().count() <= MOST_COUNTERS {
+        return;
+    }
+    let mut values: Vec<(usize, f64)> =
+        places().map(|(place, _)| (place, value(place).unwrap_or(f64::NEG_INFINITY))).collect();
+    values.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    for (place, _) in values.into_iter().skip(MOST_COUNTERS) {
+        if let Some(is_shown) = shown.get_mut(place) {
+            *is_shown = false;
         }
     }
 }

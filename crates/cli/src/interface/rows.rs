@@ -24,10 +24,11 @@ pub(super) fn rows(model: &Model, place: usize) -> Vec<Row<'_>> {
         });
     }
     sort(pane, &mut rows);
+    // The first rows of the order, also where a tree shows them at other places.
+    rows.truncate(pane.top.unwrap_or(usize::MAX));
     if pane.is_tree {
         rows = below_parents(rows);
     }
-    rows.truncate(pane.top.unwrap_or(usize::MAX));
     rows
 }
 

@@ -60,6 +60,8 @@ pub(super) struct Reader {
     sampler: Sampler,
     language: LanguageId,
     faults: Faults,
+    /// Whether the interface shows why not all of the source can be read.
+    has_failed: bool,
     paths: Vec<String>,
     /// The paths to objects that cannot be read at the moment; they are tried again with each sample.
     absent: Vec<String>,
@@ -97,6 +99,7 @@ impl Reader {
             sampler: Sampler::default(),
             language,
             faults,
+            has_failed: false,
             paths: Vec::new(),
             absent: Vec::new(),
             interval,
@@ -219,9 +222,15 @@ impl Reader {
                 let sample = self.sampler.sample(&self.query);
                 self.send(Event::Samples(vec![sample], start.elapsed()))?;
             }
-            Err(error) => self.send(Event::Note(error.to_string()))?,
+            Err(error) => return self.fail(error.to_string()),
         }
         self.tell_faults()
+    }
+
+    /// Shows why not all of the source can be read, until a sample without a fault.
+    fn fail(&mut self, why: String) -> Result<(), Ended> {
+        self.has_failed = true;
+        self.send(Event::Failed(Some(why)))
     }
 
     fn tell_faults(&mut self) -> Result<(), Ended> {
@@ -230,9 +239,15 @@ impl Reader {
             self.send(Event::Note(error.to_string()))?;
         }
         for fault in self.faults.take() {
-            self.send(Event::Note(fault.text))?;
+            self.fail(fault.text)?;
         }
-        Ok(())
+        match self.has_failed && self.faults.are_over() {
+            true => {
+                self.has_failed = false;
+                self.send(Event::Failed(None))
+            }
+            false => Ok(()),
+        }
     }
 
     fn follow(&mut self, order: Order) -> Result<(), Ended> {
@@ -296,6 +311,8 @@ impl Reader {
     fn add(&mut self, path: String) -> Result<(), Ended> {
         let Some(own) = self.own(&path) else { return self.send(Event::Elsewhere(path)) };
         match self.query.add(&own) {
+            // The names may come with the first sample.
+            Err(_) if self.is_nameless() => Ok(()),
             Ok(id) => {
                 self.sampler.add(&self.query, id, &path);
                 Ok(())
@@ -306,6 +323,12 @@ impl Reader {
             }
             Err(error) => self.send(Event::Problem { path, why: error.to_string() }),
         }
+    }
+
+    /// Whether this is a recording without any object.
+    fn is_nameless(&mut self) -> bool {
+        let catalogue = self.steered.catalogue(&Ask::everything());
+        !self.is_live() && catalogue.is_ok_and(|catalogue| catalogue.objects.is_empty())
     }
 
     /// Finds out whether a path can be read; takes one sample of a costly object to measure its cost.

@@ -32,6 +32,8 @@ pub(crate) struct Seen {
     /// Every how-many-th sample of a recording is shown; more than 1 if there are more samples than are kept.
     pub(crate) every: u64,
     pub(crate) is_loading: bool,
+    /// Why not all of the source can be read at present.
+    pub(crate) failure: Option<String>,
     /// How long the newest sample took.
     pub(crate) took: Duration,
     pub(crate) tree: Option<Arc<Tree>>,
@@ -59,6 +61,7 @@ impl Seen {
             looked: None,
             every: 1,
             is_loading: !is_live,
+            failure: None,
             took: Duration::ZERO,
             tree: None,
             near: None,

@@ -20,7 +20,7 @@ use ratatui_core::style::{Color, Modifier};
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
 use ratatui_crossterm::crossterm::{cursor, event, execute, terminal};
-use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::time::{Duration, Instant};
@@ -51,6 +51,9 @@ pub(super) enum Message {
     /// An event of the source with this number.
     Source(usize, Event),
     Signal(signals::Event),
+    /// Another program asks this one to stop.
+    #[cfg(unix)]
+    Stop,
     /// The thread that reads the source has panicked.
     Broken,
     /// The terminal is closed.
@@ -156,6 +159,8 @@ pub(crate) fn run(start: Start) -> Outcome {
             }
         }
     });
+    #[cfg(unix)]
+    hear_stops(events.clone());
     // A panic is printed after the terminal was reset.
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -173,6 +178,16 @@ pub(crate) fn run(start: Start) -> Outcome {
     match outcome? {
         Some(signal) => end_by(signal),
         None => Ok(Exit::Done),
+    }
+}
+
+/// Passes signals to stop on to the loop, which resets the terminal before the program stops.
+#[cfg(unix)]
+fn hear_stops(events: super::sampling::Events) {
+    let stops = [signal_hook::consts::SIGTSTP];
+    // Where that is not possible the signal has its usual effect.
+    if let Ok(mut signals) = signal_hook::iterator::Signals::new(stops) {
+        std::thread::spawn(move || signals.forever().all(|_| events.send(Message::Stop).is_ok()));
     }
 }
 
@@ -200,7 +215,7 @@ struct Loop<'a> {
     theme: Theme,
     /// The channels to the threads that read the sources.
     orders: Vec<Sender<Order>>,
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    terminal: Terminal<CrosstermBackend<Out>>,
 }
 
 /// The reason why the loop ends.
@@ -212,7 +227,7 @@ enum End {
 
 impl<'a> Loop<'a> {
     fn new(model: &'a mut Model, theme: Theme, orders: Vec<Sender<Order>>) -> io::Result<Self> {
-        let out = BufWriter::with_capacity(1 << 16, io::stdout());
+        let out = Out { frame: Vec::new(), is_sixteen: theme == Theme::Sixteen };
         let terminal = Terminal::new(CrosstermBackend::new(out))?;
         let mut this = Self { model, theme, orders, terminal };
         this.draw_anew()?;
@@ -291,6 +306,8 @@ impl<'a> Loop<'a> {
                 return Ok(None);
             }
             Message::Signal(_) => return Ok(None),
+            #[cfg(unix)]
+            Message::Stop => return self.suspend().map(|()| None),
             Message::Broken => return Ok(Some(End::Broken)),
             Message::Gone => return Ok(Some(End::Quit)),
         };
@@ -354,6 +371,12 @@ impl<'a> Loop<'a> {
 
     #[cfg(unix)]
     fn suspend(&mut self) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        if rustix::process::getsid(None) == Ok(rustix::process::getpid()) {
+            let note = "there is no shell in which the program could go on".to_string();
+            self.model.update(Event::Note(note));
+            return Ok(());
+        }
         leave();
         let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP);
         enter()?;
@@ -365,6 +388,50 @@ impl<'a> Loop<'a> {
         self.model.update(Event::Note("this system does not suspend programs".to_string()));
         Ok(())
     }
+}
+
+/// Writes to the terminal what is drawn, a whole frame at a time.
+struct Out {
+    frame: Vec<u8>,
+    /// Whether the terminal has sixteen colours, and so may not know the sequences that crossterm writes for them.
+    is_sixteen: bool,
+}
+
+impl io::Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.frame.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let frame = std::mem::take(&mut self.frame);
+        let mut out = io::stdout().lock();
+        match self.is_sixteen {
+            true => out.write_all(in_sixteen(&String::from_utf8_lossy(&frame)).as_bytes())?,
+            false => out.write_all(&frame)?,
+        }
+        self.frame = frame;
+        self.frame.clear();
+        out.flush()
+    }
+}
+
+/// What is drawn, with the first sixteen of 256 colours as those that every terminal with colours has.
+fn in_sixteen(frame: &str) -> String {
+    const BEGIN: &str = "\x1b[38;5;";
+    let mut parts = frame.split(BEGIN);
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        let (number, rest) = part.split_at(end);
+        match number.parse::<u8>() {
+            Ok(number @ 0..=7) => out.push_str(&format!("\x1b[{}", 30 + number)),
+            Ok(number @ 8..=15) => out.push_str(&format!("\x1b[{}", 82 + number)),
+            _ => out.push_str(&format!("{BEGIN}{number}")),
+        }
+        out.push_str(rest);
+    }
+    out
 }
 
 /// The screen as it would be drawn on a terminal of this size.
@@ -477,7 +544,14 @@ fn base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::base64;
+    use super::{base64, in_sixteen};
+
+    #[test]
+    fn sixteen_colours_have_sequences_of_their_own() {
+        let drawn = "a\x1b[38;5;12;49mb\x1b[38;5;2mc 38;5;3\x1b[38;5;244md\x1b[38;5;";
+        let expected = "a\x1b[94;49mb\x1b[32mc 38;5;3\x1b[38;5;244md\x1b[38;5;";
+        assert_eq!(in_sixteen(drawn), expected);
+    }
 
     #[test]
     fn bytes_become_base64() {

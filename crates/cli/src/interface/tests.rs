@@ -3,6 +3,7 @@
 
 mod driver;
 mod growing;
+mod looks;
 mod panes;
 mod reasons;
 mod recorded;
@@ -326,8 +327,10 @@ fn a_table_is_sorted_filtered_and_shown_as_a_tree() {
     press(&mut model, KeyCode::Enter);
     assert!(matches!(model.mode, Mode::Normal));
     press(&mut model, KeyCode::Esc);
+    // The largest two, also in a tree.
+    press(&mut model, KeyCode::Char('R'));
     command(&mut model, "top 2");
-    assert_eq!(names(&model).len(), 2);
+    assert_eq!(names(&model), ["日本語ブラウザ", "java"]);
     command(&mut model, "top x");
     assert!(model.message.contains("1 at least"), "{}", model.message);
     // A chart that is made of a row has the path of the row's instance.
@@ -337,7 +340,7 @@ fn a_table_is_sorted_filtered_and_shown_as_a_tree() {
         Effect::Paths(paths) => Some(paths),
         _ => None,
     });
-    assert_eq!(paths.unwrap().last().unwrap(), r"\Process(init)\% Processor Time");
+    assert_eq!(paths.unwrap().last().unwrap(), r"\Process(日本語ブラウザ)\% Processor Time");
     assert_eq!(model.view.panes[1].title, "Chosen");
 }
 
@@ -381,6 +384,20 @@ fn histogram_report_and_overlays() {
     compare("costly.txt", &letters(&model, Theme::True, 80, 12));
     press(&mut model, KeyCode::Char('n'));
     assert!(!model.view.paths().contains(&r"\Costly\X".to_string()));
+    // Paths to one object are one question, which waits until a command is typed.
+    types(&mut model, ":top");
+    for (path, object) in [(r"\A\X", "A"), (r"\B\X", "B"), (r"\A\Y", "A")] {
+        let (path, object) = (path.to_string(), object.to_string());
+        model.update(Event::Costly { path, object, took: Duration::from_millis(1), values: 1 });
+    }
+    press(&mut model, KeyCode::Enter);
+    let screen = letters(&model, Theme::True, 80, 12);
+    assert!(screen.contains(r"\A\X") && screen.contains(r"\A\Y"), "{screen}");
+    press(&mut model, KeyCode::Char('y'));
+    press(&mut model, KeyCode::Char('n'));
+    let paths = model.view.paths();
+    assert_eq!(paths[paths.len() - 2..], [r"\A\X", r"\A\Y"]);
+    assert!(matches!(model.mode, Mode::Normal));
     model.update(Event::Ready(r"\Costly\X".into()));
     assert!(model.view.paths().contains(&r"\Costly\X".to_string()));
 }
@@ -465,7 +482,14 @@ fn counters_are_copied_pasted_and_saved_as_csv() {
     press(&mut model, KeyCode::Left);
     let saved = file(press(&mut model, KeyCode::Char('W')));
     assert_eq!(saved, ("perfhive-20261124T120003.000Z.csv".into(), 6));
+    // What is forgotten of a recording would not be read again.
+    model.sources[0].is_live = false;
     press(&mut model, KeyCode::Char('x'));
+    assert!(model.message.contains("live sources"), "{}", model.message);
+    assert_eq!(model.sources[0].past.times().len(), 5);
+    model.sources[0].is_live = true;
+    press(&mut model, KeyCode::Char('x'));
+    assert_eq!((model.message.as_str(), model.sources[0].past.times().len()), ("", 0));
     model.sources[0].latest = Sample::default();
     assert_eq!(press(&mut model, KeyCode::Char('W')), []);
     assert!(model.message.contains("no sample"), "{}", model.message);
@@ -502,8 +526,36 @@ fn commands_are_completed_and_mistakes_are_told() {
     let screen = letters(&model, Theme::True, 80, 24);
     let last: Vec<&str> = screen.lines().skip(22).collect();
     assert!(last[0].starts_with("a long message a") && last[1].ends_with("the end"), "{screen}");
-    command(&mut model, "interval 1000h");
-    assert!(model.message.contains("at most"), "{}", model.message);
+    for (wrong, why) in [("1ms", "at least 50 ms"), ("100000", "at most"), ("nan", "expected")] {
+        command(&mut model, &format!("interval {wrong}"));
+        assert!(model.message.contains(why), "{}", model.message);
+    }
+    // Each further Tab takes the next completion, and begins anew behind the last.
+    types(&mut model, ":co");
+    for expected in ["colour", "compare", "copy", "colour"] {
+        press(&mut model, KeyCode::Tab);
+        assert!(matches!(&model.mode, Mode::Prompt(prompt) if prompt.text == expected));
+    }
+    types(&mut model, " gre");
+    press(&mut model, KeyCode::Tab);
+    press(&mut model, KeyCode::Enter);
+    assert_eq!(model.view.panes[0].counters[0].colour, 2, "{}", model.message);
+    // The names of the source are asked for where a path begins, and found in any case.
+    assert_eq!(types(&mut model, ":add "), [Effect::Browse]);
+    types(&mut model, r"\proc");
+    model.update(Event::Tree(tree()));
+    press(&mut model, KeyCode::Tab);
+    types(&mut model, "% p");
+    press(&mut model, KeyCode::Tab);
+    assert_eq!(press(&mut model, KeyCode::Enter), [Effect::Try(PROCESSES[0].into())]);
+    // No shell puts the home folder in place of a tilde.
+    if let Some(home) = std::env::home_dir() {
+        let effects = command(&mut model, "screenshot ~/a.svg");
+        let file = home.join("a.svg").display().to_string();
+        assert_eq!(effects, [Effect::Screenshot(file, Existing::Refused)]);
+    }
+    let effects = command(&mut model, "screenshot ~a.svg");
+    assert_eq!(effects, [Effect::Screenshot("~a.svg".into(), Existing::Refused)]);
     assert_eq!(
         command(&mut model, "interval 250ms"),
         [Effect::Interval(Duration::from_millis(250))]
@@ -611,9 +663,11 @@ fn twenty_lines_are_drawn() {
             times.push(start.elapsed());
         }
     }
-    // The lines of one path take the colours in turn, and these lines are far apart.
+    // These lines are far apart; where they share a colour, some cells have a marker.
     let buffer = terminal.backend().buffer();
-    let is_dots = |symbol: &str| symbol.starts_with(|c| ('\u{2801}'..='\u{28ff}').contains(&c));
+    let is_of_line =
+        |c| ('\u{2801}'..='\u{28ff}').contains(&c) || perfhive_view::palette::MARKERS.contains(&c);
+    let is_dots = |symbol: &str| symbol.starts_with(is_of_line);
     let column = (0..60).filter_map(|y| buffer.cell((100, y)));
     let dots = column.filter(|cell| is_dots(cell.symbol())).count();
     assert!(dots >= 20, "{dots}");

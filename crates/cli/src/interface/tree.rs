@@ -125,7 +125,9 @@ impl Chooser {
     /// objects, contain every word of it, in any language.
     pub(crate) fn choices(&self, tree: &Tree) -> Vec<Choice> {
         let search = self.search.to_lowercase();
-        let words: Vec<&str> = search.split_whitespace().collect();
+        // A path is searched by its parts.
+        let words = search.split(|c: char| c.is_whitespace() || c == '\\');
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         let mut choices = Vec::new();
         if let Some((_, _, instances)) = &self.instances {
             choices.push(Choice::Instance(None));
@@ -208,6 +210,7 @@ mod tests {
         assert_eq!(found(""), [Choice::Object(0), Choice::Object(1)]);
         assert_eq!(found("proc work"), [Choice::Counter(1, 0)]);
         assert_eq!(found("Arbeitsseiten"), [Choice::Counter(1, 0)]);
+        assert_eq!(found(r"\memory\page"), [Choice::Counter(0, 0)]);
         assert_eq!(found("speicher"), [Choice::Object(0)]);
         assert_eq!(found("xyzzy"), []);
         let open = Chooser { open: [1].into(), ..Chooser::default() };

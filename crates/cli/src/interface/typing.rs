@@ -39,14 +39,13 @@ impl Model {
                 KeyCode::Home => *above = 0,
                 _ => self.close_text(),
             },
-            Mode::Confirm { path, .. } => match key.code {
-                KeyCode::Char('y') | KeyCode::Enter => {
-                    let path = path.clone();
-                    self.mode = Mode::Normal;
-                    self.add(&path, effects);
+            Mode::Confirm => {
+                self.mode = Mode::Normal;
+                let asked = self.questions.pop_front().unwrap_or_default();
+                if matches!(key.code, KeyCode::Char('y') | KeyCode::Enter) {
+                    asked.paths.iter().for_each(|path| self.add(path, effects));
                 }
-                _ => self.mode = Mode::Normal,
-            },
+            }
             Mode::Prompt(_) => self.prompt_key(key, effects),
             Mode::Choose(_) => self.choose_key(key, effects),
         }
@@ -81,8 +80,15 @@ impl Model {
             }
             KeyCode::Backspace => drop(prompt.text.pop()),
             KeyCode::Tab => {
-                if let [first, ..] = prompt.candidates.as_slice() {
-                    prompt.text.clone_from(first);
+                // Of several completions each further Tab takes the next one.
+                let place = prompt.candidates.iter().position(|one| *one == prompt.text);
+                let next = place.map_or(0, |place| place + 1);
+                let next = prompt.candidates.get(next).or(prompt.candidates.first());
+                if let Some(next) = next {
+                    prompt.text.clone_from(next);
+                }
+                if prompt.candidates.len() > 1 {
+                    return;
                 }
             }
             KeyCode::Char(c) if !is_modified(key) && prompt.text.len() < MOST_TYPED => {
@@ -94,10 +100,22 @@ impl Model {
         if is_filter {
             self.set_filter(text);
         } else {
-            let candidates = self.completions(&text);
-            if let Mode::Prompt(prompt) = &mut self.mode {
-                prompt.candidates = candidates;
+            if text == "add " && self.tree.is_none() {
+                effects.push(Effect::Browse);
             }
+            self.complete();
+        }
+    }
+
+    /// Finds the lines to which Tab can complete a typed command.
+    pub(super) fn complete(&mut self) {
+        let Mode::Prompt(prompt) = &self.mode else { return };
+        let candidates = match prompt.is_filter {
+            true => Vec::new(),
+            false => self.completions(&prompt.text),
+        };
+        if let Mode::Prompt(prompt) = &mut self.mode {
+            prompt.candidates = candidates;
         }
     }
 

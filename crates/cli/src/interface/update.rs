@@ -3,7 +3,8 @@
 use super::files::Existing;
 use super::keys::Action;
 use super::layout::{BUILT_IN, Counter, Kind, MOST_COUNTERS, MOST_PANES, Pane, View};
-use super::model::{Effect, Event, Mode, Model, Prompt};
+use super::looks::Looks;
+use super::model::{Effect, Event, Mode, Model, Prompt, Question};
 use super::saving::file_part;
 use super::tree::Chooser;
 use crate::text::escape::Escaped;
@@ -80,19 +81,7 @@ impl Model {
             Event::Ready(path) | Event::Costly { path, .. }
                 if self.has_several() && self.has_path(&path) => {}
             Event::Ready(path) => self.add(&path, &mut effects),
-            Event::Costly { path, object, took, values } => {
-                let milliseconds = took.as_secs_f64() * 1e3;
-                let share = took.as_secs_f64() / self.interval.as_secs_f64() * 100.0;
-                let mut count = String::new();
-                number::push_grouped(&mut count, values as u64);
-                let question = format!(
-                    "{} is costly: one sample of it took {milliseconds:.1} ms for {count} values. \
-                     At one in {} s that is {share:.1} % of a processor.",
-                    Escaped(&object),
-                    self.interval.as_secs_f64()
-                );
-                (self.mode, self.behind) = (Mode::Confirm { path, question }, None);
-            }
+            Event::Costly { path, object, took, values } => self.ask(path, object, took, values),
             Event::Tree(tree) => {
                 self.take_tree(source, tree);
                 if let Some((object, counter)) = self.to_explain.take() {
@@ -110,6 +99,12 @@ impl Model {
                 }
             }
             Event::Note(text) => self.message = Escaped(&text).to_string(),
+            Event::Failed(why) => {
+                if let Some(seen) = self.sources.get_mut(source) {
+                    seen.failure = why.map(|why| Escaped(&why).to_string());
+                }
+            }
+            Event::Named => self.choose_anew(&mut effects),
             Event::Refused { file, why } => {
                 let lines: Vec<String> =
                     why.trim_end().lines().map(|line| Escaped(line).to_string()).collect();
@@ -134,6 +129,10 @@ impl Model {
         if (self.time(), self.has_table()) != before {
             self.look(&mut effects);
         }
+        // A question interrupts nothing that the user is typing or reading.
+        if matches!(self.mode, Mode::Normal) && !self.questions.is_empty() {
+            self.mode = Mode::Confirm;
+        }
         self.approach(&mut effects);
         for effect in &effects {
             // What is asked again is answered again.
@@ -144,6 +143,25 @@ impl Model {
             }
         }
         effects
+    }
+
+    /// Asks whether a path to a costly object is to be added, once for all paths to the object.
+    fn ask(&mut self, path: String, object: String, took: Duration, values: usize) {
+        if let Some(asked) = self.questions.iter_mut().find(|asked| asked.object == object) {
+            asked.paths.push(path);
+            return;
+        }
+        let milliseconds = took.as_secs_f64() * 1e3;
+        let share = took.as_secs_f64() / self.interval.as_secs_f64() * 100.0;
+        let mut count = String::new();
+        number::push_grouped(&mut count, values as u64);
+        let cost = format!(
+            "{} is costly: one sample of it took {milliseconds:.1} ms for {count} values. \
+             At one in {} s that is {share:.1} % of a processor.",
+            Escaped(&object),
+            self.interval.as_secs_f64()
+        );
+        self.questions.push_back(Question { object, paths: vec![path], cost });
     }
 
     fn note(&mut self, source: usize, samples: Vec<perfhive_view::Sample>, took: Duration) {
@@ -185,6 +203,9 @@ impl Model {
         if self.view.panes.is_empty() {
             self.push_pane(Pane::default());
         }
+        let entries = self.entries(self.focus);
+        let looks = Looks::of(entries.iter().map(|entry| (entry.colour, entry.marker)));
+        let look = looks.next(0);
         let Some(pane) = self.view.panes.get_mut(self.focus) else { return };
         if pane.counters.iter().any(|counter| counter.path == path) {
             self.message = format!("{} is in this pane already", Escaped(path));
@@ -194,7 +215,7 @@ impl Model {
             self.message = format!("a pane has at most {MOST_COUNTERS} counters");
             return;
         }
-        pane.counters.push(Counter::new(path, pane.counters.len()));
+        pane.counters.push(Counter::new(path, look));
         self.message = format!("added {}", Escaped(path));
         self.changed(effects);
     }
@@ -227,6 +248,7 @@ impl Model {
     /// Carries out the action of a key.
     pub(crate) fn act(&mut self, action: Action, effects: &mut Vec<Effect>) {
         self.message.clear();
+        self.sources.iter_mut().for_each(|one| one.failure = None);
         let panes = self.view.panes.len().max(1);
         match action {
             Action::Quit => effects.push(Effect::Quit),
@@ -289,11 +311,18 @@ impl Model {
                 self.cursor = self.cursor.filter(|_| self.is_frozen);
             }
             Action::Clear => {
-                for one in &mut self.sources {
+                // What is cleared of a recording would not be read again.
+                for one in self.sources.iter_mut().filter(|one| one.is_live) {
                     one.past.clear();
                     one.samples.clear();
                 }
-                (self.end, self.cursor, self.mark, self.spans) = (None, None, None, [None; 2]);
+                if self.sources.iter().any(|one| !one.is_live) {
+                    self.message =
+                        "recordings stay; x forgets what was seen of live sources".to_string();
+                }
+                if self.is_live() {
+                    (self.end, self.cursor, self.mark, self.spans) = (None, None, None, [None; 2]);
+                }
             }
             Action::Mark => self.set_mark(),
             Action::Compare => self.compare(),

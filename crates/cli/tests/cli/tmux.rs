@@ -50,6 +50,11 @@ impl Terminal {
         self.tmux(&["send-keys", key]);
     }
 
+    /// Writes everything that is printed from now on to a file.
+    pub(crate) fn pipe_to(&self, file: &str) {
+        self.tmux(&["pipe-pane", &format!("cat >> {file}")]);
+    }
+
     /// The text that the terminal shows.
     pub(crate) fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p"])

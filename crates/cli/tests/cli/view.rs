@@ -91,8 +91,11 @@ fn a_recording_that_is_not_there_is_no_counter_path() {
     let folder = Folder::new();
     folder.file("today.phr", "");
     let file = folder.path().join("todya.phr").display().to_string();
-    let line = perfhive(["view", &file, "cpu"]).fails(3);
-    assert!(line.contains("no such file") && line.contains("today.phr"), "{line}");
+    // A file may stand before or behind paths.
+    for args in [["view", &file, "cpu"], ["view", "cpu", &file]] {
+        let line = perfhive(args).fails(3);
+        assert!(line.contains("no such file") && line.contains("today.phr"), "{line}");
+    }
 }
 
 #[test]
@@ -102,6 +105,20 @@ fn the_folder_of_a_capture_is_a_source() {
     let path = folder.path().display().to_string();
     let line = perfhive(["view", "--speed", "2", &path, &path]).fails(2);
     assert!(line.contains("not several sources"), "{line}");
+}
+
+#[test]
+fn a_folder_that_is_no_capture_is_no_counter_path() {
+    let folder = Folder::new();
+    let path = folder.path().display().to_string();
+    let line = perfhive(["view", &path]).fails(3);
+    assert!(line.contains("without a capture's manifest"), "{line}");
+}
+
+#[test]
+fn the_interval_of_view_has_one_least_value() {
+    let line = perfhive(["view", "-i", "1ms"]).fails(2);
+    assert!(line.contains("at least 50 ms"), "{line}");
 }
 
 #[test]
@@ -228,6 +245,50 @@ mod on_a_terminal {
         assert!(!screen.contains("% Processor Time"), "{screen}");
         let modes = |end| std::fs::read_to_string(format!("{file}.{end}")).unwrap();
         assert_eq!(modes("before"), modes("behind"));
+    }
+
+    #[test]
+    fn a_stop_from_outside_gives_the_terminal_back_until_the_view_goes_on() {
+        let folder = Folder::new();
+        let file = folder.path().join("pid").display().to_string();
+        let command =
+            format!("perfhive view cpu & echo $! > {file}; fg; echo stopped; read; fg; exec sh");
+        let Some(terminal) = Terminal::new(80, 24, &format!("bash -ic 'set -m; {command}'")) else {
+            return;
+        };
+        terminal.wait_for(|screen| screen.contains("% Processor Time"));
+        let pid = std::fs::read_to_string(&file).unwrap();
+        let sent = std::process::Command::new("kill").args(["-TSTP", pid.trim()]).status().unwrap();
+        assert!(sent.success());
+        let screen = terminal.wait_for(|screen| screen.contains("stopped"));
+        assert!(!screen.contains("% Processor Time"), "{screen}");
+        terminal.press("Enter");
+        terminal.wait_for(|screen| screen.contains("% Processor Time"));
+        terminal.write("q");
+        terminal.wait_for(|screen| screen.contains("stopped"));
+    }
+
+    #[test]
+    fn a_view_that_no_shell_could_continue_is_not_suspended() {
+        let Some(terminal) = Terminal::new(80, 24, "exec perfhive view cpu") else { return };
+        terminal.wait_for(|screen| screen.contains("% Processor Time"));
+        terminal.press("C-z");
+        terminal.wait_for(|screen| screen.contains("there is no shell"));
+    }
+
+    #[test]
+    fn a_terminal_of_sixteen_colours_gets_their_sequences() {
+        let folder = Folder::new();
+        let file = folder.path().join("drawn").display().to_string();
+        let command = "TERM=xterm COLORTERM= perfhive --color always view cpu; exec sh";
+        let Some(terminal) = Terminal::new(80, 24, &format!("sh -c '{command}'")) else { return };
+        terminal.pipe_to(&file);
+        terminal.wait_for(|screen| screen.contains("% Processor Time"));
+        terminal.press("C-l");
+        let drawn =
+            || String::from_utf8_lossy(&std::fs::read(&file).unwrap_or_default()).into_owned();
+        terminal.wait_for(|_| drawn().contains("\x1b[94"));
+        assert!(!drawn().contains("38;5;"), "{:?}", drawn());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use perfhive_view::drawing::{Drawing, GLYPH, Shape};
 use perfhive_view::palette::Rgb;
 use tiny_skia::{
     Color, LineCap, LineJoin, Paint, PathBuilder, Pixmap, PremultipliedColorU8, Rect, Stroke,
-    Transform,
+    StrokeDash, Transform,
 };
 
 /// The PNG file of a drawing; `None` for a drawing that is too large or empty.
@@ -22,7 +22,7 @@ pub(super) fn encode(drawing: &Drawing) -> Option<Vec<u8>> {
                     pixels.fill_rect(rectangle, &paint(*colour), Transform::identity(), None);
                 }
             }
-            Shape::Lines { points, thickness, colour } => {
+            Shape::Lines { points, thickness, dashes, colour } => {
                 let mut path = PathBuilder::new();
                 let mut points = points.iter();
                 if let Some((x, y)) = points.next() {
@@ -33,6 +33,7 @@ pub(super) fn encode(drawing: &Drawing) -> Option<Vec<u8>> {
                     width: *thickness,
                     line_cap: LineCap::Round,
                     line_join: LineJoin::Round,
+                    dash: StrokeDash::new(dashes.to_vec(), 0.0),
                     ..Stroke::default()
                 };
                 if let Some(path) = path.finish() {
@@ -122,7 +123,12 @@ mod tests {
         let colour = (0, 0, 255);
         let shapes = vec![
             Shape::Rectangle { x: 0.0, y: 0.0, width: 20.0, height: 10.0, colour },
-            Shape::Lines { points: vec![(0.0, 30.0), (40.0, 30.0)], thickness: 3.0, colour },
+            Shape::Lines {
+                points: vec![(0.0, 30.0), (40.0, 30.0)],
+                thickness: 3.0,
+                dashes: &[],
+                colour,
+            },
             Shape::Text { x: 40.0, y: 50.0, text: "MŁ…日日".into(), end: true, colour },
         ];
         let drawing = Drawing { width: 40.0, height: 60.0, shapes };

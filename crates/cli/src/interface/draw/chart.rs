@@ -10,6 +10,9 @@ use perfhive_view::past::Window;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Modifier;
 
+/// The least distance of a line's markers where it has a colour, in cells.
+const MARKER_STEP: u16 = 10;
+
 impl Screen<'_> {
     pub(super) fn chart(&mut self, model: &Model, place: usize, area: Rect) {
         let entries = model.entries(place);
@@ -84,6 +87,16 @@ impl Screen<'_> {
             let owner = number as u16;
             let on_axis = with_line(number);
             let mut before: Option<(i32, i32)> = None;
+            // Without colours each value has the line's marker. With colours some have, where a line above in the
+            // legend has the same colour; the markers of lines that lie over one another are in different columns.
+            let shares = |other: &Entry<'_>| other.line.is_some() && other.colour == entry.colour;
+            let (is_marked, mut next, step) = match self.theme {
+                Theme::Plain => (true, 0, 0),
+                _ => {
+                    let first = number as u16 % MARKER_STEP;
+                    (entries.iter().take(number).any(shares), first, MARKER_STEP)
+                }
+            };
             for point in past.points(line, window, wide as usize * 2) {
                 let Some(value) = point.value else {
                     before = None;
@@ -100,8 +113,9 @@ impl Screen<'_> {
                     let below = |dot: (i32, i32)| (dot.0, (dot.1 + 1).min(high - 1));
                     canvas.line(below(before.unwrap_or(dot)), below(dot), owner);
                 }
-                if self.theme == Theme::Plain && x >= 0 && x < wide {
+                if is_marked && (0..wide).contains(&x) && x as u16 / 2 >= next {
                     markers.push((x as u16 / 2, y as u16 / 4, entry.marker, number));
+                    next = x as u16 / 2 + step;
                 }
                 before = Some(dot);
             }

@@ -42,8 +42,9 @@ fn lanes<'a>(model: &Model, entries: &[Entry<'a>]) -> Vec<Lane<'a>> {
             if let Some(source) = model.source(entry.source).filter(|_| model.has_several()) {
                 name = format!(r"\\{}\{name}", Escaped(&source.label));
             }
-            let (colour, entry) = (entry.colour, number);
-            lanes.push(Lane { name, past, colour, entry, count: None, bars: Vec::new() });
+            // Each lane takes the colour that follows the one of the lane above.
+            let colour = lanes.last().map_or(entry.colour, |lane| lane.colour.wrapping_add(1));
+            lanes.push(Lane { name, past, colour, entry: number, count: None, bars: Vec::new() });
             lanes.len() - 1
         });
         let Some(lane) = lanes.get_mut(place) else { continue };

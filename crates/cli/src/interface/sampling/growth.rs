@@ -95,6 +95,7 @@ impl Reader {
     pub(super) fn grow(&mut self) -> Result<Option<Reach>, Ended> {
         let begun = Instant::now();
         let Some(source) = self.growth.as_mut().and_then(Growth::changed) else { return Ok(None) };
+        let was_nameless = self.is_nameless();
         let found = match source {
             Ok(source) => {
                 self.steered.replace(source);
@@ -105,6 +106,9 @@ impl Reader {
         if let Some(growth) = &mut self.growth {
             growth.pause = PAUSE.max(begun.elapsed() * REST);
         }
+        if found.is_ok() && (self.finds_more() || was_nameless && !self.is_nameless()) {
+            self.send(Event::Named)?;
+        }
         match found {
             Ok(true) => {
                 let again = self.recent.0.len().saturating_sub(1);
@@ -113,8 +117,16 @@ impl Reader {
             }
             // The file is another one now.
             Ok(false) => Ok(Some(Reach::Whole)),
-            Err(why) => self.send(Event::Note(why)).map(|()| None),
+            Err(why) => self.fail(why).map(|()| None),
         }
+    }
+
+    /// Whether a path can be read now that the recording lacked before.
+    fn finds_more(&mut self) -> bool {
+        let known: Vec<&str> = self.sampler.paths().collect();
+        let lacking = self.paths.iter().filter(|path| !known.contains(&path.as_str()));
+        let lacking: Vec<String> = lacking.filter_map(|path| self.own(path)).collect();
+        lacking.iter().any(|path| self.query.add(path).is_ok_and(|id| self.query.remove(id)))
     }
 
     /// Goes behind the first of the recent samples; `false` if there is none.

@@ -46,11 +46,12 @@ impl Reader {
             if let Some(order) = order {
                 self.follow(order)?;
             }
-            match self.read(orders, reach)? {
-                Ok(order) => waiting = order,
-                Err(error) => self.send(Event::Note(error.to_string()))?,
-            }
+            let read = self.read(orders, reach)?;
             self.tell_faults()?;
+            match read {
+                Ok(order) => waiting = order,
+                Err(error) => self.fail(error.to_string())?,
+            }
         }
     }
 

@@ -49,7 +49,7 @@ fn random_events_never_panic_and_never_get_stuck() {
             model = model_of_two(view(), 10);
         }
         let source = if number < 50_000 { 0 } else { number % 2 };
-        let event = match random.next(101) {
+        let event = match random.next(103) {
             0..50 => {
                 let binding = &BINDINGS[random.next(BINDINGS.len() as u64) as usize];
                 let modifiers =
@@ -115,6 +115,8 @@ fn random_events_never_panic_and_never_get_stuck() {
             98 => Event::Rewound,
             99 if random.next(2) == 0 => Event::Elsewhere(CPU.into()),
             99 => Event::Key(KeyEvent::new(KeyCode::Char('a'), KeyModifiers::ALT)),
+            100 => Event::Failed((random.next(2) == 0).then(|| "torn".into())),
+            101 => Event::Named,
             _ => Event::Loaded { every: random.next(3) },
         };
         for effect in model.update_from(source, event) {

@@ -42,8 +42,12 @@ impl Viewed {
     /// Carries out the requests of the model.
     fn order(&self, effects: Vec<Effect>) {
         for effect in effects {
-            if let Effect::Look { from, at, every, .. } = effect {
-                self.orders.send(Order::Look { from, at, every }).unwrap();
+            match effect {
+                Effect::Look { from, at, every, .. } => {
+                    self.orders.send(Order::Look { from, at, every }).unwrap();
+                }
+                Effect::Paths(paths) => self.orders.send(Order::Paths(paths)).unwrap(),
+                _ => {}
             }
         }
     }
@@ -110,6 +114,94 @@ fn records_of_an_experiment_under_way_are_followed_to_its_end() {
     viewed.until(|model| Viewed::times(model) >= whole.0);
     assert_eq!(viewed.seen(), whole);
     fresh.end();
+    viewed.end();
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// A recording with the object Process from the first sample on, and the object Processor from the second; returns the
+/// lengths of its file before each sample.
+fn process_then_processor(path: &std::path::Path) -> Vec<u64> {
+    let process = [CounterSpec::new(TitleIndex(180), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
+    let processor = [CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_RAWCOUNT)];
+    let names =
+        [(230, "Process"), (180, "Working Set"), (238, "Processor"), (6, "% Processor Time")];
+    let titles = titles(&names);
+    let titles = perfhive::TitleDatabase::new(LanguageId::ENGLISH, &titles, &titles);
+    let titles = [Arc::new(titles)];
+    let blocks = [0, 1, 2].map(|second| {
+        let (set, busy) = ([("a", None, &[1 << 30][..])], [("_Total", None, &[3][..])]);
+        let objects = [
+            (TitleIndex(230), &process[..], &set[..]),
+            (TitleIndex(238), &processor[..], &busy[..]),
+        ];
+        let count = if second == 0 { 1 } else { 2 };
+        (second.to_string(), block("HOST", second, &objects[..count]))
+    });
+    let mut source = ReplaySource::new("x", blocks).unwrap();
+    let mut writer = RecordingWriter::open(path, "x", &RecordingOptions::new()).unwrap();
+    let mut snapshot = Snapshot::new();
+    let lengths = (0..3).map(|_| {
+        let length = std::fs::metadata(path).unwrap().len();
+        source.collect(&Ask::everything(), &mut snapshot).unwrap();
+        writer.add(&snapshot, &titles).unwrap();
+        length
+    });
+    let lengths = lengths.collect();
+    writer.finish().unwrap();
+    lengths
+}
+
+#[test]
+fn the_panes_of_a_recording_follow_the_names_that_come_with_its_samples() {
+    let path = file("names.phr");
+    let lengths = process_then_processor(&path);
+    let bytes = std::fs::read(&path).unwrap();
+    let is_empty = |length: &usize| {
+        std::fs::write(&path, &bytes[..*length]).unwrap();
+        perfhive::open(&format!("file:{}", path.display())).is_ok_and(|mut source| {
+            source.recording().is_some_and(|one| one.span().is_ok_and(|span| span.samples == 0))
+        })
+    };
+    // The head of the file, and nothing more.
+    let head = (0..bytes.len()).find(is_empty).unwrap();
+    std::fs::write(&path, &bytes[..head]).unwrap();
+    let overview = View::built_in("overview").unwrap();
+    let mut viewed = Viewed::new(&path, overview.clone());
+    let screen = letters(&viewed.model, Theme::True, 80, 24);
+    assert!(screen.contains("no sample in the time that is read"), "{screen}");
+    assert_eq!(viewed.model.view, overview);
+    let titles = |model: &Model| -> Vec<String> {
+        model.view.panes.iter().map(|pane| pane.title.clone()).collect()
+    };
+    std::fs::write(&path, &bytes[..lengths[1] as usize]).unwrap();
+    viewed.until(|model| titles(model) == ["Processes"] && Viewed::times(model) == 1);
+    std::fs::write(&path, &bytes).unwrap();
+    let busy = |model: &Model| model.sources[0].past.lines().first().and_then(|line| line.last());
+    viewed.until(|model| busy(model) == Some(3.0) && Viewed::times(model) == 3);
+    assert_eq!(titles(&viewed.model), ["Processor", "Processes"]);
+    assert_eq!(viewed.model.message, "");
+    viewed.end();
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn a_message_about_a_torn_sample_goes_when_it_is_whole() {
+    let path = file("torn.phr");
+    let lengths = process_then_processor(&path);
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..lengths[2] as usize - 3]).unwrap();
+    let mut viewed = Viewed::new(&path, View::of_paths(&[PROCESSES[1].to_string()]));
+    viewed.until(|model| model.sources[0].failure.is_some());
+    let screen = letters(&viewed.model, Theme::True, 200, 24);
+    assert!(screen.contains("not a complete sample"), "{screen}");
+    std::fs::write(&path, &bytes).unwrap();
+    viewed.until(|model| model.sources[0].failure.is_none());
+    assert_eq!(Viewed::times(&viewed.model), 3);
+    // A key takes it away, too.
+    viewed.model.update(Event::Failed(Some("damaged".into())));
+    assert!(letters(&viewed.model, Theme::True, 80, 24).contains("damaged"));
+    press(&mut viewed.model, KeyCode::Esc);
+    assert!(!letters(&viewed.model, Theme::True, 80, 24).contains("damaged"));
     viewed.end();
     std::fs::remove_file(&path).unwrap();
 }

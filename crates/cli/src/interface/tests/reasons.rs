@@ -40,6 +40,42 @@ fn a_value_that_a_log_left_blank_is_told_in_a_narrow_legend() {
 }
 
 #[test]
+fn a_path_that_has_no_instance_at_first_goes_on_in_the_line_of_its_first() {
+    let mut view = view();
+    let (cpu, java) = (PROCESSES[0], r"\Process(java)\% Processor Time");
+    view.panes = vec![pane("", Kind::Chart, &[cpu, java])];
+    let (mut script, mut model) = (Script::new(), model(view, 0));
+    let lacking = |script: &mut Script, path, why: NoValue| {
+        let mut value = script.value((path, 6, "%"), None, None);
+        (value.identity, value.value) = (None, Err(why));
+        value
+    };
+    let mut note = |second: i64, values| {
+        let time = FileTime(NOON + second * FileTime::PER_SECOND);
+        model.update(Event::Samples(vec![Sample { time, values }], Duration::ZERO));
+        letters(&model, Theme::True, 80, 24)
+    };
+    let paths = [cpu, java];
+    let none = paths.map(|path| lacking(&mut script, path, NoValue::NoSuchInstance)).to_vec();
+    let screen = note(0, none);
+    assert_eq!(screen.matches("no such instance").count(), 2, "{screen}");
+    let some = [(cpu, "java", 40), (cpu, "bash", 20), (java, "java", 40)];
+    let some =
+        some.map(|(path, name, id)| script.value((path, 6, "%"), Some((name, id)), Some(5.0)));
+    let screen = note(1, some.to_vec());
+    assert_eq!(screen.matches("5.0 %").count(), 3 + 4, "{screen}");
+    assert_eq!(
+        (screen.matches("gone").count(), screen.matches(" java ").count()),
+        (0, 2),
+        "{screen}"
+    );
+    // A reason that all instances share is shown for each.
+    let all = lacking(&mut script, cpu, NoValue::ObjectMissing(None));
+    let screen = note(2, vec![all]);
+    assert_eq!(screen.matches("the object is not in this sample").count(), 2, "{screen}");
+}
+
+#[test]
 fn a_legend_of_one_instance_names_it() {
     let mut view = view();
     view.panes = vec![pane("", Kind::Chart, &[r"\Process(*)\Working Set"])];

@@ -1,0 +1,46 @@
+//! The looks of lines: which colour and marker a further line of a chart takes.
+
+use perfhive_view::palette::{COLOURS, LOOKS, look};
+
+/// How many lines of a chart have each look and each colour.
+pub(super) struct Looks {
+    looks: [usize; LOOKS],
+    colours: [usize; COLOURS.len()],
+}
+
+impl Looks {
+    pub(super) fn of(taken: impl Iterator<Item = (u8, char)>) -> Self {
+        let mut this = Self { looks: [0; LOOKS], colours: [0; COLOURS.len()] };
+        taken.for_each(|one| this.take(one));
+        this
+    }
+
+    fn take(&mut self, taken: (u8, char)) {
+        let number = (0..LOOKS).find(|number| look(*number) == taken);
+        if let Some(count) = number.and_then(|number| self.looks.get_mut(number)) {
+            *count += 1;
+        }
+        if let Some(count) = self.colours.get_mut(usize::from(taken.0)) {
+            *count += 1;
+        }
+    }
+
+    /// The number of a look that the fewest lines have, if possible in a colour that the fewest have: the first such one
+    /// from a colour on.
+    pub(super) fn next(&self, from: u8) -> usize {
+        let key = |number: &usize| {
+            let colour = number % COLOURS.len();
+            let behind =
+                (colour + COLOURS.len() - usize::from(from) % COLOURS.len()) % COLOURS.len();
+            (self.looks.get(*number), self.colours.get(colour), behind)
+        };
+        (0..LOOKS).min_by_key(key).unwrap_or(0)
+    }
+
+    /// Like [`next`](Self::next); the look counts as taken from now on.
+    pub(super) fn take_next(&mut self, from: u8) -> (u8, char) {
+        let taken = look(self.next(from));
+        self.take(taken);
+        taken
+    }
+}
