@@ -117,7 +117,8 @@ public final class Bench {
             long handle = ((CounterProbeContext) many.part(0)).handle();
             long small = ((CounterProbeContext) one.part(0)).handle();
             long[] bits = new long[count];
-            long[] raw = new long[count];
+            double[] doubles = new double[count];
+            long[] filled = new long[count];
             long[] before = new long[count];
             int[] facts = new int[5];
             List<Way> ways = new ArrayList<>();
@@ -130,31 +131,43 @@ public final class Bench {
                 }
                 return sum;
             }));
-            ways.add(new Way("values in bulk, and reading each", count, "<= 0.5", () -> {
-                Native.values(handle, bits);
+            // The first step is what decode does with the values.
+            ways.add(new Way("values: library to `Readings`, `copyValues` to longs, reading each", count,
+                    "<= 0.5", () -> {
+                Native.values(handle, filled);
                 long sum = 0;
-                for (int place = 0; place < count; place++) {
-                    sum += bits[place];
+                for (int asked = 0; asked < names.length; asked++) {
+                    int copied = readings.copyValues(asked, bits, 0);
+                    for (int place = 0; place < copied; place++) {
+                        sum += bits[place];
+                    }
                 }
                 return sum;
             }));
-            ways.add(new Way("the same with raw values, now and before", count, "", () -> {
-                Native.values(handle, bits);
-                Native.rawValues(handle, raw, before);
+            ways.add(new Way("the same to doubles, into which each is converted", count, "", () -> {
+                Native.values(handle, filled);
                 long sum = 0;
-                for (int place = 0; place < count; place++) {
-                    sum += bits[place] + raw[place] - before[place];
+                for (int asked = 0; asked < names.length; asked++) {
+                    int copied = readings.copyValues(asked, doubles);
+                    for (int place = 0; place < copied; place++) {
+                        // A sum of doubles would take longer than the rest.
+                        sum += Double.doubleToRawLongBits(doubles[place]);
+                    }
                 }
                 return sum;
             }));
-            ways.add(new Way("reading each through `Readings`", count, "", () -> {
+            ways.add(new Way("raw values, now and before: library to `Readings`", count, "", () -> {
+                Native.rawValues(handle, filled, before);
+                return filled[0] + before[0];
+            }));
+            ways.add(new Way("reading each by `Readings.approximately`", count, "", () -> {
                 double sum = 0;
                 for (int place = 0; place < count; place++) {
                     sum += readings.approximately(place);
                 }
                 return sum;
             }));
-            ways.add(new Way("one call for each value", count, "", () -> {
+            ways.add(new Way("for comparison: one call for each value", count, "", () -> {
                 long sum = 0;
                 for (int place = 0; place < count; place++) {
                     sum += Native.value(handle, place);

@@ -17,7 +17,7 @@ public final class Category implements AutoCloseable {
         help = answer.text();
         hasInstances = answer.bool();
         counterNames = List.copyOf(answer.list(answer::text));
-        object = new NativeObject(this, answer.int64());
+        object = new NativeObject("category " + name, answer.int64());
     }
 
     /**

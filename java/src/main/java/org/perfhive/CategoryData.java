@@ -39,7 +39,7 @@ public final class CategoryData implements AutoCloseable {
         private final List<Optional<Double>> values;
         private final List<Optional<NoValue>> reasons;
 
-        private Values(int what, long older) {
+        private Values(int what, CategoryData older) {
             List<Read<Double>> read =
                     read(what, older, answer -> Double.longBitsToDouble(answer.int64()));
             values = read.stream().map(Read::value).toList();
@@ -88,7 +88,7 @@ public final class CategoryData implements AutoCloseable {
         counters = List.copyOf(
                 answer.list(() -> new Counter(answer.text(), CounterType.of(answer))));
         instances = List.copyOf(answer.list(answer::text));
-        object = new NativeObject(this, answer.int64());
+        object = new NativeObject("data of the category " + category, answer.int64());
     }
 
     /**
@@ -133,7 +133,7 @@ public final class CategoryData implements AutoCloseable {
      * @return the values, read from the native library at once
      */
     public Values values() {
-        return new Values(0, 0);
+        return new Values(0, this);
     }
 
     /**
@@ -143,7 +143,7 @@ public final class CategoryData implements AutoCloseable {
      * @return the values, read from the native library at once
      */
     public Values valuesSince(CategoryData older) {
-        return new Values(1, older.object.handle());
+        return new Values(1, older);
     }
 
     /**
@@ -155,7 +155,7 @@ public final class CategoryData implements AutoCloseable {
      */
     public Optional<CounterSample> sample(String instance, String counter) {
         Optional<Integer> place = place(instance, counter);
-        return place.flatMap(at -> read(2, 0, CounterSample::of).get(at).value());
+        return place.flatMap(at -> read(2, this, CounterSample::of).get(at).value());
     }
 
     /**
@@ -168,7 +168,7 @@ public final class CategoryData implements AutoCloseable {
     public Optional<String> text(String instance, String counter) {
         Optional<Integer> place = place(instance, counter);
         return place.flatMap(at -> {
-            Message answer = object.request().int32(3).int64(0).send(Native.Op.DATA_VALUES);
+            Message answer = object.request().int32(3).handle(object).send(Native.Op.DATA_VALUES);
             Optional<String> text = Optional.empty();
             for (int value = 0; value <= at; value++) {
                 text = answer.optionalText();
@@ -177,8 +177,8 @@ public final class CategoryData implements AutoCloseable {
         });
     }
 
-    private <T> List<Read<T>> read(int what, long older, Function<Message, T> read) {
-        Message answer = object.request().int32(what).int64(older).send(Native.Op.DATA_VALUES);
+    private <T> List<Read<T>> read(int what, CategoryData older, Function<Message, T> read) {
+        Message answer = object.request().int32(what).handle(older.object).send(Native.Op.DATA_VALUES);
         java.util.ArrayList<Read<T>> list = new java.util.ArrayList<>();
         for (int place = 0; place < instances.size() * counters.size(); place++) {
             list.add(answer.bool()

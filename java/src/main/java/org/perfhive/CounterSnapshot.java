@@ -23,7 +23,7 @@ public final class CounterSnapshot implements AutoCloseable {
         for (SnapshotInput one : input) {
             request.int32(one.perfObjectIndex()).int32(one.counterIndex());
         }
-        this.object = new NativeObject(this, request.send(Native.Op.SNAPSHOT).int64());
+        this.object = new NativeObject("snapshot", request.send(Native.Op.SNAPSHOT).int64());
     }
 
     /**

@@ -90,7 +90,7 @@ public final class Experiment implements AutoCloseable {
         Message.Request request =
                 new Message.Request().int32(builder.capacity).bool(builder.file.isPresent());
         builder.file.ifPresent(file -> request.text(file.toString()));
-        this.object = new NativeObject(this, request.send(Native.Op.EXPERIMENT).int64());
+        this.object = new NativeObject("experiment", request.send(Native.Op.EXPERIMENT).int64());
         this.listenerTimeout = builder.listenerTimeout;
     }
 
@@ -158,7 +158,7 @@ public final class Experiment implements AutoCloseable {
                 .texts(binding.watched.stream().map(SensorName::toString).toList())
                 .texts(binding.calls)
                 .int32(used.size());
-        used.forEach(one -> request.int64(one.object().handle()));
+        used.forEach(one -> request.handle(one.object()));
         request.texts(names.stream().map(SensorName::toString).toList());
         long queue = request.send(Native.Op.EXPERIMENT_BIND).int64();
         if (source instanceof EventSource.Calls) {

@@ -26,7 +26,7 @@ public final class PerformanceCounter implements AutoCloseable {
         instance = answer.text();
         help = answer.text();
         type = CounterType.of(answer);
-        object = new NativeObject(this, answer.int64());
+        object = new NativeObject("counter " + name + " of " + category, answer.int64());
     }
 
     /**
