@@ -74,6 +74,17 @@ class MeasurementTest {
     }
 
     @Test
+    void newBuffersAreNoAnomaly() {
+        try (MeasurementContext context = MeasurementContext.of(sources,
+                Machine.sensor("Memory", "Available Bytes"), Machine.own("% Processor Time"))) {
+            for (int round = 0; round < 5; round++) {
+                context.cycle();
+                assertEquals(List.of(), context.record().anomalies());
+            }
+        }
+    }
+
+    @Test
     void namesPrintAndParse() {
         SensorName name = SensorName.of("a%", "b/c", "d#e ü").withInstance("#/%*");
         assertEquals("a%25/b%2Fc/d%23e ü#%23%2F%25*", name.toString());
