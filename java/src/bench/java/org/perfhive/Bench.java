@@ -118,8 +118,7 @@ public final class Bench {
             long small = ((CounterProbeContext) one.part(0)).handle();
             long[] bits = new long[count];
             double[] doubles = new double[count];
-            long[] filled = new long[count];
-            long[] before = new long[count];
+            ProbeReadings arrays = many.arrays(0);
             int[] facts = new int[5];
             List<Way> ways = new ArrayList<>();
             long[] source = new long[count];
@@ -134,7 +133,7 @@ public final class Bench {
             // The first step is what decode does with the values.
             ways.add(new Way("values: library to `Readings`, `copyValues` to longs, reading each", count,
                     "<= 0.5", () -> {
-                Native.values(handle, filled);
+                Native.values(handle, arrays.bits);
                 long sum = 0;
                 for (int asked = 0; asked < names.length; asked++) {
                     int copied = readings.copyValues(asked, bits, 0);
@@ -145,7 +144,7 @@ public final class Bench {
                 return sum;
             }));
             ways.add(new Way("the same to doubles, into which each is converted", count, "", () -> {
-                Native.values(handle, filled);
+                Native.values(handle, arrays.bits);
                 long sum = 0;
                 for (int asked = 0; asked < names.length; asked++) {
                     int copied = readings.copyValues(asked, doubles);
@@ -157,8 +156,8 @@ public final class Bench {
                 return sum;
             }));
             ways.add(new Way("raw values, now and before: library to `Readings`", count, "", () -> {
-                Native.rawValues(handle, filled, before);
-                return filled[0] + before[0];
+                Native.rawValues(handle, arrays.raw, arrays.before);
+                return arrays.raw[0] + arrays.before[0];
             }));
             ways.add(new Way("reading each by `Readings.approximately`", count, "", () -> {
                 double sum = 0;
@@ -260,11 +259,12 @@ public final class Bench {
             }
             try (MeasurementContext context = MeasurementContext.of(sources, names)) {
                 int rounds = 201;
-                long[][] own = new long[3][rounds];
+                long[][] own = new long[4][rounds];
                 long[][] plain = new long[2][rounds];
-                double[] ratios = new double[rounds];
                 int values = 0;
                 for (int round = -50; round < rounds; round++) {
+                    // As a program that samples: its files and data are no longer in the caches.
+                    Thread.sleep(20);
                     long allocated = THREADS.getCurrentThreadAllocatedBytes();
                     long begun = THREADS.getCurrentThreadCpuTime();
                     context.prepare();
@@ -276,29 +276,40 @@ public final class Bench {
                     for (int place = 0; place < readings.size(); place++) {
                         sum += readings.hasValue(place) ? readings.approximately(place) : 0;
                     }
-                    long done = THREADS.getCurrentThreadCpuTime();
-                    long used = THREADS.getCurrentThreadAllocatedBytes() - allocated;
-                    long before = THREADS.getCurrentThreadAllocatedBytes();
-                    long beginning = THREADS.getCurrentThreadCpuTime();
-                    sink = sum + readPlainly();
-                    long end = THREADS.getCurrentThreadCpuTime() - beginning;
+                    sink = sum;
                     if (round < 0) {
                         continue;
                     }
-                    own[0][round] = done - begun;
+                    own[0][round] = THREADS.getCurrentThreadCpuTime() - begun;
                     own[1][round] = sampled - prepared;
-                    own[2][round] = used;
-                    plain[0][round] = end;
-                    plain[1][round] = THREADS.getCurrentThreadAllocatedBytes() - before;
-                    ratios[round] = (done - begun) / (double) end;
+                    own[2][round] = THREADS.getCurrentThreadAllocatedBytes() - allocated;
                     values = readings.size();
                 }
-                Arrays.sort(ratios);
+                // The same in the native library, without what Java adds.
+                long handle = ((CounterProbeContext) context.part(0)).handle();
+                for (int round = 0; round < rounds; round++) {
+                    Thread.sleep(20);
+                    long begun = THREADS.getCurrentThreadCpuTime();
+                    Native.prepare(handle);
+                    Native.sample(handle, -1);
+                    Native.decode(handle);
+                    own[3][round] = THREADS.getCurrentThreadCpuTime() - begun;
+                }
+                for (int round = -20; round < rounds; round++) {
+                    Thread.sleep(20);
+                    long before = THREADS.getCurrentThreadAllocatedBytes();
+                    long beginning = THREADS.getCurrentThreadCpuTime();
+                    sink = readPlainly();
+                    if (round >= 0) {
+                        plain[0][round] = THREADS.getCurrentThreadCpuTime() - beginning;
+                        plain[1][round] = THREADS.getCurrentThreadAllocatedBytes() - before;
+                    }
+                }
                 double time = median(own[0]) / 1e6;
                 double heap = median(own[2]) / 1024.0;
                 System.out.println("\n" + ProcessHandle.allProcesses().count()
                         + " processes, " + values + " values; processor time, medians of " + rounds
-                        + " interleaved rounds.\n");
+                        + " rounds, 20 ms apart.\n");
                 System.out.println("| all processes, from Java | time | goal | | Java heap | goal | |");
                 System.out.println("|---|---:|---|---|---:|---|---|");
                 System.out.println(String.format(Locale.ROOT,
@@ -309,12 +320,12 @@ public final class Bench {
                 System.out.println(String.format(Locale.ROOT,
                         "| of it the sample | %.2f ms | | | | | |", median(own[1]) / 1e6));
                 System.out.println(String.format(Locale.ROOT,
+                        "| for comparison: prepare, sample and decode in Rust alone | %.2f ms | | | | | |",
+                        median(own[3]) / 1e6));
+                System.out.println(String.format(Locale.ROOT,
                         "| for comparison: reading `stat`, `statm` and `io` of each in Java, and no"
                                 + " more | %.2f ms | | | %.0f KiB | | |",
                         median(plain[0]) / 1e6, median(plain[1]) / 1024.0));
-                System.out.println(String.format(Locale.ROOT,
-                        "\nRatio to the comparison: %.2f, the middle half %.2f to %.2f.",
-                        ratios[rounds / 2], ratios[rounds / 4], ratios[rounds * 3 / 4]));
             }
         } finally {
             sleepers.forEach(Process::destroyForcibly);

@@ -407,6 +407,11 @@ public final class MeasurementContext implements AutoCloseable {
         return parts[place].context;
     }
 
+    /** The arrays of the readings; for the benchmark. */
+    ProbeReadings arrays(int place) {
+        return parts[place].readings;
+    }
+
     @Override
     public void close() {
         closed = true;
