@@ -12,6 +12,7 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 
 /**
  * Measures sensors of several data sources together, in three stages, so that the moment of the
@@ -36,9 +37,6 @@ import java.util.concurrent.atomic.AtomicReference;
  * {@link IllegalStateException}, also one that was at work.
  */
 public final class MeasurementContext implements AutoCloseable {
-    private static final NoValue NEEDS_TWO_SAMPLES =
-            new NoValue("needs-two-samples", "needs two samples");
-
     private final AtomicReference<State> state = new AtomicReference<>(State.INITIALIZING);
     private final Part[] parts;
     private final TimeSource[] times;
@@ -77,7 +75,7 @@ public final class MeasurementContext implements AutoCloseable {
                 Arrays.stream(parts).map(part -> part.readings).toArray(ProbeReadings[]::new);
         this.all = new AllReadings(each, asked);
         for (Part part : parts) {
-            fill(part, part.context::baseline, NEEDS_TWO_SAMPLES);
+            fill(part, part.context::baseline, ProbeReadings::endBaseline);
         }
         this.readings = all.end();
         state.set(State.INITIALIZED);
@@ -258,7 +256,7 @@ public final class MeasurementContext implements AutoCloseable {
             for (Part part : parts) {
                 if (part.failed == null) {
                     try {
-                        fill(part, part.context::decode, ProbeReadings.NOT_ADDED);
+                        fill(part, part.context::decode, ProbeReadings::end);
                         continue;
                     } catch (RuntimeException error) {
                         part.failed = asFailure(error);
@@ -277,7 +275,7 @@ public final class MeasurementContext implements AutoCloseable {
     }
 
     private static void fill(
-            Part part, java.util.function.Consumer<ProbeReadings> read, NoValue notAdded) {
+            Part part, Consumer<ProbeReadings> read, Consumer<ProbeReadings> end) {
         if (part.context instanceof CounterProbeContext) {
             read.accept(part.readings);
             return;
@@ -290,7 +288,7 @@ public final class MeasurementContext implements AutoCloseable {
             part.readings.takeBack(whole);
             throw error;
         } finally {
-            part.readings.end(notAdded);
+            end.accept(part.readings);
         }
     }
 

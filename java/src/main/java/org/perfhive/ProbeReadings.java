@@ -36,7 +36,8 @@ public final class ProbeReadings {
     private static final VarHandle EIGHT_CODES =
             MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.nativeOrder());
 
-    static final NoValue NOT_ADDED = new NoValue("no-data", "its data source has no value of it");
+    private static final NoValue NOT_ADDED = new NoValue("no-data", "its data source has no value of it");
+    private static final NoValue NO_BASELINE = new NoValue("no-data", "its data source has no baseline of it");
 
     private final List<SelectedSensor> selection;
     /** The sensor that is next when a data source adds its readings. */
@@ -93,8 +94,25 @@ public final class ProbeReadings {
         }
     }
 
+    /** Ends adding the first readings: what the data source has not added has a place all the same. */
+    void endBaseline() {
+        for (int asked = next; asked < selection.size(); asked++) {
+            SelectedSensor selected = selection.get(asked);
+            if (selected.sensor() instanceof StaticSensor all && selected.instance().isEmpty()) {
+                fillUp(asked, NO_BASELINE);
+                all.instances().forEach(one -> put(next, Optional.of(one), NONE, reason(NO_BASELINE)));
+                next++;
+            }
+        }
+        end(NO_BASELINE);
+    }
+
     /** Ends adding: slots that were not added again are gone. */
-    void end(NoValue why) {
+    void end() {
+        end(NOT_ADDED);
+    }
+
+    private void end(NoValue why) {
         fillUp(selection.size(), why);
         if (slots.length != count) {
             slots = Arrays.copyOf(slots, count);

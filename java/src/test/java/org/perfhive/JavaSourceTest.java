@@ -236,7 +236,7 @@ class JavaSourceTest {
         try (DataSources sources = DataSources.open("local:").add(late);
                 MeasurementContext context = MeasurementContext.of(sources,
                         "late/Orders/Count", "late/Orders/Count", Machine.own("ID Process"))) {
-            assertEquals(List.of("needs-two-samples", "needs-two-samples", ""), codes(context.values()));
+            assertEquals(List.of("no-data", "no-data", ""), codes(context.values()));
             assertEquals(List.of("source-failed", "source-failed", ""), codes(context.cycle()));
             fails.set(false);
             Readings readings = context.cycle();
@@ -261,13 +261,13 @@ class JavaSourceTest {
         out.addDouble(0, Optional.of("b"), 2);
         out.addLong(1, Optional.empty(), 3);
         assertThrows(IllegalArgumentException.class, () -> out.addDouble(0, Optional.of("c"), 4));
-        out.end(ProbeReadings.NOT_ADDED);
+        out.end();
         List<SensorSlot> slots = List.of(out.slots);
         out.clear();
         out.addDouble(0, Optional.of("new"), 1);
         out.addLong(1, Optional.empty(), 3);
         out.takeBack(3);
-        out.end(ProbeReadings.NOT_ADDED);
+        out.end();
         assertEquals(slots, List.of(out.slots));
     }
 

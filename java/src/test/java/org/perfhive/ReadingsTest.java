@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** Readings in bulk, from several threads, and beside {@code close}. */
@@ -52,7 +53,8 @@ class ReadingsTest {
 
         Numbers(ValueType type) {
             sensor = new StaticSensor(1, SensorName.of("numbers", "Group", "Number"),
-                    new Sensor.Traits(SensorKind.GAUGE, type, "", "", false), List::of);
+                    new Sensor.Traits(SensorKind.GAUGE, type, "", "", false),
+                    () -> IntStream.range(0, instances.get()).mapToObj(Integer::toString).toList());
         }
 
         @Override
@@ -139,6 +141,9 @@ class ReadingsTest {
     void readingsOfAnEarlierSampleAreRefusedAndWhatWasTakenOutStays() {
         Numbers numbers = new Numbers(ValueType.INT64);
         try (MeasurementContext context = numbers.measured()) {
+            // Nothing was measured, and the instances are known.
+            assertEquals("numbers/Group/Number#19 = its data source has no baseline of it",
+                    context.values().get(19).toString());
             Readings first = context.cycle();
             SensorReading taken = first.get(3);
             context.prepare();
