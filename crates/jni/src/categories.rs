@@ -4,8 +4,8 @@ use crate::failure::{Failure, reason};
 use crate::handles::{self, Object};
 use crate::wire::{Answer, Request};
 use perfhive::{
-    Category, CategoryData, CounterSample, CounterType, Fault, Identity, InstanceData, InstanceLabel,
-    NoValue, PerformanceCounter, SharedSource,
+    Category, CategoryData, CounterSample, CounterType, Fault, Identity, InstanceData,
+    InstanceLabel, NoValue, PerformanceCounter, SharedSource,
 };
 use std::sync::Mutex;
 
@@ -200,7 +200,8 @@ pub(crate) fn instances(labels: &[InstanceLabel], answer: &mut Answer) {
 
 /// The text of a name as it lies in a block.
 fn utf16(bytes: &[u8]) -> String {
-    let units = bytes.chunks_exact(2).filter_map(|pair| Some(u16::from_le_bytes(pair.try_into().ok()?)));
+    let units =
+        bytes.chunks_exact(2).filter_map(|pair| Some(u16::from_le_bytes(pair.try_into().ok()?)));
     String::from_utf16_lossy(&units.collect::<Vec<u16>>())
 }
 
