@@ -19,7 +19,7 @@ import java.util.stream.Stream;
  * {@link #end()} has the figures.
  *
  * <p>Every method may be called from any thread, a listener's too. After {@code end} and
- * {@code close}, calls do nothing, and binding and listening are a {@link PerfhiveException}.
+ * {@code close}, calls do nothing, and binding and listening are an exception.
  */
 public final class Experiment implements AutoCloseable {
     private final NativeObject object;
@@ -269,7 +269,7 @@ public final class Experiment implements AutoCloseable {
      * The bindings as they are now.
      *
      * @return what became of the events so far
-     * @throws PerfhiveException of the kind {@code HANDLE} after closing
+     * @throws IllegalStateException after closing
      */
     public List<BindingCounts> bindings() {
         return BindingCounts.read(object.request().send(Native.Op.EXPERIMENT_BINDINGS));

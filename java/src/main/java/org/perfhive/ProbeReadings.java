@@ -141,6 +141,13 @@ public final class ProbeReadings {
         put(asked, instance, code, value);
     }
 
+    private void checkType(int asked, boolean isRight) {
+        if (!isRight) {
+            throw new IllegalArgumentException(
+                    "the values of " + sensor(asked) + " are of the type " + sensor(asked).valueType());
+        }
+    }
+
     private void put(int asked, Optional<String> instance, int code, long value) {
         int place = count;
         resize(place + 1);
@@ -164,8 +171,10 @@ public final class ProbeReadings {
      * @param instance the instance; empty for a sensor without instances
      * @param value the number, which is taken as unsigned
      * @throws ArithmeticException if the sensor's type is {@code INT32} and the number is larger
+     * @throws IllegalArgumentException if the sensor's type is {@code DOUBLE}
      */
     public void addLong(int asked, Optional<String> instance, long value) {
+        checkType(asked, sensor(asked).valueType() != ValueType.DOUBLE);
         boolean isInt = sensor(asked).valueType() == ValueType.INT32;
         if (isInt && value >>> 32 != 0) {
             throw new ArithmeticException(value + " does not fit the 32 bits of " + sensor(asked));
@@ -179,8 +188,10 @@ public final class ProbeReadings {
      * @param asked the place of the sensor in the selection
      * @param instance the instance; empty for a sensor without instances
      * @param value the number
+     * @throws IllegalArgumentException if the sensor's type is not {@code DOUBLE}
      */
     public void addDouble(int asked, Optional<String> instance, double value) {
+        checkType(asked, sensor(asked).valueType() == ValueType.DOUBLE);
         add(asked, instance, DOUBLE, Double.doubleToRawLongBits(value));
     }
 

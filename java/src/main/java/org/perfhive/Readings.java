@@ -34,8 +34,8 @@ public final class Readings extends AbstractList<SensorReading> implements Rando
         VarHandle.loadLoadFence();
         if (all.stamp != stamp) {
             throw new ConcurrentModificationException(
-                    "the context has decoded another sample since; what is to stay of readings is"
-                            + " taken out (get) or copied (copyValues) before");
+                    "the context has decoded another sample since: take out of readings (get), or copy"
+                            + " (copyValues), what is to stay");
         }
     }
 

@@ -181,6 +181,34 @@ class HandleTest {
     }
 
     @Test
+    void closingBesideACallNamesWhatIsClosed() throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(2);
+        try {
+            for (int round = 0; round < 100; round++) {
+                Category category = Category.of("Memory");
+                CategoryData data = category.read();
+                Future<?> counters = pool.submit(() -> isClosed("category Memory", () -> {
+                    while (true) {
+                        category.hasCounter("24");
+                    }
+                }));
+                Future<?> values = pool.submit(() -> isClosed("data of the category Memory", () -> {
+                    while (true) {
+                        data.values();
+                    }
+                }));
+                Thread.sleep(1);
+                category.close();
+                data.close();
+                counters.get();
+                values.get();
+            }
+        } finally {
+            pool.shutdownNow();
+        }
+    }
+
+    @Test
     void manyThreadsMeasureAndCloseAtTheSameTime() throws Exception {
         ExecutorService pool = Executors.newFixedThreadPool(8);
         try (DataSources sources = DataSources.open("local:")) {
@@ -273,6 +301,8 @@ class HandleTest {
 
     @Test
     void whatIsForgottenIsClosedByTheGarbageCollector() throws Exception {
+        // It stays open.
+        CounterDataSource.local();
         int before = Native.handles();
         for (int round = 0; round < 50; round++) {
             new PerformanceCounter("Memory", "Available Bytes", "");

@@ -261,6 +261,9 @@ class JavaSourceTest {
         out.addDouble(0, Optional.of("b"), 2);
         out.addLong(1, Optional.empty(), 3);
         assertThrows(IllegalArgumentException.class, () -> out.addDouble(0, Optional.of("c"), 4));
+        assertThrows(IllegalArgumentException.class, () -> out.addLong(0, Optional.of("c"), 4));
+        assertThrows(IllegalArgumentException.class, () -> out.addDouble(1, Optional.empty(), 4));
+        assertThrows(ArithmeticException.class, () -> out.addLong(1, Optional.empty(), 1L << 32));
         out.end();
         List<SensorSlot> slots = List.of(out.slots);
         out.clear();
