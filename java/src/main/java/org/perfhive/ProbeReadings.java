@@ -265,6 +265,7 @@ public final class ProbeReadings {
 
     void copy(int from, int count, double[] into) {
         int type = areAlike(from, count) ? codes[from] & TYPE : NONE;
+        long[] bits = this.bits;
         long signs = 0;
         if (type == DOUBLE) {
             for (int at = 0; at < count; at++) {
