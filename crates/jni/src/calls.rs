@@ -7,7 +7,7 @@
 //! 2. The public class beside it, with a test in `java/src/test/java`.
 //! 3. `docs/manual/java.md`, whose examples are compiled and run: `cargo xtask test --only java`.
 
-use crate::categories::{self, Values};
+use crate::categories;
 use crate::clock;
 use crate::experiment::JavaExperiment;
 use crate::failure::{Failure, Kind};
@@ -39,7 +39,7 @@ operations! {
     Snapshot, SnapshotPrepare, SnapshotSample, SnapshotDecode, SnapshotObjects, SnapshotCounters,
     SnapshotInstances, SnapshotItemCount, SnapshotItems,
     Categories, CategoryInstances, CategoryHas, CategoryCounters, CategoryRead, DataPlaces,
-    DataValues, Counter, CounterNext, Calculate,
+    DataValues, DataOne, Counter, CounterNext, Calculate,
     Experiment, ExperimentBind, ExperimentListen, ExperimentBindings, ExperimentEnd,
     ListenerTake, ListenerLost, ListenerAbandon, CallName,
     Panic,
@@ -109,6 +109,7 @@ fn answer_to(op: Op, request: &mut Request<'_>, answer: &mut Answer) -> Result<(
         | Op::CategoryRead
         | Op::DataPlaces
         | Op::DataValues
+        | Op::DataOne
         | Op::Counter
         | Op::CounterNext
         | Op::Calculate => category(op, request, answer)?,
@@ -216,7 +217,7 @@ fn category(op: Op, request: &mut Request<'_>, answer: &mut Answer) -> Result<()
             categories::open(&source, name.as_deref(), answer)
         }
         Op::CategoryInstances => handles::category(handle, |category| {
-            answer.texts(category.instance_names()?.iter());
+            categories::instances(&category.instances()?, answer);
             Ok(())
         }),
         Op::CategoryHas => {
@@ -248,12 +249,15 @@ fn category(op: Op, request: &mut Request<'_>, answer: &mut Answer) -> Result<()
         Op::DataValues => {
             let (what, older) = (request.i32()?, request.i64()?);
             handles::data(handle, |data| match what {
-                0 => categories::values(data, Values::Alone, answer),
-                1 => handles::data(older, |older| {
-                    categories::values(data, Values::Since(older), answer)
-                }),
-                2 => categories::values(data, Values::Samples, answer),
-                _ => categories::values(data, Values::Texts, answer),
+                0 => categories::values(data, None, answer),
+                _ => handles::data(older, |older| categories::values(data, Some(older), answer)),
+            })
+        }
+        Op::DataOne => {
+            let (is_text, instance, counter) = (request.bool()?, request.text()?, request.text()?);
+            handles::data(handle, |data| {
+                categories::one(data.get(&counter, &instance), is_text, answer);
+                Ok(())
             })
         }
         Op::Counter => {

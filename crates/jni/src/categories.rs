@@ -4,8 +4,8 @@ use crate::failure::{Failure, reason};
 use crate::handles::{self, Object};
 use crate::wire::{Answer, Request};
 use perfhive::{
-    Category, CategoryData, CounterSample, CounterType, InstanceData, NoValue, PerformanceCounter,
-    SharedSource,
+    Category, CategoryData, CounterSample, CounterType, Fault, Identity, InstanceData,
+    InstanceLabel, NoValue, PerformanceCounter, SharedSource,
 };
 use std::sync::Mutex;
 
@@ -102,8 +102,8 @@ pub(crate) fn calculate(request: &mut Request<'_>, answer: &mut Answer) -> Resul
     Ok(())
 }
 
-/// Puts the next value, sample or text of a counter into the answer, as `what` says; any
-/// other `what` resets the counter.
+/// Puts the next value, sample or text of a counter into the answer, as `what` says, or the identity of
+/// its instance or the faults; any other `what` resets the counter.
 pub(crate) fn next(
     counter: &mut PerformanceCounter,
     what: i32,
@@ -113,6 +113,11 @@ pub(crate) fn next(
         0 => value(counter.next_value(), answer, |v, answer| _ = answer.bits(v.to_bits())),
         1 => value(counter.next_sample(), answer, sample),
         2 => value(counter.next_text(), answer, |text, answer| _ = answer.text(&text)),
+        3 => {
+            answer.bool(counter.identity().is_some());
+            counter.identity().into_iter().for_each(|one| identity(one, answer));
+        }
+        4 => faults(counter.faults(), answer),
         _ => counter.reset(),
     }
     Ok(())
@@ -156,33 +161,73 @@ pub(crate) fn places(data: &CategoryData, instance: &str, counter: &str, answer:
     answer.i32(at(row)).i32(at(column));
 }
 
-/// Puts all values into the answer, instance by instance, in the form that `what` names.
+/// Puts all values into the answer, instance by instance: of this data alone, or since older data.
 pub(crate) fn values(
     data: &CategoryData,
-    what: Values<'_>,
+    older: Option<&CategoryData>,
     answer: &mut Answer,
 ) -> Result<(), Failure> {
-    let number = |result: Result<f64, NoValue>, answer: &mut Answer| {
-        value(result, answer, |value, answer| _ = answer.bits(value.to_bits()));
-    };
-    let write = |one: InstanceData<'_>, answer: &mut Answer| match what {
-        Values::Alone => number(one.value(), answer),
-        Values::Since(older) => number(one.value_since(older), answer),
-        Values::Samples => value(one.sample(), answer, sample),
-        Values::Texts => _ = answer.optional_text(one.text().as_deref()),
-    };
     for row in &data.by_instance() {
-        (&row).into_iter().for_each(|one| write(one, answer));
+        for one in &row {
+            let result = older.map_or_else(|| one.value(), |older| one.value_since(older));
+            value(result, answer, |value, answer| _ = answer.bits(value.to_bits()));
+        }
     }
     Ok(())
 }
 
-/// The form in which the values of a category are wanted: of one sample, since older data,
-/// as raw samples, or as texts.
-#[derive(Clone, Copy)]
-pub(crate) enum Values<'a> {
-    Alone,
-    Since(&'a CategoryData),
-    Samples,
-    Texts,
+/// Puts the text of one counter of one instance into the answer, or else its sample, if it has that.
+pub(crate) fn one(found: Option<InstanceData<'_>>, is_text: bool, answer: &mut Answer) {
+    if is_text {
+        answer.optional_text(found.and_then(|one| one.text()).as_deref());
+        return;
+    }
+    let found = found.and_then(|one| one.sample().ok());
+    answer.bool(found.is_some());
+    if let Some(found) = found {
+        sample(found, answer);
+    }
+}
+
+/// Puts instances into the answer: the text by which each is found, and its parts.
+pub(crate) fn instances(labels: &[InstanceLabel], answer: &mut Answer) {
+    answer.count(labels.len());
+    for label in labels {
+        answer.text(&label.to_string()).optional_text(label.parent.as_deref()).text(&label.name);
+        answer.count(label.order as usize);
+    }
+}
+
+/// The text of a name as it lies in a block.
+fn utf16(bytes: &[u8]) -> String {
+    let units =
+        bytes.chunks_exact(2).filter_map(|pair| Some(u16::from_le_bytes(pair.try_into().ok()?)));
+    String::from_utf16_lossy(&units.collect::<Vec<u16>>())
+}
+
+/// Puts an identity into the answer: as a text, and its process; -1 for none.
+fn identity(identity: &Identity, answer: &mut Answer) {
+    let text = match identity {
+        Identity::Single => "the only one".to_string(),
+        Identity::Process { id, start } => format!("process {id}, start {start}"),
+        Identity::Thread { process, id, start } => {
+            format!("thread {id} of process {process}, start {start}")
+        }
+        Identity::Unique(number) => format!("number {number}"),
+        Identity::Named { parent, name, order } => {
+            format!("{:?} of parent {:?}, number {order}", utf16(name), utf16(parent))
+        }
+        other => format!("{other:?}"),
+    };
+    answer.text(&text).i64(identity.process_id().map_or(-1, i64::from));
+}
+
+/// Puts faults into the answer.
+fn faults(faults: &[Fault], answer: &mut Answer) {
+    answer.count(faults.len());
+    for fault in faults {
+        answer.text(&fault.provider).i64(fault.object.map_or(-1, |object| i64::from(object.0)));
+        answer.optional_text(fault.instance.as_deref());
+        answer.bool(fault.lost_data()).text(&fault.message);
+    }
 }

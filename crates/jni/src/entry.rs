@@ -77,8 +77,8 @@ macro_rules! copies {
                 let raw = env.as_raw();
                 // SAFETY: the JVM passed this pointer to the native method that is at work on this
                 // thread, and an array that is not null, as a local reference. No exception is
-                // pending: native methods begin without, and each copies once. The numbers are as
-                // many as the length says.
+                // pending: native methods begin without, and none copies on after one. The numbers
+                // are as many as the length says.
                 unsafe {
                     ((**raw).v1_2.$set)(
                         raw,
@@ -98,25 +98,29 @@ macro_rules! copies {
 const MANY: usize = 512;
 
 /// Copies numbers to the beginning of Java's array, as [`copy_longs`] does, and quicker where there are many.
-fn copy_many(env: &EnvUnowned<'_>, array: &JLongArray<'_>, numbers: &[i64]) -> Result<(), Failure> {
-    if array.is_null() || numbers.len() < MANY {
-        return copy_longs(env, array, numbers);
-    }
+/// Returns whether the next array may be copied to: without memory, or room in the array, an exception is pending.
+fn copy_many(
+    env: &EnvUnowned<'_>,
+    array: &JLongArray<'_>,
+    numbers: &[i64],
+) -> Result<bool, Failure> {
     let (raw, many) = (env.as_raw(), numbers.len());
+    // SAFETY: as above, and each array is copied to only if no exception is pending.
+    let fits = !array.is_null()
+        && unsafe { ((**raw).v1_2.GetArrayLength)(raw, array.as_raw()) } >= length(many);
+    if !fits || many < MANY {
+        return copy_longs(env, array, numbers).map(|()| fits);
+    }
     // SAFETY: as above; and the array is at least as long as the numbers. Between getting and releasing it
     // nothing is asked of the JVM and nothing waited for.
     unsafe {
-        if ((**raw).v1_2.GetArrayLength)(raw, array.as_raw()) >= length(many) {
-            let to = ((**raw).v1_2.GetPrimitiveArrayCritical)(raw, array.as_raw(), null_mut());
-            if !to.is_null() {
-                copy_nonoverlapping(numbers.as_ptr(), to.cast::<i64>(), many);
-                ((**raw).v1_2.ReleasePrimitiveArrayCritical)(raw, array.as_raw(), to, 0);
-            }
-            // Without memory for a copy the JVM has thrown an exception.
-            return Ok(());
+        let to = ((**raw).v1_2.GetPrimitiveArrayCritical)(raw, array.as_raw(), null_mut());
+        if !to.is_null() {
+            copy_nonoverlapping(numbers.as_ptr(), to.cast::<i64>(), many);
+            ((**raw).v1_2.ReleasePrimitiveArrayCritical)(raw, array.as_raw(), to, 0);
         }
+        Ok(!to.is_null())
     }
-    copy_longs(env, array, numbers)
 }
 
 copies! {
@@ -270,7 +274,9 @@ extern "system" fn Java_org_perfhive_Native_values<'local>(
     bits: JLongArray<'local>,
 ) {
     enter_plainly(env, |env| {
-        handles::probe_briefly(handle, |probe| copy_many(env, &bits, &probe.values.bits))
+        handles::probe_briefly(handle, |probe| {
+            copy_many(env, &bits, &probe.values.bits).map(|_| ())
+        })
     });
 }
 
@@ -296,10 +302,12 @@ extern "system" fn Java_org_perfhive_Native_rawValues<'local>(
     raw: JLongArray<'local>,
     before: JLongArray<'local>,
 ) {
-    enter(env, |env| {
+    enter_plainly(env, |env| {
         handles::probe_briefly(handle, |probe| {
-            raw.set_region(env, 0, &probe.values.raw)?;
-            Ok(before.set_region(env, 0, &probe.values.before)?)
+            if copy_many(env, &raw, &probe.values.raw)? {
+                copy_many(env, &before, &probe.values.before)?;
+            }
+            Ok(())
         })
     });
 }

@@ -15,6 +15,10 @@ use std::time::{Duration, Instant};
 /// The number of places for anomalies that a probe context is promised.
 const ANOMALIES: usize = 64;
 
+/// The number of samples after which the frames that a source and its cache turn over are as large as they have to
+/// be. Before that they grow because they are new, which is no anomaly.
+pub(crate) const SETTLING: u32 = 5;
+
 /// The most different reasons that are kept for one probe context.
 const REASONS: usize = 256;
 
@@ -42,6 +46,8 @@ enum Stage {
 pub(crate) struct Probe {
     context: Box<dyn ProbeContext>,
     stage: Stage,
+    /// The samples taken, up to [`SETTLING`].
+    samples: u32,
     failed: Option<MeasureError>,
     /// The anomalies of the sample, and after decoding also those of its instances.
     anomalies: Vec<Anomaly>,
@@ -80,6 +86,7 @@ impl Probe {
         Self {
             context,
             stage: Stage::Decoded,
+            samples: 0,
             failed: None,
             anomalies: Vec::with_capacity(2 * ANOMALIES),
             found: Vec::with_capacity(ANOMALIES),
@@ -108,6 +115,10 @@ impl Probe {
         self.stage = Stage::Taken;
         let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
         self.failed = self.context.sample(deadline, &mut self.found).err();
+        if self.samples < SETTLING {
+            self.samples += 1;
+            self.found.retain(|anomaly| !matches!(anomaly, Anomaly::BufferGrown { .. }));
+        }
         self.anomalies.append(&mut self.found);
         self.result()?;
         Ok(self.anomalies.len())
@@ -255,7 +266,8 @@ impl Values {
 /// Whether two reasons have the same code and text.
 fn is_same(one: &NoValue, other: &NoValue) -> bool {
     match (one, other) {
-        (NoValue::InstanceFailed(one), NoValue::InstanceFailed(other)) => one == other,
+        (NoValue::InstanceFailed(one), NoValue::InstanceFailed(other))
+        | (NoValue::Busy(one), NoValue::Busy(other)) => one == other,
         (NoValue::ObjectMissing(one), NoValue::ObjectMissing(other)) => one == other,
         (NoValue::Data(one), NoValue::Data(other)) => one == other,
         (NoValue::Cook(one), NoValue::Cook(other)) => one == other,

@@ -10,6 +10,7 @@
 //! A failure of `sample` leads back to Initialized.
 
 use crate::failure::{Failure, Kind};
+use crate::probe::SETTLING;
 use crate::source::{self, OpenSource};
 use crate::wire::Answer;
 use perfhive::measure::{Operation, SensorKind, State, ValueType};
@@ -46,6 +47,8 @@ pub(crate) struct CounterSnapshot {
     request: Ask,
     generation: u64,
     state: State,
+    /// The samples taken, up to [`SETTLING`].
+    count: u32,
     taken: Snapshot,
     /// The snapshot that was decoded last, whose structure is shown.
     shown: Snapshot,
@@ -82,6 +85,7 @@ impl CounterSnapshot {
             request,
             generation,
             state: State::Sampled,
+            count: 0,
             taken: Snapshot::new(),
             shown: Snapshot::new(),
             samples: HashMap::new(),
@@ -108,14 +112,16 @@ impl CounterSnapshot {
         Ok(())
     }
 
-    /// Takes the data. Returns whether there was an anomaly: a buffer that grew, or a fault of a
-    /// part.
+    /// Takes the data. Returns whether there was an anomaly: a buffer that grew without being new, or a
+    /// fault of a part.
     pub(crate) fn sample(&mut self) -> Result<bool, Failure> {
         self.expect(Operation::Sample, &[State::Prepared])?;
         self.state = State::Initialized;
         self.source.collect(&self.request, &mut self.taken)?;
         self.state = State::Sampled;
-        Ok(self.taken.has_grown() || !self.taken.faults().is_empty())
+        let is_settled = self.count == SETTLING;
+        self.count += u32::from(!is_settled);
+        Ok(is_settled && self.taken.has_grown() || !self.taken.faults().is_empty())
     }
 
     /// Makes values of the data. Returns whether there was an anomaly: instances that came or

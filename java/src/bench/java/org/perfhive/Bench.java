@@ -22,11 +22,15 @@ public final class Bench {
     private static final int ROUNDS = 41;
     private static final long ROUND_NANOS = 20_000_000;
     private static final int PROCESSES = 591;
+    private static final int SENSORS = 9;
+    private static final int ROUNDS_OF_ALL = 201;
     private static final com.sun.management.ThreadMXBean THREADS =
             (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
 
     /** Where results go. */
     private static volatile double sink;
+
+    private static double[] column = {};
 
     private Bench() {}
 
@@ -71,6 +75,17 @@ public final class Bench {
         }
     }
 
+    /** Reads each value: into two sums, since one would have to wait for itself. */
+    private static long read(long[] values, int count) {
+        long even = 0;
+        long odd = 0;
+        for (int place = 1; place < count; place += 2) {
+            even += values[place - 1];
+            odd += values[place];
+        }
+        return count % 2 == 0 ? even + odd : even + odd + values[count - 1];
+    }
+
     private static void measure(List<Way> ways) {
         for (int round = -WARM_UP; round < ROUNDS; round++) {
             for (Way way : ways) {
@@ -85,10 +100,19 @@ public final class Bench {
     /** Runs the benchmark. */
     public static void main(String[] args) throws Exception {
         String load = load();
+        List<Process> sleepers = new ArrayList<>();
         try (DataSources sources = DataSources.open("local:")) {
+            for (long process = ProcessHandle.allProcesses().count(); process < PROCESSES; process++) {
+                sleepers.add(new ProcessBuilder("sleep", "600").start());
+            }
             crossing(sources);
             calls(sources);
             processes(sources);
+        } finally {
+            sleepers.forEach(Process::destroyForcibly);
+            for (Process sleeper : sleepers) {
+                sleeper.waitFor();
+            }
         }
         System.out.println("\n" + Runtime.getRuntime().availableProcessors() + " processors; JDK "
                 + Runtime.version() + "; load average " + load + " before, " + load() + " after.");
@@ -117,44 +141,49 @@ public final class Bench {
             long handle = ((CounterProbeContext) many.part(0)).handle();
             long small = ((CounterProbeContext) one.part(0)).handle();
             long[] bits = new long[count];
-            long[] raw = new long[count];
-            long[] before = new long[count];
+            double[] doubles = new double[count];
+            ProbeReadings arrays = many.arrays(0);
             int[] facts = new int[5];
             List<Way> ways = new ArrayList<>();
             long[] source = new long[count];
             ways.add(new Way("for comparison: `System.arraycopy`, and reading each", count, "", () -> {
                 System.arraycopy(source, 0, bits, 0, count);
+                return read(bits, count);
+            }));
+            // The first step is what decode does with the values.
+            ways.add(new Way("values: library to `Readings`, `copyValues` to longs, reading each", count,
+                    "<= 0.5", () -> {
+                Native.values(handle, arrays.bits);
                 long sum = 0;
-                for (int place = 0; place < count; place++) {
-                    sum += bits[place];
+                for (int asked = 0; asked < names.length; asked++) {
+                    sum += read(bits, readings.copyValues(asked, bits, 0));
                 }
                 return sum;
             }));
-            ways.add(new Way("values in bulk, and reading each", count, "<= 0.5", () -> {
-                Native.values(handle, bits);
+            ways.add(new Way("the same to doubles, into which each is converted", count, "", () -> {
+                Native.values(handle, arrays.bits);
                 long sum = 0;
-                for (int place = 0; place < count; place++) {
-                    sum += bits[place];
+                for (int asked = 0; asked < names.length; asked++) {
+                    int copied = readings.copyValues(asked, doubles);
+                    for (int place = 0; place < copied; place++) {
+                        // A sum of doubles would take longer than the rest.
+                        sum += Double.doubleToRawLongBits(doubles[place]);
+                    }
                 }
                 return sum;
             }));
-            ways.add(new Way("the same with raw values, now and before", count, "", () -> {
-                Native.values(handle, bits);
-                Native.rawValues(handle, raw, before);
-                long sum = 0;
-                for (int place = 0; place < count; place++) {
-                    sum += bits[place] + raw[place] - before[place];
-                }
-                return sum;
+            ways.add(new Way("raw values, now and before: library to `Readings`", count, "", () -> {
+                Native.rawValues(handle, arrays.raw, arrays.before);
+                return arrays.raw[0] + arrays.before[0];
             }));
-            ways.add(new Way("reading each through `Readings`", count, "", () -> {
+            ways.add(new Way("reading each by `Readings.approximately`", count, "", () -> {
                 double sum = 0;
                 for (int place = 0; place < count; place++) {
                     sum += readings.approximately(place);
                 }
                 return sum;
             }));
-            ways.add(new Way("one call for each value", count, "", () -> {
+            ways.add(new Way("for comparison: one call for each value", count, "", () -> {
                 long sum = 0;
                 for (int place = 0; place < count; place++) {
                     sum += Native.value(handle, place);
@@ -239,76 +268,75 @@ public final class Bench {
         String[] names = Arrays.stream(sensors)
                 .map(sensor -> SensorName.of("linux.procfs", "Process", sensor) + "#*")
                 .toArray(String[]::new);
-        List<Process> sleepers = new ArrayList<>();
-        try {
-            long running = ProcessHandle.allProcesses().count();
-            for (long process = running; process < PROCESSES; process++) {
-                sleepers.add(new ProcessBuilder("sleep", "600").start());
-            }
-            try (MeasurementContext context = MeasurementContext.of(sources, names)) {
-                int rounds = 201;
-                long[][] own = new long[3][rounds];
-                long[][] plain = new long[2][rounds];
-                double[] ratios = new double[rounds];
-                int values = 0;
-                for (int round = -50; round < rounds; round++) {
-                    long allocated = THREADS.getCurrentThreadAllocatedBytes();
-                    long begun = THREADS.getCurrentThreadCpuTime();
-                    context.prepare();
-                    long prepared = THREADS.getCurrentThreadCpuTime();
-                    context.sample();
-                    long sampled = THREADS.getCurrentThreadCpuTime();
-                    Readings readings = context.decode();
-                    double sum = 0;
-                    for (int place = 0; place < readings.size(); place++) {
-                        sum += readings.hasValue(place) ? readings.approximately(place) : 0;
-                    }
-                    long done = THREADS.getCurrentThreadCpuTime();
-                    long used = THREADS.getCurrentThreadAllocatedBytes() - allocated;
-                    long before = THREADS.getCurrentThreadAllocatedBytes();
-                    long beginning = THREADS.getCurrentThreadCpuTime();
-                    sink = sum + readPlainly();
-                    long end = THREADS.getCurrentThreadCpuTime() - beginning;
-                    if (round < 0) {
-                        continue;
-                    }
-                    own[0][round] = done - begun;
-                    own[1][round] = sampled - prepared;
-                    own[2][round] = used;
-                    plain[0][round] = end;
-                    plain[1][round] = THREADS.getCurrentThreadAllocatedBytes() - before;
-                    ratios[round] = (done - begun) / (double) end;
-                    values = readings.size();
-                }
-                Arrays.sort(ratios);
-                double time = median(own[0]) / 1e6;
-                double heap = median(own[2]) / 1024.0;
-                System.out.println("\n" + ProcessHandle.allProcesses().count()
-                        + " processes, " + values + " values; processor time, medians of " + rounds
-                        + " interleaved rounds.\n");
-                System.out.println("| all processes, from Java | time | goal | | Java heap | goal | |");
-                System.out.println("|---|---:|---|---|---:|---|---|");
-                System.out.println(String.format(Locale.ROOT,
-                        "| %d counters of each: prepare, sample, decode, read every value | %.2f ms"
-                                + " | <= 3 ms | %s | %.2f KiB | <= 64 KiB | %s |",
-                        sensors.length, time, time <= 3 ? "reached" : "MISSED",
-                        heap, heap <= 64 ? "reached" : "MISSED"));
-                System.out.println(String.format(Locale.ROOT,
-                        "| of it the sample | %.2f ms | | | | | |", median(own[1]) / 1e6));
-                System.out.println(String.format(Locale.ROOT,
-                        "| for comparison: reading `stat`, `statm` and `io` of each in Java, and no"
-                                + " more | %.2f ms | | | %.0f KiB | | |",
-                        median(plain[0]) / 1e6, median(plain[1]) / 1024.0));
-                System.out.println(String.format(Locale.ROOT,
-                        "\nRatio to the comparison: %.2f, the middle half %.2f to %.2f.",
-                        ratios[rounds / 2], ratios[rounds / 4], ratios[rounds * 3 / 4]));
-            }
-        } finally {
-            sleepers.forEach(Process::destroyForcibly);
-            for (Process sleeper : sleepers) {
-                sleeper.waitFor();
+        try (MeasurementContext context = MeasurementContext.of(sources, names)) {
+            long handle = ((CounterProbeContext) context.part(0)).handle();
+            Task java = () -> cycle(context);
+            Task rust = () -> {
+                Native.prepare(handle);
+                Native.sample(handle, -1);
+                Native.decode(handle);
+            };
+            double[] inARow = medians(0, java);
+            double[] apart = medians(20, java);
+            double[] rustInARow = medians(0, rust);
+            double[] rustApart = medians(20, rust);
+            double[] plain = medians(0, () -> sink = readPlainly());
+            System.out.println("\n" + ProcessHandle.allProcesses().count()
+                    + " processes, " + cycle(context) + " values; processor time, medians of " + ROUNDS_OF_ALL
+                    + " rounds.\n");
+            System.out.println("| all processes, from Java | time | goal | | Java heap | goal | |");
+            System.out.println("|---|---:|---|---|---:|---|---|");
+            System.out.println(String.format(Locale.ROOT,
+                    "| %d counters of each: prepare, sample, decode, copy every value | %.2f ms"
+                            + " | <= 3 ms | %s | %.2f KiB | <= 64 KiB | %s |",
+                    SENSORS, inARow[0] / 1e6, inARow[0] <= 3e6 ? "reached" : "MISSED",
+                    inARow[1] / 1024, inARow[1] <= 64 << 10 ? "reached" : "MISSED"));
+            row("for comparison: prepare, sample and decode in Rust alone", rustInARow);
+            row("the same as the first, 20 ms apart, when other programs have had the caches", apart);
+            row("for comparison: as the second, 20 ms apart", rustApart);
+            row("for comparison: reading `stat`, `statm` and `io` of each in Java, and no more", plain);
+        }
+    }
+
+    private static void row(String what, double[] medians) {
+        System.out.println(String.format(Locale.ROOT, "| %s | %.2f ms | | | %.2f KiB | | |",
+                what, medians[0] / 1e6, medians[1] / 1024));
+    }
+
+    /** All stages and every value; returns the number of values. */
+    private static int cycle(MeasurementContext context) {
+        context.prepare();
+        context.sample();
+        Readings readings = context.decode();
+        if (column.length < readings.count(0)) {
+            column = new double[2 * readings.count(0)];
+        }
+        for (int asked = 0; asked < SENSORS; asked++) {
+            sink = column[readings.copyValues(asked, column) - 1];
+        }
+        return readings.size();
+    }
+
+    /** What is measured in rounds. */
+    private interface Task {
+        void run() throws Exception;
+    }
+
+    /** The medians of processor time in nanoseconds, and of bytes allocated, with pauses between rounds. */
+    private static double[] medians(long pauseMillis, Task work) throws Exception {
+        long[] times = new long[ROUNDS_OF_ALL];
+        long[] bytes = new long[ROUNDS_OF_ALL];
+        for (int round = -50; round < ROUNDS_OF_ALL; round++) {
+            Thread.sleep(pauseMillis);
+            long before = THREADS.getCurrentThreadAllocatedBytes();
+            long begun = THREADS.getCurrentThreadCpuTime();
+            work.run();
+            if (round >= 0) {
+                times[round] = THREADS.getCurrentThreadCpuTime() - begun;
+                bytes[round] = THREADS.getCurrentThreadAllocatedBytes() - before;
             }
         }
+        return new double[] {median(times), median(bytes)};
     }
 
     private static double median(long[] values) {

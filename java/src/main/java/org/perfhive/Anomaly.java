@@ -23,7 +23,10 @@ public record Anomaly(Code code, String subject, int count, Duration age, String
 
     /** What an anomaly is. */
     public enum Code {
-        /** A buffer was too small and was allocated anew, which took longer. */
+        /**
+         * A buffer was too small and was allocated anew, which took longer. The first five samples of a
+         * context, for which buffers are new, do not tell of it.
+         */
         BUFFER_GROWN("buffer-grown"),
         /** The data was collected before the sample, as the limit of the age allows. */
         AGED("aged"),

@@ -1,6 +1,8 @@
 package org.perfhive;
 
 import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
 
 /** A category of counters, as .NET has it: an object of the performance data. */
 public final class Category implements AutoCloseable {
@@ -17,7 +19,7 @@ public final class Category implements AutoCloseable {
         help = answer.text();
         hasInstances = answer.bool();
         counterNames = List.copyOf(answer.list(answer::text));
-        object = new NativeObject(this, answer.int64());
+        object = new NativeObject("category " + name, answer.int64());
     }
 
     /**
@@ -97,6 +99,63 @@ public final class Category implements AutoCloseable {
     }
 
     /**
+     * Whether a category of this machine has an instance now (.NET: {@code InstanceExists}, with the
+     * same order of arguments).
+     *
+     * @param instance the name of the instance
+     * @param category the name of the category in any language
+     * @return whether it exists
+     * @throws PerfhiveException if there is no such category, or the source fails
+     */
+    public static boolean instanceExists(String instance, String category) {
+        return instanceExists(CounterDataSource.local(), instance, category);
+    }
+
+    /**
+     * Whether a category of a source has an instance now.
+     *
+     * @param source the source
+     * @param instance the name of the instance
+     * @param category the name of the category in any language
+     * @return whether it exists
+     * @throws PerfhiveException if there is no such category, or the source fails
+     */
+    public static boolean instanceExists(
+            CounterDataSource source, String instance, String category) {
+        try (Category found = of(source, category)) {
+            return found.hasInstance(instance);
+        }
+    }
+
+    /**
+     * Whether a category of this machine has a counter (.NET: {@code CounterExists}, with the same
+     * order of arguments).
+     *
+     * @param counter the name of the counter in any language, or its title index as text
+     * @param category the name of the category in any language
+     * @return whether it exists
+     * @throws PerfhiveException if there is no such category
+     */
+    public static boolean counterExists(String counter, String category) {
+        return counterExists(CounterDataSource.local(), counter, category);
+    }
+
+    /**
+     * Whether a category of a source has a counter.
+     *
+     * @param source the source
+     * @param counter the name of the counter in any language, or its title index as text
+     * @param category the name of the category in any language
+     * @return whether it exists
+     * @throws PerfhiveException if there is no such category
+     */
+    public static boolean counterExists(CounterDataSource source, String counter, String category) {
+        try (Category found = of(source, category)) {
+            return found.hasCounter(counter);
+        }
+    }
+
+    /**
      * The name.
      *
      * @return the name in the language that the source prefers
@@ -148,8 +207,36 @@ public final class Category implements AutoCloseable {
      * @throws PerfhiveException if the source fails
      */
     public List<String> instanceNames() {
+        return instances().stream().map(Instance::label).toList();
+    }
+
+    /**
+     * The present instances, with the parts of their names.
+     *
+     * @return the instances; empty for a category without instances
+     * @throws PerfhiveException if the source fails
+     */
+    public List<Instance> instances() {
         Message answer = object.request().send(Native.Op.CATEGORY_INSTANCES);
-        return List.copyOf(answer.list(answer::text));
+        return List.copyOf(answer.list(() -> new Instance(
+                answer.text(), answer.optionalText(), answer.text(), answer.int32())));
+    }
+
+    /**
+     * An instance of a category.
+     *
+     * @param label the text that finds it, as in paths: {@code parent/name#n}
+     * @param parent the name of its parent; empty for one without
+     * @param name its own name
+     * @param order its place among the instances with the same parent and name, from 0
+     */
+    public record Instance(String label, Optional<String> parent, String name, int order) {
+        /** Checks the parts. */
+        public Instance {
+            Objects.requireNonNull(label);
+            Objects.requireNonNull(parent);
+            Objects.requireNonNull(name);
+        }
     }
 
     /**

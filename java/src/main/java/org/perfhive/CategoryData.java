@@ -3,11 +3,12 @@ package org.perfhive;
 import java.time.Instant;
 import java.time.LocalDateTime;
 import java.time.ZoneOffset;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalDouble;
-import java.util.function.Function;
 
 /**
  * All counters of all instances of a {@link Category}, from one sample. A category without instances
@@ -18,6 +19,8 @@ public final class CategoryData implements AutoCloseable {
     private final Instant time;
     private final List<Counter> counters;
     private final List<String> instances;
+    private final Map<String, Integer> rows;
+    private final Map<String, Integer> columns;
     private final NativeObject object;
 
     /**
@@ -36,14 +39,22 @@ public final class CategoryData implements AutoCloseable {
 
     /** The values of a sample: one for each instance and counter, or the reason why there is none. */
     public final class Values {
-        private final List<Optional<Double>> values;
-        private final List<Optional<NoValue>> reasons;
+        private final double[] values;
+        /** The reasons of values that are missing, by their places. */
+        private final Map<Integer, NoValue> reasons = new HashMap<>();
 
-        private Values(int what, long older) {
-            List<Read<Double>> read =
-                    read(what, older, answer -> Double.longBitsToDouble(answer.int64()));
-            values = read.stream().map(Read::value).toList();
-            reasons = read.stream().map(Read::why).toList();
+        private Values(int what, CategoryData older) {
+            Message answer =
+                    object.request().int32(what).handle(older.object).send(Native.Op.DATA_VALUES);
+            values = new double[instances.size() * counters.size()];
+            for (int place = 0; place < values.length; place++) {
+                if (answer.bool()) {
+                    values[place] = Double.longBitsToDouble(answer.int64());
+                } else {
+                    values[place] = Double.NaN;
+                    reasons.put(place, answer.noValue());
+                }
+            }
         }
 
         /**
@@ -54,8 +65,31 @@ public final class CategoryData implements AutoCloseable {
          * @return the value; empty where there is none, or no such instance or counter
          */
         public OptionalDouble get(String instance, String counter) {
-            Optional<Double> value = place(instance, counter).flatMap(values::get);
-            return value.map(OptionalDouble::of).orElse(OptionalDouble.empty());
+            int place = place(instance, counter);
+            return place < 0 || reasons.containsKey(place)
+                    ? OptionalDouble.empty()
+                    : OptionalDouble.of(values[place]);
+        }
+
+        /**
+         * The values of one counter.
+         *
+         * @param counter the name of the counter in any language, or its title index
+         * @return the values in the order of {@link CategoryData#instances()}; not a number where
+         *     there is none
+         * @throws PerfhiveException of the kind {@code UNKNOWN_COUNTER} if there is no such counter
+         */
+        public double[] column(String counter) {
+            int place = columnOf(counter);
+            if (place < 0) {
+                throw new PerfhiveException(PerfhiveException.Kind.UNKNOWN_COUNTER,
+                        category + " has no counter \"" + counter + "\"");
+            }
+            double[] column = new double[instances.size()];
+            for (int row = 0; row < column.length; row++) {
+                column[row] = values[place + row * counters.size()];
+            }
+            return column;
         }
 
         /**
@@ -66,14 +100,13 @@ public final class CategoryData implements AutoCloseable {
          * @return the reason; empty where there is a value
          */
         public Optional<NoValue> whyNone(String instance, String counter) {
-            return place(instance, counter)
-                    .map(reasons::get)
-                    .orElseGet(() -> Optional.of(new NoValue(
-                            "no-such-instance", "there is no such instance or counter")));
+            int place = place(instance, counter);
+            return place < 0
+                    ? Optional.of(new NoValue(
+                            "no-such-instance", "there is no such instance or counter"))
+                    : Optional.ofNullable(reasons.get(place));
         }
     }
-
-    private record Read<T>(Optional<T> value, Optional<NoValue> why) {}
 
     CategoryData(String category, Message answer) {
         this.category = category;
@@ -88,7 +121,9 @@ public final class CategoryData implements AutoCloseable {
         counters = List.copyOf(
                 answer.list(() -> new Counter(answer.text(), CounterType.of(answer))));
         instances = List.copyOf(answer.list(answer::text));
-        object = new NativeObject(this, answer.int64());
+        rows = byName(instances);
+        columns = byName(counters.stream().map(Counter::name).toList());
+        object = new NativeObject("data of the category " + category, answer.int64());
     }
 
     /**
@@ -133,7 +168,7 @@ public final class CategoryData implements AutoCloseable {
      * @return the values, read from the native library at once
      */
     public Values values() {
-        return new Values(0, 0);
+        return new Values(0, this);
     }
 
     /**
@@ -143,7 +178,7 @@ public final class CategoryData implements AutoCloseable {
      * @return the values, read from the native library at once
      */
     public Values valuesSince(CategoryData older) {
-        return new Values(1, older.object.handle());
+        return new Values(1, older);
     }
 
     /**
@@ -154,8 +189,8 @@ public final class CategoryData implements AutoCloseable {
      * @return the sample; empty where there is none
      */
     public Optional<CounterSample> sample(String instance, String counter) {
-        Optional<Integer> place = place(instance, counter);
-        return place.flatMap(at -> read(2, 0, CounterSample::of).get(at).value());
+        Message answer = one(false, instance, counter);
+        return answer.bool() ? Optional.of(CounterSample.of(answer)) : Optional.empty();
     }
 
     /**
@@ -166,36 +201,42 @@ public final class CategoryData implements AutoCloseable {
      * @return the text; empty where there is none
      */
     public Optional<String> text(String instance, String counter) {
-        Optional<Integer> place = place(instance, counter);
-        return place.flatMap(at -> {
-            Message answer = object.request().int32(3).int64(0).send(Native.Op.DATA_VALUES);
-            Optional<String> text = Optional.empty();
-            for (int value = 0; value <= at; value++) {
-                text = answer.optionalText();
-            }
-            return text;
-        });
+        return one(true, instance, counter).optionalText();
     }
 
-    private <T> List<Read<T>> read(int what, long older, Function<Message, T> read) {
-        Message answer = object.request().int32(what).int64(older).send(Native.Op.DATA_VALUES);
-        java.util.ArrayList<Read<T>> list = new java.util.ArrayList<>();
-        for (int place = 0; place < instances.size() * counters.size(); place++) {
-            list.add(answer.bool()
-                    ? new Read<>(Optional.of(read.apply(answer)), Optional.empty())
-                    : new Read<>(Optional.empty(), Optional.of(answer.noValue())));
+    private Message one(boolean isText, String instance, String counter) {
+        return object.request().bool(isText).text(instance).text(counter).send(Native.Op.DATA_ONE);
+    }
+
+    /** The place of a value among all; negative for one that is not there. */
+    private int place(String instance, String counter) {
+        Integer known = rows.get(instance);
+        int row = known != null ? known : places(instance, "").int32();
+        int column = columnOf(counter);
+        return row < 0 || column < 0 ? -1 : row * counters.size() + column;
+    }
+
+    private int columnOf(String counter) {
+        Integer known = columns.get(counter);
+        if (known != null) {
+            return known;
         }
-        return list;
+        Message answer = places("", counter);
+        answer.int32();
+        return answer.int32();
     }
 
-    private Optional<Integer> place(String instance, String counter) {
-        Message answer =
-                object.request().text(instance).text(counter).send(Native.Op.DATA_PLACES);
-        int row = answer.int32();
-        int column = answer.int32();
-        return row < 0 || column < 0
-                ? Optional.empty()
-                : Optional.of(row * counters.size() + column);
+    /** Row and column of names in spellings that only the native library knows. */
+    private Message places(String instance, String counter) {
+        return object.request().text(instance).text(counter).send(Native.Op.DATA_PLACES);
+    }
+
+    private static Map<String, Integer> byName(List<String> names) {
+        Map<String, Integer> places = new HashMap<>();
+        for (int place = 0; place < names.size(); place++) {
+            places.putIfAbsent(names.get(place), place);
+        }
+        return places;
     }
 
     @Override

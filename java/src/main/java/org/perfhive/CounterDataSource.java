@@ -27,7 +27,7 @@ public final class CounterDataSource implements DataSource {
         titles.forEach(request::text);
         Message answer = request.send(Native.Op.OPEN);
         this.name = answer.text();
-        this.object = new NativeObject(this, answer.int64());
+        this.object = new NativeObject("data source " + name, answer.int64());
     }
 
     /**
@@ -116,7 +116,7 @@ public final class CounterDataSource implements DataSource {
             request.int64(selected.sensor().id()).bool(instance.isPresent());
             instance.ifPresent(request::text);
         }
-        return new CounterProbeContext(request.send(Native.Op.PROBE).int64());
+        return new CounterProbeContext(name, request.send(Native.Op.PROBE).int64());
     }
 
     /** A duration in nanoseconds; a longer one than a {@code long} has is the longest. */

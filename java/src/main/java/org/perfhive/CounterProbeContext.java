@@ -1,5 +1,6 @@
 package org.perfhive;
 
+import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -9,8 +10,8 @@ final class CounterProbeContext implements ProbeContext {
     private final NativeObject object;
     private final int[] facts = new int[5];
 
-    CounterProbeContext(long handle) {
-        this.object = new NativeObject(this, handle);
+    CounterProbeContext(String source, long handle) {
+        this.object = new NativeObject("probe context of " + source, handle);
     }
 
     long handle() {
@@ -24,17 +25,23 @@ final class CounterProbeContext implements ProbeContext {
 
     @Override
     public void prepare() {
-        Native.prepare(object.handle());
+        object.use(Native::prepare);
     }
 
     @Override
     public int sample(long patienceNanos) {
-        return Native.sample(object.handle(), patienceNanos);
+        try {
+            return Native.sample(object.handle(), patienceNanos);
+        } catch (PerfhiveException error) {
+            throw object.explain(error);
+        } finally {
+            Reference.reachabilityFence(object);
+        }
     }
 
     @Override
     public void decode(ProbeReadings out) {
-        Native.decode(object.handle());
+        object.use(Native::decode);
         fill(out);
     }
 
@@ -49,14 +56,7 @@ final class CounterProbeContext implements ProbeContext {
     }
 
     private synchronized void fill(ProbeReadings out) {
-        Native.facts(object.handle(), facts);
-        out.resize(facts[0]);
-        Native.values(object.handle(), out.bits);
-        if (facts[3] != out.codesVersion || facts[1] != out.version) {
-            Native.codes(object.handle(), out.codes);
-            out.codesVersion = facts[3];
-        }
-        Native.rawValues(object.handle(), out.raw, out.before);
+        object.use(handle -> copy(handle, out));
         if (facts[1] != out.version) {
             structure(out);
         }
@@ -65,6 +65,17 @@ final class CounterProbeContext implements ProbeContext {
             out.reasonsVersion = answer.int32();
             out.reasons = answer.list(answer::noValue);
         }
+    }
+
+    private void copy(long handle, ProbeReadings out) {
+        Native.facts(handle, facts);
+        out.resize(facts[0]);
+        Native.values(handle, out.bits);
+        if (facts[3] != out.codesVersion || facts[1] != out.version) {
+            Native.codes(handle, out.codes);
+            out.codesVersion = facts[3];
+        }
+        Native.rawValues(handle, out.raw, out.before);
     }
 
     /** Names cross once for each instance: known slots are told by their places. */

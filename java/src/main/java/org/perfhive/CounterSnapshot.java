@@ -23,7 +23,7 @@ public final class CounterSnapshot implements AutoCloseable {
         for (SnapshotInput one : input) {
             request.int32(one.perfObjectIndex()).int32(one.counterIndex());
         }
-        this.object = new NativeObject(this, request.send(Native.Op.SNAPSHOT).int64());
+        this.object = new NativeObject("snapshot", request.send(Native.Op.SNAPSHOT).int64());
     }
 
     /**
@@ -167,7 +167,8 @@ public final class CounterSnapshot implements AutoCloseable {
     /**
      * Takes the data.
      *
-     * @return 0, or {@link #ANOMALY} where a buffer had to grow or a part could not be collected
+     * @return 0, or {@link #ANOMALY} where a buffer had to grow (after the first five samples, for which
+     *     buffers are new) or a part could not be collected
      * @throws PerfhiveException in a state in which that is not possible, or if the source fails
      */
     public int sampleSnapshot() {

@@ -19,7 +19,7 @@ import java.util.stream.Stream;
  * {@link #end()} has the figures.
  *
  * <p>Every method may be called from any thread, a listener's too. After {@code end} and
- * {@code close}, calls do nothing, and binding and listening are a {@link PerfhiveException}.
+ * {@code close}, calls do nothing, and binding and listening are an exception.
  */
 public final class Experiment implements AutoCloseable {
     private final NativeObject object;
@@ -90,7 +90,7 @@ public final class Experiment implements AutoCloseable {
         Message.Request request =
                 new Message.Request().int32(builder.capacity).bool(builder.file.isPresent());
         builder.file.ifPresent(file -> request.text(file.toString()));
-        this.object = new NativeObject(this, request.send(Native.Op.EXPERIMENT).int64());
+        this.object = new NativeObject("experiment", request.send(Native.Op.EXPERIMENT).int64());
         this.listenerTimeout = builder.listenerTimeout;
     }
 
@@ -158,7 +158,7 @@ public final class Experiment implements AutoCloseable {
                 .texts(binding.watched.stream().map(SensorName::toString).toList())
                 .texts(binding.calls)
                 .int32(used.size());
-        used.forEach(one -> request.int64(one.object().handle()));
+        used.forEach(one -> request.handle(one.object()));
         request.texts(names.stream().map(SensorName::toString).toList());
         long queue = request.send(Native.Op.EXPERIMENT_BIND).int64();
         if (source instanceof EventSource.Calls) {
@@ -269,7 +269,7 @@ public final class Experiment implements AutoCloseable {
      * The bindings as they are now.
      *
      * @return what became of the events so far
-     * @throws PerfhiveException of the kind {@code HANDLE} after closing
+     * @throws IllegalStateException after closing
      */
     public List<BindingCounts> bindings() {
         return BindingCounts.read(object.request().send(Native.Op.EXPERIMENT_BINDINGS));

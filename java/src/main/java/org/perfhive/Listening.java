@@ -15,7 +15,7 @@ final class Listening implements Runnable {
 
     Listening(ExperimentListener listener, long handle) {
         this.listener = listener;
-        this.outbox = new NativeObject(this, handle);
+        this.outbox = new NativeObject("listener", handle);
         this.thread = new Thread(this, "perfhive-listener");
         thread.setDaemon(true);
         thread.start();
@@ -47,7 +47,7 @@ final class Listening implements Runnable {
         if (!isDone) {
             try {
                 return outbox.request().send(Native.Op.LISTENER_LOST).int64();
-            } catch (PerfhiveException closed) {
+            } catch (IllegalStateException closed) {
                 // Its thread has asked before it closed the outbox.
             }
         }

@@ -12,6 +12,7 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 
 /**
  * Measures sensors of several data sources together, in three stages, so that the moment of the
@@ -32,7 +33,8 @@ import java.util.concurrent.atomic.AtomicReference;
  * </table>
  *
  * <p>Any other operation is a {@link PerfhiveException} of the kind {@code STATE} and changes
- * nothing; so is one while another thread is at work.
+ * nothing; so is one while another thread is at work. After {@code close}, each is an
+ * {@link IllegalStateException}, also one that was at work.
  */
 public final class MeasurementContext implements AutoCloseable {
     private final AtomicReference<State> state = new AtomicReference<>(State.INITIALIZING);
@@ -41,7 +43,8 @@ public final class MeasurementContext implements AutoCloseable {
     private final long[] before;
     private final long[] after;
     private final long patience;
-    private final Readings readings;
+    private final AllReadings all;
+    private volatile Readings readings;
     private long duration;
     private volatile boolean closed;
 
@@ -70,11 +73,11 @@ public final class MeasurementContext implements AutoCloseable {
         this.patience = options.patience().map(CounterDataSource::nanos).orElse(-1L);
         ProbeReadings[] each =
                 Arrays.stream(parts).map(part -> part.readings).toArray(ProbeReadings[]::new);
-        this.readings = new Readings(each, asked);
+        this.all = new AllReadings(each, asked);
         for (Part part : parts) {
-            fill(part, part.context::baseline);
+            fill(part, part.context::baseline, ProbeReadings::endBaseline);
         }
-        readings.arrange();
+        this.readings = all.end();
         state.set(State.INITIALIZED);
     }
 
@@ -141,13 +144,16 @@ public final class MeasurementContext implements AutoCloseable {
 
     /** Checks that an operation is possible, and enters its state. */
     private void enter(String operation, Set<State> possible, State working) {
-        if (closed) {
-            throw new PerfhiveException(
-                    PerfhiveException.Kind.HANDLE, "the measurement context is closed");
-        }
+        checkOpen();
         State now = state.get();
         if (!possible.contains(now) || !state.compareAndSet(now, working)) {
             throw notPossible(operation);
+        }
+    }
+
+    private void checkOpen() {
+        if (closed) {
+            throw NativeObject.closed("measurement context");
         }
     }
 
@@ -240,31 +246,36 @@ public final class MeasurementContext implements AutoCloseable {
     /**
      * Makes values of the sample.
      *
-     * @return the readings, which the next {@code decode} fills anew
+     * @return the readings, of use until the next {@code decode}
      * @throws PerfhiveException in another state
      */
     public Readings decode() {
         enter("decode", CAN_DECODE, State.DECODING);
         try {
+            all.begin();
             for (Part part : parts) {
                 if (part.failed == null) {
                     try {
-                        fill(part, part.context::decode);
+                        fill(part, part.context::decode, ProbeReadings::end);
                         continue;
                     } catch (RuntimeException error) {
                         part.failed = asFailure(error);
                     }
                 }
+                // Closed meanwhile, it has nothing to read.
+                checkOpen();
                 part.context.fail(part.failed, part.readings);
             }
-            readings.arrange();
+            checkOpen();
+            readings = all.end();
             return readings;
         } finally {
             state.set(State.INITIALIZED);
         }
     }
 
-    private static void fill(Part part, java.util.function.Consumer<ProbeReadings> read) {
+    private static void fill(
+            Part part, Consumer<ProbeReadings> read, Consumer<ProbeReadings> end) {
         if (part.context instanceof CounterProbeContext) {
             read.accept(part.readings);
             return;
@@ -274,18 +285,17 @@ public final class MeasurementContext implements AutoCloseable {
         try {
             read.accept(part.readings);
         } catch (RuntimeException error) {
-            // The failure is the reason of all of them, also of those that were not added.
-            part.readings.count = Math.max(part.readings.count, whole);
+            part.readings.takeBack(whole);
             throw error;
         } finally {
-            part.readings.end();
+            end.accept(part.readings);
         }
     }
 
     /**
      * One cycle: prepare, sample and decode.
      *
-     * @return the readings, which the next {@code decode} fills anew
+     * @return the readings, of use until the next {@code decode}
      * @throws PerfhiveException in state SAMPLED of another thread, or where all data sources fail
      */
     public Readings cycle() {
@@ -322,10 +332,12 @@ public final class MeasurementContext implements AutoCloseable {
      * The readings of the newest cycle, or of the baseline before the first one. Their slots are
      * the structure.
      *
-     * @return the readings
+     * @return the readings, of use until the next {@code decode}
      * @throws PerfhiveException in any state but INITIALIZED
+     * @throws IllegalStateException after closing
      */
     public Readings values() {
+        checkOpen();
         if (state.get() != State.INITIALIZED) {
             throw notPossible("reading values");
         }
@@ -336,9 +348,11 @@ public final class MeasurementContext implements AutoCloseable {
      * The record of the newest sample.
      *
      * @return the record
-     * @throws PerfhiveException in any state but SAMPLED and INITIALIZED, or after closing
+     * @throws PerfhiveException in any state but SAMPLED and INITIALIZED
+     * @throws IllegalStateException after closing
      */
     public SampleRecord record() {
+        checkOpen();
         State now = state.get();
         if (now != State.INITIALIZED && now != State.SAMPLED) {
             throw notPossible("reading the record");
@@ -375,7 +389,9 @@ public final class MeasurementContext implements AutoCloseable {
         return failure;
     }
 
+    /** Where all data sources fail. */
     private PerfhiveException firstFailure() {
+        checkOpen();
         for (Part part : parts) {
             if (part.failed != null) {
                 return part.failed;
@@ -387,6 +403,11 @@ public final class MeasurementContext implements AutoCloseable {
     /** The probe contexts; for the benchmark. */
     ProbeContext part(int place) {
         return parts[place].context;
+    }
+
+    /** The arrays of the readings; for the benchmark. */
+    ProbeReadings arrays(int place) {
+        return parts[place].readings;
     }
 
     @Override

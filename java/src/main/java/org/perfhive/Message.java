@@ -1,5 +1,6 @@
 package org.perfhive;
 
+import java.lang.ref.Reference;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -92,6 +93,13 @@ final class Message {
     /** A request that is being written. */
     static final class Request {
         private ByteBuffer bytes = ByteBuffer.allocate(64).order(ByteOrder.LITTLE_ENDIAN);
+        /** The objects that it names by their handles. */
+        private final List<NativeObject> objects = new ArrayList<>(1);
+
+        Request handle(NativeObject object) {
+            objects.add(object);
+            return int64(object.handle());
+        }
 
         private ByteBuffer room(int count) {
             if (bytes.remaining() < count) {
@@ -133,7 +141,18 @@ final class Message {
         Message send(Native.Op operation) {
             byte[] request = new byte[bytes.position()];
             bytes.flip().get(request);
-            return new Message(Native.call(operation.ordinal(), request));
+            try {
+                return new Message(Native.call(operation.ordinal(), request));
+            } catch (PerfhiveException error) {
+                RuntimeException failure = error;
+                for (NativeObject object : objects) {
+                    failure = failure == error ? object.explain(error) : failure;
+                }
+                throw failure;
+            } finally {
+                // What is garbage is closed, and must not be before the call returns.
+                Reference.reachabilityFence(objects);
+            }
         }
     }
 }

@@ -1,20 +1,25 @@
 package org.perfhive;
 
 import java.lang.ref.Cleaner;
+import java.lang.ref.Reference;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongConsumer;
 
 /** A native object by its handle. It is closed once: by {@code close}, or when it is garbage. */
 final class NativeObject implements AutoCloseable {
     private static final Cleaner CLEANER = Cleaner.create();
 
+    private final String what;
     private final AtomicLong handle;
     private final Cleaner.Cleanable cleanable;
 
-    NativeObject(Object owner, long handle) {
+    /** The object of a handle, under the name by which people know it: {@code category Process}. */
+    NativeObject(String what, long handle) {
+        this.what = what;
         AtomicLong kept = new AtomicLong(handle);
         this.handle = kept;
-        // The action must not hold the owner.
-        this.cleanable = CLEANER.register(owner, () -> {
+        // The action must not hold this object.
+        this.cleanable = CLEANER.register(this, () -> {
             long open = kept.getAndSet(0);
             if (open != 0) {
                 Native.close(open);
@@ -23,12 +28,43 @@ final class NativeObject implements AutoCloseable {
     }
 
     /** The handle; 0, which no object has, after closing. */
-    long handle() {
+    long handleOrZero() {
         return handle.get();
     }
 
+    /** The handle. After closing, an exception that names the object. */
+    long handle() {
+        long open = handle.get();
+        if (open == 0) {
+            throw closed(what);
+        }
+        return open;
+    }
+
+    /** The failure of a call with the handle, which may be that the object was closed meanwhile. */
+    RuntimeException explain(PerfhiveException error) {
+        boolean gone = error.kind() == PerfhiveException.Kind.HANDLE && handle.get() == 0;
+        return gone ? closed(what) : error;
+    }
+
+    /** What every use of a closed object throws. */
+    static IllegalStateException closed(String what) {
+        return new IllegalStateException("the " + what + " is closed");
+    }
+
+    /** Works with the handle; the object cannot become garbage meanwhile, which would close it. */
+    void use(LongConsumer work) {
+        try {
+            work.accept(handle());
+        } catch (PerfhiveException error) {
+            throw explain(error);
+        } finally {
+            Reference.reachabilityFence(this);
+        }
+    }
+
     Message.Request request() {
-        return new Message.Request().int64(handle());
+        return new Message.Request().handle(this);
     }
 
     @Override

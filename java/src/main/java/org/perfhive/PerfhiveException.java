@@ -37,7 +37,7 @@ public class PerfhiveException extends RuntimeException {
         UNKNOWN_CATEGORY,
         /** The category has no such counter. */
         UNKNOWN_COUNTER,
-        /** The object is closed. */
+        /** A fault inside perfhive: a handle is of no native object, or of one of another kind. */
         HANDLE,
         /** A fault inside perfhive. */
         INTERNAL,
@@ -80,7 +80,7 @@ public class PerfhiveException extends RuntimeException {
      */
     public boolean isMisuse() {
         return switch (kind) {
-            case NOT_DELIVERED, SOURCE, LATE, END_OF_DATA, INTERNAL, OTHER -> false;
+            case NOT_DELIVERED, SOURCE, LATE, END_OF_DATA, HANDLE, INTERNAL, OTHER -> false;
             default -> true;
         };
     }

@@ -1,7 +1,9 @@
 package org.perfhive;
 
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import java.util.OptionalLong;
 import java.util.function.Function;
 
 /**
@@ -26,7 +28,7 @@ public final class PerformanceCounter implements AutoCloseable {
         instance = answer.text();
         help = answer.text();
         type = CounterType.of(answer);
-        object = new NativeObject(this, answer.int64());
+        object = new NativeObject("counter " + name + " of " + category, answer.int64());
     }
 
     /**
@@ -125,6 +127,18 @@ public final class PerformanceCounter implements AutoCloseable {
     }
 
     /**
+     * A new raw value. Its unit depends on the type of the counter.
+     *
+     * @return the raw value, unsigned; empty where there is none this time
+     */
+    public OptionalLong rawValue() {
+        Optional<CounterSample> sample = nextSample();
+        return sample.isPresent()
+                ? OptionalLong.of(sample.get().rawValue())
+                : OptionalLong.empty();
+    }
+
+    /**
      * A new sample. It does not change the one that {@link #nextValue()} calculates against.
      *
      * @return the sample; empty where there is none this time
@@ -151,9 +165,31 @@ public final class PerformanceCounter implements AutoCloseable {
         return whyNone;
     }
 
+    /**
+     * What the instance was at the last {@link #nextValue()}. As long as it is equal, it is the same
+     * instance, such as the same process; its name may pass to another.
+     *
+     * @return the identity; empty if there was no such call, or if it found no instance
+     */
+    public Optional<Identity> identity() {
+        Message answer = object.request().int32(3).send(Native.Op.COUNTER_NEXT);
+        return answer.bool() ? Optional.of(Identity.of(answer)) : Optional.empty();
+    }
+
+    /**
+     * The faults of the last collection: what could not be read, and warnings. Where there is no
+     * value, the reason is often among them.
+     *
+     * @return the faults
+     */
+    public List<Fault> faults() {
+        Message answer = object.request().int32(4).send(Native.Op.COUNTER_NEXT);
+        return List.copyOf(answer.list(() -> Fault.of(answer)));
+    }
+
     /** Forgets the last sample, so that the next value begins anew. */
     public void reset() {
-        object.request().int32(3).send(Native.Op.COUNTER_NEXT);
+        object.request().int32(5).send(Native.Op.COUNTER_NEXT);
     }
 
     @Override

@@ -26,7 +26,7 @@ final class Points {
     private final boolean all;
 
     Points(long handle, List<String> names) {
-        this.queue = new NativeObject(this, handle);
+        this.queue = new NativeObject("queue of calls", handle);
         this.all = names.isEmpty();
         names.forEach(name -> numbers.put(name, number(name)));
     }
@@ -56,7 +56,7 @@ final class Points {
         Thread thread = Thread.currentThread();
         int what = kind == POINT || isVirtual(thread) ? kind : kind | THREAD_TIME;
         // A queue that is closed belongs to an experiment that is over.
-        Native.tell(queue.handle(), what, number, (int) thread.getId());
+        Native.tell(queue.handleOrZero(), what, number, (int) thread.getId());
     }
 
     private Integer learn(String name) {
@@ -68,6 +68,8 @@ final class Points {
             if (error.kind() == PerfhiveException.Kind.BAD_NAME) {
                 throw error;
             }
+            return NO_ROOM;
+        } catch (IllegalStateException over) {
             return NO_ROOM;
         }
     }

@@ -1,9 +1,13 @@
 package org.perfhive;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /**
  * The readings of one probe context, as arrays that are kept from cycle to cycle. A data source
@@ -26,7 +30,18 @@ public final class ProbeReadings {
     /** The raw value of the sample before is known. */
     static final int BEFORE = 8;
 
+    /** One in each of eight bytes. */
+    private static final long EIGHT = 0x0101_0101_0101_0101L;
+
+    private static final VarHandle EIGHT_CODES =
+            MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.nativeOrder());
+
+    private static final NoValue NOT_ADDED = new NoValue("no-data", "its data source has no value of it");
+    private static final NoValue NO_BASELINE = new NoValue("no-data", "its data source has no baseline of it");
+
     private final List<SelectedSensor> selection;
+    /** The sensor that is next when a data source adds its readings. */
+    private int next;
     int count;
     long[] bits = {};
     byte[] codes = {};
@@ -64,18 +79,76 @@ public final class ProbeReadings {
     /** Empties the readings for a data source that adds its own. */
     void clear() {
         count = 0;
+        next = 0;
+        spare = slots;
         reasons.clear();
+    }
+
+    /** Takes back what was added since {@link #clear}: the slots are as before. */
+    void takeBack(int count) {
+        this.count = count;
+        next = selection.size();
+        if (slots != spare) {
+            slots = spare;
+            version++;
+        }
+    }
+
+    /** Ends adding the first readings: what the data source has not added has a place all the same. */
+    void endBaseline() {
+        for (int asked = next; asked < selection.size(); asked++) {
+            SelectedSensor selected = selection.get(asked);
+            if (selected.sensor() instanceof StaticSensor all && selected.instance().isEmpty()) {
+                fillUp(asked, NO_BASELINE);
+                all.instances().forEach(one -> put(next, Optional.of(one), NONE, reason(NO_BASELINE)));
+                next++;
+            }
+        }
+        end(NO_BASELINE);
     }
 
     /** Ends adding: slots that were not added again are gone. */
     void end() {
+        end(NOT_ADDED);
+    }
+
+    private void end(NoValue why) {
+        fillUp(selection.size(), why);
         if (slots.length != count) {
             slots = Arrays.copyOf(slots, count);
             version++;
         }
     }
 
+    /** Sensors of one reading have that reading in each sample, so that no other moves to its place. */
+    private void fillUp(int asked, NoValue why) {
+        for (; next < asked; next++) {
+            SelectedSensor selected = selection.get(next);
+            if (!selected.sensor().hasInstances() || selected.instance().isPresent()) {
+                put(next, selected.instance(), NONE, reason(why));
+            }
+        }
+    }
+
     private void add(int asked, Optional<String> instance, int code, long value) {
+        if (asked < next - 1) {
+            throw new IllegalArgumentException(
+                    "readings are added in the order of the selection: " + sensor(asked) + " comes before "
+                            + sensor(next - 1));
+        }
+        fillUp(asked, NOT_ADDED);
+        next = asked + 1;
+        put(asked, instance, code, value);
+    }
+
+    private void checkType(int asked, boolean isRight) {
+        if (!isRight) {
+            throw new IllegalArgumentException(
+                    "the values of " + sensor(asked) + " are of the type " + sensor(asked).valueType());
+        }
+    }
+
+    private void put(int asked, Optional<String> instance, int code, long value) {
         int place = count;
         resize(place + 1);
         if (slots.length <= place) {
@@ -83,6 +156,7 @@ public final class ProbeReadings {
         }
         SensorSlot known = slots[place];
         if (known == null || known.asked != asked || !known.instance().equals(instance)) {
+            slots = slots == spare ? slots.clone() : slots;
             slots[place] = new SensorSlot(asked, sensor(asked), instance);
             version++;
         }
@@ -97,8 +171,10 @@ public final class ProbeReadings {
      * @param instance the instance; empty for a sensor without instances
      * @param value the number, which is taken as unsigned
      * @throws ArithmeticException if the sensor's type is {@code INT32} and the number is larger
+     * @throws IllegalArgumentException if the sensor's type is {@code DOUBLE}
      */
     public void addLong(int asked, Optional<String> instance, long value) {
+        checkType(asked, sensor(asked).valueType() != ValueType.DOUBLE);
         boolean isInt = sensor(asked).valueType() == ValueType.INT32;
         if (isInt && value >>> 32 != 0) {
             throw new ArithmeticException(value + " does not fit the 32 bits of " + sensor(asked));
@@ -112,8 +188,10 @@ public final class ProbeReadings {
      * @param asked the place of the sensor in the selection
      * @param instance the instance; empty for a sensor without instances
      * @param value the number
+     * @throws IllegalArgumentException if the sensor's type is not {@code DOUBLE}
      */
     public void addDouble(int asked, Optional<String> instance, double value) {
+        checkType(asked, sensor(asked).valueType() == ValueType.DOUBLE);
         add(asked, instance, DOUBLE, Double.doubleToRawLongBits(value));
     }
 
@@ -155,6 +233,96 @@ public final class ProbeReadings {
             reasons.add(why);
         }
         return known;
+    }
+
+    boolean hasValue(int place) {
+        return (codes[place] & TYPE) != NONE;
+    }
+
+    double approximately(int place) {
+        long bits = this.bits[place];
+        return switch (codes[place] & TYPE) {
+            case DOUBLE -> Double.longBitsToDouble(bits);
+            case NONE -> Double.NaN;
+            default -> bits >= 0 ? bits : new LongValueHandle(bits).approximately();
+        };
+    }
+
+    /** Whether as many codes have the type of the first one. Eight are compared at a time. */
+    private boolean areAlike(int from, int count) {
+        long type = codes[from] & TYPE;
+        int at = from;
+        for (; at <= from + count - Long.BYTES; at += Long.BYTES) {
+            if (((long) EIGHT_CODES.get(codes, at) & EIGHT * TYPE) != EIGHT * type) {
+                return false;
+            }
+        }
+        while (at < from + count && (codes[at] & TYPE) == type) {
+            at++;
+        }
+        return at == from + count;
+    }
+
+    void copy(int from, int count, double[] into) {
+        int type = areAlike(from, count) ? codes[from] & TYPE : NONE;
+        long[] bits = this.bits;
+        long signs = 0;
+        if (type == DOUBLE) {
+            for (int at = 0; at < count; at++) {
+                into[at] = Double.longBitsToDouble(bits[from + at]);
+            }
+        } else if (type != NONE) {
+            for (int at = 0; at < count; at++) {
+                signs |= bits[from + at];
+                into[at] = bits[from + at];
+            }
+        }
+        if (type == NONE || signs < 0) {
+            for (int at = 0; at < count; at++) {
+                into[at] = approximately(from + at);
+            }
+        }
+    }
+
+    void copy(int from, int count, long[] into, long none) {
+        System.arraycopy(bits, from, into, 0, count);
+        int type = codes[from] & TYPE;
+        if (type != NONE && type != DOUBLE && areAlike(from, count)) {
+            return;
+        }
+        for (int at = 0; at < count; at++) {
+            int code = codes[from + at] & TYPE;
+            if (code == NONE) {
+                into[at] = none;
+            } else if (code == DOUBLE) {
+                throw new ArithmeticException("the values of " + slots[from] + " are not whole numbers");
+            }
+        }
+    }
+
+    /** A reading as an object that stays. */
+    SensorReading reading(int place, int asked) {
+        int code = codes[place];
+        long bits = this.bits[place];
+        Optional<ValueHandle> value = switch (code & TYPE) {
+            case INT32 -> Optional.of(new IntValueHandle((int) bits));
+            case INT64 -> Optional.of(new LongValueHandle(bits));
+            case DOUBLE -> Optional.of(new DoubleValueHandle(Double.longBitsToDouble(bits)));
+            default -> Optional.empty();
+        };
+        Optional<NoValue> why =
+                value.isPresent() ? Optional.empty() : Optional.of(reasons.get((int) bits));
+        return new SensorReading(
+                asked,
+                slots[place],
+                value,
+                why,
+                optional(code & RAW, raw[place]),
+                optional(code & BEFORE, before[place]));
+    }
+
+    private static OptionalLong optional(int isThere, long value) {
+        return isThere == 0 ? OptionalLong.empty() : OptionalLong.of(value);
     }
 
     /** Gives every reading a reason instead of a value. */

@@ -1,76 +1,42 @@
 package org.perfhive;
 
+import java.lang.invoke.VarHandle;
 import java.util.AbstractList;
-import java.util.Optional;
+import java.util.ConcurrentModificationException;
+import java.util.Objects;
 import java.util.OptionalDouble;
-import java.util.OptionalLong;
 import java.util.RandomAccess;
 
 /**
- * The readings of a {@link MeasurementContext}, in the order of the sensors asked for. The list
- * belongs to the context, whose next {@code decode} fills it anew; a {@link SensorReading} that was
- * taken out of it does not change. {@link #hasValue}, {@link #approximately} and
- * {@link #longBits} read values without an object for each.
+ * The readings of one sample of a {@link MeasurementContext}, in the order of the sensors asked for.
+ * {@link #copyValues} copies the values of a sensor at once; {@link #hasValue}, {@link #approximately}
+ * and {@link #longBits} read values one by one without an object for each.
  *
- * <p>The list must not be read while another thread decodes: values could then stand at the wrong
- * sensors. {@link SensorReading}s that were taken out before may be handed to any thread.
+ * <p>The values lie in arrays of the context, which its next {@code decode} fills anew, on whatever
+ * thread. From then on every use of these readings is a {@link ConcurrentModificationException}: no
+ * value of another sample is taken for one of this. A {@link SensorReading} that was taken out
+ * before does not change, and values that were copied stay.
  */
 public final class Readings extends AbstractList<SensorReading> implements RandomAccess {
-    private final ProbeReadings[] parts;
-    /** For each part, the places of its sensors among all that were asked for. */
-    private final int[][] asked;
-    private final int[] versions;
-    /** The part and the place of each reading, where there are several parts. */
-    private int[] partOf = {};
-    private int[] placeOf = {};
-    private int size;
+    private final AllReadings all;
+    private final int stamp;
+    private final int size;
 
-    Readings(ProbeReadings[] parts, int[][] asked) {
-        this.parts = parts;
-        this.asked = asked;
-        this.versions = new int[parts.length];
-        java.util.Arrays.fill(versions, -2);
+    /** The readings as they are now. */
+    Readings(AllReadings all) {
+        this.all = all;
+        this.stamp = all.stamp;
+        this.size = all.size;
     }
 
-    /** Puts the readings of all parts in order; quick where their structure is as before. */
-    void arrange() {
-        boolean same = true;
-        size = 0;
-        for (int part = 0; part < parts.length; part++) {
-            same &= versions[part] == parts[part].version;
-            versions[part] = parts[part].version;
-            size += parts[part].count;
+    /** Called after reading: what was read while another sample was decoded does not get out. */
+    private void check() {
+        VarHandle.loadLoadFence();
+        if (all.stamp != stamp) {
+            throw new ConcurrentModificationException(
+                    "the context has decoded another sample since: take out of readings (get), or copy"
+                            + " (copyValues), what is to stay");
         }
-        if (same || parts.length == 1) {
-            return;
-        }
-        partOf = new int[size];
-        placeOf = new int[size];
-        int[] next = new int[parts.length];
-        for (int place = 0; place < size; place++) {
-            int first = -1;
-            for (int part = 0; part < parts.length; part++) {
-                if (next[part] < parts[part].count
-                        && (first < 0 || askedAt(part, next[part]) < askedAt(first, next[first]))) {
-                    first = part;
-                }
-            }
-            partOf[place] = first;
-            placeOf[place] = next[first]++;
-        }
-    }
-
-    private int askedAt(int part, int place) {
-        return asked[part][parts[part].slots[place].asked];
-    }
-
-    private ProbeReadings part(int index) {
-        java.util.Objects.checkIndex(index, size);
-        return parts[parts.length == 1 ? 0 : partOf[index]];
-    }
-
-    private int place(int index) {
-        return parts.length == 1 ? index : placeOf[index];
     }
 
     @Override
@@ -85,7 +51,12 @@ public final class Readings extends AbstractList<SensorReading> implements Rando
      * @return whether it has one
      */
     public boolean hasValue(int index) {
-        return (part(index).codes[place(index)] & ProbeReadings.TYPE) != ProbeReadings.NONE;
+        Objects.checkIndex(index, size);
+        try {
+            return all.part(index).hasValue(all.place(index));
+        } finally {
+            check();
+        }
     }
 
     /**
@@ -95,13 +66,12 @@ public final class Readings extends AbstractList<SensorReading> implements Rando
      * @return the value; not a number where there is none
      */
     public double approximately(int index) {
-        ProbeReadings part = part(index);
-        long bits = part.bits[place(index)];
-        return switch (part.codes[place(index)] & ProbeReadings.TYPE) {
-            case ProbeReadings.DOUBLE -> Double.longBitsToDouble(bits);
-            case ProbeReadings.NONE -> Double.NaN;
-            default -> bits >= 0 ? bits : new LongValueHandle(bits).approximately();
-        };
+        Objects.checkIndex(index, size);
+        try {
+            return all.part(index).approximately(all.place(index));
+        } finally {
+            check();
+        }
     }
 
     /**
@@ -113,7 +83,12 @@ public final class Readings extends AbstractList<SensorReading> implements Rando
      * @return the bits
      */
     public long longBits(int index) {
-        return part(index).bits[place(index)];
+        Objects.checkIndex(index, size);
+        try {
+            return all.part(index).bits[all.place(index)];
+        } finally {
+            check();
+        }
     }
 
     /**
@@ -123,36 +98,102 @@ public final class Readings extends AbstractList<SensorReading> implements Rando
      * @return the slot
      */
     public SensorSlot slot(int index) {
-        return part(index).slots[place(index)];
+        Objects.checkIndex(index, size);
+        try {
+            return all.part(index).slots[all.place(index)];
+        } finally {
+            check();
+        }
+    }
+
+    /**
+     * The place of a sensor's first reading. The readings of its instances follow one another.
+     *
+     * @param asked the place of the sensor among those asked for
+     * @return the place of the first reading; where there is none, that of the next sensor
+     */
+    public int first(int asked) {
+        Objects.checkIndex(asked, all.sensors());
+        try {
+            return all.first[asked];
+        } finally {
+            check();
+        }
+    }
+
+    /**
+     * The number of a sensor's readings: one for each instance.
+     *
+     * @param asked the place of the sensor among those asked for
+     * @return the number; 1 for a sensor without instances
+     */
+    public int count(int asked) {
+        Objects.checkIndex(asked, all.sensors());
+        try {
+            return all.first[asked + 1] - all.first[asked];
+        } finally {
+            check();
+        }
+    }
+
+    /**
+     * Copies the values of a sensor as doubles, rounded where they have to be.
+     *
+     * @param asked the place of the sensor among those asked for
+     * @param into an array for them, as long as {@link #count(int)} or longer; not a number where
+     *     there is no value, for which the reading has the reason
+     * @return the number of values copied
+     * @throws IllegalArgumentException if the array is too short
+     */
+    public int copyValues(int asked, double[] into) {
+        Objects.checkIndex(asked, all.sensors());
+        try {
+            int first = all.first[asked];
+            int count = all.first[asked + 1] - first;
+            CounterSnapshot.check(count, into.length);
+            if (count > 0) {
+                all.part(first).copy(all.place(first), count, into);
+            }
+            return count;
+        } finally {
+            check();
+        }
+    }
+
+    /**
+     * Copies the values of a sensor that counts in whole numbers.
+     *
+     * @param asked the place of the sensor among those asked for
+     * @param into an array for them, as long as {@link #count(int)} or longer; the numbers are
+     *     unsigned, as in {@link Long#toUnsignedString(long)}
+     * @param none what is put where there is no value, for which the reading has the reason
+     * @return the number of values copied
+     * @throws IllegalArgumentException if the array is too short
+     * @throws ArithmeticException if the sensor's type is {@code DOUBLE}
+     */
+    public int copyValues(int asked, long[] into, long none) {
+        Objects.checkIndex(asked, all.sensors());
+        try {
+            int first = all.first[asked];
+            int count = all.first[asked + 1] - first;
+            CounterSnapshot.check(count, into.length);
+            if (count > 0) {
+                all.part(first).copy(all.place(first), count, into, none);
+            }
+            return count;
+        } finally {
+            check();
+        }
     }
 
     @Override
     public SensorReading get(int index) {
-        ProbeReadings part = part(index);
-        int place = place(index);
-        int code = part.codes[place];
-        long bits = part.bits[place];
-        Optional<ValueHandle> value = switch (code & ProbeReadings.TYPE) {
-            case ProbeReadings.INT32 -> Optional.of(new IntValueHandle((int) bits));
-            case ProbeReadings.INT64 -> Optional.of(new LongValueHandle(bits));
-            case ProbeReadings.DOUBLE -> Optional.of(
-                    new DoubleValueHandle(Double.longBitsToDouble(bits)));
-            default -> Optional.empty();
-        };
-        Optional<NoValue> why = value.isPresent()
-                ? Optional.empty()
-                : Optional.of(part.reasons.get((int) bits));
-        return new SensorReading(
-                asked[parts.length == 1 ? 0 : partOf[index]][part.slots[place].asked],
-                part.slots[place],
-                value,
-                why,
-                optional(code & ProbeReadings.RAW, part.raw[place]),
-                optional(code & ProbeReadings.BEFORE, part.before[place]));
-    }
-
-    private static OptionalLong optional(int isThere, long value) {
-        return isThere == 0 ? OptionalLong.empty() : OptionalLong.of(value);
+        Objects.checkIndex(index, size);
+        try {
+            return all.part(index).reading(all.place(index), all.asked(index));
+        } finally {
+            check();
+        }
     }
 
     /**

@@ -19,7 +19,11 @@ public sealed interface ValueHandle permits IntValueHandle, LongValueHandle, Dou
      * @throws ArithmeticException if it is not an {@code int}
      */
     default int intValue() {
-        return Math.toIntExact(longValue());
+        long value = longValue();
+        if (value != (int) value) {
+            throw new ArithmeticException(value + " is no int");
+        }
+        return (int) value;
     }
 
     /**

@@ -13,8 +13,8 @@
  *
  * <p>Objects that hold something native are {@link java.lang.AutoCloseable}. One that is forgotten
  * is closed when the garbage collector finds it. Every method may be called from any thread; work
- * with one object happens one call at a time. After {@code close} each method throws a
- * {@link org.perfhive.PerfhiveException} of the kind {@code HANDLE}; a call that is at work then
- * ends as if nothing had happened.
+ * with one object happens one call at a time. After {@code close} each method that needs the native
+ * object throws an {@link java.lang.IllegalStateException} that names what is closed; so may a call that
+ * is at work meanwhile.
  */
 package org.perfhive;

@@ -5,11 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.perfhive.Machine.fails;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 import org.perfhive.PerfhiveException.Kind;
 
@@ -28,6 +31,20 @@ class CategoryTest {
             assertTrue(process.instanceNames().contains("java"));
             assertEquals(process.counterNames().size(), process.counters("java").size());
             fails(Kind.INSTANCES, () -> process.counters(""));
+        }
+        assertTrue(Category.instanceExists("_total", "Process"));
+        assertFalse(Category.instanceExists("no such program", "Process"));
+        assertTrue(Category.counterExists("Working Set", "Process"));
+        assertFalse(Category.counterExists("Working Set", "Processor"));
+        fails(Kind.UNKNOWN_CATEGORY, () -> Category.instanceExists("_Total", "Proces"));
+        fails(Kind.UNKNOWN_CATEGORY, () -> Category.counterExists("Threads", "Proces"));
+        try (Category threads = Category.of("Thread")) {
+            Category.Instance one = threads.instances().stream()
+                    .filter(instance -> instance.parent().equals(Optional.of("java")))
+                    .findFirst()
+                    .orElseThrow();
+            assertTrue(one.label().startsWith("java/" + one.name()) && one.order() >= 0);
+            assertTrue(threads.hasInstance(one.label()));
         }
         String near = fails(Kind.UNKNOWN_CATEGORY, () -> Category.of("Proces")).getMessage();
         assertTrue(near.contains("Process"), near);
@@ -59,6 +76,27 @@ class CategoryTest {
         try (PerformanceCounter none = new PerformanceCounter("Process", "ID Process", "no such")) {
             assertEquals(OptionalDouble.empty(), none.nextValue());
             assertEquals("no-such-instance", none.whyNone().orElseThrow().code());
+            assertEquals(OptionalLong.empty(), none.rawValue());
+            assertEquals(Optional.empty(), none.identity());
+        }
+        try (PerformanceCounter id = new PerformanceCounter("Process V2", "ID Process", "java:" + Machine.PID)) {
+            assertEquals(Optional.empty(), id.identity());
+            assertEquals(Machine.PID, id.nextValue().orElseThrow());
+            assertEquals(Machine.PID, id.rawValue().orElseThrow());
+            Identity identity = id.identity().orElseThrow();
+            assertEquals(OptionalLong.of(Machine.PID), identity.processId());
+            id.nextValue();
+            assertEquals(Optional.of(identity), id.identity());
+            assertTrue(id.faults().stream().allMatch(fault -> !fault.message().isEmpty()));
+        }
+        Path copy = Files.createDirectories(Path.of(System.getProperty("perfhive.work"), "copy", "proc"));
+        Files.writeString(copy.resolve("meminfo"), "not what it should be");
+        try (CounterDataSource source = CounterDataSource.open("proc:" + copy.getParent());
+                PerformanceCounter broken =
+                        new PerformanceCounter(source, "Memory", "Available Bytes", "")) {
+            assertEquals(OptionalDouble.empty(), broken.nextValue());
+            Fault fault = broken.faults().get(0);
+            assertTrue(fault.lostData(), fault.toString());
         }
         fails(Kind.UNKNOWN_COUNTER, () -> new PerformanceCounter("Memory", "Availble Bytes", ""));
         CounterSample fraction = new CounterSample(30, 40, 0, 0, 0, 0, 0, 0x20020400);
@@ -86,6 +124,15 @@ class CategoryTest {
                 CounterSample set = newer.sample("_Total", "Working Set").orElseThrow();
                 assertEquals(alone.get("_Total", "Working Set").orElseThrow(), set.rawValue());
                 assertEquals(Optional.empty(), newer.text("_Total", "Working Set"));
+                assertEquals(Optional.empty(), newer.sample("none", "Working Set"));
+                assertEquals(Optional.empty(), newer.text("_Total", "none"));
+                double[] sets = alone.column("arbeitsseiten");
+                assertEquals(newer.instances().size(), sets.length);
+                for (int place = 0; place < sets.length; place++) {
+                    OptionalDouble one = alone.get(newer.instances().get(place), "Working Set");
+                    assertEquals(one.orElse(Double.NaN), sets[place]);
+                }
+                fails(Kind.UNKNOWN_COUNTER, () -> alone.column("none"));
                 List<String> counters =
                         newer.counters().stream().map(CategoryData.Counter::name).toList();
                 assertTrue(counters.contains("Thread Count"));

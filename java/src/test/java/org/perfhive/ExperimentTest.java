@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.perfhive.Machine.fails;
+import static org.perfhive.Machine.isClosed;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -289,9 +290,9 @@ class ExperimentTest {
         experiment.call("x");
         experiment.section("x").close();
         experiment.close();
-        fails(Kind.HANDLE, () -> experiment.listen(batch -> {}));
-        fails(Kind.HANDLE, () -> experiment.bind(new EventSource.Calls("y"), sources));
-        fails(Kind.HANDLE, experiment::bindings);
+        isClosed("experiment", () -> experiment.listen(batch -> {}));
+        isClosed("experiment", () -> experiment.bind(new EventSource.Calls("y"), sources));
+        isClosed("experiment", experiment::bindings);
     }
 
     @Test

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.perfhive.Machine.fails;
+import static org.perfhive.Machine.isClosed;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -35,8 +36,8 @@ class HandleTest {
         // Closed twice, as Java closes and as the table does.
         source.close();
         fails(Kind.HANDLE, () -> Native.close(handle));
-        fails(Kind.HANDLE, source::sensors);
-        fails(Kind.HANDLE, snapshot::prepareSnapshot);
+        isClosed("data source linux.procfs", source::sensors);
+        isClosed("snapshot", snapshot::prepareSnapshot);
         fails(Kind.HANDLE, () -> new Message.Request().int64(handle).send(Native.Op.SENSORS));
         Random random = new Random(4);
         for (int round = 0; round < 100_000; round++) {
@@ -86,7 +87,11 @@ class HandleTest {
             assertThrows(ArrayIndexOutOfBoundsException.class, () -> Native.values(handle, new long[0]));
             fails(Kind.INTERNAL, () -> Native.values(handle, null));
             assertThrows(ArrayIndexOutOfBoundsException.class, () -> Native.codes(handle, new byte[0]));
-            fails(Kind.INTERNAL, () -> Native.rawValues(handle, new long[1], new long[0]));
+            assertThrows(ArrayIndexOutOfBoundsException.class,
+                    () -> Native.rawValues(handle, new long[1], new long[0]));
+            assertThrows(ArrayIndexOutOfBoundsException.class,
+                    () -> Native.rawValues(handle, new long[0], new long[1]));
+            fails(Kind.INTERNAL, () -> Native.rawValues(handle, new long[1], null));
             assertThrows(ArrayIndexOutOfBoundsException.class, () -> Native.facts(handle, new int[4]));
             fails(Kind.INTERNAL, () -> Native.facts(handle, null));
             fails(Kind.INTERNAL, () -> Native.value(handle, 1));
@@ -134,19 +139,73 @@ class HandleTest {
             Readings readings = context.cycle();
             context.close();
             context.close();
-            fails(Kind.HANDLE, context::prepare);
-            fails(Kind.HANDLE, context::record);
+            isClosed("measurement context", context::prepare);
+            isClosed("measurement context", context::sample);
+            isClosed("measurement context", context::decode);
+            isClosed("measurement context", context::values);
+            isClosed("measurement context", context::record);
             assertEquals(Machine.PID, readings.get(0).value().orElseThrow().longValue());
         }
         PerformanceCounter counter = new PerformanceCounter("Memory", "Available Bytes", "");
         counter.close();
-        fails(Kind.HANDLE, counter::nextValue);
+        isClosed("counter Available Bytes of Memory", counter::nextValue);
+        isClosed("counter Available Bytes of Memory", counter::reset);
         Category category = Category.of("Memory");
         CategoryData data = category.read();
+        CategoryData other = category.read();
         category.close();
-        fails(Kind.HANDLE, category::read);
+        isClosed("category Memory", category::read);
+        isClosed("category Memory", category::instanceNames);
         data.close();
-        fails(Kind.HANDLE, data::values);
+        isClosed("data of the category Memory", data::values);
+        isClosed("data of the category Memory", () -> data.sample("", "Available Bytes"));
+        isClosed("data of the category Memory", () -> other.valuesSince(data));
+        other.close();
+        CounterDataSource source = new CounterDataSource();
+        SensorName name = SensorName.parse(Machine.own("ID Process"));
+        Sensor sensor = source.find(name).sensor();
+        Probe probe = source.probe(sensor);
+        DataSources sources = new DataSources().add(source);
+        sources.close();
+        isClosed("data source linux.procfs", () -> source.find(name));
+        isClosed("data source linux.procfs", () -> ((StaticSensor) sensor).instances());
+        isClosed("data source linux.procfs", () -> probe.open(List.of(), java.time.Duration.ZERO));
+        isClosed("data source linux.procfs", source::advance);
+        isClosed("data source linux.procfs", () -> MeasurementContext.of(sources, name.toString()));
+        isClosed("data source linux.procfs", () -> Category.all(source));
+        isClosed("data source linux.procfs", () -> CounterNames.of(source));
+        isClosed("data source linux.procfs",
+                () -> new PerformanceCounter(source, "Memory", "Available Bytes", ""));
+        isClosed("data source linux.procfs",
+                () -> CounterSnapshot.createSnapshot(source, SnapshotType.GLOBAL));
+    }
+
+    @Test
+    void closingBesideACallNamesWhatIsClosed() throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(2);
+        try {
+            for (int round = 0; round < 100; round++) {
+                Category category = Category.of("Memory");
+                CategoryData data = category.read();
+                Future<?> counters = pool.submit(() -> isClosed("category Memory", () -> {
+                    while (true) {
+                        category.hasCounter("24");
+                    }
+                }));
+                Future<?> values = pool.submit(() -> isClosed("data of the category Memory", () -> {
+                    while (true) {
+                        data.values();
+                    }
+                }));
+                Thread.sleep(1);
+                category.close();
+                data.close();
+                counters.get();
+                values.get();
+            }
+        } finally {
+            pool.shutdownNow();
+        }
     }
 
     @Test
@@ -191,10 +250,10 @@ class HandleTest {
                             context.sample();
                             context.decode();
                             done.countDown();
+                        } catch (IllegalStateException error) {
+                            assertEquals("the measurement context is closed", error.getMessage());
+                            return;
                         } catch (PerfhiveException error) {
-                            if (error.kind() == Kind.HANDLE) {
-                                return;
-                            }
                             assertEquals(Kind.STATE, error.kind(), error.getMessage());
                         }
                     }
@@ -242,6 +301,8 @@ class HandleTest {
 
     @Test
     void whatIsForgottenIsClosedByTheGarbageCollector() throws Exception {
+        // It stays open.
+        CounterDataSource.local();
         int before = Native.handles();
         for (int round = 0; round < 50; round++) {
             new PerformanceCounter("Memory", "Available Bytes", "");

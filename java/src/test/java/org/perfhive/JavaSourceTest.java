@@ -2,6 +2,7 @@ package org.perfhive;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.perfhive.Machine.fails;
 
@@ -10,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.perfhive.PerfhiveException.Kind;
 
@@ -190,6 +192,86 @@ class JavaSourceTest {
                 assertTrue(context.cycle().hasValue(0));
             }
         }
+    }
+
+    @Test
+    void sensorsHaveTheirPlacesBeforeTheirSourceHasValues() {
+        Sensor sensor = new SingleSensor(1, SensorName.of("late", "Orders", "Count"),
+                new Sensor.Traits(SensorKind.GAUGE, ValueType.INT64, "", "", false));
+        AtomicBoolean fails = new AtomicBoolean(true);
+        // It has no baseline, and its second sensor never has a value.
+        Probe probe = (selection, maxAge) -> new ProbeContext() {
+            @Override
+            public void prepare() {}
+
+            @Override
+            public int sample(long patienceNanos) {
+                if (fails.get()) {
+                    throw new IllegalStateException("not yet");
+                }
+                return 0;
+            }
+
+            @Override
+            public void decode(ProbeReadings out) {
+                out.addLong(0, Optional.empty(), 5);
+            }
+        };
+        DataSource late = new DataSource() {
+            @Override
+            public String name() {
+                return "late";
+            }
+
+            @Override
+            public List<Sensor> sensors() {
+                return List.of(sensor);
+            }
+
+            @Override
+            public Probe probe(Sensor one) {
+                return probe;
+            }
+        };
+        try (DataSources sources = DataSources.open("local:").add(late);
+                MeasurementContext context = MeasurementContext.of(sources,
+                        "late/Orders/Count", "late/Orders/Count", Machine.own("ID Process"))) {
+            assertEquals(List.of("no-data", "no-data", ""), codes(context.values()));
+            assertEquals(List.of("source-failed", "source-failed", ""), codes(context.cycle()));
+            fails.set(false);
+            Readings readings = context.cycle();
+            assertEquals(List.of("", "no-data", ""), codes(readings));
+            assertEquals(Machine.PID, readings.approximately(2));
+            assertEquals(List.of(0, 1, 2), List.of(readings.first(0), readings.first(1), readings.first(2)));
+        }
+    }
+
+    private static List<String> codes(Readings readings) {
+        return readings.stream().map(one -> one.noValue().map(NoValue::code).orElse("")).toList();
+    }
+
+    @Test
+    void readingsAreAddedInOrderAndTakenBackAsAWhole() {
+        List<Sensor> sensors = new Shop().sensors();
+        ProbeReadings out = new ProbeReadings(List.of(
+                new SelectedSensor(sensors.get(1), Optional.empty()),
+                new SelectedSensor(sensors.get(0), Optional.empty())));
+        out.clear();
+        out.addDouble(0, Optional.of("a"), 1);
+        out.addDouble(0, Optional.of("b"), 2);
+        out.addLong(1, Optional.empty(), 3);
+        assertThrows(IllegalArgumentException.class, () -> out.addDouble(0, Optional.of("c"), 4));
+        assertThrows(IllegalArgumentException.class, () -> out.addLong(0, Optional.of("c"), 4));
+        assertThrows(IllegalArgumentException.class, () -> out.addDouble(1, Optional.empty(), 4));
+        assertThrows(ArithmeticException.class, () -> out.addLong(1, Optional.empty(), 1L << 32));
+        out.end();
+        List<SensorSlot> slots = List.of(out.slots);
+        out.clear();
+        out.addDouble(0, Optional.of("new"), 1);
+        out.addLong(1, Optional.empty(), 3);
+        out.takeBack(3);
+        out.end();
+        assertEquals(slots, List.of(out.slots));
     }
 
     @Test

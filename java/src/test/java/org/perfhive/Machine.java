@@ -48,6 +48,12 @@ final class Machine {
         return error;
     }
 
+    /** A closed object is named. */
+    static void isClosed(String what, Executable call) {
+        IllegalStateException error = assertThrows(IllegalStateException.class, call);
+        assertEquals("the " + what + " is closed", error.getMessage());
+    }
+
     /** Keeps a processor busy, and returns something of it. */
     static double work(long nanos) {
         double sum = 0;

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.perfhive.Machine.fails;
 
@@ -11,6 +12,7 @@ import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ConcurrentModificationException;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -69,6 +71,17 @@ class MeasurementTest {
                 sources, Machine.sensor("Process", "ID Process") + "#none")).isMisuse());
         assertFalse(fails(Kind.SOURCE, () -> DataSources.open("file:missing.bin")).isMisuse());
         fails(Kind.SAME_NAME, () -> DataSources.open("local:", "local:"));
+    }
+
+    @Test
+    void newBuffersAreNoAnomaly() {
+        try (MeasurementContext context = MeasurementContext.of(sources,
+                Machine.sensor("Memory", "Available Bytes"), Machine.own("% Processor Time"))) {
+            for (int round = 0; round < 5; round++) {
+                context.cycle();
+                assertEquals(List.of(), context.record().anomalies());
+            }
+        }
     }
 
     @Test
@@ -228,7 +241,9 @@ class MeasurementTest {
             String shown = kept.toString();
             SensorSlot last = readings.slot(1);
             Thread.sleep(20);
-            assertSame(readings, context.cycle());
+            Readings stale = readings;
+            readings = context.cycle();
+            assertThrows(ConcurrentModificationException.class, () -> stale.approximately(0));
             assertSame(kept.slot(), readings.slot(0));
             assertSame(last, readings.slot(1));
             assertEquals(shown, kept.toString());

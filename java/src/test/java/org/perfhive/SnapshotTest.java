@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.perfhive.Machine.fails;
+import static org.perfhive.Machine.isClosed;
 
 import java.util.Arrays;
 import java.util.List;
@@ -70,7 +71,7 @@ class SnapshotTest {
 
             assertEquals(0, snapshot.prepareSnapshot());
             int sampled = snapshot.sampleSnapshot();
-            assertTrue(sampled == 0 || sampled == CounterSnapshot.ANOMALY, "" + sampled);
+            assertEquals(0, sampled);
             fails(Kind.STATE, snapshot::getSnapshotPerfObjectCount);
             fails(Kind.STATE, snapshot::getSnapshotItemCount);
             fails(Kind.STATE, snapshot::sampleSnapshot);
@@ -144,7 +145,7 @@ class SnapshotTest {
             global.decodeSnapshot();
             assertTrue(items(global).length > 500);
             threads.destroySnapshot();
-            fails(Kind.HANDLE, threads::prepareSnapshot);
+            isClosed("snapshot", threads::prepareSnapshot);
         }
     }
 

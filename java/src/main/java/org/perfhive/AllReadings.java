@@ -1,0 +1,106 @@
+package org.perfhive;
+
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
+
+/** The readings of all probes of a context in the order of the sensors asked for, filled in each cycle. */
+final class AllReadings {
+    private final ProbeReadings[] parts;
+    /** For each part, the places of its sensors among all that were asked for. */
+    private final int[][] asked;
+    private final int[] versions;
+    /** The part and the place of each reading, where there are several parts. */
+    private int[] partOf = {};
+    private int[] placeOf = {};
+    /** For each sensor asked for, the place of its first reading; and the end. */
+    final int[] first;
+    int size;
+    /** Another one in each sample, and an odd one while the arrays are filled. */
+    volatile int stamp;
+
+    AllReadings(ProbeReadings[] parts, int[][] asked) {
+        this.parts = parts;
+        this.asked = asked;
+        this.versions = new int[parts.length];
+        this.first = new int[Arrays.stream(asked).mapToInt(places -> places.length).sum() + 1];
+        Arrays.fill(versions, -2);
+    }
+
+    /** Begins to fill the arrays: readings of the sample before are of no use from now on. */
+    void begin() {
+        stamp |= 1;
+        VarHandle.storeStoreFence();
+    }
+
+    /** Ends filling: puts the readings of all parts in order, and returns them. */
+    Readings end() {
+        arrange();
+        stamp++;
+        return new Readings(this);
+    }
+
+    /** Quick where the structure of all parts is as before. */
+    private void arrange() {
+        boolean same = true;
+        size = 0;
+        for (int part = 0; part < parts.length; part++) {
+            same &= versions[part] == parts[part].version;
+            versions[part] = parts[part].version;
+            size += parts[part].count;
+        }
+        if (same) {
+            return;
+        }
+        int[] next = new int[parts.length];
+        if (parts.length > 1) {
+            partOf = new int[size];
+            placeOf = new int[size];
+        }
+        int sensor = 0;
+        for (int place = 0; place < size; place++) {
+            int part = least(next);
+            for (int asked = askedAt(part, next[part]); sensor <= asked; sensor++) {
+                first[sensor] = place;
+            }
+            if (parts.length > 1) {
+                partOf[place] = part;
+                placeOf[place] = next[part];
+            }
+            next[part]++;
+        }
+        Arrays.fill(first, sensor, first.length, size);
+    }
+
+    /** The part whose next reading is of the sensor that was asked for first. */
+    private int least(int[] next) {
+        int least = -1;
+        for (int part = 0; part < parts.length; part++) {
+            if (next[part] < parts[part].count
+                    && (least < 0 || askedAt(part, next[part]) < askedAt(least, next[least]))) {
+                least = part;
+            }
+        }
+        return least;
+    }
+
+    private int askedAt(int part, int place) {
+        return asked[part][parts[part].slots[place].asked];
+    }
+
+    int sensors() {
+        return first.length - 1;
+    }
+
+    ProbeReadings part(int index) {
+        return parts[parts.length == 1 ? 0 : partOf[index]];
+    }
+
+    int place(int index) {
+        return parts.length == 1 ? index : placeOf[index];
+    }
+
+    /** The place of a reading's sensor among all that were asked for. */
+    int asked(int index) {
+        return askedAt(parts.length == 1 ? 0 : partOf[index], place(index));
+    }
+}

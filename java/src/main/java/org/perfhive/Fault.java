@@ -1,0 +1,40 @@
+package org.perfhive;
+
+import java.util.Objects;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * Something that went wrong in a collection while the rest went on.
+ *
+ * @param provider the provider or source concerned
+ * @param object the title index of the object concerned; empty where it is not one in particular
+ * @param instance the instance concerned; empty where it is not one in particular
+ * @param lostData whether data is missing; not so for a warning
+ * @param message what happened, for people
+ */
+public record Fault(
+        String provider,
+        OptionalLong object,
+        Optional<String> instance,
+        boolean lostData,
+        String message) {
+    /** Checks the parts. */
+    public Fault {
+        Objects.requireNonNull(provider);
+        Objects.requireNonNull(object);
+        Objects.requireNonNull(instance);
+        Objects.requireNonNull(message);
+    }
+
+    static Fault of(Message answer) {
+        String provider = answer.text();
+        long object = answer.int64();
+        return new Fault(
+                provider,
+                object < 0 ? OptionalLong.empty() : OptionalLong.of(object),
+                answer.optionalText(),
+                answer.bool(),
+                answer.text());
+    }
+}

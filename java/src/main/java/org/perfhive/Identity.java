@@ -1,0 +1,30 @@
+package org.perfhive;
+
+import java.util.Objects;
+import java.util.OptionalLong;
+
+/**
+ * What tells an instance apart from others, in this sample and the next: of a process its ID and the
+ * time of its start, of other instances their names.
+ *
+ * @param text all of it as a text; two are equal if the identities are
+ * @param processId the ID of the process, or of the process of the thread; empty for other instances
+ */
+public record Identity(String text, OptionalLong processId) {
+    /** Checks the parts. */
+    public Identity {
+        Objects.requireNonNull(text);
+        Objects.requireNonNull(processId);
+    }
+
+    static Identity of(Message answer) {
+        String text = answer.text();
+        long process = answer.int64();
+        return new Identity(text, process < 0 ? OptionalLong.empty() : OptionalLong.of(process));
+    }
+
+    @Override
+    public String toString() {
+        return text;
+    }
+}
