@@ -239,7 +239,7 @@ with_shared! {
     calls, Calls, CallQueue, "queue of calls";
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
@@ -249,7 +249,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn a_place_used_again_has_another_handle_and_a_used_up_place_is_left() {
         let mut table = Table { places: Vec::new(), free: Vec::new() };
         let first = table.insert(object()).unwrap();
