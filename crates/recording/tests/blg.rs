@@ -11,7 +11,7 @@ const LOG: &str = "logs/pal_SampleLog.blg";
 
 fn source() -> Option<ReplaySource> {
     let path = real::root()?.join(LOG);
-    path.is_file().then(|| open("file:log", &[path], &[]).unwrap())
+    path.is_file().then(|| open("file:log", &[path], &[], None).unwrap())
 }
 
 /// How many samples a recording has.
@@ -90,7 +90,7 @@ fn a_log_that_is_cut_off_keeps_the_samples_before() {
     let mut last = 0;
     for end in (0..bytes.len()).step_by(4093) {
         let file = Scratch::new("cut", &bytes[..end]);
-        match open("file:log", std::slice::from_ref(&file.0), &[]) {
+        match open("file:log", std::slice::from_ref(&file.0), &[], None) {
             Ok(mut source) => {
                 let count = samples(&mut source);
                 assert!(count >= last, "{end}");
@@ -115,7 +115,7 @@ fn changed_bytes_of_a_log_are_faults_or_other_values_and_never_panic() {
         let before = bytes[place];
         bytes[place] ^= 0xff;
         std::fs::write(&file.0, &bytes).unwrap();
-        if let Ok(mut source) = open("file:log", std::slice::from_ref(&file.0), &[]) {
+        if let Ok(mut source) = open("file:log", std::slice::from_ref(&file.0), &[], None) {
             let mut snapshot = Snapshot::new();
             while source.collect(&Ask::new(ObjectQuery::Global), &mut snapshot).is_ok() {}
         }
@@ -312,7 +312,7 @@ fn counters_that_were_recorded_one_by_one_have_the_values_of_whole_objects() {
         log.sample(&subs);
     }
     let file = Scratch::new("single", &log.file());
-    let source = || open("file:log", std::slice::from_ref(&file.0), &[]).unwrap();
+    let source = || open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap();
     perfhive_testkit::conformance::source(|| Box::new(source()));
     assert_eq!(source().recording().unwrap().span().unwrap().begin.0, 128_315_940_386_596_596);
     let read = all_readings(source());
@@ -357,7 +357,7 @@ fn a_counter_without_a_valid_status_has_no_value_and_a_fault() {
     log.sample(&[single(0, 7), single(1, 9)]);
     let file = Scratch::new("status", &log.file());
     let mut query =
-        Query::new(open("file:log", std::slice::from_ref(&file.0), &[]).unwrap()).unwrap();
+        Query::new(open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap()).unwrap();
     query.add(r"\A\two").unwrap();
     query.collect().unwrap();
     assert!(query.readings()[0].value.is_err());
@@ -388,7 +388,7 @@ fn counters_of_several_machines_keep_their_machine() {
     log.catalogue(&[("\\\\ONE|A", None, "x", RAW, 1), ("\\\\TWO|A", None, "x", RAW, 1)]);
     log.sample(&[single(1, 7), single(1, 8)]);
     let file = Scratch::new("machines", &log.file());
-    let mut source = open("file:log", std::slice::from_ref(&file.0), &[]).unwrap();
+    let mut source = open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap();
     let mut out = Snapshot::new();
     source.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
     let values: Vec<_> = out
@@ -411,7 +411,7 @@ fn several_logs_are_one_source_in_which_names_keep_their_meaning() {
         Scratch::new(counter, &log.file())
     };
     let (one, two) = (part("one", 0..3), part("two", 3..5));
-    let both = || open("file:logs", &[one.0.clone(), two.0.clone()], &[]).unwrap();
+    let both = || open("file:logs", &[one.0.clone(), two.0.clone()], &[], None).unwrap();
     perfhive_testkit::conformance::source(|| Box::new(both()));
     assert_eq!(samples(&mut both()), 5);
     let mut query = Query::new(both()).unwrap();
@@ -440,7 +440,7 @@ fn any_sample_of_a_long_log_can_be_sought() {
     let count = if perfhive_testkit::is_slow() { 50 } else { 4500 };
     (0..count).for_each(|value| log.sample(&[single(10_000_000 * (value + 1), value)]));
     let file = Scratch::new("long", &log.file());
-    let mut source = open("file:log", std::slice::from_ref(&file.0), &[]).unwrap();
+    let mut source = open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap();
     assert_eq!(samples(&mut source), count as u64);
     let mut out = Snapshot::new();
     for value in [0, 1, count / 2, count - 1, 7, count / 3] {
@@ -460,7 +460,7 @@ fn a_log_that_shrinks_while_it_is_read_ends_there() {
     let file = Scratch::new("shrinks", &bytes);
     for end in [0, 0x10000, 0x30000 + 7, 0x40000, bytes.len() - 0x9000] {
         std::fs::write(&file.0, &bytes).unwrap();
-        let mut source = open("file:log", std::slice::from_ref(&file.0), &[]).unwrap();
+        let mut source = open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap();
         let span = source.recording().unwrap().span().unwrap();
         let mut out = Snapshot::new();
         source.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();

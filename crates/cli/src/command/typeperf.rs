@@ -8,7 +8,7 @@ use super::watch::following;
 use crate::args::{Global, ToolForm, Typeperf as Args};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
-use crate::paths::add_paths;
+use crate::paths::add_known_paths;
 use crate::replay::Replay;
 use crate::session::Session;
 use crate::signals::Signals;
@@ -27,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// What the tool says at its end; scripts wait for it.
 const GOODBYE: &str =
     "Exiting, please wait...                         \r\nThe command completed successfully.\r\n";
+/// What the tool says where none of the counters is there.
+const NO_COUNTERS: &str = "Error: No valid counters.\r\n";
 const DONE: &str = "The command completed successfully.\r\n";
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
@@ -45,7 +47,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     let mut paths = args.paths.clone();
     if let Some(file) = &args.counters {
-        paths.extend(counters_of(file)?);
+        paths.extend(counters_of(&global, file)?);
     }
     if paths.is_empty() {
         let what = "name counters, such as \"\\Processor(_Total)\\% Processor Time\", or a file with \
@@ -81,10 +83,14 @@ pub(super) fn refuse_existing(path: &Path, yes: bool) -> Result<(), Failure> {
 }
 
 /// The counter paths of a file, one a line.
-pub(super) fn counters_of(file: &Path) -> Result<Vec<String>, Failure> {
+pub(super) fn counters_of(global: &Global, file: &Path) -> Result<Vec<String>, Failure> {
     let text = std::fs::read(file)
         .map_err(|error| Failure::Source(format!("{}: {error}", file.display())))?;
-    let text = decoded(&text);
+    let Some(text) = decoded(&text, global.encoding) else {
+        let file = file.display();
+        let what = format!("{file}: is neither UTF-8 nor UTF-16; --encoding names its encoding");
+        return Err(Failure::Source(what));
+    };
     let lines = text.lines().map(str::trim);
     let paths = lines.filter(|line| !line.is_empty() && !line.starts_with(';'));
     Ok(paths.map(|line| line.trim_matches('"').to_string()).collect())
@@ -144,10 +150,13 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
     let titles = english_titles(&mut session);
     let faults = session.faults.clone();
     let mut query = session.query()?;
-    add_paths(&mut query, global, paths)?;
+    let output = Output::new(global);
+    if let Err(failure) = add_known_paths(&mut query, global, paths) {
+        output.write(NO_COUNTERS)?;
+        return Err(failure);
+    }
     let live = query.is_live();
     let signals = Signals::listen_with(PATIENCE);
-    let output = Output::new(global);
     let zone = zone_at(None);
     let shown = if let LogForm::Text(form) = form { form } else { TextForm::Csv };
     let mut lines = TextLines::of_console(shown, zone.clone());
@@ -199,6 +208,7 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
             }
         }
     }
+    faults.report();
     output.write(GOODBYE)?;
     Ok(Exit::Done)
 }

@@ -9,8 +9,8 @@ use perfhive_engine::{
     CatalogueObject, Fault, FaultKind, Frame, SourceError, SourceErrorKind, Span,
 };
 use perfhive_format::{
-    BlockHead, BlockWriter, CalendarTime, Clocks, CounterSpec, CounterType, FileTime, InstanceHead,
-    NameRef, ObjectSpec, ObjectTemplate, TitleIndex,
+    BlockHead, BlockWriter, CalendarTime, Clocks, CounterSpec, CounterType, FileEncoding, FileTime,
+    InstanceHead, NameRef, ObjectSpec, ObjectTemplate, TitleIndex,
 };
 use std::collections::HashMap;
 use std::fs::File;
@@ -55,9 +55,9 @@ impl<R: Seek> Seek for ShortLines<R> {
 }
 
 /// Whether a file begins as a text log does, and which form it has.
-pub(crate) fn is_text_log(path: &Path) -> bool {
+pub(crate) fn is_text_log(path: &Path, encoding: Option<FileEncoding>) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
-    let opened = || Text::new(File::open(path)?).and_then(|mut text| first_of(&mut text));
+    let opened = || first_of(&mut Text::new(File::open(path)?, encoding)?);
     is_file && opened().is_ok_and(|first| form_of(&first).is_some())
 }
 
@@ -68,10 +68,13 @@ fn first_of(text: &mut Text) -> std::io::Result<Vec<u8>> {
     Ok(first)
 }
 
+/// The mark of UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The separator of the log that begins with these bytes; a console's output begins with an
 /// empty line.
 fn form_of(first: &[u8]) -> Option<u8> {
-    let text = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first);
+    let text = first.strip_prefix(MARK).unwrap_or(first);
     let text = text.trim_ascii_start();
     let text = text.strip_prefix(b"\"").unwrap_or(text).strip_prefix(b"(")?;
     FORMS
@@ -86,14 +89,17 @@ struct Header {
     /// Its number: a console's output begins with an empty line.
     line: u64,
     cells: Vec<String>,
+    /// What is wrong with the names.
+    warning: Option<String>,
 }
 
 impl Header {
-    fn read(path: &Path) -> Result<Self, SourceError> {
+    fn read(path: &Path, encoding: Option<FileEncoding>) -> Result<Self, SourceError> {
         let failed = |cause: std::io::Error| error(path, SourceErrorKind::Unavailable, cause);
         let malformed =
             |what: &dyn std::fmt::Display| error(path, SourceErrorKind::Malformed, what);
-        let mut file = File::open(path).and_then(Text::new).map_err(failed)?;
+        let opened = File::open(path).and_then(|file| Text::new(file, encoding));
+        let mut file = opened.map_err(failed)?;
         let first = first_of(&mut file).map_err(failed)?;
         let no_banner = "does not begin with the banner of a log, \"(PDH-CSV 4.0)\"";
         let separator = form_of(&first).ok_or_else(|| malformed(&no_banner))?;
@@ -107,20 +113,28 @@ impl Header {
         lines.read_byte_record(&mut record).map_err(|cause| malformed(&cause))?;
         let blanks = first.iter().take_while(|byte| byte.is_ascii_whitespace());
         let line = 1 + blanks.filter(|byte| **byte == b'\n').count() as u64;
-        Ok(Self { lines, line, cells: record.iter().map(text_of).collect() })
+        // UTF-16 was decoded to UTF-8.
+        let encoding = encoding.filter(|_| !lines.get_ref().file.get_ref().is_decoded());
+        let is_marked = first.starts_with(MARK);
+        let (cells, warning) = decoded(&record, encoding.filter(|_| !is_marked));
+        Ok(Self { lines, line, cells, warning })
     }
 }
 
 /// The paths of a text log's columns as the log has them, in their order; `None` for another file.
+/// `encoding` is that of [`open`](crate::open).
 ///
 /// # Errors
 /// Where the file cannot be read.
-pub fn text_log_columns(path: impl AsRef<Path>) -> Result<Option<Vec<String>>, SourceError> {
+pub fn text_log_columns(
+    path: impl AsRef<Path>,
+    encoding: Option<FileEncoding>,
+) -> Result<Option<Vec<String>>, SourceError> {
     let path = path.as_ref();
-    if !is_text_log(path) {
+    if !is_text_log(path, encoding) {
         return Ok(None);
     }
-    Ok(Some(Header::read(path)?.cells.into_iter().skip(1).collect()))
+    Ok(Some(Header::read(path, encoding)?.cells.into_iter().skip(1).collect()))
 }
 
 /// A column: which value of which block it fills.
@@ -159,6 +173,8 @@ pub(crate) struct TextLog {
     pub(crate) faults: Vec<Fault>,
     /// Faults of lines so far.
     told: usize,
+    /// Faults of lines behind the last sample.
+    left: Vec<Fault>,
     /// The number of the line of names, and of the line that was read last.
     first_line: u64,
     line: u64,
@@ -176,11 +192,20 @@ impl TextLog {
     ///
     /// # Errors
     /// Where the file cannot be read, or its first line is not that of a log.
-    pub(crate) fn open(path: &Path, names: &mut MadeUpNames) -> Result<Self, SourceError> {
-        let Header { lines, line: first_line, cells } = Header::read(path)?;
+    pub(crate) fn open(
+        path: &Path,
+        encoding: Option<FileEncoding>,
+        names: &mut MadeUpNames,
+    ) -> Result<Self, SourceError> {
+        let Header { lines, line: first_line, cells, warning } = Header::read(path, encoding)?;
         let start = lines.position().clone();
         let mut cells = cells.into_iter();
         let banner = cells.next().unwrap_or_default();
+        if banner.contains(';') {
+            let message = "its columns are separated by semicolons, as spreadsheets of some languages \
+                           save them; take the log as Windows wrote it, or save it with commas";
+            return Err(error(path, SourceErrorKind::Malformed, message));
+        }
         let bias = bias_of(&banner);
         let mut log = Self {
             path: path.to_path_buf(),
@@ -192,6 +217,7 @@ impl TextLog {
             objects: Vec::new(),
             faults: Vec::new(),
             told: 0,
+            left: Vec::new(),
             first_line,
             line: first_line,
             record: csv::ByteRecord::new(),
@@ -202,6 +228,9 @@ impl TextLog {
         };
         log.columns(cells.collect(), names)
             .map_err(|why| error(path, SourceErrorKind::Malformed, why))?;
+        if let Some(warning) = warning {
+            log.warn(warning);
+        }
         if bias.is_none() {
             log.warn("the banner has no time zone, so the log's local times are taken for UTC");
         }
@@ -273,7 +302,8 @@ impl TextLog {
                 return Ok(None);
             }
             self.line += 1;
-            let first = self.record.get(0).map(text_of).unwrap_or_default();
+            let first =
+                String::from_utf8_lossy(self.record.get(0).unwrap_or_default().trim_ascii());
             // Without the end of a line behind it, the last one may be cut within a number.
             let end = self.lines.get_ref().file.get_ref().end();
             let is_cut = end
@@ -380,8 +410,15 @@ impl Samples for TextLog {
         let mut faults = Vec::new();
         match self.line(&mut faults)? {
             Some(time) => self.sample(time, faults).map(Some),
-            None => Ok(None),
+            None => {
+                self.left = faults;
+                Ok(None)
+            }
         }
+    }
+
+    fn left(&mut self) -> Vec<Fault> {
+        std::mem::take(&mut self.left)
     }
 
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
@@ -516,12 +553,38 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Text of a cell: UTF-8, or the code page of Western Windows.
-fn text_of(cell: &[u8]) -> String {
-    match str::from_utf8(cell) {
-        Ok(text) => text.trim_start_matches('\u{feff}').trim().to_string(),
-        Err(_) => encoding_rs::WINDOWS_1252.decode(cell).0.trim().to_string(),
-    }
+/// The texts of the first line's cells, and what may be wrong with them. Windows writes them in the
+/// code page of its language, which the log does not name.
+fn decoded(
+    cells: &csv::ByteRecord,
+    encoding: Option<FileEncoding>,
+) -> (Vec<String>, Option<String>) {
+    let is_utf8 = cells.iter().all(|cell| str::from_utf8(cell).is_ok());
+    let decoder = match encoding {
+        Some(encoding) => encoding.encoding(),
+        None if is_utf8 => encoding_rs::UTF_8,
+        None => encoding_rs::WINDOWS_1252,
+    };
+    let mut is_damaged = false;
+    let text = |cell: &[u8]| {
+        let (text, has_errors) = decoder.decode_without_bom_handling(cell);
+        is_damaged |= has_errors;
+        text.trim_start_matches('\u{feff}').trim().to_string()
+    };
+    let texts = cells.iter().map(text).collect();
+    let warning = match encoding {
+        Some(_) if is_damaged => Some(format!(
+            "some names are not {} text; --encoding names another encoding",
+            decoder.name()
+        )),
+        None if !is_utf8 => Some(
+            "names are in a code page that the log does not tell, and are read as windows-1252, \
+             that of Western languages; --encoding names another one (932, windows-1251)"
+                .to_string(),
+        ),
+        _ => None,
+    };
+    (texts, warning)
 }
 
 /// The minutes that are added to local time to get UTC: the last parentheses of a banner.
