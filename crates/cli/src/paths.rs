@@ -131,32 +131,6 @@ pub(crate) fn add_paths(
     Ok(added)
 }
 
-/// Adds those of the paths that there are, as Windows' tools do: each of the others costs a warning, and
-/// only if none is left the command fails. Returns the paths that were added.
-pub(crate) fn add_known_paths(
-    query: &mut Query,
-    global: &Global,
-    paths: &[String],
-) -> Result<Vec<String>, Failure> {
-    let (mut known, mut failures) = (Vec::new(), Vec::new());
-    for path in paths {
-        let added = add_paths(query, global, std::slice::from_ref(path));
-        match added.map(|mut one| one.pop()) {
-            Ok(Some(Err(absent))) => failures.push((path, Failure::Source(absent.message()))),
-            Ok(_) => known.push(path.clone()),
-            Err(failure) => failures.push((path, failure)),
-        }
-    }
-    if !known.is_empty() {
-        for (path, failure) in failures.iter().filter(|_| !global.quiet) {
-            warn(&format!("{path} is left out: {}", failure.message()));
-        }
-        return Ok(known);
-    }
-    let mut failures: Vec<Failure> = failures.into_iter().map(|(_, failure)| failure).collect();
-    failures.pop().map_or(Ok(known), |last| Err(last.behind(failures)))
-}
-
 /// Warns of refused registrations and refused published files, since the missing name
 /// may be one of theirs. The warnings are printed once in a run.
 pub(crate) fn warn_of_refused(providers: &[ProviderStatus]) {

@@ -18,12 +18,6 @@ impl FileEncoding {
     }
 }
 
-impl From<&'static Encoding> for FileEncoding {
-    fn from(encoding: &'static Encoding) -> Self {
-        Self(encoding)
-    }
-}
-
 /// The error for a name that no encoding has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownEncoding(String);

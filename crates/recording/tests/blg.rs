@@ -1,8 +1,8 @@
 //! Binary logs of perfmon, on a real one.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use perfhive_engine::{Ask, ObjectQuery, Query, Snapshot, Source, SourceErrorKind};
-use perfhive_format::{DataBlock, LanguageId, TitleIndex};
+use perfhive_engine::{Ask, NoValue, ObjectQuery, Query, Snapshot, Source, SourceErrorKind};
+use perfhive_format::{DataBlock, FileTime, LanguageId, TitleIndex};
 use perfhive_recording::{ReplaySource, open};
 use perfhive_testkit::real;
 use std::path::PathBuf;
@@ -381,6 +381,89 @@ fn single(local: i64, value: i64) -> (u16, Vec<u8>) {
 }
 
 const RAW: u32 = perfhive_format::CounterType::PERF_COUNTER_LARGE_RAWCOUNT.0;
+
+/// All instances of a counter in a sample, of each its name and value.
+fn several(local: i64, items: &[(&str, i64)]) -> (u16, Vec<u8>) {
+    let mut inside: Vec<u8> = Vec::new();
+    for number in [0, items.len() as u32, 0, 0] {
+        inside.extend(number.to_le_bytes());
+    }
+    inside.extend(local.to_le_bytes());
+    let (mut names, start) = (Vec::new(), inside.len() + 24 * items.len());
+    for (name, value) in items {
+        inside.extend(((start + names.len()) as u32).to_le_bytes());
+        inside.extend(0_u32.to_le_bytes());
+        inside.extend(value.to_le_bytes());
+        inside.extend(0_i64.to_le_bytes());
+        names.extend(name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
+    }
+    inside.extend(names);
+    (0x0203, inside)
+}
+
+#[test]
+fn instances_that_come_go_and_move_keep_their_values() {
+    let mut log = Written::default();
+    let entry = |counter| ("Process", Some("*"), counter, RAW, 10_000_000);
+    log.catalogue(&[entry("A"), entry("B")]);
+    // The names of both counters in each sample; values are numbers of their own.
+    let samples: [[&[&str]; 2]; 8] = [
+        [&["a", "b", "b", "c"], &["a", "b", "b", "c"]],
+        [&["a", "b", "b", "c"], &["a", "b", "b", "c", "d"]],
+        [&["a", "b", "c"], &["a", "b", "c"]],
+        [&["a", "b", "c", "b"], &["b", "a", "c"]],
+        [&["b", "b", "a"], &["b", "b", "a"]],
+        [&[], &["x"]],
+        [&["b", "b", "a"], &["a", "b", "b"]],
+        [&["b", "b", "a"], &["b", "b", "a"]],
+    ];
+    let mut value = 0;
+    let mut expected = Vec::new();
+    for (second, counters) in (1..).zip(samples) {
+        let mut rows: Vec<(String, [Option<i64>; 2])> = Vec::new();
+        let mut subs = Vec::new();
+        for (counter, names) in counters.iter().enumerate() {
+            let mut items = Vec::new();
+            for (place, name) in names.iter().enumerate() {
+                value += 1;
+                items.push((*name, value));
+                let label = match names[..place].iter().filter(|known| *known == name).count() {
+                    0 => name.to_string(),
+                    order => format!("{name}#{order}"),
+                };
+                let row = rows.iter().position(|(known, _)| *known == label);
+                let row = row.unwrap_or_else(|| {
+                    rows.push((label, [None; 2]));
+                    rows.len() - 1
+                });
+                rows[row].1[counter] = Some(value);
+            }
+            subs.push(several(second * FileTime::PER_SECOND, &items));
+        }
+        log.sample(&subs);
+        expected.push(rows);
+    }
+    let file = Scratch::new("moving", &log.file());
+    let mut query =
+        Query::new(open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap()).unwrap();
+    let ids = ["A", "B"].map(|counter| query.add(&format!(r"\Process(*)\{counter}")).unwrap());
+    for (number, rows) in expected.iter().enumerate() {
+        query.collect().unwrap();
+        for (counter, id) in ids.into_iter().enumerate() {
+            let found: Vec<_> = query
+                .readings_of(id)
+                .filter(|reading| !matches!(reading.value, Err(NoValue::Vanished)))
+                .map(|reading| {
+                    let value = reading.value.as_ref().ok().map(|value| value.as_f64() as i64);
+                    (reading.instance.as_ref().unwrap().to_string(), value)
+                })
+                .collect();
+            let wanted: Vec<_> =
+                rows.iter().map(|(label, values)| (label.clone(), values[counter])).collect();
+            assert_eq!(found, wanted, "sample {number}, counter {counter}");
+        }
+    }
+}
 
 #[test]
 fn counters_of_several_machines_keep_their_machine() {

@@ -1,11 +1,10 @@
 //! `perfhive relog`: the options and the output of Windows' relog, as far as scripts rely on them.
 
 use super::convert::{LogForm, Selected, columns, refuse_input, to_binary, to_log};
-use super::typeperf::{counters_of, form_of, refuse_existing};
+use super::typeperf::{add_known_paths, counters_of, form_of, refuse_existing};
 use crate::args::{Global, Relog as Args};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
-use crate::paths::add_known_paths;
 use crate::session::Session;
 use crate::text::time::zone_at;
 use perfhive::recording::TextZone;

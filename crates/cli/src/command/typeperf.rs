@@ -6,9 +6,9 @@ use super::columns::Columns;
 use super::convert::{LogForm, english_titles};
 use super::watch::following;
 use crate::args::{Global, ToolForm, Typeperf as Args};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::output::Output;
-use crate::paths::add_known_paths;
+use crate::paths::add_paths;
 use crate::replay::Replay;
 use crate::session::Session;
 use crate::signals::Signals;
@@ -94,6 +94,32 @@ pub(super) fn counters_of(global: &Global, file: &Path) -> Result<Vec<String>, F
     let lines = text.lines().map(str::trim);
     let paths = lines.filter(|line| !line.is_empty() && !line.starts_with(';'));
     Ok(paths.map(|line| line.trim_matches('"').to_string()).collect())
+}
+
+/// Adds those of the paths that there are, as Windows' tools do: each of the others costs a warning, and
+/// only if none is left the command fails. Returns the paths that were added.
+pub(super) fn add_known_paths(
+    query: &mut Query,
+    global: &Global,
+    paths: &[String],
+) -> Result<Vec<String>, Failure> {
+    let (mut known, mut failures) = (Vec::new(), Vec::new());
+    for path in paths {
+        let added = add_paths(query, global, std::slice::from_ref(path));
+        match added.map(|mut one| one.pop()) {
+            Ok(Some(Err(absent))) => failures.push((path, Failure::Source(absent.message()))),
+            Ok(_) => known.push(path.clone()),
+            Err(failure) => failures.push((path, failure)),
+        }
+    }
+    if !known.is_empty() {
+        for (path, failure) in failures.iter().filter(|_| !global.quiet) {
+            warn(&format!("{path} is left out: {}", failure.message()));
+        }
+        return Ok(known);
+    }
+    let mut failures: Vec<Failure> = failures.into_iter().map(|(_, failure)| failure).collect();
+    failures.pop().map_or(Ok(known), |last| Err(last.behind(failures)))
 }
 
 /// A log file that is being written.

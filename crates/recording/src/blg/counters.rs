@@ -265,6 +265,8 @@ impl Counters {
         let time = FileTime(local.0.saturating_add(self.bias.unwrap_or(0)));
         self.is_local = present().next().is_some() && self.bias.is_none();
         let mut blocks = Vec::new();
+        // What is kept for the next sample is no more than this one has.
+        self.objects.iter_mut().for_each(Object::drop_rest);
         for object in self.objects.iter_mut().filter(|object| object.used > 0) {
             let block = object.block(time, self.perf_freq, names, &mut self.writer);
             blocks.push(block.ok_or_else(|| object.name.clone()));
@@ -351,6 +353,17 @@ impl Object {
         true
     }
 
+    /// Drops the rows of the sample before that are not of this one.
+    fn drop_rest(&mut self) {
+        if self.used < self.rows.len() {
+            self.rows.truncate(self.used);
+            self.by_name.clear();
+            for (place, row) in self.rows.iter().enumerate() {
+                self.by_name.entry(row.name.clone()).or_default().push(place);
+            }
+        }
+    }
+
     /// The row of the `order`-th instance of a name in this sample.
     fn find(&mut self, name: &[u8], order: usize) -> Option<usize> {
         let known = self.by_name.get(name).and_then(|rows| rows.get(order)).copied();
@@ -360,14 +373,8 @@ impl Object {
         if self.used >= MOST_ROWS {
             return None;
         }
-        if self.used < self.rows.len() {
-            // The instances are not those of the sample before from here on.
-            self.rows.truncate(self.used);
-            self.by_name.clear();
-            for (place, row) in self.rows.iter().enumerate() {
-                self.by_name.entry(row.name.clone()).or_default().push(place);
-            }
-        }
+        // The instances are not those of the sample before from here on.
+        self.drop_rest();
         let same = self.by_name.entry(name.to_vec()).or_default();
         let mut values = vec![0; self.columns.last().map_or(0, Column::end) + 1];
         empty(&self.columns, &mut values);

@@ -30,16 +30,16 @@ struct Utf16 {
 }
 
 impl Text {
-    /// Text that is decoded if it is UTF-16: by its mark, by the caller's word, or because it begins
-    /// with a letter and a zero.
+    /// Text that is decoded if it is UTF-16: by its mark, because it begins with a letter and a zero, or
+    /// because the caller says so.
     pub(super) fn new(mut file: File, wanted: Option<FileEncoding>) -> Result<Self> {
         let mut mark = Vec::new();
         Read::take(&mut file, 2).read_to_end(&mut mark)?;
         let marked = Encoding::for_bom(&mark).map(|(encoding, _)| encoding);
-        let encoding = marked.or(wanted.map(FileEncoding::encoding)).or(match mark.as_slice() {
+        let encoding = marked.or(match mark.as_slice() {
             [letter, 0] if *letter != 0 => Some(UTF_16LE),
             [0, letter] if *letter != 0 => Some(UTF_16BE),
-            _ => None,
+            _ => wanted.map(FileEncoding::encoding),
         });
         let encoding = encoding.filter(|encoding| [UTF_16LE, UTF_16BE].contains(encoding));
         let utf16 = encoding.map(Utf16::new);
