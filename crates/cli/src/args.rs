@@ -22,7 +22,7 @@ pub(crate) use windows_tools::{Relog, ToolForm, Typeperf};
 use clap::parser::ValueSource;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use perfhive::LanguageId;
-use perfhive::recording::TimeBound;
+use perfhive::recording::{FileEncoding, TimeBound};
 use perfhive_view::axis::LineScale;
 use std::ffi::OsString;
 use std::num::NonZeroU64;
@@ -89,6 +89,14 @@ pub(crate) struct Global {
     /// another language (`de.txt`, `007_counter.bin`). Without names, indexes are shown.
     #[arg(long, global = true, value_name = "FILE", action = ArgAction::Append)]
     pub(crate) titles: Vec<PathBuf>,
+
+    /// Encoding of a text that is neither UTF-8 nor UTF-16: windows-1251, 932 and so on
+    ///
+    /// Text logs of perfmon (.csv, .tsv), files of counters (`-cf`) and definitions of providers (.ini)
+    /// are in the code page of the Windows that wrote them. Without this option such a log is read as
+    /// windows-1252, with a warning.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) encoding: Option<FileEncoding>,
 
     /// Language in which names are shown
     ///

@@ -32,9 +32,13 @@ impl Source for Observed {
     }
 
     fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
-        self.mentioned(|source| source.collect(ask, out))?;
-        self.faults.note(out);
-        Ok(())
+        let collected = self.mentioned(|source| source.collect(ask, out));
+        match collected {
+            Ok(()) => self.faults.note(out),
+            // The end of a recording may have faults, too.
+            Err(_) => self.faults.note_faults(out),
+        }
+        collected
     }
 
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
@@ -122,9 +126,16 @@ struct Noted {
 
 impl Faults {
     fn note(&self, snapshot: &Snapshot) {
+        {
+            let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            noted.time = snapshot.system_time();
+            noted.is_clear = snapshot.faults().is_empty();
+        }
+        self.note_faults(snapshot);
+    }
+
+    fn note_faults(&self, snapshot: &Snapshot) {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        noted.time = snapshot.system_time();
-        noted.is_clear = snapshot.faults().is_empty();
         for fault in snapshot.faults() {
             if noted.known.insert(identity(fault)) {
                 let provider = Some(fault.provider.to_string());
@@ -233,14 +244,22 @@ impl Session {
 
     /// The options for opening a source that the command line sets.
     pub(crate) fn options(global: &Global) -> OpenOptions {
-        match global.patience {
-            Some(patience) => OpenOptions::new().patience(patience),
-            None => OpenOptions::new(),
+        Self::completed(OpenOptions::new(), global)
+    }
+
+    /// Options with those that the command line sets.
+    fn completed(mut options: OpenOptions, global: &Global) -> OpenOptions {
+        if let Some(patience) = global.patience {
+            options = options.patience(patience);
         }
+        if let Some(encoding) = global.encoding {
+            options = options.encoding(encoding);
+        }
+        global.titles.iter().fold(options, |options, file| options.titles(file))
     }
 
     /// Opens the source with these options, to which those of the command line are added.
-    pub(crate) fn open_with(global: &Global, mut options: OpenOptions) -> Result<Self, Failure> {
+    pub(crate) fn open_with(global: &Global, options: OpenOptions) -> Result<Self, Failure> {
         let address = global.source.parse::<SourceAddress>();
         let takes_titles = |at: SourceAddress| at.scheme().capabilities.takes_titles;
         if !global.titles.is_empty() && !address.is_ok_and(takes_titles) {
@@ -252,11 +271,8 @@ impl Session {
         }
         for file in &global.titles {
             warn_about_titles(file, global.quiet)?;
-            options = options.titles(file);
         }
-        if let Some(patience) = global.patience {
-            options = options.patience(patience);
-        }
+        let options = Self::completed(options, global);
         let faults = Faults::default();
         faults.0.lock().unwrap_or_else(PoisonError::into_inner).quiet = global.quiet;
         let source = Self::source_of(global, &options)?;
@@ -268,9 +284,7 @@ impl Session {
 
     /// Opens a recording again, which may have grown.
     pub(crate) fn reopen(global: &Global) -> Result<Box<dyn Source>, Failure> {
-        let options = Self::options(global);
-        let options = global.titles.iter().fold(options, |options, file| options.titles(file));
-        Self::source_of(global, &options)
+        Self::source_of(global, &Self::options(global))
     }
 
     /// The source that the command line names, or the part of it that is chosen.
@@ -366,6 +380,12 @@ impl Session {
             }
         }
         Ok(machines)
+    }
+
+    /// The same session, for what a recording has of this machine.
+    pub(crate) fn of_machine(mut self, machine: &str) -> Self {
+        self.source.source = Box::new(MachinePart::new(self.source.source, machine));
+        self
     }
 
     /// A query over the source. Paths of a recording may name each machine that it has counters of.

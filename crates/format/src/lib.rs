@@ -46,6 +46,8 @@ mod bytes;
 mod column;
 pub mod cook;
 mod counter_type;
+#[cfg(feature = "code-pages")]
+mod encoding;
 mod error;
 mod name;
 mod time;
@@ -62,6 +64,8 @@ pub use counter_type::{
     CounterKind, CounterType, DisplayFacet, NumberBase, NumericSubtype, SizeFacet, TextEncoding,
     TimerFacet, TypeInfo, UnknownCounterType,
 };
+#[cfg(feature = "code-pages")]
+pub use encoding::{FileEncoding, UnknownEncoding};
 pub use error::{ParseError, ParseErrorKind, ValueError, WriteError};
 pub use name::{InstanceName, decode_code_page, encode_utf16};
 pub use time::{CalendarTime, FileTime};

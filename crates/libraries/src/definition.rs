@@ -10,7 +10,7 @@ pub use error::{DefinitionError, WithWarnings};
 pub(crate) use ini::MAX_OFFSET;
 pub use ini::{parse_ini, read_ini};
 pub use manifest::{parse_manifest, read_manifest};
-pub use text::{FileEncoding, UnknownEncoding};
+pub use perfhive_format::{FileEncoding, UnknownEncoding};
 
 use perfhive_contract::{ProviderDefinition, Texts};
 use perfhive_format::LanguageId;

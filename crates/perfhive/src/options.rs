@@ -8,6 +8,9 @@ use std::time::Duration;
 pub struct OpenOptions {
     /// Files with title lists.
     pub(crate) titles: Vec<PathBuf>,
+    /// The encoding of text logs.
+    #[cfg(feature = "recording")]
+    pub(crate) encoding: Option<crate::recording::FileEncoding>,
     /// The timeout of a request; `None` for the default.
     pub(crate) patience: Option<Duration>,
 }
@@ -26,6 +29,21 @@ impl OpenOptions {
     #[must_use]
     pub fn titles(mut self, file: impl Into<PathBuf>) -> Self {
         self.titles.push(file.into());
+        self
+    }
+
+    /// Sets the encoding of perfmon's text logs. Without it, a log that is neither UTF-8 nor UTF-16 is
+    /// read as Windows-1252, with a warning.
+    ///
+    /// ```
+    /// let options = perfhive::OpenOptions::new().encoding("932".parse()?);
+    /// # assert!(options.open("file:missing.csv").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "recording")]
+    #[must_use]
+    pub fn encoding(mut self, encoding: crate::recording::FileEncoding) -> Self {
+        self.encoding = Some(encoding);
         self
     }
 

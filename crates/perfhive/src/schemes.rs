@@ -135,7 +135,8 @@ fn open_files(
     address: &SourceAddress,
     options: &OpenOptions,
 ) -> Result<Box<dyn Source>, SourceError> {
-    let source = perfhive_recording::open(&address.to_string(), &address.files(), &options.titles)?;
+    let (name, files) = (address.to_string(), address.files());
+    let source = perfhive_recording::open(&name, &files, &options.titles, options.encoding)?;
     Ok(Box::new(source))
 }
 

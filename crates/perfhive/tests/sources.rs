@@ -168,7 +168,7 @@ fn bad_files_are_told_apart() {
     let empty = directory.join(format!("{unique}-empty"));
     let garbage = directory.join(format!("{unique}-garbage"));
     std::fs::write(&empty, b"").unwrap();
-    std::fs::write(&garbage, [0x55; 200]).unwrap();
+    std::fs::write(&garbage, [0x05; 200]).unwrap();
     let fails = |path: &std::path::Path| {
         let error = open(&format!("file:{}", path.display())).err().unwrap();
         (error.kind(), error.to_string())

@@ -16,7 +16,7 @@
 //!     capture.add(&[&snapshot])?;
 //! }
 //! capture.finish()?;
-//! let query = Query::new(open("file:today", &["today".into()], &[])?)?;
+//! let query = Query::new(open("file:today", &["today".into()], &[], None)?)?;
 //! # Ok(()) }
 //! ```
 

@@ -1,7 +1,7 @@
 //! Several recordings of one machine, one after the other.
 
 use crate::replay::{Sample, Samples};
-use perfhive_engine::{CatalogueObject, SourceError, SourceErrorKind, Span};
+use perfhive_engine::{CatalogueObject, Fault, SourceError, SourceErrorKind, Span};
 use perfhive_format::FileTime;
 
 /// Recordings in the order of time.
@@ -9,6 +9,8 @@ pub(crate) struct Chain {
     /// At least one.
     parts: Vec<(String, Box<dyn Samples>)>,
     at: usize,
+    /// The faults behind the last samples of the parts before.
+    left: Vec<Fault>,
 }
 
 impl Chain {
@@ -30,7 +32,7 @@ impl Chain {
                 return Err(SourceError::new(SourceErrorKind::Mismatch, name, message));
             }
         }
-        Ok(Self { parts, at: 0 })
+        Ok(Self { parts, at: 0, left: Vec::new() })
     }
 }
 
@@ -40,12 +42,17 @@ impl Samples for Chain {
             if let Some(sample) = part.next()? {
                 return Ok(Some(sample));
             }
+            self.left.extend(part.left());
             self.at += 1;
             if let Some((_, next)) = self.parts.get_mut(self.at) {
                 next.seek(None)?;
             }
         }
         Ok(None)
+    }
+
+    fn left(&mut self) -> Vec<Fault> {
+        std::mem::take(&mut self.left)
     }
 
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {

@@ -98,6 +98,44 @@ fn no_such_file(path: &Path, kind_of_file: &str) -> String {
     }
 }
 
+/// What a file looks like that is neither a recording nor a data block, and the way out; `None` for what
+/// may be a damaged block.
+pub(crate) fn other_form(path: &Path, bytes: &[u8]) -> Option<String> {
+    const PACKED: [(&[u8], &str); 5] = [
+        (b"PK\x03\x04", "a ZIP archive"),
+        (b"\x1f\x8b", "compressed by gzip"),
+        (b"\x28\xb5\x2f\xfd", "compressed by zstd"),
+        (b"7z\xbc\xaf", "a 7-Zip archive"),
+        (b"MSCF", "a cabinet file"),
+    ];
+    if bytes.is_empty() {
+        return Some(
+            "the file is empty: nothing of a recording or log was written to it".to_string(),
+        );
+    }
+    if let Some((_, what)) = PACKED.iter().find(|(mark, _)| bytes.starts_with(mark)) {
+        return Some(format!("is {what}; unpack it, and name the file inside"));
+    }
+    if bytes.starts_with(b"PAR1") {
+        return Some("is a Parquet file, which is written and not read".to_string());
+    }
+    let start = bytes.get(..bytes.len().min(4096)).unwrap_or_default();
+    let is_text = |byte: &u8| *byte >= b' ' || byte.is_ascii_whitespace();
+    if start.iter().all(is_text) {
+        return Some(
+            "is not performance data but another text: a log of perfmon, logman, typeperf or relog \
+             begins with \"(PDH-CSV 4.0)\" or \"(PDH-TSV 4.0)\""
+                .to_string(),
+        );
+    }
+    let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+    match ending.to_str() {
+        Some("phr") => Some("does not begin as a recording does".to_string()),
+        Some("blg") => Some("does not begin as a binary log of perfmon does".to_string()),
+        _ => None,
+    }
+}
+
 /// Reads a title list: the bytes of a `REG_MULTI_SZ`, or a text in UTF-8, or in UTF-16 with a
 /// byte order mark. Entries that are not titles are skipped and counted in the list's `faults`.
 ///

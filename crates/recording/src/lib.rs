@@ -15,7 +15,7 @@
 //! writer.add(&sample, &[])?;
 //! writer.finish()?;
 //!
-//! let mut replayed = open("today", &[path.clone()], &[])?;
+//! let mut replayed = open("today", &[path.clone()], &[], None)?;
 //! let mut again = Snapshot::new();
 //! replayed.collect(&Ask::everything(), &mut again)?;
 //! assert_eq!(again.objects().count(), sample.objects().count());
@@ -81,7 +81,9 @@ pub use capture::{Capture, CaptureOptions};
 pub use excerpt::{Excerpt, TimeBound};
 pub use files::{language_of_titles, read_block, read_titles};
 pub use machine::MachinePart;
+pub use names::is_made_up;
 pub use open::{open, reader_of_processes};
+pub use perfhive_format::{FileEncoding, UnknownEncoding};
 pub use phr::{EventRecording, RecordingOptions, RecordingWriter, Rotation};
 pub use records::{EventBlocks, RecordKind, RecordLine, RecordLines, SensorLine, has_records};
 pub use replay::{RecordedBlock, ReplaySource};

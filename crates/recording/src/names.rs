@@ -7,6 +7,13 @@ use std::collections::HashMap;
 /// The first index that is made up. Those of Windows and of perfhive lie below.
 const FIRST: u32 = 1_000_000;
 
+/// Whether an index was made up for a name: a text log has no indexes, and its names are in its own
+/// language; a binary log has none for the names that are not in its title list.
+#[must_use]
+pub fn is_made_up(index: TitleIndex) -> bool {
+    index.0 >= FIRST
+}
+
 /// Names with their indexes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MadeUpNames {

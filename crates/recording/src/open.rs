@@ -1,7 +1,7 @@
 //! From files to a source: data blocks, perfmon's binary logs, records of an experiment, or the folder of a capture.
 
 use crate::chain::Chain;
-use crate::files::{error, language_of_titles, read_block, read_titles};
+use crate::files::{error, language_of_titles, other_form, read_block, read_titles};
 use crate::manifest::{self, ListedFile, is_capture};
 use crate::names::MadeUpNames;
 use crate::records::{EventRecords, has_records, lacks_records};
@@ -11,14 +11,16 @@ use crate::{blg, phr};
 use blg::BinaryLog;
 use perfhive_engine::{Fault, Frame, SourceError, SourceErrorKind, TitleDatabase};
 use perfhive_format::titles::TitleList;
-use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_format::{FileEncoding, LanguageId, TitleIndex};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Opens raw data blocks, one a file, and binary logs of perfmon as successive samples of one
 /// machine; a single folder that [`Capture`](crate::Capture) wrote, or a single file with the records of an experiment. `name` is the source's name
-/// in messages. Title lists in `titles` are preferred to those of a capture or log.
+/// in messages. Title lists in `titles` are preferred to those of a capture or log. Text logs are in
+/// `encoding`; without one, those that are neither UTF-8 nor UTF-16 are read as Windows-1252, with a
+/// warning.
 ///
 /// # Errors
 /// [`SourceErrorKind::Malformed`] where a file is not a data block or a capture is damaged,
@@ -28,6 +30,7 @@ pub fn open(
     name: &str,
     blocks: &[PathBuf],
     titles: &[PathBuf],
+    encoding: Option<FileEncoding>,
 ) -> Result<ReplaySource, SourceError> {
     if let [folder] = blocks
         && is_capture(folder)
@@ -42,8 +45,8 @@ pub fn open(
     {
         return open_capture(name, folder, titles);
     }
-    if blocks.first().is_some_and(|file| is_text_log(file)) {
-        return open_text_logs(name, blocks, titles);
+    if blocks.first().is_some_and(|file| is_text_log(file, encoding)) {
+        return open_text_logs(name, blocks, titles, encoding);
     }
     if let [file] = blocks
         && has_records(file)
@@ -64,7 +67,7 @@ pub fn open(
         } else if blg::is_log(path) {
             parts.end_blocks(name)?;
             parts.add_log(path)?;
-        } else if is_text_log(path) {
+        } else if is_text_log(path, encoding) {
             // Its indexes are made up, and the others have Windows' own.
             let message = "is a text log, which is read with other text logs only";
             return Err(error(path, SourceErrorKind::Mismatch, message));
@@ -102,19 +105,20 @@ fn open_text_logs(
     name: &str,
     logs: &[PathBuf],
     titles: &[PathBuf],
+    encoding: Option<FileEncoding>,
 ) -> Result<ReplaySource, SourceError> {
     let mut names = MadeUpNames::default();
     let mut parts: Vec<(String, Box<dyn Samples>)> = Vec::new();
     let mut faults = Vec::new();
     for path in logs {
-        if !is_text_log(path) {
+        if !is_text_log(path, encoding) {
             // The error of a file that cannot be read is the better one.
             let _ = std::fs::File::open(path)
                 .map_err(|cause| error(path, SourceErrorKind::Unavailable, cause))?;
             let message = "is not a text log, as the first file is: only such are read with it";
             return Err(error(path, SourceErrorKind::Mismatch, message));
         }
-        let log = TextLog::open(path, &mut names)?;
+        let log = TextLog::open(path, encoding, &mut names)?;
         faults.extend_from_slice(&log.faults);
         parts.push((path.display().to_string(), Box::new(log)));
     }
@@ -201,9 +205,8 @@ pub fn reader_of_processes(paths: &[PathBuf]) -> Option<String> {
 /// A block with its name for messages.
 fn whole_block(path: &Path) -> Result<(String, Vec<u8>), SourceError> {
     let bytes = read_block(path)?;
-    if bytes.is_empty() {
-        let message = "the file is empty; a data block has at least 88 bytes";
-        return Err(error(path, SourceErrorKind::Malformed, message));
+    if let Some(why) = other_form(path, &bytes) {
+        return Err(error(path, SourceErrorKind::Malformed, why));
     }
     Ok((path.display().to_string(), bytes))
 }

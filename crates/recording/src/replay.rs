@@ -51,6 +51,11 @@ pub(crate) trait Samples: Send {
     /// The next sample; `None` behind the last one.
     fn next(&mut self) -> Result<Option<Sample>, SourceError>;
 
+    /// The faults of what lies behind the last sample, once that was read.
+    fn left(&mut self) -> Vec<Fault> {
+        Vec::new()
+    }
+
     /// Moves to the first sample of that time or later, or to the very first.
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError>;
 
@@ -201,9 +206,11 @@ impl ReplaySource {
         if let Some(end) = &self.end {
             return Ok(end.clone());
         }
-        let count = self.samples.span()?.samples;
-        let samples = if count == 1 { "sample" } else { "samples" };
-        let message = format!("the recording has no more than {count} {samples}");
+        let message = match self.samples.span()?.samples {
+            0 => "the recording has no sample".to_string(),
+            1 => "the recording has no more than 1 sample".to_string(),
+            count => format!("the recording has no more than {count} samples"),
+        };
         let end = SourceError::new(SourceErrorKind::EndOfData, &self.name, message);
         Ok(self.end.insert(end).clone())
     }
@@ -324,6 +331,9 @@ impl Source for ReplaySource {
     fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let Some(Sample { frames, faults }) = self.samples.next()? else {
+            // They would be lost: no sample has them.
+            self.samples.left().into_iter().for_each(|fault| out.push_fault(fault));
+            self.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
             return Err(self.end()?);
         };
         faults.into_iter().for_each(|fault| out.push_fault(fault));

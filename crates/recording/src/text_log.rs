@@ -4,13 +4,15 @@
 //! for each column. What is known of the form is in the manual's page `cli.md`; no program of
 //! Windows is needed to read or write it.
 
+mod header;
 mod number;
 mod reader;
 mod text;
 mod writer;
 
-pub use reader::text_log_columns;
-pub(crate) use reader::{TextLog, is_text_log};
+pub(crate) use header::is_text_log;
+pub use header::text_log_columns;
+pub(crate) use reader::TextLog;
 pub use writer::{TextForm, TextLines, TextLogWriter, TextZone};
 
 /// The column's separator, and the name of the form in the banner.

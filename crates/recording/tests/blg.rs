@@ -1,8 +1,8 @@
 //! Binary logs of perfmon, on a real one.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use perfhive_engine::{Ask, ObjectQuery, Query, Snapshot, Source, SourceErrorKind};
-use perfhive_format::{DataBlock, LanguageId, TitleIndex};
+use perfhive_engine::{Ask, NoValue, ObjectQuery, Query, Snapshot, Source, SourceErrorKind};
+use perfhive_format::{DataBlock, FileTime, LanguageId, TitleIndex};
 use perfhive_recording::{ReplaySource, open};
 use perfhive_testkit::real;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ const LOG: &str = "logs/pal_SampleLog.blg";
 
 fn source() -> Option<ReplaySource> {
     let path = real::root()?.join(LOG);
-    path.is_file().then(|| open("file:log", &[path], &[]).unwrap())
+    path.is_file().then(|| open("file:log", &[path], &[], None).unwrap())
 }
 
 /// How many samples a recording has.
@@ -90,7 +90,7 @@ fn a_log_that_is_cut_off_keeps_the_samples_before() {
     let mut last = 0;
     for end in (0..bytes.len()).step_by(4093) {
         let file = Scratch::new("cut", &bytes[..end]);
-        match open("file:log", std::slice::from_ref(&file.0), &[]) {
+        match open("file:log", std::slice::from_ref(&file.0), &[], None) {
             Ok(mut source) => {
                 let count = samples(&mut source);
                 assert!(count >= last, "{end}");
@@ -115,7 +115,7 @@ fn changed_bytes_of_a_log_are_faults_or_other_values_and_never_panic() {
         let before = bytes[place];
         bytes[place] ^= 0xff;
         std::fs::write(&file.0, &bytes).unwrap();
-        if let Ok(mut source) = open("file:log", std::slice::from_ref(&file.0), &[]) {
+        if let Ok(mut source) = open("file:log", std::slice::from_ref(&file.0), &[], None) {
             let mut snapshot = Snapshot::new();
             while source.collect(&Ask::new(ObjectQuery::Global), &mut snapshot).is_ok() {}
         }
@@ -312,7 +312,7 @@ fn counters_that_were_recorded_one_by_one_have_the_values_of_whole_objects() {
         log.sample(&subs);
     }
     let file = Scratch::new("single", &log.file());
-    let source = || open("file:log", std::slice::from_ref(&file.0), &[]).unwrap();
+    let source = || open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap();
     perfhive_testkit::conformance::source(|| Box::new(source()));
     assert_eq!(source().recording().unwrap().span().unwrap().begin.0, 128_315_940_386_596_596);
     let read = all_readings(source());
@@ -357,7 +357,7 @@ fn a_counter_without_a_valid_status_has_no_value_and_a_fault() {
     log.sample(&[single(0, 7), single(1, 9)]);
     let file = Scratch::new("status", &log.file());
     let mut query =
-        Query::new(open("file:log", std::slice::from_ref(&file.0), &[]).unwrap()).unwrap();
+        Query::new(open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap()).unwrap();
     query.add(r"\A\two").unwrap();
     query.collect().unwrap();
     assert!(query.readings()[0].value.is_err());
@@ -382,13 +382,96 @@ fn single(local: i64, value: i64) -> (u16, Vec<u8>) {
 
 const RAW: u32 = perfhive_format::CounterType::PERF_COUNTER_LARGE_RAWCOUNT.0;
 
+/// All instances of a counter in a sample, of each its name and value.
+fn several(local: i64, items: &[(&str, i64)]) -> (u16, Vec<u8>) {
+    let mut inside: Vec<u8> = Vec::new();
+    for number in [0, items.len() as u32, 0, 0] {
+        inside.extend(number.to_le_bytes());
+    }
+    inside.extend(local.to_le_bytes());
+    let (mut names, start) = (Vec::new(), inside.len() + 24 * items.len());
+    for (name, value) in items {
+        inside.extend(((start + names.len()) as u32).to_le_bytes());
+        inside.extend(0_u32.to_le_bytes());
+        inside.extend(value.to_le_bytes());
+        inside.extend(0_i64.to_le_bytes());
+        names.extend(name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
+    }
+    inside.extend(names);
+    (0x0203, inside)
+}
+
+#[test]
+fn instances_that_come_go_and_move_keep_their_values() {
+    let mut log = Written::default();
+    let entry = |counter| ("Process", Some("*"), counter, RAW, 10_000_000);
+    log.catalogue(&[entry("A"), entry("B")]);
+    // The names of both counters in each sample; values are numbers of their own.
+    let samples: [[&[&str]; 2]; 8] = [
+        [&["a", "b", "b", "c"], &["a", "b", "b", "c"]],
+        [&["a", "b", "b", "c"], &["a", "b", "b", "c", "d"]],
+        [&["a", "b", "c"], &["a", "b", "c"]],
+        [&["a", "b", "c", "b"], &["b", "a", "c"]],
+        [&["b", "b", "a"], &["b", "b", "a"]],
+        [&[], &["x"]],
+        [&["b", "b", "a"], &["a", "b", "b"]],
+        [&["b", "b", "a"], &["b", "b", "a"]],
+    ];
+    let mut value = 0;
+    let mut expected = Vec::new();
+    for (second, counters) in (1..).zip(samples) {
+        let mut rows: Vec<(String, [Option<i64>; 2])> = Vec::new();
+        let mut subs = Vec::new();
+        for (counter, names) in counters.iter().enumerate() {
+            let mut items = Vec::new();
+            for (place, name) in names.iter().enumerate() {
+                value += 1;
+                items.push((*name, value));
+                let label = match names[..place].iter().filter(|known| *known == name).count() {
+                    0 => name.to_string(),
+                    order => format!("{name}#{order}"),
+                };
+                let row = rows.iter().position(|(known, _)| *known == label);
+                let row = row.unwrap_or_else(|| {
+                    rows.push((label, [None; 2]));
+                    rows.len() - 1
+                });
+                rows[row].1[counter] = Some(value);
+            }
+            subs.push(several(second * FileTime::PER_SECOND, &items));
+        }
+        log.sample(&subs);
+        expected.push(rows);
+    }
+    let file = Scratch::new("moving", &log.file());
+    let mut query =
+        Query::new(open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap()).unwrap();
+    let ids = ["A", "B"].map(|counter| query.add(&format!(r"\Process(*)\{counter}")).unwrap());
+    for (number, rows) in expected.iter().enumerate() {
+        query.collect().unwrap();
+        for (counter, id) in ids.into_iter().enumerate() {
+            let found: Vec<_> = query
+                .readings_of(id)
+                .filter(|reading| !matches!(reading.value, Err(NoValue::Vanished)))
+                .map(|reading| {
+                    let value = reading.value.as_ref().ok().map(|value| value.as_f64() as i64);
+                    (reading.instance.as_ref().unwrap().to_string(), value)
+                })
+                .collect();
+            let wanted: Vec<_> =
+                rows.iter().map(|(label, values)| (label.clone(), values[counter])).collect();
+            assert_eq!(found, wanted, "sample {number}, counter {counter}");
+        }
+    }
+}
+
 #[test]
 fn counters_of_several_machines_keep_their_machine() {
     let mut log = Written::default();
     log.catalogue(&[("\\\\ONE|A", None, "x", RAW, 1), ("\\\\TWO|A", None, "x", RAW, 1)]);
     log.sample(&[single(1, 7), single(1, 8)]);
     let file = Scratch::new("machines", &log.file());
-    let mut source = open("file:log", std::slice::from_ref(&file.0), &[]).unwrap();
+    let mut source = open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap();
     let mut out = Snapshot::new();
     source.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
     let values: Vec<_> = out
@@ -411,7 +494,7 @@ fn several_logs_are_one_source_in_which_names_keep_their_meaning() {
         Scratch::new(counter, &log.file())
     };
     let (one, two) = (part("one", 0..3), part("two", 3..5));
-    let both = || open("file:logs", &[one.0.clone(), two.0.clone()], &[]).unwrap();
+    let both = || open("file:logs", &[one.0.clone(), two.0.clone()], &[], None).unwrap();
     perfhive_testkit::conformance::source(|| Box::new(both()));
     assert_eq!(samples(&mut both()), 5);
     let mut query = Query::new(both()).unwrap();
@@ -440,7 +523,7 @@ fn any_sample_of_a_long_log_can_be_sought() {
     let count = if perfhive_testkit::is_slow() { 50 } else { 4500 };
     (0..count).for_each(|value| log.sample(&[single(10_000_000 * (value + 1), value)]));
     let file = Scratch::new("long", &log.file());
-    let mut source = open("file:log", std::slice::from_ref(&file.0), &[]).unwrap();
+    let mut source = open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap();
     assert_eq!(samples(&mut source), count as u64);
     let mut out = Snapshot::new();
     for value in [0, 1, count / 2, count - 1, 7, count / 3] {
@@ -460,7 +543,7 @@ fn a_log_that_shrinks_while_it_is_read_ends_there() {
     let file = Scratch::new("shrinks", &bytes);
     for end in [0, 0x10000, 0x30000 + 7, 0x40000, bytes.len() - 0x9000] {
         std::fs::write(&file.0, &bytes).unwrap();
-        let mut source = open("file:log", std::slice::from_ref(&file.0), &[]).unwrap();
+        let mut source = open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap();
         let span = source.recording().unwrap().span().unwrap();
         let mut out = Snapshot::new();
         source.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();

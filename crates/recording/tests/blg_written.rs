@@ -22,7 +22,7 @@ impl Scratch {
     }
 
     fn open(&self) -> ReplaySource {
-        open("file:log", std::slice::from_ref(&self.0), &[]).unwrap()
+        open("file:log", std::slice::from_ref(&self.0), &[], None).unwrap()
     }
 }
 
@@ -89,7 +89,7 @@ fn a_log_of_whole_objects_written_one_by_one_has_the_same_values() {
     if !path.is_file() {
         return;
     }
-    let source = || open("file:log", std::slice::from_ref(&path), &[]).unwrap();
+    let source = || open("file:log", std::slice::from_ref(&path), &[], None).unwrap();
     let file = Scratch::new("whole.blg");
     let length = write(&file.0, source, zone());
     assert_eq!(std::fs::metadata(&file.0).unwrap().len(), length);
@@ -125,7 +125,7 @@ fn a_text_log_becomes_a_binary_one_with_its_values_and_times() {
         writer.add(FileTime(start.0 + place as i64 * 600_000_000), row).unwrap();
     }
     writer.finish().unwrap();
-    let source = || open("file:log", std::slice::from_ref(&text.0), &[]).unwrap();
+    let source = || open("file:log", std::slice::from_ref(&text.0), &[], None).unwrap();
     write(&file.0, source, zone());
     let has_value = |samples: Vec<(FileTime, BTreeMap<String, Option<u64>>)>| -> Vec<_> {
         let only = |(time, all): (FileTime, BTreeMap<String, Option<u64>>)| {
@@ -192,7 +192,11 @@ fn an_instance_without_a_value_does_not_lend_its_place_to_another_of_its_name() 
     let names = folder.0.join("en.txt");
     std::fs::write(&names, "2\nThing\n4\nCount\n6\nRate\n").unwrap();
     let file = Scratch::new("absent.blg");
-    write(&file.0, || open("file:log", &blocks, std::slice::from_ref(&names)).unwrap(), zone());
+    write(
+        &file.0,
+        || open("file:log", &blocks, std::slice::from_ref(&names), None).unwrap(),
+        zone(),
+    );
     let read = values(file.open());
     std::fs::remove_dir_all(&folder.0).unwrap();
     let value = |sample: usize, path: &str| {
@@ -231,7 +235,8 @@ fn counters_beyond_those_that_are_read_of_an_object_are_told() {
     std::fs::write(&names.0, titles).unwrap();
     let file = Scratch::new("many.blg");
     let source = || {
-        open("file:log", std::slice::from_ref(&block.0), std::slice::from_ref(&names.0)).unwrap()
+        open("file:log", std::slice::from_ref(&block.0), std::slice::from_ref(&names.0), None)
+            .unwrap()
     };
     write(&file.0, source, zone());
     let mut log = file.open();
@@ -259,7 +264,7 @@ fn a_log_can_be_read_while_it_is_written() {
         return;
     }
     let file = Scratch::new("live.blg");
-    let source = || open("file:log", std::slice::from_ref(&path), &[]).unwrap();
+    let source = || open("file:log", std::slice::from_ref(&path), &[], None).unwrap();
     let mut query = all(source());
     query.collect().unwrap();
     let mut counters = BinaryLogCounters::default();

@@ -23,7 +23,7 @@ impl Scratch {
     }
 
     fn open(&self) -> ReplaySource {
-        open("file:records", std::slice::from_ref(&self.0), &[]).unwrap()
+        open("file:records", std::slice::from_ref(&self.0), &[], None).unwrap()
     }
 }
 
@@ -154,7 +154,7 @@ fn lines_in_a_recording_are_the_same_and_read_alone() {
     assert_eq!(values(file.open()), expected());
     conformance::source(|| Box::new(file.open()));
     let both = [file.0.clone(), file.0.clone()];
-    assert_eq!(open("both", &both, &[]).err().unwrap().kind(), SourceErrorKind::Mismatch);
+    assert_eq!(open("both", &both, &[], None).err().unwrap().kind(), SourceErrorKind::Mismatch);
     let more = RecordingWriter::open(&file.0, "records", &RecordingOptions::new());
     assert_eq!(more.err().unwrap().kind(), SourceErrorKind::Mismatch);
     assert_eq!(values(file.open()), expected());
@@ -168,7 +168,7 @@ fn every_cut_and_every_changed_byte_of_a_recording_of_lines_is_read_or_refused()
     let file = Scratch::new("");
     let read = |bytes: &[u8]| {
         std::fs::write(&file.0, bytes).unwrap();
-        let Ok(mut source) = open("records", std::slice::from_ref(&file.0), &[]) else {
+        let Ok(mut source) = open("records", std::slice::from_ref(&file.0), &[], None) else {
             return false;
         };
         let mut sample = Snapshot::new();
@@ -199,7 +199,7 @@ fn recording_whose_lines_are_out_of_proportion_is_refused() {
     let bytes = recorded(&[text(&lines)]);
     assert!(bytes.len() < 30_000, "{}", bytes.len());
     let file = Scratch::new(bytes);
-    let error = open("bomb", std::slice::from_ref(&file.0), &[]).err().unwrap();
+    let error = open("bomb", std::slice::from_ref(&file.0), &[], None).err().unwrap();
     assert!(error.to_string().contains("1024 times"), "{error}");
 }
 
@@ -265,7 +265,7 @@ fn names_beyond_the_limits_are_left_out_and_counted() {
 fn file_without_events_is_refused_and_so_is_another_version() {
     let kind = |lines: &[Value]| {
         let file = Scratch::new(text(lines));
-        open("records", std::slice::from_ref(&file.0), &[]).err().unwrap().kind()
+        open("records", std::slice::from_ref(&file.0), &[], None).err().unwrap().kind()
     };
     assert_eq!(kind(&known()[..2]), SourceErrorKind::Malformed);
     let mut newer = known();
@@ -284,7 +284,7 @@ fn every_cut_and_every_changed_byte_is_a_recording_or_refused() {
     let file = Scratch::new("");
     let read = |bytes: &[u8]| {
         std::fs::write(&file.0, bytes).unwrap();
-        if let Ok(mut source) = open("records", std::slice::from_ref(&file.0), &[]) {
+        if let Ok(mut source) = open("records", std::slice::from_ref(&file.0), &[], None) {
             let mut sample = Snapshot::new();
             let mut samples = 0;
             while source.collect(&Ask::everything(), &mut sample).is_ok() {

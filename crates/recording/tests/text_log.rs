@@ -25,7 +25,7 @@ impl Scratch {
     }
 
     fn open(&self) -> ReplaySource {
-        open("file:log", std::slice::from_ref(&self.0), &[]).unwrap()
+        open("file:log", std::slice::from_ref(&self.0), &[], None).unwrap()
     }
 }
 
@@ -113,9 +113,12 @@ fn a_log_in_utf_16_is_read_like_one_in_utf_8() {
     let log = LOG.replace("(c)", "(\u{448}\u{8b80}\u{1f600})");
     let path = "\\Process(\u{448}\u{8b80}\u{1f600})\\Working Set";
     for bytes_of in [u16::to_le_bytes, u16::to_be_bytes] {
-        let file = Scratch::new(utf16(&log, bytes_of));
+        let bytes = utf16(&log, bytes_of);
+        let file = Scratch::new(&bytes);
         conformance::source(|| Box::new(file.open()));
         assert_eq!(values(file.open(), &[path]), [[Some(4096.0)], [Some(8192.0)]]);
+        let unmarked = Scratch::new(&bytes[2..]);
+        assert_eq!(values(unmarked.open(), &[path]), [[Some(4096.0)], [Some(8192.0)]]);
         // A console's output, with lines enough for many pieces.
         let mut lines = TextLines::of_console(TextForm::Csv, TextZone::utc());
         let mut text = lines.first([&*format!(r"\\BOX{path}")]).to_string();
@@ -140,17 +143,78 @@ fn a_log_in_utf_16_is_read_like_one_in_utf_8() {
     assert_eq!(values(file.open(), &[r"\Process(c)\Working Set"]).len(), 2);
 }
 
+/// A log of one process in a code page, as a Windows of that language writes it: the banner ends where
+/// the zone's name is not ASCII.
+fn in_code_page(page: &'static encoding_rs::Encoding, object: &str, counter: &str) -> Vec<u8> {
+    let text = format!(
+        "\"(PDH-CSV 4.0) (\",\"\\\\BOX\\{object}(a)\\{counter}\"\r\n\
+         \"08/14/2007 15:40:38.659\",\"4096\"\r\n"
+    );
+    let (bytes, _, has_errors) = page.encode(&text);
+    assert!(!has_errors && str::from_utf8(&bytes).is_err());
+    bytes.into_owned()
+}
+
+/// The warnings of the first sample.
+fn warnings(source: &mut ReplaySource) -> Vec<String> {
+    let mut out = Snapshot::new();
+    source.collect(&Ask::everything(), &mut out).unwrap();
+    out.faults().iter().map(|fault| fault.message.to_string()).collect()
+}
+
+#[test]
+fn a_log_in_a_code_page_is_read_in_the_one_that_is_named() {
+    use encoding_rs::{BIG5, EUC_KR, GBK, SHIFT_JIS, WINDOWS_1251};
+    // In Shift_JIS the last byte of \u{30bd} is a backslash.
+    for (name, page, object, counter) in [
+        ("932", SHIFT_JIS, "\u{30d7}\u{30ed}\u{30bb}\u{30b9}", "\u{30bd}\u{8868}"),
+        ("windows-1251", WINDOWS_1251, "\u{41f}\u{440}\u{43e}", "% \u{43a}"),
+        ("cp936", GBK, "\u{8fdb}\u{7a0b}", "\u{5de5}\u{4f5c}"),
+        ("949", EUC_KR, "\u{d504}", "\u{c791}"),
+        ("big5", BIG5, "\u{8655}", "\u{529f}"),
+    ] {
+        let file = Scratch::new(in_code_page(page, object, counter));
+        let files = std::slice::from_ref(&file.0);
+        let mut source = open("file:log", files, &[], Some(name.parse().unwrap())).unwrap();
+        assert_eq!(values(source, &[&format!("\\{object}(a)\\{counter}")]), [[Some(4096.0)]]);
+        source = open("file:log", files, &[], Some(name.parse().unwrap())).unwrap();
+        assert_eq!(warnings(&mut source).len(), 1, "the banner's alone");
+        let columns = text_log_columns(&file.0, Some(name.parse().unwrap())).unwrap().unwrap();
+        assert_eq!(columns, [format!("\\\\BOX\\{object}(a)\\{counter}")]);
+        // Without the name of the code page, a warning says how to give it.
+        let told = warnings(&mut file.open());
+        assert!(told[0].contains("windows-1252") && told[0].contains("--encoding"), "{told:?}");
+    }
+    // A wrong name is told, too.
+    let file = Scratch::new(in_code_page(WINDOWS_1251, "\u{41f}", "\u{43a}"));
+    let wrong = Some("utf-8".parse().unwrap());
+    let mut source = open("file:log", std::slice::from_ref(&file.0), &[], wrong).unwrap();
+    assert!(warnings(&mut source)[0].contains("not UTF-8 text"));
+    // What is named does not replace a mark.
+    let file = Scratch::new(format!("\u{feff}{}", LOG.replace("(c)", "(\u{448})")));
+    let named = Some("1251".parse().unwrap());
+    let source = open("file:log", std::slice::from_ref(&file.0), &[], named).unwrap();
+    assert_eq!(values(source, &["\\Process(\u{448})\\Working Set"])[0], [Some(4096.0)]);
+}
+
+#[test]
+fn a_log_of_a_spreadsheet_with_semicolons_is_refused_with_the_reason() {
+    let file = Scratch::new(LOG.replace("\",\"", "\";\""));
+    let error = open("file:log", std::slice::from_ref(&file.0), &[], None).err().unwrap();
+    assert!(error.to_string().contains("semicolons"), "{error}");
+}
+
 #[test]
 fn the_columns_of_a_log_are_told_as_it_has_them() {
     let file = Scratch::new(LOG);
-    let columns = text_log_columns(&file.0).unwrap().unwrap();
+    let columns = text_log_columns(&file.0, None).unwrap().unwrap();
     let wanted = [
         r"\\BOX\Process(a, b#1)\% Processor Time",
         r"\\BOX\Process(c)\Working Set",
         r"\\BOX\Memory\Available Bytes (x)",
     ];
     assert_eq!(columns, wanted);
-    assert_eq!(text_log_columns(&Scratch::new("no log").0).unwrap(), None);
+    assert_eq!(text_log_columns(&Scratch::new("no log").0, None).unwrap(), None);
 }
 
 #[test]
@@ -210,7 +274,10 @@ fn bad_lines_are_faults_and_the_others_are_read() {
     assert_eq!(found.last().unwrap()[0], Some(5.0));
     let mut source = file.open();
     let (mut out, mut faults) = (Snapshot::new(), Vec::new());
-    while source.collect(&Ask::new(ObjectQuery::Global), &mut out).is_ok() {
+    let mut is_end = false;
+    while !is_end {
+        // The end tells what is wrong behind the last sample.
+        is_end = source.collect(&Ask::new(ObjectQuery::Global), &mut out).is_err();
         faults.extend(out.faults().iter().map(|fault| fault.message.to_string()));
     }
     assert_eq!(
@@ -218,6 +285,7 @@ fn bad_lines_are_faults_and_the_others_are_read() {
         [
             "line 4: \"garbage\" is not a time; the line is left out",
             "line 5 has 2 columns, and the first line 4",
+            "line 6, the last one, is not complete and left out",
         ]
     );
 }
@@ -244,7 +312,7 @@ fn every_cut_and_change_of_a_log_is_an_error_or_a_recording() {
     let mut bytes = LOG.as_bytes().to_vec();
     let read = |bytes: &[u8]| {
         let file = Scratch::new(bytes);
-        match open("file:log", std::slice::from_ref(&file.0), &[]) {
+        match open("file:log", std::slice::from_ref(&file.0), &[], None) {
             Ok(mut source) => {
                 let mut out = Snapshot::new();
                 let ask = Ask::new(ObjectQuery::Global);
@@ -279,7 +347,7 @@ fn text_logs_of_one_machine_are_one_recording() {
     let (one, two) = (Scratch::new(LOG), Scratch::new(NEXT));
     let open = |logs: &[&Scratch]| {
         let files: Vec<_> = logs.iter().map(|log| log.0.clone()).collect();
-        perfhive_recording::open("file:logs", &files, &[])
+        perfhive_recording::open("file:logs", &files, &[], None)
     };
     let paths = [r"\Process(c)\Working Set", r"\Memory\Available Bytes (x)", r"\Memory\Pages/sec"];
     assert_eq!(
@@ -323,7 +391,7 @@ fn columns_that_would_need_the_square_of_their_number_are_refused() {
         text.push_str(&format!(r#","\\BOX\Process(i{number})\counter {number}""#));
     }
     let file = Scratch::new(text + "\r\n");
-    let error = open("file:log", std::slice::from_ref(&file.0), &[]).err().unwrap();
+    let error = open("file:log", std::slice::from_ref(&file.0), &[], None).err().unwrap();
     assert!(error.message().contains("do not make objects"), "{error}");
 }
 

@@ -32,7 +32,7 @@ fn a_text_log_of_any_size_takes_constant_memory() {
         file.into_inner().unwrap().metadata().unwrap().len()
     };
     let read = || {
-        let mut source = open("file:log", std::slice::from_ref(&path), &[]).unwrap();
+        let mut source = open("file:log", std::slice::from_ref(&path), &[], None).unwrap();
         let mut snapshot = Snapshot::new();
         let mut samples = 0;
         while source.collect(&Ask::everything(), &mut snapshot).is_ok() {

@@ -2,7 +2,6 @@
 
 use super::value;
 use clap::{ArgAction, Args};
-use perfhive::registration::FileEncoding;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -99,10 +98,6 @@ pub(crate) struct Register {
     /// The symbol file of an .ini file, if it is not where the .ini file says
     #[arg(long, value_name = "FILE")]
     pub(crate) symbols: Option<PathBuf>,
-
-    /// Encoding of a file without a byte order mark or declaration, such as windows-1251
-    #[arg(long, value_name = "NAME")]
-    pub(crate) encoding: Option<FileEncoding>,
 
     #[command(flatten)]
     pub(crate) place: RegistrationPlace,

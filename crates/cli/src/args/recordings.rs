@@ -1,7 +1,7 @@
 //! Arguments of the commands that write recordings or look at them.
 
 use super::value;
-use clap::{ArgAction, Args};
+use clap::{ArgAction, ArgGroup, Args};
 use perfhive::recording::TimeBound;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,6 +40,7 @@ pub(crate) struct Capture {
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("rotation").multiple(true))]
 pub(crate) struct Record {
     /// The file, which ends in .phr by custom, never in .blg, .csv or .tsv; a recording that exists is continued
     #[arg(long, short = 'o', value_name = "FILE")]
@@ -68,15 +69,15 @@ pub(crate) struct Record {
     ///
     /// With K, M or G for 1024, 1024^2 or 1024^3. The finished file gets the time of its first
     /// sample into its name: today-20261123T140500Z.phr.
-    #[arg(long, value_name = "BYTES", value_parser = value::bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = value::bytes, group = "rotation")]
     pub(crate) rotate_size: Option<u64>,
 
     /// Begin a new file once one spans so much time: 30m, 8h, 1d
-    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    #[arg(long, value_name = "TIME", value_parser = value::duration, group = "rotation")]
     pub(crate) rotate_time: Option<Duration>,
 
     /// Keep so many finished files and remove older ones
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", requires = "rotation")]
     pub(crate) keep: Option<usize>,
 
     /// After how long samples are on the disk at the latest
@@ -133,6 +134,10 @@ pub(crate) struct Report {
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub(crate) around: Option<Duration>,
 
+    /// The machine, of a log with counters of several; the first one by default
+    #[arg(long, value_name = "NAME")]
+    pub(crate) machine: Option<String>,
+
     /// List every counter, not only those that matter most
     #[arg(long, conflicts_with = "paths")]
     pub(crate) all: bool,
@@ -162,6 +167,10 @@ pub(crate) struct Diff {
     /// List differences that may be chance, too
     #[arg(long)]
     pub(crate) all: bool,
+
+    /// The machine, of logs with counters of several; the first one of each by default
+    #[arg(long, value_name = "NAME")]
+    pub(crate) machine: Option<String>,
 
     /// Compare every counter, not only those that matter most
     #[arg(long, conflicts_with = "paths")]

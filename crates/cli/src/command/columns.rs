@@ -2,11 +2,15 @@
 //! text log that is read, if it is one, since scripts find columns by their place, or else in the samples.
 
 use crate::args::Global;
-use perfhive::{Query, Reading, TitleIndex};
+use perfhive::{InstanceLabel, Query, Reading, TitleIndex};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The identity of a column: machine, object, instance with its number, counter.
-type Key = (String, TitleIndex, Option<String>, TitleIndex);
+type Key = (Arc<str>, TitleIndex, Option<InstanceLabel>, TitleIndex);
+
+/// A reading of the sample before, and the place of its column.
+type Known = (Key, Option<usize>);
 
 /// The columns of a log, whose paths a text log has in its first line.
 pub(super) struct Columns {
@@ -18,6 +22,8 @@ pub(super) struct Columns {
     /// The columns of the text logs that are read, with their places.
     known: HashMap<String, usize>,
     row: Vec<Option<f64>>,
+    /// The readings of the sample before in their order, which is nearly always that of the next one.
+    before: Vec<Known>,
 }
 
 impl Columns {
@@ -25,7 +31,8 @@ impl Columns {
     pub(super) fn new(global: &Global) -> Self {
         let localised = global.language.is_some();
         let (places, known) = (HashMap::new(), HashMap::new());
-        Self { localised, places, paths: Vec::new(), known, row: Vec::new() }
+        let (row, before) = (Vec::new(), Vec::new());
+        Self { localised, places, paths: Vec::new(), known, row, before }
     }
 
     /// An empty list for what is read of these columns of text logs: they have the order and the paths of
@@ -71,8 +78,28 @@ impl Columns {
     }
 
     fn key(reading: &Reading) -> Key {
-        let instance = reading.instance.as_ref().map(ToString::to_string);
-        (reading.machine.to_string(), reading.object, instance, reading.counter)
+        (Arc::clone(&reading.machine), reading.object, reading.instance.clone(), reading.counter)
+    }
+
+    /// Whether a key is that of a reading.
+    fn is_of((machine, object, instance, counter): &Key, reading: &Reading) -> bool {
+        (*object, *counter) == (reading.object, reading.counter)
+            && *instance == reading.instance
+            && *machine == reading.machine
+    }
+
+    /// The place of a reading's column; `number` is the reading's place in the sample.
+    fn place(&mut self, number: usize, reading: &Reading) -> Option<usize> {
+        if let Some((_, place)) =
+            self.before.get(number).filter(|(key, _)| Self::is_of(key, reading))
+        {
+            return *place;
+        }
+        let key = Self::key(reading);
+        let place = self.places.get(&key).copied();
+        self.before.truncate(number);
+        self.before.push((key, place));
+        place
     }
 
     /// Adds the column of a reading, unless it exists.
@@ -102,9 +129,9 @@ impl Columns {
     pub(super) fn row(&mut self, query: &Query) -> &[Option<f64>] {
         self.row.clear();
         self.row.resize(self.paths.len(), None);
-        for reading in query.readings() {
-            let place = self.places.get(&Self::key(reading));
-            if let Some(cell) = place.and_then(|place| self.row.get_mut(*place)) {
+        for (number, reading) in query.readings().iter().enumerate() {
+            let place = self.place(number, reading);
+            if let Some(cell) = place.and_then(|place| self.row.get_mut(place)) {
                 *cell = reading.value.as_ref().ok().map(|value| value.as_f64());
             }
         }

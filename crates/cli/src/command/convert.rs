@@ -137,6 +137,9 @@ fn to_recording(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
     drop(progress);
     session.faults.report();
     let samples = writer.samples();
+    if samples == 0 {
+        return Err(Failure::Missing(of_source(&global.source, "has no sample")));
+    }
     let bytes = writer.finish()?;
     unfinished.finished();
     Ok((samples, bytes))
@@ -210,7 +213,7 @@ pub(super) fn columns(global: &Global, paths: &[String]) -> Result<Columns, Fail
     let files = global.source.parse().map(|at: SourceAddress| at.files()).unwrap_or_default();
     let mut known = Vec::new();
     for file in files {
-        known.extend(text_log_columns(file)?.unwrap_or_default());
+        known.extend(text_log_columns(file, global.encoding)?.unwrap_or_default());
     }
     let mut columns = Columns::of_text_logs(global, known);
     for_each_reading(&[(global, paths)], |query, reading| {
@@ -246,7 +249,7 @@ fn for_each_reading(
 }
 
 fn no_counters(global: &Global) -> Failure {
-    Failure::Usage(of_source(&global.source, "has no counters to write"))
+    Failure::Usage(of_source(&global.source, "has no sample with counters to write"))
 }
 
 /// Writes a log of perfmon. Returns its samples and bytes.

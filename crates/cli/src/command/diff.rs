@@ -19,8 +19,13 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         let mut global = global.clone();
         global.source = source_of(Path::new(&span.file));
         (global.begin, global.end) = (span.begin.or(global.begin), span.end.or(global.end));
-        let choice = choice(args.all_counters, &args.paths)?;
-        let report = of_recording(&global, &Wanted { choice, rules: None, top: args.top })?;
+        let wanted = Wanted {
+            choice: choice(args.all_counters, &args.paths)?,
+            rules: None,
+            top: args.top,
+            machine: args.machine.as_deref(),
+        };
+        let report = of_recording(&global, &wanted)?;
         Ok((global.source, report))
     };
     let (first, second) = (read(&args.first)?, read(&args.second)?);

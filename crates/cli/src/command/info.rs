@@ -8,7 +8,10 @@ use crate::session::Session;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use crate::text::time::local;
-use perfhive::{Ask, FileTime, Snapshot, Source as _, SourceAddress};
+use perfhive::recording::is_made_up;
+use perfhive::{
+    Ask, Catalogue, CatalogueObject, FileTime, LanguageId, Snapshot, Source as _, SourceAddress,
+};
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
 use perfhive_view::report::{Gap, Timeline};
@@ -51,7 +54,8 @@ struct Facts {
     counters: usize,
     /// The number of values in the largest sample: each counter of each instance.
     values: u64,
-    languages: Vec<String>,
+    /// The languages of the names.
+    names: Vec<String>,
 }
 
 impl Facts {
@@ -86,7 +90,6 @@ impl Facts {
             let found = std::fs::metadata(file).ok()?;
             found.is_file().then_some(found.len())
         };
-        let name = |id: &perfhive::LanguageId| id.name().map_or(id.to_string(), str::to_string);
         Ok(Self {
             source: global.source.clone(),
             machines,
@@ -95,7 +98,7 @@ impl Facts {
             objects: catalogue.objects.len(),
             counters: catalogue.objects.iter().map(|object| object.counters.len()).sum(),
             values,
-            languages: catalogue.languages.iter().map(name).collect(),
+            names: names_of(&catalogue),
         })
     }
 
@@ -125,7 +128,7 @@ impl Facts {
         row("objects", grouped(self.objects as u64));
         row("counters", grouped(self.counters as u64));
         row("values", format!("{} in the largest sample", grouped(self.values)));
-        row("names", self.languages.join(", "));
+        row("names", self.names.join(", "));
         if let Some(bytes) = self.bytes {
             row("size", format!("{} bytes", grouped(bytes)));
         }
@@ -169,6 +172,21 @@ impl Facts {
         );
         records.end(text);
     }
+}
+
+/// The languages of a recording's names. Those that a log has without indexes are in a language that it does
+/// not tell.
+fn names_of(catalogue: &Catalogue) -> Vec<String> {
+    let is_own = |object: &CatalogueObject| is_made_up(object.name);
+    let name = |id: &LanguageId| id.name().map_or(id.to_string(), str::to_string);
+    let mut names: Vec<String> = Vec::new();
+    if !catalogue.objects.iter().all(is_own) {
+        names.extend(catalogue.languages.iter().map(name));
+    }
+    if catalogue.objects.iter().any(is_own) {
+        names.push("as the file has them".to_string());
+    }
+    names
 }
 
 /// A number of 100 ns steps as seconds, with the unit.

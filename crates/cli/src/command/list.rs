@@ -10,7 +10,7 @@ use crate::text::table::{Align, Table};
 use perfhive::engine::IdentityMap;
 use perfhive::{
     Ask, CatalogueObject, Cost, CounterPath, Identity, InstancePattern, NamePattern, ObjectQuery,
-    Snapshot, Source as _,
+    Snapshot, Source as _, SourceError,
 };
 use perfhive_view::label::labelled;
 use perfhive_view::number::push_grouped;
@@ -30,16 +30,15 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
             if let (Some(error), false) = (&names.unlisted, global.quiet) {
                 warn(&format!("not all objects can be listed: {error}"));
             }
-            let mut sample = Snapshot::new();
             let all = Ask::new(ObjectQuery::Global);
             if !session.source.is_live() {
                 // Damaged objects of a recording are in no catalogue; its first
                 // sample reports them.
-                session.source.collect(&all, &mut sample)?;
+                first_sample(&mut session, &all)?;
             } else if cfg!(windows) {
                 // The objects of a failing provider are in no catalogue either. The list
                 // is valid without them.
-                let _ = session.source.collect(&all, &mut sample);
+                let _ = first_sample(&mut session, &all);
             }
             objects(&names, &output, &mut text);
             // The objects of refused registrations are in no catalogue.
@@ -144,6 +143,15 @@ fn objects(names: &Names, output: &Output, text: &mut String) {
     records.end(text);
 }
 
+/// A sample, which of a recording without any is empty: the catalogue has what is listed.
+fn first_sample(session: &mut Session, ask: &Ask) -> Result<Snapshot, SourceError> {
+    let mut sample = Snapshot::new();
+    match session.source.collect(ask, &mut sample) {
+        Err(error) if !error.is_end_of_data() => Err(error),
+        _ => Ok(sample),
+    }
+}
+
 /// Prints the counters of objects, and their present instances.
 fn details(
     session: &mut Session,
@@ -153,8 +161,7 @@ fn details(
     text: &mut String,
 ) -> Result<(), Failure> {
     let indexes: Vec<_> = objects.iter().map(|object| object.name).collect();
-    let mut snapshot = Snapshot::new();
-    session.source.collect(&Ask::objects(&indexes), &mut snapshot)?;
+    let snapshot = first_sample(session, &Ask::objects(&indexes))?;
     if output.is_table() {
         for (place, object) in objects.iter().enumerate() {
             if place > 0 {

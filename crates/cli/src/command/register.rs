@@ -29,7 +29,7 @@ pub(super) fn run(global: &Global, args: &Register) -> Outcome {
         )));
     }
     let mut options = ReadOptions::default();
-    (options.encoding, options.symbols) = (args.encoding, args.symbols.clone());
+    (options.encoding, options.symbols) = (global.encoding, args.symbols.clone());
     let read = definitions(file, &options)?;
     if !global.quiet {
         read.warnings.iter().for_each(|warning| warn(&warning.to_string()));

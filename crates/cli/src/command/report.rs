@@ -31,8 +31,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     if let Some(file) = &args.file {
         global.source = source_of(file);
     }
-    let wanted =
-        Wanted { choice: choice(args.all, &args.paths)?, rules: Some(&rules), top: args.top };
+    let wanted = Wanted {
+        choice: choice(args.all, &args.paths)?,
+        rules: Some(&rules),
+        top: args.top,
+        machine: args.machine.as_deref(),
+    };
     let report = of_recording(&global, &wanted)?;
     let output = Output::new(&global);
     let mut text = String::new();
@@ -82,6 +86,36 @@ pub(super) struct Wanted<'a> {
     /// How many of the busiest processes the report has, and how many of those with the largest
     /// working sets.
     pub(super) top: usize,
+    /// The machine; `None` for the recording's own.
+    pub(super) machine: Option<&'a str>,
+}
+
+/// The session for the machine that is wanted, or for the recording's own; then a warning names the others.
+fn of_machine(
+    mut session: Session,
+    global: &Global,
+    wanted: Option<&str>,
+) -> Result<Session, Failure> {
+    let machines = session.machines()?;
+    let Some(wanted) = wanted else {
+        if let [own, others @ ..] = machines.as_slice()
+            && !others.is_empty()
+        {
+            let others = others.join(", ");
+            session.faults.add(format!(
+                "this is about {own} alone; --machine names one of the others: {others}"
+            ));
+        }
+        return Ok(session);
+    };
+    let wanted = wanted.trim_start_matches('\\');
+    match machines.iter().find(|known| known.eq_ignore_ascii_case(wanted)) {
+        Some(known) => Ok(session.of_machine(known)),
+        None => {
+            let what = format!("has no machine {wanted}; it has {}", machines.join(", "));
+            Err(Failure::Missing(of_source(&global.source, what)))
+        }
+    }
 }
 
 /// Reads a recording, and returns the report on it. A live source is an error.
@@ -91,6 +125,7 @@ pub(super) fn of_recording(global: &Global, wanted: &Wanted<'_>) -> Result<Repor
         let what = "is not a recording; name a file, or --source file:NAME";
         return Err(Failure::Usage(of_source(&global.source, what)));
     }
+    let mut session = of_machine(session, global, wanted.machine)?;
     let catalogue = session.source.catalogue(&Ask::everything())?;
     let languages = [session.language, LanguageId::ENGLISH];
     let titles = TitleSet::load(languages, |one| session.source.titles(one, &Ask::nothing()))?;

@@ -6,7 +6,7 @@ use super::columns::Columns;
 use super::convert::{LogForm, english_titles};
 use super::watch::following;
 use crate::args::{Global, ToolForm, Typeperf as Args};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::output::Output;
 use crate::paths::add_paths;
 use crate::replay::Replay;
@@ -27,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// What the tool says at its end; scripts wait for it.
 const GOODBYE: &str =
     "Exiting, please wait...                         \r\nThe command completed successfully.\r\n";
+/// What the tool says where none of the counters is there.
+const NO_COUNTERS: &str = "Error: No valid counters.\r\n";
 const DONE: &str = "The command completed successfully.\r\n";
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
@@ -45,7 +47,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     let mut paths = args.paths.clone();
     if let Some(file) = &args.counters {
-        paths.extend(counters_of(file)?);
+        paths.extend(counters_of(&global, file)?);
     }
     if paths.is_empty() {
         let what = "name counters, such as \"\\Processor(_Total)\\% Processor Time\", or a file with \
@@ -81,13 +83,43 @@ pub(super) fn refuse_existing(path: &Path, yes: bool) -> Result<(), Failure> {
 }
 
 /// The counter paths of a file, one a line.
-pub(super) fn counters_of(file: &Path) -> Result<Vec<String>, Failure> {
+pub(super) fn counters_of(global: &Global, file: &Path) -> Result<Vec<String>, Failure> {
     let text = std::fs::read(file)
         .map_err(|error| Failure::Source(format!("{}: {error}", file.display())))?;
-    let text = decoded(&text);
+    let Some(text) = decoded(&text, global.encoding) else {
+        let file = file.display();
+        let what = format!("{file}: is neither UTF-8 nor UTF-16; --encoding names its encoding");
+        return Err(Failure::Source(what));
+    };
     let lines = text.lines().map(str::trim);
     let paths = lines.filter(|line| !line.is_empty() && !line.starts_with(';'));
     Ok(paths.map(|line| line.trim_matches('"').to_string()).collect())
+}
+
+/// Adds those of the paths that there are, as Windows' tools do: each of the others costs a warning, and
+/// only if none is left the command fails. Returns the paths that were added.
+pub(super) fn add_known_paths(
+    query: &mut Query,
+    global: &Global,
+    paths: &[String],
+) -> Result<Vec<String>, Failure> {
+    let (mut known, mut failures) = (Vec::new(), Vec::new());
+    for path in paths {
+        let added = add_paths(query, global, std::slice::from_ref(path));
+        match added.map(|mut one| one.pop()) {
+            Ok(Some(Err(absent))) => failures.push((path, Failure::Source(absent.message()))),
+            Ok(_) => known.push(path.clone()),
+            Err(failure) => failures.push((path, failure)),
+        }
+    }
+    if !known.is_empty() {
+        for (path, failure) in failures.iter().filter(|_| !global.quiet) {
+            warn(&format!("{path} is left out: {}", failure.message()));
+        }
+        return Ok(known);
+    }
+    let mut failures: Vec<Failure> = failures.into_iter().map(|(_, failure)| failure).collect();
+    failures.pop().map_or(Ok(known), |last| Err(last.behind(failures)))
 }
 
 /// A log file that is being written.
@@ -144,10 +176,13 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
     let titles = english_titles(&mut session);
     let faults = session.faults.clone();
     let mut query = session.query()?;
-    add_paths(&mut query, global, paths)?;
+    let output = Output::new(global);
+    if let Err(failure) = add_known_paths(&mut query, global, paths) {
+        output.write(NO_COUNTERS)?;
+        return Err(failure);
+    }
     let live = query.is_live();
     let signals = Signals::listen_with(PATIENCE);
-    let output = Output::new(global);
     let zone = zone_at(None);
     let shown = if let LogForm::Text(form) = form { form } else { TextForm::Csv };
     let mut lines = TextLines::of_console(shown, zone.clone());
@@ -199,6 +234,7 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
             }
         }
     }
+    faults.report();
     output.write(GOODBYE)?;
     Ok(Exit::Done)
 }

@@ -239,8 +239,18 @@ fn unreadable_sources_exit_with_3() {
     bad_source(&format!("file:{}", folder.file("empty.bin", "")), "the file is empty");
     bad_source(
         &format!("file:{}", folder.file("text.bin", "not a block at all, ".repeat(9))),
-        "not performance data",
+        "not performance data but another text",
     );
+    for (name, contents, told) in [
+        ("a.csv", &b"time,cpu\n10:00,7\n"[..], "\"(PDH-CSV 4.0)\""),
+        ("b.csv", b"", "the file is empty"),
+        ("c.phr", b"", "the file is empty"),
+        ("d.csv", b"\"(PDH-CSV 4.0) (UTC)(0)\";\"\\\\A\\B\\C\"\n", "separated by semicolons"),
+        ("e.blg", b"PK\x03\x04\x14\x00", "a ZIP archive; unpack it"),
+        ("f.phr", b"\x00\x01\x02\x03", "does not begin as a recording does"),
+    ] {
+        bad_source(&format!("file:{}", folder.file(name, contents)), told);
+    }
     let good = folder.file("good.bin", sample(0));
     bad_source(&format!("file:{good},{here}/nowhere.bin"), "no such file");
     let other = folder.file("other.bin", sample_of("OTHER", 10));
@@ -282,8 +292,6 @@ fn damaged_records_of_an_experiment_are_called_so() {
     // An experiment without an event may have just begun.
     let text = "{\"kind\": \"experiment\", \"version\": 1}\n";
     bad_source(&format!("file:{}", folder.file("begun.jsonl", text)), "no event so far");
-    // Other files are data blocks.
-    bad_source(&format!("file:{}", folder.file("e.bin", "")), "88 bytes");
 }
 
 #[cfg(unix)]

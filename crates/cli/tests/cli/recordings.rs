@@ -356,4 +356,27 @@ fn wrong_uses_are_refused_with_the_way_out() {
         let error = perfhive(["info"]).fails(2);
         assert!(error.contains("is not a recording"), "{error}");
     }
+    // Without rotation no file is ever finished, so there is nothing to keep.
+    let error = perfhive(["record", "-o", "none.phr", "--keep", "3"]).fails(2);
+    assert!(error.contains("--rotate-size"), "{error}");
+}
+
+#[test]
+fn a_log_without_samples_has_its_counters() {
+    let folder = Folder::new();
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n";
+    let source = format!("file:{}", folder.file("a.csv", text));
+    for args in [&["list"][..], &["list", "Memory"]] {
+        let text = perfhive(args.iter().copied().chain(["--source", &source])).ok();
+        assert!(text.contains("Memory"), "{text}");
+    }
+    let error = perfhive(["get", r"\Memory\Available Bytes", "--source", &source]).fails(3);
+    assert!(error.contains("the recording has no sample"), "{error}");
+    let out = folder.path().join("a.phr").display().to_string();
+    let error = perfhive(["convert", &source["file:".len()..], "-o", &out]).fails(1);
+    assert!(error.contains("has no sample") && !std::path::Path::new(&out).exists(), "{error}");
+    // What is wrong with its lines is told, although no sample follows them.
+    let bad = folder.file("b.csv", format!("{text}40:38.7,\"5\"\r\n"));
+    let run = perfhive(["info", &bad]);
+    assert!(run.err.contains("line 2: \"40:38.7\" is not a time"), "{}", run.err);
 }

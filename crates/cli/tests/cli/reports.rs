@@ -28,6 +28,37 @@ fn log(folder: &Folder, name: &str, busy: f64) -> String {
 }
 
 #[test]
+fn a_report_is_about_the_machine_that_is_named() {
+    let folder = Folder::new();
+    let mut text = String::from(
+        "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\",\"\\\\B\\Memory\\Available Bytes\"\r\n",
+    );
+    for second in 0..5 {
+        text.push_str(&format!("\"11/24/2026 10:00:0{second}.000\",\"7\",\"{}\"\r\n", 40 + second));
+    }
+    let log = folder.file("both.csv", text);
+    let report = |args: &[&str]| -> serde_json::Value {
+        let run = perfhive(["report", &log, "--json"].iter().chain(args).copied());
+        serde_json::from_str(&run.out).unwrap()
+    };
+    let mean = |report: &serde_json::Value| report["counters"][0]["figures"]["mean"].as_f64();
+    let (own, other) = (report(&[]), report(&["--machine", "b"]));
+    assert_eq!((own["machine"].as_str(), mean(&own)), (Some("A"), Some(7.0)));
+    assert_eq!((other["machine"].as_str(), mean(&other)), (Some("B"), Some(42.0)));
+    let run = perfhive(["report", &log]);
+    assert!(run.err.contains("about A alone; --machine names one of the others: B"), "{}", run.err);
+    let rows = perfhive(["report", &log, "--machine", "B", "--format", "csv"]).ok();
+    assert!(rows.lines().next().unwrap().contains(",machine"), "{rows}");
+    assert!(rows.contains(",B"), "{rows}");
+    let said = perfhive(["report", &log, "--machine", "C"]).fails(1);
+    assert!(said.contains("has no machine C; it has A, B"), "{said}");
+    let diff = perfhive(["diff", &format!("{log}@..+1s"), &log, "--machine", "B", "--json"]).ok();
+    let diff: serde_json::Value = serde_json::from_str(&diff).unwrap();
+    assert_eq!(diff["counters"][0]["second"]["mean"], 42.0);
+    assert_eq!(diff["second"]["machine"], "B");
+}
+
+#[test]
 fn a_report_has_figures_gaps_and_crossed_thresholds() {
     let folder = Folder::new();
     let log = log(&folder, "a.csv", 90.0);
@@ -67,6 +98,25 @@ fn a_report_has_figures_gaps_and_crossed_thresholds() {
     assert!(lines.next().unwrap().starts_with("object,instance,counter,unit,count,minimum"));
     assert!(lines.next().unwrap().starts_with("Shop,<b>,Carts,,30,0.0,"), "{rows}");
     assert_eq!(lines.next(), None);
+}
+
+#[test]
+fn processes_have_the_same_names_in_a_text_log_as_in_a_binary_one() {
+    let Some(log) = real::root().map(|root| root.join("logs/pal_SampleLog.blg")) else { return };
+    let log = log.display().to_string();
+    let folder = Folder::new();
+    let text = folder.path().join("a.csv").display().to_string();
+    perfhive(["convert", &log, "-o", &text, "-p", r"\Process(*)\*"]).ok();
+    let diff: serde_json::Value =
+        serde_json::from_str(&perfhive(["diff", &text, &log, "--json"]).ok()).unwrap();
+    let processes = diff["processes"].as_array().unwrap();
+    assert!(processes.iter().any(|process| process["name"] == "svchost"), "{processes:?}");
+    for process in processes {
+        let [first, second] =
+            [0, 1].map(|side| process["processor_time_of_all"][side].as_f64().unwrap());
+        // The mean of a rate is over time where its raw values are known.
+        assert!((first - second).abs() <= 1e-3 * second, "{process}");
+    }
 }
 
 #[test]

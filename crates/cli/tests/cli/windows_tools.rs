@@ -54,6 +54,64 @@ fn typeperf_lists_counters_and_takes_them_from_a_file() {
     perfhive(again).ok();
 }
 
+#[test]
+fn a_counter_that_is_not_there_is_left_out_with_a_warning() {
+    let Some(log) = log() else { return };
+    let folder = Folder::new();
+    let source = format!("file:{log}");
+    let known = r"\Memory\Available Bytes";
+    let paths = folder.file("paths.txt", format!("\\No\\Such\r\n{known}\r\nno path\r\n"));
+    let out = folder.path().join("o.csv").display().to_string();
+    let relog = ["relog", &log, "-f", "csv", "-o", &out, "-y"];
+    let typeperf = ["typeperf", "--source", &source, "-sc", "1"];
+    for asked in [&["-cf", &paths][..], &["-c", known, r"\No\Such"]] {
+        let run = perfhive(relog.iter().chain(asked).copied());
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        assert!(run.err.contains(r"warning: \No\Such is left out: "), "{}", run.err);
+        assert_eq!(run.err.matches(r"\No\Such is left out").count(), 1, "{}", run.err);
+        let text = std::fs::read_to_string(&out).unwrap();
+        assert_eq!(text.lines().next().unwrap().matches("ZACH-PC").count(), 1, "{text}");
+    }
+    for asked in [&["-cf", &paths][..], &[known, r"\No\Such"]] {
+        let run = perfhive(typeperf.iter().chain(asked).copied());
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        assert!(run.err.contains(r"warning: \No\Such is left out: "), "{}", run.err);
+        assert!(run.out.ends_with(GOODBYE) && run.out.contains(known), "{}", run.out);
+    }
+    // Without any counter there is nothing to do.
+    std::fs::remove_file(&out).unwrap();
+    assert_eq!(perfhive(relog.into_iter().chain(["-c", r"\No\Such"])).code, Some(2));
+    assert!(!std::path::Path::new(&out).exists());
+    let run = perfhive(typeperf.into_iter().chain([r"\No\Such", r"\No\Other"]));
+    assert_eq!((run.code, run.out.as_str()), (Some(2), "Error: No valid counters.\r\n"));
+}
+
+#[test]
+fn counters_and_logs_in_a_code_page_are_read_in_the_one_that_is_named() {
+    let folder = Folder::new();
+    // In code page 932.
+    let name = b"\x83\x5c\x95\x5c";
+    let log = [
+        &b"\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\"[..],
+        name,
+        b"\\Pages\"\r\n\"11/24/2026 10:00:00.000\",\"7\"\r\n",
+    ];
+    let log = folder.file("a.csv", log.concat());
+    let paths = folder.file("paths.txt", [&b"\\"[..], name, b"\\Pages\r\n"].concat());
+    let source = format!("file:{log}");
+    let args = ["typeperf", "--source", &source, "-cf", &paths];
+    assert!(perfhive(args).fails(3).contains("--encoding"));
+    let text = perfhive(args.into_iter().chain(["--encoding", "932"])).ok();
+    assert!(text.contains("\\\\A\\\u{30bd}\u{8868}\\Pages"), "{text}");
+    let run = perfhive(["list", "--source", &source]);
+    assert!(run.err.contains("warning") && run.err.contains("--encoding"), "{}", run.err);
+    let listed = perfhive(["list", "--source", &source, "--encoding", "shift_jis"]);
+    assert_eq!((listed.err.as_str(), listed.out.contains('\u{30bd}')), ("", true));
+    assert!(perfhive(["list", "--encoding", "klingon"]).fails(2).contains("not an encoding"));
+    let info = perfhive(["info", &log, "--encoding", "932"]).ok();
+    assert!(info.contains("names") && !info.contains("English"), "{info}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_program_called_typeperf_is_it() {

@@ -9,11 +9,11 @@
 
 use super::error::{DefinitionError, Warnings, WithWarnings};
 use super::symbols::Symbols;
-use super::text::{self, FileEncoding};
+use super::text;
 use super::{ReadOptions, group_texts};
 use crate::hive::MAX_TEXT;
 use perfhive_contract::{ProviderDefinition, Texts};
-use perfhive_format::LanguageId;
+use perfhive_format::{FileEncoding, LanguageId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -8,11 +8,11 @@
 
 use super::error::{DefinitionError, Warnings, WithWarnings};
 use super::ini::MAX_OFFSET;
-use super::text::{self, FileEncoding};
+use super::text;
 use super::{ReadOptions, group_texts};
 use crate::hive::{MAX_TEXT, fold};
 use perfhive_contract::{DeclaredCounter, DeclaredObject, InstanceKind, ProviderDefinition};
-use perfhive_format::{CounterType, LanguageId};
+use perfhive_format::{CounterType, FileEncoding, LanguageId};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;

@@ -2,12 +2,10 @@
 //! a byte order mark, and Windows' ANSI code pages.
 
 use super::DefinitionError;
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
-use perfhive_format::LanguageId;
-use std::fmt;
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
+use perfhive_format::{FileEncoding, LanguageId};
 use std::io::Read as _;
 use std::path::Path;
-use std::str::FromStr;
 
 /// The largest definition file that is read. The largest known ones have some hundred
 /// kilobytes.
@@ -34,48 +32,6 @@ pub(super) fn read(file: &Path) -> Result<Vec<u8>, DefinitionError> {
         return Err(wrong(format!("is larger than {} MiB; is it the right file?", LIMIT >> 20)));
     }
     Ok(bytes)
-}
-
-/// The character encoding of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileEncoding(&'static Encoding);
-
-/// The error for a name that no encoding has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownEncoding(String);
-
-impl fmt::Display for UnknownEncoding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = &self.0;
-        write!(f, "{name:?} is not an encoding; utf-8, utf-16le, windows-1252 and 932 are")
-    }
-}
-
-impl std::error::Error for UnknownEncoding {}
-
-/// Parses a name (`windows-1251`, `shift_jis`, `utf-8`) or the number of a code page
-/// (`1251`, `cp932`).
-impl FromStr for FileEncoding {
-    type Err = UnknownEncoding;
-
-    fn from_str(name: &str) -> Result<Self, UnknownEncoding> {
-        let number = name.trim_start_matches(['c', 'C', 'p', 'P']);
-        let found = match number {
-            "874" => Some(encoding_rs::WINDOWS_874),
-            "932" => Some(encoding_rs::SHIFT_JIS),
-            "936" => Some(encoding_rs::GBK),
-            "949" => Some(encoding_rs::EUC_KR),
-            "950" => Some(encoding_rs::BIG5),
-            "65001" => Some(UTF_8),
-            "1200" => Some(UTF_16LE),
-            "1201" => Some(UTF_16BE),
-            _ if number.len() == 4 && number.starts_with("125") => {
-                Encoding::for_label(format!("windows-{number}").as_bytes())
-            }
-            _ => Encoding::for_label(name.as_bytes()),
-        };
-        found.map(Self).ok_or_else(|| UnknownEncoding(name.to_string()))
-    }
 }
 
 /// The ANSI code page of a Windows in a language.
@@ -109,8 +65,8 @@ pub(super) fn decode(
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return strictly(file, bytes.get(mark..).unwrap_or_default(), encoding);
     }
-    if let Some(FileEncoding(encoding)) = wanted {
-        return strictly(file, bytes, encoding);
+    if let Some(wanted) = wanted {
+        return strictly(file, bytes, wanted.encoding());
     }
     // UTF-16 without a mark: these files begin in ASCII.
     match bytes {

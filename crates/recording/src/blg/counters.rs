@@ -37,7 +37,7 @@ const LONGEST_NAME: usize = 1024;
 /// The index that no name has: that of the mask.
 const NO_NAME: TitleIndex = TitleIndex(0);
 
-/// A counter of one instance in one sample.
+/// The numbers that PDH recorded of a counter.
 #[derive(Clone, Copy, Debug)]
 struct Raw {
     first: i64,
@@ -49,8 +49,8 @@ struct Raw {
 #[derive(Default)]
 pub(super) struct Counters {
     objects: Vec<Object>,
-    /// The object and the counter in it that each entry of the catalogue fills.
-    places: Vec<Option<(usize, usize)>>,
+    /// What each entry of the catalogue fills; `None` for what is not read.
+    targets: Vec<Option<Target>>,
     /// Local time of the sample.
     local: Option<FileTime>,
     /// What is added to local time to get UTC, as the last sample with both told.
@@ -58,6 +58,7 @@ pub(super) struct Counters {
     is_local: bool,
     /// Ticks a second of the machine's performance counter.
     perf_freq: i64,
+    writer: BlockWriter,
     /// Instances without a value, by their path.
     pub(super) missing: Vec<(String, u32)>,
 }
@@ -65,19 +66,64 @@ pub(super) struct Counters {
 /// Machine and name of an object, and whether it has instances.
 type Key<'a> = (&'a str, &'a str, bool);
 
+/// What an entry of the catalogue fills.
+struct Target {
+    object: usize,
+    column: usize,
+    /// The name of the entry's instance, as a row has it.
+    name: Vec<u8>,
+    /// The row of this instance in the sample before.
+    row: usize,
+}
+
 /// An object that is put together.
 struct Object {
     machine: String,
     name: String,
     has_instances: bool,
-    counters: Vec<Entry>,
+    columns: Vec<Column>,
     /// How many counters there was no room for.
     left_out: usize,
-    /// Instances of this sample, with a value of each counter; PDH does not number those of one
-    /// name.
-    rows: Vec<(String, Vec<Option<Raw>>)>,
+    /// Instances of this sample, and behind them those that the sample before had from there on: most
+    /// samples have the same ones in the same order. PDH does not number those of one name.
+    rows: Vec<Row>,
+    /// How many rows are of this sample.
+    used: usize,
     /// The rows of each name.
-    by_name: HashMap<String, Vec<usize>>,
+    by_name: HashMap<Vec<u8>, Vec<usize>>,
+    /// The readings of the clocks that counters told in this sample.
+    clocks: [Told; 3],
+    /// Made for the first sample with values.
+    template: Option<ObjectTemplate>,
+}
+
+/// A counter of an object.
+struct Column {
+    entry: Entry,
+    /// The clock that the second number is a reading of.
+    clock: Option<Clock>,
+    base: Option<CounterType>,
+    /// The place of the value in a row; the base follows.
+    at: usize,
+}
+
+/// An instance of an object.
+struct Row {
+    /// UTF-16, as the log has it.
+    name: Vec<u8>,
+    /// The number of rows of this name before it.
+    order: usize,
+    /// In the order of the definitions, the mask of those without a value last.
+    values: Vec<u64>,
+}
+
+/// What the counters of an object tell of a clock.
+#[derive(Clone, Copy, Default)]
+enum Told {
+    #[default]
+    Nothing,
+    Time(i64),
+    Contradiction,
 }
 
 impl Counters {
@@ -92,7 +138,7 @@ impl Counters {
         let mut known: HashMap<(Key<'_>, &str), Option<(usize, usize)>> = HashMap::new();
         for entry in entries {
             if entry.is_whole {
-                counters.places.push(None);
+                counters.targets.push(None);
                 continue;
             }
             let key = (entry.machine.as_str(), entry.object.as_str(), entry.instance.is_some());
@@ -101,15 +147,14 @@ impl Counters {
                     counters.objects.push(Object::new(entry));
                     counters.objects.len() - 1
                 });
-                let object = counters.objects.get_mut(place)?;
-                if object.counters.iter().chain([entry]).map(definitions).sum::<usize>() >= MOST {
-                    object.left_out += 1;
-                    return None;
-                }
-                object.counters.push(entry.clone());
-                Some((place, object.counters.len() - 1))
+                let column = counters.objects.get_mut(place)?.add_column(entry)?;
+                Some((place, column))
             });
-            counters.places.push(place);
+            counters.targets.push(place.map(|(object, column)| {
+                let name = entry.instance.as_deref().unwrap_or_default();
+                let name = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+                Target { object, column, name, row: 0 }
+            }));
         }
         counters
     }
@@ -137,7 +182,18 @@ impl Counters {
             second: i64_at(payload, 24)?,
             multi: u32_at(payload, 32)?,
         };
-        self.add((number, entry), entry.instance.as_deref().unwrap_or_default(), 0, status, raw);
+        if !VALID.contains(&status) {
+            self.missing(entry, entry.instance.as_deref().unwrap_or_default(), status);
+            return Some(());
+        }
+        let Some(Some(target)) = self.targets.get_mut(number) else { return Some(()) };
+        let Some(object) = self.objects.get_mut(target.object) else { return Some(()) };
+        let is_first = object.rows.get(target.row).is_some_and(|row| row.order == 0);
+        if !(is_first && object.expects(target.row, &target.name)) {
+            let Some(row) = object.find(&target.name, 0) else { return Some(()) };
+            target.row = row;
+        }
+        object.set(target.row, target.column, raw);
         Some(())
     }
 
@@ -150,46 +206,47 @@ impl Counters {
         let (count, status) = (u32_at(of, 4)? as usize, u32_at(of, 8)?);
         self.local = Some(FileTime(i64_at(of, 16)?));
         let items = of.get(SEVERAL..SEVERAL.checked_add(count.checked_mul(ITEM)?)?)?;
-        let mut seen: HashMap<String, usize> = HashMap::new();
         // Names lie one behind the other, so all of them together are no longer than the record.
-        let mut left = of.len() / 2;
-        for item in items.chunks_exact(ITEM) {
-            let units = of.get(u32_at(item, 0)? as usize..)?.chunks_exact(2).take(LONGEST_NAME);
-            let units = units.map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
-            let name: Vec<u16> = units.take_while(|unit| *unit != 0).collect();
+        let mut left = of.len();
+        // As long as the items are those of the first rows, none has to be looked for.
+        let mut is_in_step = true;
+        let mut seen: HashMap<&[u8], usize> = HashMap::new();
+        for (place, item) in items.chunks_exact(ITEM).enumerate() {
+            let name = name_at(of, u32_at(item, 0)? as usize)?;
             left = left.checked_sub(name.len())?;
-            let name = String::from_utf16_lossy(&name);
+            if !VALID.contains(&status) {
+                self.missing(entry, &text(name), status);
+                continue;
+            }
             let raw =
                 Raw { multi: u32_at(item, 4)?, first: i64_at(item, 8)?, second: i64_at(item, 16)? };
-            let order = seen.entry(name.clone()).or_insert(0);
-            self.add((number, entry), &name, *order, status, raw);
+            let Some(Some(target)) = self.targets.get(number) else { continue };
+            let Some(object) = self.objects.get_mut(target.object) else { continue };
+            let was_in_step = is_in_step;
+            is_in_step &= object.expects(place, name);
+            if is_in_step {
+                object.set(place, target.column, raw);
+                continue;
+            }
+            if was_in_step {
+                for item in items.chunks_exact(ITEM).take(place) {
+                    *seen.entry(name_at(of, u32_at(item, 0)? as usize)?).or_default() += 1;
+                }
+            }
+            let order = seen.entry(name).or_default();
+            if let Some(row) = object.find(name, *order) {
+                object.set(row, target.column, raw);
+            }
             *order += 1;
         }
         Some(())
     }
 
-    /// Adds the value of an instance, which is the `order`-th of its name.
-    fn add(
-        &mut self,
-        (number, entry): (usize, &Entry),
-        instance: &str,
-        order: usize,
-        status: u32,
-        raw: Raw,
-    ) {
-        if !VALID.contains(&status) {
-            if self.missing.len() >= MOST_MISSING {
-                return;
-            }
+    /// Notes that an instance has no value.
+    fn missing(&mut self, entry: &Entry, instance: &str, status: u32) {
+        if self.missing.len() < MOST_MISSING {
             let of = entry.instance.as_ref().map_or(String::new(), |_| format!("({instance})"));
             self.missing.push((format!(r"\{}{of}\{}", entry.object, entry.counter), status));
-            return;
-        }
-        let Some((place, counter)) = self.places.get(number).copied().flatten() else { return };
-        let Some(object) = self.objects.get_mut(place) else { return };
-        let row = object.row(instance, order);
-        if let Some(cell) = row.and_then(|row| row.get_mut(counter)) {
-            *cell = Some(raw);
         }
     }
 
@@ -197,21 +254,23 @@ impl Counters {
     /// another is left out: `Err` has its name.
     pub(super) fn blocks(&mut self, names: &mut MadeUpNames) -> Vec<Result<Vec<u8>, String>> {
         let local = self.local.take().unwrap_or_default();
-        let present = || self.objects.iter().filter(|object| !object.rows.is_empty());
-        let utc = present().find_map(Object::time_100ns);
+        let present = || self.objects.iter().filter(|object| object.used > 0);
+        let utc = present().find_map(|object| match object.told(Clock::Ns100) {
+            Told::Time(time) => Some(time),
+            _ => None,
+        });
         if let Some(utc) = utc {
             self.bias = Some(whole_quarters(utc.wrapping_sub(local.0)));
         }
         let time = FileTime(local.0.saturating_add(self.bias.unwrap_or(0)));
         self.is_local = present().next().is_some() && self.bias.is_none();
-        let block = |object: &Object| {
-            let bytes = object.block(time, self.perf_freq, names);
-            bytes.ok_or_else(|| object.name.clone())
-        };
-        let blocks = present().map(block).collect();
-        for object in &mut self.objects {
-            object.rows.clear();
-            object.by_name.clear();
+        let mut blocks = Vec::new();
+        // What is kept for the next sample is no more than this one has.
+        self.objects.iter_mut().for_each(Object::drop_rest);
+        for object in self.objects.iter_mut().filter(|object| object.used > 0) {
+            let block = object.block(time, self.perf_freq, names, &mut self.writer);
+            blocks.push(block.ok_or_else(|| object.name.clone()));
+            (object.used, object.clocks) = (0, Default::default());
         }
         blocks
     }
@@ -222,15 +281,22 @@ impl Counters {
     }
 }
 
+/// The name at an offset, without its end.
+fn name_at(of: &[u8], offset: usize) -> Option<&[u8]> {
+    let rest = of.get(offset..)?;
+    let units = rest.chunks_exact(2).take(LONGEST_NAME);
+    rest.get(..2 * units.take_while(|unit| **unit != [0, 0]).count())
+}
+
+fn text(name: &[u8]) -> String {
+    let units = name.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+    String::from_utf16_lossy(&units.collect::<Vec<_>>())
+}
+
 /// The next whole number of quarters of an hour: zones differ from UTC by such.
 pub(super) fn whole_quarters(steps: i64) -> i64 {
     const QUARTER: i64 = 15 * 60 * FileTime::PER_SECOND;
     steps.saturating_add(QUARTER / 2).div_euclid(QUARTER).saturating_mul(QUARTER)
-}
-
-/// How many definitions a counter needs: its own, and its base's.
-fn definitions(entry: &Entry) -> usize {
-    1 + usize::from(entry.counter_type.usual_base().is_some())
 }
 
 /// Whether the formula of a counter takes a clock, or its frequency.
@@ -251,74 +317,133 @@ impl Object {
             machine: entry.machine.clone(),
             name: entry.object.clone(),
             has_instances: entry.instance.is_some(),
-            counters: Vec::new(),
+            columns: Vec::new(),
             left_out: 0,
             rows: Vec::new(),
+            used: 0,
             by_name: HashMap::new(),
+            clocks: Default::default(),
+            template: None,
         }
     }
 
-    /// The values of the `order`-th instance of a name.
-    fn row(&mut self, name: &str, order: usize) -> Option<&mut Vec<Option<Raw>>> {
-        let known = self.by_name.get(name).and_then(|rows| rows.get(order)).copied();
-        if known.is_none() && self.rows.len() >= MOST_ROWS {
+    /// Adds a counter; `None` where there is no room for it.
+    fn add_column(&mut self, entry: &Entry) -> Option<usize> {
+        let base = entry.counter_type.usual_base();
+        let at = self.columns.last().map_or(0, Column::end);
+        let column = Column { entry: entry.clone(), clock: clock_of(entry.counter_type), base, at };
+        if column.end() >= MOST {
+            self.left_out += 1;
             return None;
         }
-        let place = known.unwrap_or_else(|| {
-            self.rows.push((name.to_string(), vec![None; self.counters.len()]));
-            self.by_name.entry(name.to_string()).or_default().push(self.rows.len() - 1);
-            self.rows.len() - 1
-        });
-        self.rows.get_mut(place).map(|(_, row)| row)
+        self.columns.push(column);
+        Some(self.columns.len() - 1)
     }
 
-    /// The readings of a clock; `Err` where they differ.
-    fn reading(&self, clock: Clock) -> Result<Option<i64>, ()> {
-        let mut found = None;
-        for (_, row) in &self.rows {
-            for (entry, raw) in self.counters.iter().zip(row) {
-                let Some(raw) = raw.filter(|_| clock_of(entry.counter_type) == Some(clock)) else {
-                    continue;
-                };
-                match found {
-                    Some(known) if known != raw.second => return Err(()),
-                    _ => found = Some(raw.second),
-                }
+    /// Whether an instance has the row that is expected: one of this sample, or the next of the sample
+    /// before, which becomes one of this.
+    fn expects(&mut self, place: usize, name: &[u8]) -> bool {
+        let is_next = place == self.used;
+        let row = self.rows.get_mut(place).filter(|row| row.name == name);
+        let Some(row) = row.filter(|_| place <= self.used) else { return false };
+        if is_next {
+            empty(&self.columns, &mut row.values);
+            self.used += 1;
+        }
+        true
+    }
+
+    /// Drops the rows of the sample before that are not of this one.
+    fn drop_rest(&mut self) {
+        if self.used < self.rows.len() {
+            self.rows.truncate(self.used);
+            self.by_name.clear();
+            for (place, row) in self.rows.iter().enumerate() {
+                self.by_name.entry(row.name.clone()).or_default().push(place);
             }
         }
-        Ok(found)
     }
 
-    /// The system's time in UTC, if a counter tells it.
-    fn time_100ns(&self) -> Option<i64> {
-        self.reading(Clock::Ns100).ok()?
+    /// The row of the `order`-th instance of a name in this sample.
+    fn find(&mut self, name: &[u8], order: usize) -> Option<usize> {
+        let known = self.by_name.get(name).and_then(|rows| rows.get(order)).copied();
+        if let Some(place) = known.filter(|place| *place < self.used) {
+            return Some(place);
+        }
+        if self.used >= MOST_ROWS {
+            return None;
+        }
+        // The instances are not those of the sample before from here on.
+        self.drop_rest();
+        let same = self.by_name.entry(name.to_vec()).or_default();
+        let mut values = vec![0; self.columns.last().map_or(0, Column::end) + 1];
+        empty(&self.columns, &mut values);
+        self.rows.push(Row { name: name.to_vec(), order: same.len(), values });
+        same.push(self.used);
+        self.used += 1;
+        Some(self.used - 1)
     }
 
-    fn block(&self, time: FileTime, perf_freq: i64, names: &mut MadeUpNames) -> Option<Vec<u8>> {
-        let of_object = self.counters.iter().find(|entry| uses(entry, Clock::Object));
-        let read = |clock| self.reading(clock).ok();
-        let clocks = Clocks {
-            perf_time: read(Clock::Perf)?.unwrap_or(time.0),
-            perf_freq,
-            time_100ns: read(Clock::Ns100)?.unwrap_or(time.0),
-            object_time: read(Clock::Object)?.unwrap_or(time.0),
-            object_freq: of_object.map_or(FileTime::PER_SECOND, |entry| entry.frequency),
+    /// Sets the value of a counter.
+    fn set(&mut self, row: usize, column: usize, raw: Raw) {
+        let Some(column) = self.columns.get(column) else { return };
+        if let Some(clock) = column.clock
+            && let Some(told) = self.clocks.get_mut(clock as usize)
+        {
+            *told = match *told {
+                Told::Nothing => Told::Time(raw.second),
+                Told::Time(time) if time == raw.second => Told::Time(time),
+                _ => Told::Contradiction,
+            };
+        }
+        let Some(row) = self.rows.get_mut(row) else { return };
+        let fit = |value: i64, of: CounterType| match of.size_in_bytes() {
+            Some(4) => u64::from(value as u32),
+            _ => value as u64,
         };
-        let mut specs = Vec::new();
-        for entry in &self.counters {
-            let spec = CounterSpec::new(names.index(&entry.counter), entry.counter_type);
-            specs.push(spec.scale(entry.scale));
-            if let Some(base) = entry.counter_type.usual_base() {
-                specs.push(CounterSpec::new(names.index(&entry.counter), base));
-            }
+        let counter_type = column.entry.counter_type;
+        if let Some(value) = row.values.get_mut(column.at) {
+            *value = fit(raw.first, counter_type);
         }
-        specs.push(CounterSpec::new(NO_NAME, CounterType::ABSENT_VALUES));
-        let mut object = ObjectSpec::new(names.index(&self.name));
-        if self.has_instances {
-            object = object.with_instances();
+        if let (Some(base), Some(value)) = (column.base, row.values.get_mut(column.at + 1)) {
+            let of_base = if counter_type.is_multi() { raw.multi.into() } else { raw.second };
+            *value = fit(of_base, base);
         }
-        let template = ObjectTemplate::new(&object, &specs).ok()?;
-        let mut writer = BlockWriter::new();
+        if let Some(mask) = row.values.last_mut() {
+            *mask &= !(1 << column.at);
+        }
+    }
+
+    /// The reading of a clock.
+    fn told(&self, clock: Clock) -> Told {
+        self.clocks.get(clock as usize).copied().unwrap_or_default()
+    }
+
+    /// The block of this sample; `None` where its counters are not of one moment.
+    fn block(
+        &mut self,
+        time: FileTime,
+        perf_freq: i64,
+        names: &mut MadeUpNames,
+        writer: &mut BlockWriter,
+    ) -> Option<Vec<u8>> {
+        let of_object = self.columns.iter().find(|column| uses(&column.entry, Clock::Object));
+        let read = |clock| match self.told(clock) {
+            Told::Nothing => Some(time.0),
+            Told::Time(time) => Some(time),
+            Told::Contradiction => None,
+        };
+        let clocks = Clocks {
+            perf_time: read(Clock::Perf)?,
+            perf_freq,
+            time_100ns: read(Clock::Ns100)?,
+            object_time: read(Clock::Object)?,
+            object_freq: of_object.map_or(FileTime::PER_SECOND, |column| column.entry.frequency),
+        };
+        if self.template.is_none() {
+            self.template = self.template(names);
+        }
+        let template = self.template.as_ref()?;
         let system_time = time.to_system_time();
         writer.start(&BlockHead {
             system_name: &self.machine,
@@ -326,16 +451,15 @@ impl Object {
             clocks,
             ..BlockHead::default()
         });
-        let mut writing = writer.object(&template).ok()?;
+        let mut writing = writer.object(template).ok()?;
         writing = writing.clock(clocks.object_time, clocks.object_freq);
-        for (name, row) in &self.rows {
-            let values = self.values(row);
+        for row in self.rows.get(..self.used)? {
             if self.has_instances {
-                let name = NameRef::Text(name);
+                let name = NameRef::Bytes(&row.name);
                 let head = InstanceHead { name, unique_id: None, parent: None };
-                writing.instance(&head, &values).ok()?;
+                writing.instance(&head, &row.values).ok()?;
             } else {
-                writing = writing.values(&values).ok()?;
+                writing = writing.values(&row.values).ok()?;
                 break;
             }
         }
@@ -343,27 +467,35 @@ impl Object {
         Some(writer.finish().to_vec())
     }
 
-    /// The values of an instance in the order of the definitions, the mask last.
-    fn values(&self, row: &[Option<Raw>]) -> Vec<u64> {
-        let (mut values, mut absent) = (Vec::new(), 0_u64);
-        for (place, entry) in self.counters.iter().enumerate() {
-            let raw = row.get(place).copied().flatten();
-            if raw.is_none() {
-                absent |= 1 << values.len();
-            }
-            let raw = raw.unwrap_or(Raw { first: 0, second: 0, multi: 0 });
-            let fit = |value: i64, of: CounterType| match of.size_in_bytes() {
-                Some(4) => u64::from(value as u32),
-                _ => value as u64,
-            };
-            values.push(fit(raw.first, entry.counter_type));
-            if let Some(base) = entry.counter_type.usual_base() {
-                let value =
-                    if entry.counter_type.is_multi() { raw.multi.into() } else { raw.second };
-                values.push(fit(value, base));
+    fn template(&self, names: &mut MadeUpNames) -> Option<ObjectTemplate> {
+        let mut specs = Vec::new();
+        for Column { entry, base, .. } in &self.columns {
+            let spec = CounterSpec::new(names.index(&entry.counter), entry.counter_type);
+            specs.push(spec.scale(entry.scale));
+            if let Some(base) = base {
+                specs.push(CounterSpec::new(names.index(&entry.counter), *base));
             }
         }
-        values.push(absent);
-        values
+        specs.push(CounterSpec::new(NO_NAME, CounterType::ABSENT_VALUES));
+        let mut object = ObjectSpec::new(names.index(&self.name));
+        if self.has_instances {
+            object = object.with_instances();
+        }
+        ObjectTemplate::new(&object, &specs).ok()
+    }
+}
+
+impl Column {
+    /// The place behind the value and its base.
+    fn end(&self) -> usize {
+        self.at + 1 + usize::from(self.base.is_some())
+    }
+}
+
+/// Makes a row one in which no counter has a value.
+fn empty(columns: &[Column], values: &mut [u64]) {
+    values.fill(0);
+    if let Some(mask) = values.last_mut() {
+        *mask = columns.iter().fold(0, |mask, column| mask | 1 << column.at);
     }
 }

@@ -1,6 +1,6 @@
 //! Reading a text log, line by line: a file of any size takes constant memory.
 
-use super::FORMS;
+use super::header::{Header, ShortLines};
 use super::text::Text;
 use crate::files::error;
 use crate::names::MadeUpNames;
@@ -9,119 +9,16 @@ use perfhive_engine::{
     CatalogueObject, Fault, FaultKind, Frame, SourceError, SourceErrorKind, Span,
 };
 use perfhive_format::{
-    BlockHead, BlockWriter, CalendarTime, Clocks, CounterSpec, CounterType, FileTime, InstanceHead,
-    NameRef, ObjectSpec, ObjectTemplate, TitleIndex,
+    BlockHead, BlockWriter, CalendarTime, Clocks, CounterSpec, CounterType, FileEncoding, FileTime,
+    InstanceHead, NameRef, ObjectSpec, ObjectTemplate, TitleIndex,
 };
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Faults about lines that are kept; more are counted.
 const MOST_FAULTS: usize = 64;
-
-/// Bytes of a line beyond which a file is not a log: the header of a wide one has some megabytes.
-const LONGEST_LINE: u64 = 64 << 20;
-
-/// A file without lines that are too long for those of a log: reading one is an error.
-struct ShortLines<R> {
-    file: R,
-    /// Bytes since the last end of a line.
-    line: u64,
-}
-
-impl<R: Read> Read for ShortLines<R> {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.file.read(into)?;
-        let read = into.get(..count).unwrap_or_default();
-        self.line = match read.iter().rposition(|byte| *byte == b'\n') {
-            Some(end) => (count - end) as u64,
-            None => self.line + count as u64,
-        };
-        if self.line > LONGEST_LINE {
-            let message = format!("a line is longer than {} MiB", LONGEST_LINE >> 20);
-            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, message));
-        }
-        Ok(count)
-    }
-}
-
-impl<R: Seek> Seek for ShortLines<R> {
-    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
-        self.line = 0;
-        self.file.seek(to)
-    }
-}
-
-/// Whether a file begins as a text log does, and which form it has.
-pub(crate) fn is_text_log(path: &Path) -> bool {
-    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
-    let opened = || Text::new(File::open(path)?).and_then(|mut text| first_of(&mut text));
-    is_file && opened().is_ok_and(|first| form_of(&first).is_some())
-}
-
-/// The first bytes of a text, with its banner.
-fn first_of(text: &mut Text) -> std::io::Result<Vec<u8>> {
-    let mut first = Vec::new();
-    text.take(64).read_to_end(&mut first)?;
-    Ok(first)
-}
-
-/// The separator of the log that begins with these bytes; a console's output begins with an
-/// empty line.
-fn form_of(first: &[u8]) -> Option<u8> {
-    let text = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first);
-    let text = text.trim_ascii_start();
-    let text = text.strip_prefix(b"\"").unwrap_or(text).strip_prefix(b"(")?;
-    FORMS
-        .iter()
-        .find(|(_, name)| text.starts_with(name.as_bytes()))
-        .map(|(separator, _)| *separator)
-}
-
-/// The first line of a log: the banner, and the path of each column.
-struct Header {
-    lines: csv::Reader<ShortLines<BufReader<Text>>>,
-    /// Its number: a console's output begins with an empty line.
-    line: u64,
-    cells: Vec<String>,
-}
-
-impl Header {
-    fn read(path: &Path) -> Result<Self, SourceError> {
-        let failed = |cause: std::io::Error| error(path, SourceErrorKind::Unavailable, cause);
-        let malformed =
-            |what: &dyn std::fmt::Display| error(path, SourceErrorKind::Malformed, what);
-        let mut file = File::open(path).and_then(Text::new).map_err(failed)?;
-        let first = first_of(&mut file).map_err(failed)?;
-        let no_banner = "does not begin with the banner of a log, \"(PDH-CSV 4.0)\"";
-        let separator = form_of(&first).ok_or_else(|| malformed(&no_banner))?;
-        file.seek(SeekFrom::Start(0)).map_err(failed)?;
-        let mut lines = csv::ReaderBuilder::new()
-            .delimiter(separator)
-            .has_headers(false)
-            .flexible(true)
-            .from_reader(ShortLines { file: BufReader::with_capacity(1 << 18, file), line: 0 });
-        let mut record = csv::ByteRecord::new();
-        lines.read_byte_record(&mut record).map_err(|cause| malformed(&cause))?;
-        let blanks = first.iter().take_while(|byte| byte.is_ascii_whitespace());
-        let line = 1 + blanks.filter(|byte| **byte == b'\n').count() as u64;
-        Ok(Self { lines, line, cells: record.iter().map(text_of).collect() })
-    }
-}
-
-/// The paths of a text log's columns as the log has them, in their order; `None` for another file.
-///
-/// # Errors
-/// Where the file cannot be read.
-pub fn text_log_columns(path: impl AsRef<Path>) -> Result<Option<Vec<String>>, SourceError> {
-    let path = path.as_ref();
-    if !is_text_log(path) {
-        return Ok(None);
-    }
-    Ok(Some(Header::read(path)?.cells.into_iter().skip(1).collect()))
-}
 
 /// A column: which value of which block it fills.
 #[derive(Clone, Copy)]
@@ -159,6 +56,8 @@ pub(crate) struct TextLog {
     pub(crate) faults: Vec<Fault>,
     /// Faults of lines so far.
     told: usize,
+    /// Faults of lines behind the last sample.
+    left: Vec<Fault>,
     /// The number of the line of names, and of the line that was read last.
     first_line: u64,
     line: u64,
@@ -176,11 +75,20 @@ impl TextLog {
     ///
     /// # Errors
     /// Where the file cannot be read, or its first line is not that of a log.
-    pub(crate) fn open(path: &Path, names: &mut MadeUpNames) -> Result<Self, SourceError> {
-        let Header { lines, line: first_line, cells } = Header::read(path)?;
+    pub(crate) fn open(
+        path: &Path,
+        encoding: Option<FileEncoding>,
+        names: &mut MadeUpNames,
+    ) -> Result<Self, SourceError> {
+        let Header { lines, line: first_line, cells, warning } = Header::read(path, encoding)?;
         let start = lines.position().clone();
         let mut cells = cells.into_iter();
         let banner = cells.next().unwrap_or_default();
+        if banner.contains(';') {
+            let message = "its columns are separated by semicolons, as spreadsheets of some languages \
+                           save them; take the log as Windows wrote it, or save it with commas";
+            return Err(error(path, SourceErrorKind::Malformed, message));
+        }
         let bias = bias_of(&banner);
         let mut log = Self {
             path: path.to_path_buf(),
@@ -192,6 +100,7 @@ impl TextLog {
             objects: Vec::new(),
             faults: Vec::new(),
             told: 0,
+            left: Vec::new(),
             first_line,
             line: first_line,
             record: csv::ByteRecord::new(),
@@ -202,6 +111,9 @@ impl TextLog {
         };
         log.columns(cells.collect(), names)
             .map_err(|why| error(path, SourceErrorKind::Malformed, why))?;
+        if let Some(warning) = warning {
+            log.warn(warning);
+        }
         if bias.is_none() {
             log.warn("the banner has no time zone, so the log's local times are taken for UTC");
         }
@@ -273,7 +185,8 @@ impl TextLog {
                 return Ok(None);
             }
             self.line += 1;
-            let first = self.record.get(0).map(text_of).unwrap_or_default();
+            let first =
+                String::from_utf8_lossy(self.record.get(0).unwrap_or_default().trim_ascii());
             // Without the end of a line behind it, the last one may be cut within a number.
             let end = self.lines.get_ref().file.get_ref().end();
             let is_cut = end
@@ -380,8 +293,15 @@ impl Samples for TextLog {
         let mut faults = Vec::new();
         match self.line(&mut faults)? {
             Some(time) => self.sample(time, faults).map(Some),
-            None => Ok(None),
+            None => {
+                self.left = faults;
+                Ok(None)
+            }
         }
+    }
+
+    fn left(&mut self) -> Vec<Fault> {
+        std::mem::take(&mut self.left)
     }
 
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
@@ -513,14 +433,6 @@ impl<'a> Parts<'a> {
         };
         let is_whole = !machine.is_empty() && !object.is_empty() && !counter.is_empty();
         is_whole.then_some(Self { machine, object, instance, counter })
-    }
-}
-
-/// Text of a cell: UTF-8, or the code page of Western Windows.
-fn text_of(cell: &[u8]) -> String {
-    match str::from_utf8(cell) {
-        Ok(text) => text.trim_start_matches('\u{feff}').trim().to_string(),
-        Err(_) => encoding_rs::WINDOWS_1252.decode(cell).0.trim().to_string(),
     }
 }
 

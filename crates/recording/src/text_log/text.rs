@@ -1,7 +1,8 @@
-//! The bytes of a log as UTF-8 or as the code page that they have; UTF-16, which PowerShell makes of
-//! typeperf's output, is decoded piece by piece.
+//! The bytes of a log as UTF-8 or as the code page that they have, in which quotes, commas and digits
+//! are those of ASCII; UTF-16, which PowerShell makes of typeperf's output, is decoded piece by piece.
 
 use encoding_rs::{Decoder, Encoding, UTF_16BE, UTF_16LE};
+use perfhive_format::FileEncoding;
 use std::fs::File;
 use std::io::{Read, Result, Seek, SeekFrom};
 
@@ -29,16 +30,27 @@ struct Utf16 {
 }
 
 impl Text {
-    /// Text that is decoded if it begins with the mark of UTF-16.
-    pub(super) fn new(mut file: File) -> Result<Self> {
+    /// Text that is decoded if it is UTF-16: by its mark, because it begins with a letter and a zero, or
+    /// because the caller says so.
+    pub(super) fn new(mut file: File, wanted: Option<FileEncoding>) -> Result<Self> {
         let mut mark = Vec::new();
         Read::take(&mut file, 2).read_to_end(&mut mark)?;
-        let encoding = Encoding::for_bom(&mark).map(|(encoding, _)| encoding);
+        let marked = Encoding::for_bom(&mark).map(|(encoding, _)| encoding);
+        let encoding = marked.or(match mark.as_slice() {
+            [letter, 0] if *letter != 0 => Some(UTF_16LE),
+            [0, letter] if *letter != 0 => Some(UTF_16BE),
+            _ => wanted.map(FileEncoding::encoding),
+        });
         let encoding = encoding.filter(|encoding| [UTF_16LE, UTF_16BE].contains(encoding));
         let utf16 = encoding.map(Utf16::new);
         let mut text = Self { file, utf16, is_at_end: false, last: [0; 2] };
         text.seek(SeekFrom::Start(0))?;
         Ok(text)
+    }
+
+    /// Whether what is read was decoded to UTF-8.
+    pub(super) fn is_decoded(&self) -> bool {
+        self.utf16.is_some()
     }
 
     /// Whether the text was read to its end; if so, whether it ends as a line of perfmon's does, with the

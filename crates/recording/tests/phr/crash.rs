@@ -219,7 +219,7 @@ fn a_recording_that_was_ended_before_its_first_sample_is_begun_again() {
             continue;
         }
         if end < head {
-            let error = open("file:r", std::slice::from_ref(&file.0), &[]).err().unwrap();
+            let error = open("file:r", std::slice::from_ref(&file.0), &[], None).err().unwrap();
             assert!(error.message().contains("ends before its first sample"), "{end}: {error}");
         }
         record(&file.0, 10..12);

@@ -83,7 +83,7 @@ fn labels_and_faults_of_a_sample_are_recorded() {
 #[test]
 fn a_real_log_is_recorded_unchanged() {
     let Some(log) = real::root().map(|root| root.join("logs/pal_SampleLog.blg")) else { return };
-    let mut source = open("file:log", &[log], &[]).unwrap();
+    let mut source = open("file:log", &[log], &[], None).unwrap();
     let titles = source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap();
     let file = Scratch::new();
     let mut writer = RecordingWriter::open(&file.0, "file:log", &RecordingOptions::new()).unwrap();
@@ -134,7 +134,7 @@ fn every_changed_byte_is_found_and_costs_at_most_one_group() {
         if let Some(before) = place.checked_sub(step) {
             file.change(before, bytes[before]);
         }
-        let mut source = open("file:r", std::slice::from_ref(&file.0), &[])
+        let mut source = open("file:r", std::slice::from_ref(&file.0), &[], None)
             .unwrap_or_else(|error| panic!("{place}: {error}"));
         assert_names(&mut source, place);
         let (samples, faults) = contents(&mut source);
@@ -335,7 +335,7 @@ fn several_recordings_are_one_source() {
     let (one, two) = (Scratch::new(), Scratch::new());
     record(&one.0, 0..70);
     record(&two.0, 100..130);
-    let both = || open("file:r", &[one.0.clone(), two.0.clone()], &[]).unwrap();
+    let both = || open("file:r", &[one.0.clone(), two.0.clone()], &[], None).unwrap();
     conformance::source(|| Box::new(both()));
     let (samples, _) = contents(&mut both());
     assert_eq!(samples.len(), 100);
@@ -348,7 +348,7 @@ fn several_recordings_are_one_source() {
     let other = Scratch::new();
     let mut writer = RecordingWriter::open(&other.0, "x", &RecordingOptions::new()).unwrap();
     writer.add(&snapshot(&[block("OTHER", 1, &[])]), &[]).unwrap();
-    let error = open("file:r", &[one.0.clone(), other.0.clone()], &[]).err().unwrap();
+    let error = open("file:r", &[one.0.clone(), other.0.clone()], &[], None).err().unwrap();
     assert_eq!(error.kind(), SourceErrorKind::Mismatch);
 }
 
@@ -387,7 +387,8 @@ fn the_specification_is_enough_to_read_a_recording() {
     let out = std::process::Command::new("/usr/bin/python3").arg(reader).arg(&file.0).output();
     let out = out.unwrap();
     let error = String::from_utf8_lossy(&out.stderr);
-    if error.contains("No module named 'zstandard'") {
+    let must_have = std::env::var_os("PERFHIVE_PYTHON_HAS_ZSTANDARD").is_some();
+    if error.contains("No module named 'zstandard'") && !must_have {
         eprintln!("not compared with the reader in Python: {error}");
         return;
     }
@@ -428,7 +429,7 @@ fn a_recording_rotates_by_size_and_keeps_the_newest_files() {
     let size = |file: &PathBuf| std::fs::metadata(file).unwrap().len();
     assert_eq!(writer.bytes(), all.iter().map(size).sum::<u64>());
     assert!(all.iter().all(|file| size(file) < 12_000));
-    let (samples, faults) = contents(&mut open("file:r", &all, &[]).unwrap());
+    let (samples, faults) = contents(&mut open("file:r", &all, &[], None).unwrap());
     assert!(faults.is_empty(), "{faults:?}");
     assert!(samples == (0..300).map(|second| vec![churn(second)]).collect::<Vec<_>>());
     drop(writer);
@@ -441,7 +442,7 @@ fn a_recording_rotates_by_size_and_keeps_the_newest_files() {
     }
     drop(writer);
     assert_eq!(files().len(), 2);
-    let (samples, _) = contents(&mut open("file:r", &files(), &[]).unwrap());
+    let (samples, _) = contents(&mut open("file:r", &files(), &[], None).unwrap());
     assert!(samples.last().unwrap()[0] == churn(344) && samples.len() <= 20, "{}", samples.len());
     std::fs::remove_dir_all(&folder.0).unwrap();
 }

@@ -84,7 +84,7 @@ pub(crate) fn record(path: &Path, seconds: std::ops::Range<i64>) {
 }
 
 pub(crate) fn reopen(path: &Path) -> ReplaySource {
-    open("file:r", &[path.to_path_buf()], &[]).unwrap()
+    open("file:r", &[path.to_path_buf()], &[], None).unwrap()
 }
 
 /// Machine, object and names of a recording of [`churn`] with a wrong byte at `place`.

@@ -103,7 +103,7 @@ impl ProcessFigures {
         let mut names: BTreeMap<&str, [Option<f64>; 2]> = BTreeMap::new();
         for row in rows.iter().filter(|row| is_process(row)) {
             let Some(label) = &row.label else { continue };
-            let sums = names.entry(&label.name).or_default();
+            let sums = names.entry(plain_name(row, &label.name)).or_default();
             for (counter, sum) in sums.iter_mut().enumerate() {
                 let part = self.summary(row, counter).map(|one| over_all(&one, counter, samples));
                 *sum = match (*sum, part) {
@@ -178,6 +178,14 @@ impl ProcessFigures {
             handles: self.summary(row, 4),
             io: self.summary(row, 5),
         }
+    }
+}
+
+/// The name of a process without the number that a text log has behind it: `java` of `java#1`.
+fn plain_name<'a>(row: &Row, name: &'a str) -> &'a str {
+    match name.rsplit_once('#') {
+        Some((plain, number)) if row.process.is_none() && number.parse::<u32>().is_ok() => plain,
+        _ => name,
     }
 }
 

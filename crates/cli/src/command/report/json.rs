@@ -164,6 +164,7 @@ pub(super) fn push_rows(text: &mut String, report: &Report, output: &Output) {
         "path",
         "object_index",
         "counter_index",
+        "machine",
     ];
     let local = output.local(LOCAL_KEYS);
     let mut records = output.records(keys.into_iter().chain(local), text);
@@ -190,6 +191,7 @@ pub(super) fn push_rows(text: &mut String, report: &Report, output: &Output) {
                     Field::Text(&path),
                     Field::Unsigned(object.index.0.into()),
                     Field::Unsigned(counter.index.0.into()),
+                    Field::Text(&report.machine),
                 ];
                 let local = [Field::Text(&object.name), Field::Text(&counter.name)];
                 records.row(text, fields.into_iter().chain(output.local(local)));
