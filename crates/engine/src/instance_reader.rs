@@ -2,6 +2,7 @@
 
 use crate::query::NoValue;
 use perfhive_format::RawSample;
+use std::time::Duration;
 
 /// Reads counters of one instance of a live source.
 ///
@@ -10,12 +11,13 @@ use perfhive_format::RawSample;
 /// than the values. [`Source::instance_reader`](crate::Source::instance_reader) makes one.
 pub trait InstanceReader: Send {
     /// Reads the counters, in the order in which they were asked for: the same raw data that a block
-    /// has. `None` is a counter that has no value now.
+    /// has. `None` is a counter that has no value now. Returns how far apart at most the moment of a value that rates are
+    /// made of and that of its clocks were: over a time that is not long beside it there is no rate.
     ///
     /// Once warm it should not allocate. What `out` holds after an error has no meaning.
     ///
     /// # Errors
     /// [`NoValue::Vanished`] if the instance is gone; it does not come back. Any other reason if it
     /// could not be read this time.
-    fn read(&mut self, out: &mut [Option<RawSample>]) -> Result<(), NoValue>;
+    fn read(&mut self, out: &mut [Option<RawSample>]) -> Result<Duration, NoValue>;
 }

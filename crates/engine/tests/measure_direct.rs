@@ -29,17 +29,20 @@ type Script = Arc<Mutex<Result<(i64, Option<u64>), NoValue>>>;
 struct Machine {
     shown: ShownBlock,
     next: Script,
+    /// How inexact the moments of its values are.
+    inexact: Arc<Mutex<Duration>>,
     /// The process that has no reader.
     without: Option<u64>,
 }
 
 struct Reader {
     next: Script,
+    inexact: Arc<Mutex<Duration>>,
     pid: u64,
 }
 
 impl InstanceReader for Reader {
-    fn read(&mut self, out: &mut [Option<RawSample>]) -> Result<(), NoValue> {
+    fn read(&mut self, out: &mut [Option<RawSample>]) -> Result<Duration, NoValue> {
         let (seconds, value) = self.next.lock().unwrap().clone()?;
         let clocks = Clocks { time_100ns: seconds * SECOND as i64, ..Clocks::default() };
         // The test asks for processor time and for the number.
@@ -47,7 +50,7 @@ impl InstanceReader for Reader {
         for (out, value) in out.iter_mut().zip(values) {
             *out = value.map(|value| RawSample::new(value, clocks));
         }
-        Ok(())
+        Ok(*self.inexact.lock().unwrap())
     }
 }
 
@@ -73,7 +76,8 @@ impl Source for Machine {
         let Identity::Process { id, .. } = *identity else { return None };
         let known = [TitleIndex(6), TitleIndex(784)];
         let has = object == PROCESS && counters == &known[..counters.len()];
-        let reader = Reader { next: Arc::clone(&self.next), pid: id };
+        let (next, inexact) = (Arc::clone(&self.next), Arc::clone(&self.inexact));
+        let reader = Reader { next, inexact, pid: id };
         (has && self.without != Some(id)).then(|| Box::new(reader) as Box<dyn InstanceReader>)
     }
 }
@@ -86,7 +90,12 @@ fn machine() -> Machine {
     ];
     let rows: [(&str, _, &[u64]); 2] = [("a", None, &[5, 7, 3]), ("b", None, &[5, 8, 4])];
     let shown = ShownBlock::new(&NAMES, block("host", 1, &[(PROCESS, &specs, &rows)])).pooled();
-    Machine { shown, next: Arc::new(Mutex::new(Ok((1, Some(0))))), without: None }
+    Machine {
+        shown,
+        next: Arc::new(Mutex::new(Ok((1, Some(0))))),
+        inexact: Arc::new(Mutex::new(Duration::from_millis(40))),
+        without: None,
+    }
 }
 
 fn context(machine: &Machine, sensors: &[&str], max_age: Duration) -> MeasurementContext {
@@ -131,6 +140,21 @@ fn one_instance_is_read_without_a_block() {
     assert_eq!(time.value.as_ref().unwrap().as_f64(), 25.0);
     assert_eq!(readings.iter().nth(1).unwrap().value.as_ref().unwrap().as_u64(), Some(7));
     assert_eq!(machine.shown.taken(), collections);
+}
+
+#[test]
+fn readings_too_close_together_make_no_rate() {
+    let machine = machine();
+    let mut context = context(&machine, &[TIME, NUMBER], Duration::ZERO);
+    *machine.next.lock().unwrap() = Ok((1, Some(SECOND)));
+    // No time passed.
+    assert_eq!(cycle(&mut context), ["no-time-passed", "7"]);
+    // A second is long beside two times 40 ms.
+    *machine.next.lock().unwrap() = Ok((2, Some(SECOND)));
+    assert_eq!(cycle(&mut context), ["0", "7"]);
+    *machine.inexact.lock().unwrap() = Duration::from_millis(70);
+    *machine.next.lock().unwrap() = Ok((3, Some(SECOND)));
+    assert_eq!(cycle(&mut context), ["no-time-passed", "7"]);
 }
 
 #[test]

@@ -6,16 +6,16 @@
 //! ```
 
 use perfhive_experiment::{call, end, section, start};
-use std::hint::spin_loop;
+use std::hint::{black_box, spin_loop};
 use std::time::{Duration, Instant};
 
 fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("shop") => shop(),
         Some("known") => known(),
-        Some("same") => same(),
+        Some("apart") => apart(),
         Some("flood") => flood(),
-        _ => println!("usage: calling shop | known | same | flood"),
+        _ => println!("usage: calling shop | known | apart | flood"),
     }
 }
 
@@ -39,28 +39,41 @@ fn shop() {
     });
 }
 
-/// Sections of 2 ms of work, with calls in them.
+/// Sections of 2 ms of work.
 fn known() {
     for _ in 0..50 {
         let _known = section("known");
         let begun = Instant::now();
-        (0..200).for_each(|_| call("inside"));
         while begun.elapsed() < Duration::from_millis(2) {
             spin_loop();
         }
     }
 }
 
-/// The same work in turn without calls in it and with a hundred.
-fn same() {
-    for _ in 0..40 {
-        for (name, calls) in [("without", 0), ("with", 100)] {
-            let _section = section(name);
-            for part in 0..100_u64 {
-                let work = (0..1_000).fold(part, |sum, one| std::hint::black_box(sum ^ one));
-                std::hint::black_box(work);
-                if part < calls {
-                    call("inside");
+/// Sections of a known time, with calls as far apart as their names say: with nothing in them, and with the same work
+/// without calls in it and with some.
+fn apart() {
+    let work = |steps: u64| black_box((0..steps).fold(0, |sum, one| black_box(sum ^ one)));
+    let mut fastest = Duration::MAX;
+    for _ in 0..5 {
+        let begun = Instant::now();
+        work(100_000);
+        fastest = fastest.min(begun.elapsed());
+    }
+    for (distance, micros, parts) in [("close", 0, 100), ("100us", 100, 10), ("1ms", 1000, 1)] {
+        let steps = 100_000 * micros / (fastest.as_micros() as u64).max(1);
+        let names = ["empty", "without", "with"].map(|what| format!("{what} {distance}"));
+        for _ in 0..100 {
+            for (name, parts, calls) in
+                [(&names[0], 0, 0), (&names[1], parts, 0), (&names[2], parts, parts)]
+            {
+                work(steps);
+                let _section = section(name);
+                for part in 0..parts {
+                    work(steps);
+                    if part < calls {
+                        call("inside");
+                    }
                 }
             }
         }

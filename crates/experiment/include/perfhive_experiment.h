@@ -9,7 +9,10 @@
  * `perfhive experiment run --on 'call paid' --on 'call checkout' -- ./program` measures the program at
  * these points. Without an experiment a call costs some nanoseconds. No call waits, fails or changes
  * errno. Names are up to 96 bytes long; the rest is cut off. There is nothing to link with: all files of a
- * program that include this header share one descriptor.
+ * program that include this header share one descriptor. A shared library has a descriptor and counts of its own.
+ *
+ * A call takes the clocks first and last; the thread's next call tells what its calls have cost, which is taken off the
+ * time of sections.
  *
  * The experiment names a FIFO in the environment variable PERFHIVE_CALLS. It is used only if it belongs to
  * this user, no other user may write to it, and the program has no more rights than its caller. It is
@@ -59,7 +62,22 @@ struct perfhive_event {
     uint32_t thread;
     uint64_t time;
     uint64_t thread_time;
+    /* The calls of this thread before this one, the time in them, and the address of this count. */
+    uint64_t calls;
+    uint64_t calls_time;
+    uint64_t calls_thread_time;
+    uint64_t calls_counter;
     char name[96];
+};
+
+/* The calls of a thread so far. */
+struct perfhive_caller {
+    /* The process in which the thread's number was read: that of a fork differs. */
+    uint32_t process;
+    uint32_t thread;
+    uint64_t calls;
+    uint64_t time;
+    uint64_t thread_time;
 };
 
 /* The FIFO: 0 before the first call, -1 without an experiment, otherwise its descriptor plus 1. */
@@ -68,6 +86,7 @@ __attribute__((weak, visibility("hidden"))) dev_t perfhive_calls_device;
 __attribute__((weak, visibility("hidden"))) ino_t perfhive_calls_number;
 /* The number of events that could not be written since the last one that was. */
 __attribute__((weak, visibility("hidden"))) uint32_t perfhive_calls_lost;
+__attribute__((weak, visibility("hidden"))) __thread struct perfhive_caller perfhive_calls_by;
 
 static inline int perfhive_calls_right(const struct stat *file)
 {
@@ -120,6 +139,8 @@ static inline void perfhive_calls_tell(uint8_t kind, const char *name)
     if (fifo == 0)
         fifo = perfhive_calls_open();
     if (fifo > 0) {
+        /* Read before the clocks: the time of a call in a signal handler lies within that of this one from here on. */
+        struct perfhive_caller by = perfhive_calls_by;
         struct perfhive_event event;
         struct stat file;
         size_t length = 0;
@@ -131,15 +152,27 @@ static inline void perfhive_calls_tell(uint8_t kind, const char *name)
         /* A program that closes all its descriptors may have another file there. */
         if (fstat(fifo - 1, &file) == 0 && file.st_dev == perfhive_calls_device
             && file.st_ino == perfhive_calls_number) {
+            event.process = (uint32_t)getpid();
+            if (by.process != event.process) {
+                by.process = event.process;
+                by.thread = (uint32_t)syscall(SYS_gettid);
+            }
+            event.thread = by.thread;
+            event.calls = by.calls;
+            event.calls_time = by.time;
+            event.calls_thread_time = by.thread_time;
+            event.calls_counter = (uint64_t)(uintptr_t)&perfhive_calls_by;
             event.length = (uint16_t)(offsetof(struct perfhive_event, name) + length);
-            event.version = 1;
+            event.version = 2;
             event.kind = kind;
             event.lost = __atomic_exchange_n(&perfhive_calls_lost, 0, __ATOMIC_RELAXED);
-            event.process = (uint32_t)getpid();
-            event.thread = (uint32_t)syscall(SYS_gettid);
             memcpy(event.name, name, length);
             if (write(fifo - 1, &event, event.length) < 0)
                 __atomic_fetch_add(&perfhive_calls_lost, event.lost + 1, __ATOMIC_RELAXED);
+            by.calls++;
+            by.thread_time += perfhive_calls_nanos(CLOCK_THREAD_CPUTIME_ID) - event.thread_time;
+            by.time += perfhive_calls_nanos(CLOCK_MONOTONIC) - event.time;
+            perfhive_calls_by = by;
         }
     }
     errno = before;

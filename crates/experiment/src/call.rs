@@ -4,7 +4,8 @@
 //! ([`wire`](crate::wire)) and never waits: what does not fit is counted and told with the next event.
 //!
 //! The FIFO is opened for reading too, so that the kernel never sends `SIGPIPE` when the experiment
-//! has ended. Before each event the descriptor is compared with what was opened: a program that closes
+//! has ended. A call takes the clocks first and last, and the thread's next call tells what it cost: whatever that
+//! depends on, such as the time since the call before, is measured. Before each event the descriptor is compared with what was opened: a program that closes
 //! all its descriptors, as daemons do, may have another file there.
 
 use crate::EventKind;
@@ -79,17 +80,15 @@ fn tell(kind: EventKind, name: &str) {
     }
 }
 
-#[cfg(all(target_os = "linux", feature = "runner"))]
-pub(crate) use linux::CallPipe;
-
 #[cfg(target_os = "linux")]
 mod linux {
     use super::CALLS_VARIABLE;
-    use crate::EventKind;
     use crate::wire::{LONGEST, WireEvent};
+    use crate::{CallTotals, EventKind};
     use rustix::fs::{FileType, Mode, OFlags};
     use rustix::process::{getegid, geteuid, getgid, getuid};
     use rustix::time::{ClockId, clock_gettime};
+    use std::cell::Cell;
     use std::os::fd::OwnedFd;
     use std::path::Path;
     use std::sync::OnceLock;
@@ -108,9 +107,29 @@ mod linux {
         .as_ref()
     }
 
+    /// The calls of a thread, with its number.
+    #[derive(Clone, Copy)]
+    struct Caller {
+        /// The process in which the number was read: that of a fork differs.
+        process: u32,
+        thread: u32,
+        calls: CallTotals,
+    }
+
+    thread_local! {
+        static CALLER: Cell<Caller> = const {
+            let calls = CallTotals { count: 0, time: 0, thread_time: 0, counter: 0 };
+            Cell::new(Caller { process: 0, thread: 0, calls })
+        };
+    }
+
+    fn nanos_of(clock: ClockId) -> u64 {
+        crate::wire::nanos(clock_gettime(clock))
+    }
+
     /// The FIFO to an experiment.
     #[derive(Debug)]
-    pub(crate) struct CallPipe {
+    pub(super) struct CallPipe {
         fifo: OwnedFd,
         /// Device and number of the FIFO.
         opened: (u64, u64),
@@ -119,7 +138,7 @@ mod linux {
 
     impl CallPipe {
         /// Opens a FIFO of this user that no other may write.
-        pub(crate) fn open(path: &Path) -> rustix::io::Result<Self> {
+        fn open(path: &Path) -> rustix::io::Result<Self> {
             let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
             // Opening anything else than a FIFO could have effects of its own.
             let there = rustix::fs::lstat(path)?;
@@ -140,31 +159,39 @@ mod linux {
         }
 
         /// Writes an event, if it fits.
-        pub(crate) fn tell(&self, kind: EventKind, name: &[u8]) {
-            let time = crate::wire::nanos(clock_gettime(ClockId::Monotonic));
-            let thread_time = crate::wire::nanos(clock_gettime(ClockId::ThreadCPUTime));
+        pub(super) fn tell(&self, kind: EventKind, name: &[u8]) {
+            CALLER.with(|caller| self.tell_of(caller, kind, name));
+        }
+
+        fn tell_of(&self, caller: &Cell<Caller>, kind: EventKind, name: &[u8]) {
+            // Read before the clocks: the time of a call in a signal handler lies within that of this one from here on.
+            let mut by = caller.get();
+            let time = nanos_of(ClockId::Monotonic);
+            let thread_time = nanos_of(ClockId::ThreadCPUTime);
             let same = rustix::fs::fstat(&self.fifo)
                 .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.opened);
             if !same {
                 return;
             }
-            let lost = self.lost.swap(0, Ordering::Relaxed);
             let number = |id: rustix::process::Pid| id.as_raw_nonzero().get().unsigned_abs();
-            let event = WireEvent {
-                kind,
-                lost,
-                process: number(rustix::process::getpid()),
-                thread: number(rustix::thread::gettid()),
-                time,
-                thread_time,
-                name,
-            };
+            let process = number(rustix::process::getpid());
+            if by.process != process {
+                (by.process, by.thread) = (process, number(rustix::thread::gettid()));
+                by.calls.counter = std::ptr::from_ref(caller).addr() as u64;
+            }
+            let lost = self.lost.swap(0, Ordering::Relaxed);
+            let Caller { process, thread, calls } = by;
+            let event = WireEvent { kind, lost, process, thread, time, thread_time, calls, name };
             let mut buffer = [0; LONGEST];
             let written = rustix::io::write(&self.fifo, event.encode(&mut buffer));
             if written.is_err() {
                 // Saturating is not needed: it would take hours at full speed.
                 self.lost.fetch_add(lost.wrapping_add(1), Ordering::Relaxed);
             }
+            by.calls.count += 1;
+            by.calls.thread_time += nanos_of(ClockId::ThreadCPUTime).saturating_sub(thread_time);
+            by.calls.time += nanos_of(ClockId::Monotonic).saturating_sub(time);
+            caller.set(by);
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Calls from the program under test as events.
 
-use crate::EventKind;
-use crate::call::CallPipe;
 use crate::event::{Closer, EventSource, PerfEvent, locked};
 use crate::wire::{LONGEST, LONGEST_NAME, WireEvent};
+use crate::{CallTotals, EventKind};
 use perfhive_engine::measure::MOST_EVENT_NAMES;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
@@ -14,7 +13,6 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 /// The room of the FIFO, which is the most that a user may ask for.
 const PIPE_BYTES: usize = 1 << 20;
@@ -199,6 +197,7 @@ impl Calls {
                 process: event.process,
                 thread: event.thread,
                 thread_time: Some(event.thread_time),
+                calls: Some(event.calls),
             }));
         }
     }
@@ -269,6 +268,7 @@ impl EventSource for Calls {
                 thread: 0,
                 time: 0,
                 thread_time: 0,
+                calls: CallTotals::default(),
                 name: b"",
             };
             let _ = rustix::io::write(&*fifo, event.encode(&mut [0; LONGEST]));
@@ -284,29 +284,4 @@ impl Drop for Calls {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
-}
-
-/// What a call costs the calling program here: the median of many batches, measured now with a FIFO of
-/// its own at a path where nothing is, while another thread waits for each event.
-///
-/// # Errors
-/// Where the FIFO cannot be made.
-pub fn call_cost(path: &Path) -> io::Result<Duration> {
-    const BATCH: u32 = 50;
-    const BATCHES: usize = 41;
-    let mut calls = Calls::listen(path, &["cost"])?;
-    let pipe = CallPipe::open(path)?;
-    let close = calls.closer();
-    std::thread::scope(|scope| {
-        scope.spawn(move || while let Ok(Some(_)) = calls.wait() {});
-        let mut times = [Duration::ZERO; BATCHES];
-        for time in &mut times {
-            let begun = Instant::now();
-            (0..BATCH).for_each(|_| pipe.tell(EventKind::Point, b"cost"));
-            *time = begun.elapsed() / BATCH;
-        }
-        close();
-        times.sort_unstable();
-        Ok(times.get(BATCHES / 2).copied().unwrap_or_default())
-    })
 }

@@ -168,6 +168,8 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
                 "seconds": section.duration.as_secs_f64(),
                 "thread_seconds": section.thread_time.map(|time| time.as_secs_f64()),
                 "calls": section.calls,
+                "call_seconds": section.call_time.map(|time| time.as_secs_f64()),
+                "call_thread_seconds": section.call_thread_time.map(|time| time.as_secs_f64()),
                 "growth": growth,
             });
             self.push(&line)?;
@@ -190,7 +192,8 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
             "kind": "end",
             // As the times of the records count: no event is later.
             "seconds": self.seconds(crate::clock::now()),
-            "call_seconds": end.summary.call.as_secs_f64(),
+            "event_seconds": end.summary.overhead.mean(),
+            "call_thread_seconds": end.summary.calls.mean().map(|time| time.as_secs_f64()),
             "unmatched": end.summary.unmatched,
             "sources": sources,
         });

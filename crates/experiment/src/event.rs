@@ -1,7 +1,7 @@
 //! Events and where they come from.
 
-use crate::EventKind;
 use crate::clock;
+use crate::{CallTotals, EventKind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ pub struct PerfEvent {
     pub thread: u32,
     /// Processor time of the thread at the event, in nanoseconds, where the thread itself told it.
     pub thread_time: Option<u64>,
+    /// The calls of the thread before this one, where the thread itself told them.
+    pub calls: Option<CallTotals>,
 }
 
 impl PerfEvent {
@@ -35,6 +37,7 @@ impl PerfEvent {
             process: 0,
             thread: 0,
             thread_time: None,
+            calls: None,
         }
     }
 }

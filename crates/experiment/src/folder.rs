@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 /// What a folder may hold.
 const CALLS: &str = "calls";
-const COST: &str = "cost";
 const MANAGE: &str = "manage";
 const START: &str = "start";
 /// Locked as long as the experiment runs.
@@ -49,12 +48,6 @@ impl ExperimentFolder {
     #[must_use]
     pub fn calls(&self) -> PathBuf {
         self.path.join(CALLS)
-    }
-
-    /// The path for [`call_cost`](crate::call_cost).
-    #[must_use]
-    pub fn cost(&self) -> PathBuf {
-        self.path.join(COST)
     }
 
     /// The path for a socket on which the program under test waits for its start.
@@ -153,7 +146,7 @@ fn remove_abandoned(around: &Path) {
 
 /// Removes a folder with what it may hold, and nothing else.
 fn remove(path: &Path) {
-    for name in [CALLS, COST, START, MANAGE, LOCK] {
+    for name in [CALLS, START, MANAGE, LOCK] {
         let _ = std::fs::remove_file(path.join(name));
     }
     let _ = std::fs::remove_dir(path);

@@ -84,7 +84,7 @@ mod wire;
 
 pub use call::{CALLS_VARIABLE, SectionGuard, call, end, section, start};
 #[cfg(all(feature = "runner", target_os = "linux"))]
-pub use calls::{CallNames, Calls, call_cost};
+pub use calls::{CallNames, Calls};
 #[cfg(feature = "runner")]
 pub use deliver::{Delivery, JsonLines};
 #[cfg(feature = "runner")]
@@ -98,7 +98,7 @@ pub use manage::{BindRequest, ExperimentManager, ManagedExperiment};
 #[cfg(all(feature = "runner", target_os = "linux"))]
 pub use probe::{Probe, Probes};
 #[cfg(all(feature = "runner", target_os = "linux"))]
-pub use processes::Processes;
+pub use processes::{AliveProcesses, Processes};
 #[cfg(feature = "runner")]
 pub use record::{EventRecord, RecordBatch, RecordColumn, RecordedReading};
 #[cfg(feature = "runner")]
@@ -113,10 +113,24 @@ pub use summary::{EventSummary, ExperimentSummary, SummaryFigures};
 pub use threads::Threads;
 #[cfg(feature = "runner")]
 pub use threshold::ThresholdCrossing;
-pub use wire_kind::EventKind;
+pub use told::{CallTotals, EventKind};
 
-/// The kinds of events, which both sides know.
-mod wire_kind {
+/// What both sides know of events.
+mod told {
+    /// The calls of a thread so far and what they cost it, as the thread itself has measured.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct CallTotals {
+        /// How many there were.
+        pub count: u64,
+        /// Nanoseconds from the beginning of each call to its end.
+        pub time: u64,
+        /// Nanoseconds of the thread's processor time in them.
+        pub thread_time: u64,
+        /// Which count this is: a thread has one in each library that calls.
+        pub(crate) counter: u64,
+    }
+
     /// What an event is.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[non_exhaustive]

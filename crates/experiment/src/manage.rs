@@ -12,7 +12,8 @@
 //! | `{"do": "limit", "events": N}`, `null` for none, with `"source"`, with `"where"` for another filter, `"none"` for none | `{"bindings": N}` |
 //! | `{"do": "fetch"}` | the lines of [`JsonLines`] from now on, and `{"kind": "alive"}` each second |
 //!
-//! An answer `{"error": "..."}` says what was wrong.
+//! An answer `{"error": "...", "why": W}` says what was wrong: `missing` is something that is not there, `refused` a wrong
+//! request, and `failed` what the experiment could not do.
 //!
 //! Neither side trusts the other: both are processes of one user or of root, which the kernel says; lines
 //! have a greatest length; each request and answer has a deadline as a whole; few connections are
@@ -57,8 +58,8 @@ pub struct BindRequest {
     pub filter: Option<String>,
 }
 
-type Bind = dyn FnMut(BindRequest) -> Result<Option<String>, String> + Send;
-type Find = dyn FnMut(Option<&str>) -> Result<Value, String> + Send;
+type Bind = dyn FnMut(BindRequest) -> io::Result<Option<String>> + Send;
+type Find = dyn FnMut(Option<&str>) -> io::Result<Value> + Send;
 type About = dyn Fn() -> Value + Send + Sync;
 
 /// What all connections share.
@@ -84,7 +85,8 @@ impl ExperimentManager {
     /// Listens at a path where nothing is, in a folder of this user's. `about` describes the experiment,
     /// in an object; `bind` makes another binding of it, and returns
     /// what there is to know of it, for people; `sensors` answers which sensors there are, with a text in
-    /// their names.
+    /// their names. Their errors reach the other side: [`io::ErrorKind::NotFound`] and [`io::ErrorKind::InvalidInput`] as such, and
+    /// any other as [`io::ErrorKind::Other`].
     ///
     /// # Errors
     /// Where the socket cannot be made.
@@ -92,8 +94,8 @@ impl ExperimentManager {
         path: &Path,
         handle: ExperimentHandle,
         about: impl Fn() -> Value + Send + Sync + 'static,
-        bind: impl FnMut(BindRequest) -> Result<Option<String>, String> + Send + 'static,
-        sensors: impl FnMut(Option<&str>) -> Result<Value, String> + Send + 'static,
+        bind: impl FnMut(BindRequest) -> io::Result<Option<String>> + Send + 'static,
+        sensors: impl FnMut(Option<&str>) -> io::Result<Value> + Send + 'static,
     ) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         let served = Arc::new(Served {
@@ -145,7 +147,7 @@ fn accept(listener: &UnixListener, served: &Arc<Served>) {
         if served.connections.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS {
             served.connections.fetch_sub(1, Ordering::AcqRel);
             let _ = stream.set_nonblocking(true);
-            let _ = answer(&mut stream, &json!({"error": "too many managers at once"}));
+            let _ = answer(&mut stream, &wrong(&io::Error::other("too many managers at once")));
             continue;
         }
         let theirs = Arc::clone(served);
@@ -185,7 +187,7 @@ fn serve(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
         let Some(line) = lines.next(stream, LONGEST_REQUEST, DEADLINE)? else { return Ok(()) };
         let request: Value = match serde_json::from_slice(&line) {
             Ok(request) => request,
-            Err(error) => return answer(stream, &json!({"error": format!("no request: {error}")})),
+            Err(error) => return answer(stream, &wrong(&refused(&format!("no request: {error}")))),
         };
         if request["do"] == "fetch" {
             served.fetching.fetch_add(1, Ordering::AcqRel);
@@ -193,16 +195,35 @@ fn serve(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
             served.fetching.fetch_sub(1, Ordering::AcqRel);
             return fetched;
         }
-        let result = served.result(&request).unwrap_or_else(|error| json!({"error": error}));
+        let result = served.result(&request).unwrap_or_else(|error| wrong(&error));
         answer(stream, &result)?;
     }
 }
 
+/// What an answer says of the kind of an error.
+const KINDS: [(&str, io::ErrorKind); 3] = [
+    ("missing", io::ErrorKind::NotFound),
+    ("refused", io::ErrorKind::InvalidInput),
+    ("failed", io::ErrorKind::Other),
+];
+
+fn wrong(error: &io::Error) -> Value {
+    let why = KINDS.iter().find(|(_, kind)| *kind == error.kind()).map_or("failed", |(why, _)| why);
+    json!({"error": error.to_string(), "why": why})
+}
+
+fn refused(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
 impl Served {
-    fn result(&self, request: &Value) -> Result<Value, String> {
+    fn result(&self, request: &Value) -> io::Result<Value> {
         let source = request["source"].as_str();
         let bindings = |count| match (count, source) {
-            (0, Some(source)) => Err(format!("there is no event source {source:?}")),
+            (0, Some(source)) => {
+                let what = format!("there is no event source {source:?}");
+                Err(io::Error::new(io::ErrorKind::NotFound, what))
+            }
             (count, _) => Ok(json!({"bindings": count})),
         };
         match request["do"].as_str() {
@@ -217,30 +238,33 @@ impl Served {
             Some("limit") => {
                 let events = &request["events"];
                 if !events.is_null() && !events.is_u64() {
-                    return Err("a limit is a number of events, or null".to_string());
+                    return Err(refused("a limit is a number of events, or null"));
                 }
                 if let Some(text) = request["where"].as_str() {
                     let filter = match text {
                         "none" => None,
-                        text => Some(text.parse::<EventFilter>().map_err(|why| why.to_string())?),
+                        text => Some(
+                            text.parse::<EventFilter>().map_err(|why| refused(&why.to_string()))?,
+                        ),
                     };
                     let set = self.handle.set_filter(source, filter.as_ref());
-                    set.map_err(|why| why.to_string())?;
+                    set.map_err(|why| refused(&why.to_string()))?;
                 }
                 bindings(self.handle.set_limit(source, events.as_u64()))
             }
             Some("sensors") => locked(&self.sensors)(request["text"].as_str()),
             Some("bind") => {
-                let event = request["event"].as_str().ok_or("bind takes an event")?.to_string();
+                let event = request["event"].as_str();
+                let event = event.ok_or_else(|| refused("bind takes an event"))?.to_string();
                 let sensors = request["sensors"].as_array().map(Vec::as_slice).unwrap_or_default();
                 let sensors = sensors.iter().map(|one| one.as_str().map(str::to_string));
                 let sensors: Option<Vec<String>> = sensors.collect();
-                let sensors = sensors.ok_or("sensors are texts")?;
+                let sensors = sensors.ok_or_else(|| refused("sensors are texts"))?;
                 let filter = request["where"].as_str().map(str::to_string);
                 let note = locked(&self.bind)(BindRequest { event, sensors, filter })?;
                 Ok(json!({"note": note}))
             }
-            _ => Err("expected list, sensors, bind, start, stop, limit or fetch".to_string()),
+            _ => Err(refused("expected list, sensors, bind, start, stop, limit or fetch")),
         }
     }
 }
@@ -404,8 +428,8 @@ impl ManagedExperiment {
     /// Asks one of the requests of the module's table but `fetch`.
     ///
     /// # Errors
-    /// No answer in time, one that is none, or an error that the experiment answers
-    /// ([`io::ErrorKind::Other`]).
+    /// No answer in time, one that is none, or an error that the experiment answers ([`io::ErrorKind::NotFound`],
+    /// [`io::ErrorKind::InvalidInput`], [`io::ErrorKind::Other`]).
     pub fn ask(&mut self, request: &Value) -> io::Result<Value> {
         answer(&mut self.stream, request)?;
         self.line()?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
@@ -439,7 +463,10 @@ impl ManagedExperiment {
         let value: Value = serde_json::from_slice(&line)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         match value.get("error").and_then(Value::as_str) {
-            Some(error) if value.get("kind").is_none() => Err(io::Error::other(error)),
+            Some(error) if value.get("kind").is_none() => {
+                let kind = KINDS.iter().find(|(why, _)| value["why"] == *why);
+                Err(io::Error::new(kind.map_or(io::ErrorKind::Other, |(_, kind)| *kind), error))
+            }
             _ => Ok(Some(value)),
         }
     }

@@ -222,6 +222,7 @@ impl EventSource for Probes {
                         process,
                         thread,
                         thread_time: None,
+                        calls: None,
                     }));
                 }
             }

@@ -17,7 +17,7 @@
 
 use crate::EventKind;
 use crate::clock;
-use crate::event::{Closer, EventSource, PerfEvent};
+use crate::event::{Closer, EventSource, PerfEvent, locked};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 use rustix::net::netlink::{CONNECTOR, SocketAddrNetlink};
@@ -26,8 +26,8 @@ use rustix::time::Timespec;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The most events that wait, and processes of these names that are followed.
@@ -48,13 +48,16 @@ pub struct Processes {
     name: Arc<str>,
     names: HashMap<Arc<str>, Wish>,
     from: From,
-    /// The processes of these names that have not ended.
-    alive: HashMap<u32, Arc<str>>,
+    alive: AliveProcesses,
     events: VecDeque<PerfEvent>,
     missed: u64,
     closed: Arc<AtomicBool>,
     woken: Arc<OwnedFd>,
 }
+
+/// The processes whose ends an event source will tell, with their names. Clones are of one source.
+#[derive(Clone, Debug, Default)]
+pub struct AliveProcesses(Arc<Mutex<HashMap<u32, Arc<str>>>>);
 
 /// What is wanted of the processes of a name.
 #[derive(Clone, Copy, Debug, Default)]
@@ -105,6 +108,19 @@ impl Processes {
         self
     }
 
+    /// The processes whose ends it will tell.
+    #[must_use]
+    pub fn alive(&self) -> AliveProcesses {
+        self.alive.clone()
+    }
+
+    /// With the ends of another source's processes, too, in the place of which it comes.
+    #[must_use]
+    pub fn following(mut self, alive: AliveProcesses) -> Self {
+        self.alive = alive;
+        self
+    }
+
     /// As [`watch`](Self::watch), from lists of /proc alone.
     ///
     /// # Errors
@@ -130,7 +146,7 @@ impl Processes {
             name: "process".into(),
             names: wishes,
             from,
-            alive: HashMap::new(),
+            alive: AliveProcesses::default(),
             events: VecDeque::with_capacity(1024),
             missed: 0,
             closed: Arc::default(),
@@ -202,8 +218,11 @@ impl Processes {
         let name = name_of(process, &mut buffer)?;
         let Some((name, wish)) = self.names.get_key_value(name) else { return Some(false) };
         let (name, wish) = (Arc::clone(name), *wish);
-        if wish.end && self.alive.len() < MOST {
-            self.alive.insert(process, Arc::clone(&name));
+        if wish.end {
+            let mut alive = locked(&self.alive.0);
+            if alive.len() < MOST {
+                alive.insert(process, Arc::clone(&name));
+            }
         }
         if wish.start {
             self.push(name, EventKind::Start, process, time);
@@ -212,14 +231,16 @@ impl Processes {
     }
 
     fn ended(&mut self, process: u32, time: u64) {
-        if let Some(name) = self.alive.remove(&process) {
+        let name = locked(&self.alive.0).remove(&process);
+        if let Some(name) = name {
             self.push(name, EventKind::End, process, time);
         }
     }
 
     fn push(&mut self, name: Arc<str>, kind: EventKind, process: u32, time: u64) {
         let thread = process;
-        self.events.push_back(PerfEvent { name, kind, time, process, thread, thread_time: None });
+        let (thread_time, calls) = (None, None);
+        self.events.push_back(PerfEvent { name, kind, time, process, thread, thread_time, calls });
     }
 }
 

@@ -7,7 +7,7 @@ use crate::deliver::Delivery;
 use crate::event::{Closer, EventSource, locked};
 use crate::filter::{BadFilter, BoundFilter, EventFilter};
 use crate::record::{Half, Kept, RecordColumn, RecordHead, RecordStore};
-use crate::section::Sections;
+use crate::section::{Halves, Sections};
 use crate::summary::ExperimentSummary;
 use perfhive_engine::measure::{MeasureError, MeasurementContext, Readings};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -67,7 +67,6 @@ struct DeliveryOutcome {
 pub struct ExperimentBuilder {
     deliveries: Vec<Box<dyn Delivery>>,
     capacity: usize,
-    call: Duration,
 }
 
 /// What became of a binding's events.
@@ -118,7 +117,10 @@ struct Bound {
     interval: Option<Duration>,
     columns: Vec<RecordColumn>,
     store: RecordStore,
-    closer: Closer,
+    closer: Mutex<Closer>,
+    /// The event source with which the binding goes on once its own is closed.
+    next: Mutex<Option<Box<dyn EventSource>>>,
+    halves: Mutex<Halves>,
     events: AtomicU64,
     missed: AtomicU64,
     skipped: AtomicU64,
@@ -166,7 +168,7 @@ struct Wanted {
 
 impl Default for ExperimentBuilder {
     fn default() -> Self {
-        Self { deliveries: Vec::new(), capacity: CAPACITY, call: Duration::ZERO }
+        Self { deliveries: Vec::new(), capacity: CAPACITY }
     }
 }
 
@@ -186,13 +188,6 @@ impl ExperimentBuilder {
         self
     }
 
-    /// Sets what a call costs the program under test, to be taken off the duration of sections.
-    #[must_use]
-    pub fn call_cost(mut self, cost: Duration) -> Self {
-        self.call = cost;
-        self
-    }
-
     /// Starts the experiment, without any binding yet.
     ///
     /// # Errors
@@ -207,8 +202,8 @@ impl ExperimentBuilder {
             wanted: Mutex::default(),
             woken: Condvar::new(),
         });
-        let (theirs, deliveries, call) = (Arc::clone(&shared), self.deliveries, self.call);
-        let work = move || delivering::deliver_all(&theirs, deliveries, call);
+        let (theirs, deliveries) = (Arc::clone(&shared), self.deliveries);
+        let work = move || delivering::deliver_all(&theirs, deliveries);
         let delivery = std::thread::Builder::new().name("perfhive-deliver".into()).spawn(work)?;
         Ok(Experiment {
             handle: ExperimentHandle(shared),
@@ -290,7 +285,7 @@ impl Experiment {
         let threads = {
             let bound = locked(&shared.bound);
             locked(&shared.wanted).closed = true;
-            bound.iter().for_each(|one| (one.bound.closer)());
+            bound.iter().for_each(|one| locked(&one.bound.closer)());
             std::mem::take(&mut *locked(&shared.threads))
         };
         for thread in threads {
@@ -343,7 +338,9 @@ impl ExperimentHandle {
             interval: source.interval(),
             columns,
             store,
-            closer: source.closer(),
+            closer: Mutex::new(source.closer()),
+            next: Mutex::default(),
+            halves: Mutex::new(Halves::new(source.halves())),
             events: AtomicU64::new(0),
             missed: AtomicU64::new(0),
             skipped: AtomicU64::new(0),
@@ -356,10 +353,9 @@ impl ExperimentHandle {
             limit: AtomicU64::new(u64::MAX),
             failure: Mutex::new(None),
         });
-        let sections = Sections::without(source.halves());
         let (theirs, shared) = (Arc::clone(&bound), Arc::clone(&self.0));
         let work = move || {
-            if let Err(error) = theirs.work(source, context, &shared) {
+            if let Err(error) = theirs.work(Box::new(source), context, &shared) {
                 *locked(&theirs.failure) = Some(error);
             }
         };
@@ -370,7 +366,32 @@ impl ExperimentHandle {
         let thread = std::thread::Builder::new().name("perfhive-event".into()).spawn(work);
         let thread = thread.map_err(|error| MeasureError::Other(error.to_string().into()))?;
         locked(&self.0.threads).push(thread);
-        list.push(Delivered { bound, empty, sections });
+        list.push(Delivered { bound, empty, sections: Sections::default() });
+        Ok(())
+    }
+
+    /// Lets the binding of this event source go on with another one, which tells of the same events and more: the ends of
+    /// what it told the starts of, which are sections then. Sensors, filter, counts and the source's name stay.
+    ///
+    /// # Errors
+    /// Where there is no such binding, its event source has failed, or the experiment has ended.
+    pub fn replace(
+        &self,
+        source: &str,
+        with: impl EventSource + 'static,
+    ) -> Result<(), MeasureError> {
+        let list = locked(&self.0.bound);
+        let failed = |what: &str| Err(MeasureError::Other(format!("{source}: {what}").into()));
+        let Some(one) = list.iter().find(|one| *one.bound.source == *source) else {
+            return failed("there is no such event source");
+        };
+        if locked(&self.0.wanted).closed || locked(&one.bound.failure).is_some() {
+            return failed("it has ended");
+        }
+        locked(&one.bound.halves).change(with.halves());
+        let close = std::mem::replace(&mut *locked(&one.bound.closer), with.closer());
+        *locked(&one.bound.next) = Some(Box::new(with));
+        close();
         Ok(())
     }
 
@@ -457,19 +478,31 @@ impl Bound {
     /// Takes a record at each event, until there are no more.
     fn work(
         &self,
-        mut source: impl EventSource,
+        mut source: Box<dyn EventSource>,
         mut context: MeasurementContext,
         shared: &Shared,
     ) -> Result<(), String> {
         let mut readings = Readings::new();
+        // What earlier event sources of the binding missed, and the time of the last event that they told.
+        let (mut missed, mut told, mut last) = (0, 0, 0);
         loop {
             // Ready before the event, so that the sample is taken at once. Where all data sources
             // fail, the event has no values, and the next one may.
             let mut is_ready = context.prepare().is_ok();
             let event = source.wait();
             let taken = clock::now();
-            self.missed.store(source.missed(), Ordering::Relaxed);
-            let Some(event) = event.map_err(|error| error.to_string())? else { return Ok(()) };
+            self.missed.store(missed + source.missed(), Ordering::Relaxed);
+            let Some(event) = event.map_err(|error| error.to_string())? else {
+                let Some(next) = locked(&self.next).take() else { return Ok(()) };
+                missed += source.missed();
+                (source, told) = (next, last);
+                continue;
+            };
+            // Both sources were open for a moment.
+            if event.time <= told {
+                continue;
+            }
+            last = event.time;
             let full = self.events.load(Ordering::Relaxed) >= self.limit.load(Ordering::Relaxed);
             if full || self.stopped.load(Ordering::Relaxed) {
                 self.skipped.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! Sections: what lies between a start and its end.
 
 use crate::EventKind;
+use crate::event::PerfEvent;
 use crate::record::{EventRecord, RecordedReading};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,9 +27,15 @@ pub struct Section {
     pub duration: Duration,
     /// The processor time of its thread meanwhile, as the thread told it.
     pub thread_time: Option<Duration>,
-    /// The calls whose time is in the section: its own start, and those of the recorded events in it
+    /// The calls in the section: its own start, and those of the recorded events in it
     /// on its thread. An event that the thread did not tell itself is no call.
     pub calls: u64,
+    /// What the thread's calls in the section took it, those that are not recorded among them, as the thread measured
+    /// it: zero where it told of none, and `None` where start and end came from two libraries, since each counts its own
+    /// calls.
+    pub call_time: Option<Duration>,
+    /// The processor time of the thread in these calls; `None` as for `call_time`.
+    pub call_thread_time: Option<Duration>,
     /// How much the raw value of each sensor grew from the sample at the start to the one at the end.
     /// It is negative where a gauge shrank that shows its raw value, such as memory that the section freed. `None`
     /// without two values, and where another raw value shrank: a counter was begun anew. Both samples are late by the
@@ -37,21 +44,17 @@ pub struct Section {
 }
 
 impl Section {
-    /// The duration without the calls in it, at so much time for each.
+    /// The duration without the calls in it, where their time is known.
     #[must_use]
-    pub fn corrected(&self, call: Duration) -> Duration {
-        self.duration.saturating_sub(without(call, self.calls))
+    pub fn corrected(&self) -> Option<Duration> {
+        self.duration.checked_sub(self.call_time?)
     }
 
     /// The thread's processor time without the calls in it.
     #[must_use]
-    pub fn corrected_thread_time(&self, call: Duration) -> Option<Duration> {
-        Some(self.thread_time?.saturating_sub(without(call, self.calls)))
+    pub fn corrected_thread_time(&self) -> Option<Duration> {
+        self.thread_time?.checked_sub(self.call_thread_time?)
     }
-}
-
-fn without(call: Duration, calls: u64) -> Duration {
-    call.saturating_mul(u32::try_from(calls).unwrap_or(u32::MAX))
 }
 
 /// A section that has not ended.
@@ -66,16 +69,36 @@ struct OpenSection {
 pub(crate) struct Sections {
     threads: HashMap<(u32, u32), Vec<OpenSection>>,
     unmatched: u64,
-    /// The names of events that are starts alone, or ends alone.
-    halves: Vec<Arc<str>>,
+    pub(crate) halves: Halves,
+}
+
+/// The names of events that are starts alone, or ends alone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Halves {
+    names: Vec<Arc<str>>,
+    /// Until when there were others, on the clock of events.
+    until: u64,
+    before: Vec<Arc<str>>,
+}
+
+impl Halves {
+    pub(crate) fn new(names: Vec<Arc<str>>) -> Self {
+        Self { names, ..Self::default() }
+    }
+
+    /// Those from now on.
+    pub(crate) fn change(&mut self, names: Vec<Arc<str>>) {
+        self.before = std::mem::replace(&mut self.names, names);
+        self.until = crate::clock::now();
+    }
+
+    fn has(&self, event: &PerfEvent) -> bool {
+        let names = if event.time <= self.until { &self.before } else { &self.names };
+        names.contains(&event.name)
+    }
 }
 
 impl Sections {
-    /// Without sections of these names.
-    pub(crate) fn without(halves: Vec<Arc<str>>) -> Self {
-        Self { halves, ..Self::default() }
-    }
-
     /// Adds a record; returns the section that it ends.
     pub(crate) fn add(&mut self, record: &EventRecord) -> Option<Section> {
         let event = &record.event;
@@ -83,7 +106,7 @@ impl Sections {
         // Events that the thread did not tell itself are no calls of it.
         let calls = u64::from(event.thread_time.is_some());
         match event.kind {
-            _ if self.halves.contains(&event.name) => {
+            _ if self.halves.has(event) => {
                 self.count_call(key, calls);
                 None
             }
@@ -147,8 +170,21 @@ fn growth(start: &RecordedReading, end: &RecordedReading) -> Option<i64> {
     (grown >= 0 || is_gauge(start) && is_gauge(end)).then_some(grown)
 }
 
+/// What the calls between two events of a thread took: time, and processor time.
+fn call_times(start: &PerfEvent, end: &PerfEvent) -> Option<(u64, u64)> {
+    match (start.calls, end.calls) {
+        (None, None) => Some((0, 0)),
+        (Some(start), Some(end)) if start.counter == end.counter => Some((
+            end.time.checked_sub(start.time)?,
+            end.thread_time.checked_sub(start.thread_time)?,
+        )),
+        _ => None,
+    }
+}
+
 fn ended(open: OpenSection, end: &EventRecord) -> Section {
     let start = &open.start;
+    let call_times = call_times(&start.event, &end.event);
     let nanos = end.event.time.saturating_sub(start.event.time);
     let thread_time = end.event.thread_time.zip(start.event.thread_time);
     let pairs = start.readings.iter().zip(&end.readings);
@@ -162,6 +198,8 @@ fn ended(open: OpenSection, end: &EventRecord) -> Section {
             .and_then(|(end, start)| end.checked_sub(start))
             .map(Duration::from_nanos),
         calls: open.calls,
+        call_time: call_times.map(|(time, _)| Duration::from_nanos(time)),
+        call_thread_time: call_times.map(|(_, time)| Duration::from_nanos(time)),
         growth: pairs.map(|(start, end)| growth(start, end)).collect(),
     }
 }
@@ -169,7 +207,7 @@ fn ended(open: OpenSection, end: &EventRecord) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::PerfEvent;
+    use crate::CallTotals;
 
     fn record(kind: EventKind, name: &str, thread: u32, time: u64) -> EventRecord {
         let event = PerfEvent::now(&name.into());
@@ -235,11 +273,49 @@ mod tests {
     }
 
     #[test]
+    fn calls_are_taken_off_where_one_count_has_them() {
+        let of = |start: Option<CallTotals>, end: Option<CallTotals>| {
+            let mut sections = Sections::default();
+            let with = |kind, time, calls| {
+                let record = record(kind, "a", 1, time);
+                EventRecord { event: PerfEvent { calls, ..record.event }, ..record }
+            };
+            sections.add(&with(EventKind::Start, 100, start));
+            let section = sections.add(&with(EventKind::End, 200, end)).unwrap();
+            let nanos = |time: Option<Duration>| time.map(|time| time.as_nanos());
+            (nanos(section.corrected()), nanos(section.corrected_thread_time()))
+        };
+        let totals =
+            |time, counter| Some(CallTotals { count: 1, time, thread_time: time / 2, counter });
+        assert_eq!(of(totals(10, 7), totals(40, 7)), (Some(70), Some(35)));
+        assert_eq!(of(None, None), (Some(100), Some(50)));
+        // Two libraries, and a program that lies.
+        assert_eq!(of(totals(10, 7), totals(40, 8)), (None, None));
+        assert_eq!(of(totals(10, 7), None), (None, None));
+        assert_eq!(of(totals(40, 7), totals(10, 7)), (None, None));
+        assert_eq!(of(totals(0, 7), totals(1000, 7)), (None, None));
+    }
+
+    #[test]
     fn starts_without_ends_on_purpose_are_not_unmatched() {
-        let mut sections = Sections::without(vec!["a".into()]);
+        let mut sections =
+            Sections { halves: Halves::new(vec!["a".into()]), ..Sections::default() };
         sections.add(&record(EventKind::Start, "a", 1, 10));
         sections.add(&record(EventKind::Start, "b", 1, 20));
         assert_eq!(sections.unmatched(), 1);
+    }
+
+    #[test]
+    fn starts_from_before_their_ends_were_told_lack_none() {
+        let mut halves = Halves::new(vec!["a".into()]);
+        halves.change(Vec::new());
+        let mut sections = Sections { halves, ..Sections::default() };
+        sections.add(&record(EventKind::Start, "a", 1, 10));
+        assert_eq!(sections.unmatched(), 0);
+        sections.add(&record(EventKind::Start, "a", 1, u64::MAX - 1));
+        assert_eq!(sections.unmatched(), 1);
+        assert!(sections.add(&record(EventKind::End, "a", 1, u64::MAX)).is_some());
+        assert_eq!(sections.unmatched(), 0);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Figures of the records by event name.
 
-use crate::EventKind;
 use crate::record::{EventRecord, RecordBatch, RecordColumn};
 use crate::section::Section;
+use crate::{CallTotals, EventKind};
 use perfhive_engine::measure::MOST_EVENT_NAMES;
 use sketches_ddsketch::{Config, DDSketch};
 use std::sync::Arc;
@@ -121,8 +121,8 @@ pub struct ExperimentSummary {
     pub unmatched: u64,
     /// Events that were left out because there were too many names.
     pub unnamed: u64,
-    /// What a call costs the program, which is taken off the durations of sections.
-    pub call: Duration,
+    /// The calls of the thread that called most, and what they cost it.
+    pub calls: CallTotals,
     /// Seconds between the event source's handing out an event and its complete record.
     pub overhead: SummaryFigures,
 }
@@ -130,6 +130,9 @@ pub struct ExperimentSummary {
 impl ExperimentSummary {
     pub(crate) fn add(&mut self, batch: &RecordBatch<'_>, record: &EventRecord) {
         let event = &record.event;
+        if let Some(calls) = event.calls.filter(|calls| calls.count > self.calls.count) {
+            self.calls = calls;
+        }
         self.overhead.add(seconds(Duration::from_nanos(record.done.saturating_sub(record.taken))));
         let Some(summary) = self.of(batch, &event.name, Some(event.kind)) else { return };
         summary.count += 1;
@@ -141,11 +144,10 @@ impl ExperimentSummary {
     }
 
     pub(crate) fn add_section(&mut self, batch: &RecordBatch<'_>, section: &Section) {
-        let call = self.call;
         let Some(summary) = self.of(batch, &section.name, None) else { return };
         summary.count += 1;
-        summary.time.add(seconds(section.corrected(call)));
-        let time = section.corrected_thread_time(call);
+        section.corrected().into_iter().for_each(|time| summary.time.add(seconds(time)));
+        let time = section.corrected_thread_time();
         time.into_iter().for_each(|time| summary.part.add(seconds(time)));
         for ((column, figures), growth) in summary.sensors.iter_mut().zip(&section.growth) {
             if let Some(growth) = *growth {
@@ -186,6 +188,15 @@ impl ExperimentSummary {
             }
         };
         self.events.get_mut(place)
+    }
+}
+
+impl CallTotals {
+    /// The mean processor time of a call; `None` without calls. Unlike their time it has no waiting for a processor
+    /// in it.
+    #[must_use]
+    pub fn mean(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(self.thread_time.checked_div(self.count)?))
     }
 }
 

@@ -124,6 +124,7 @@ impl EventSource for Threads {
             process,
             thread,
             thread_time: None,
+            calls: None,
         };
         let rings = match from {
             From::Kernel(rings) => rings,

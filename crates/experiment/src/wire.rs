@@ -7,27 +7,32 @@
 //! | at | bytes | what |
 //! |---|---|---|
 //! | 0 | 2 | length of all of it |
-//! | 2 | 1 | version: 1 |
+//! | 2 | 1 | version: 2 |
 //! | 3 | 1 | kind: 0 a point, 1 a start, 2 an end |
 //! | 4 | 4 | number of events that the process could not write since the last one that it wrote |
 //! | 8 | 4 | process ID |
 //! | 12 | 4 | thread ID |
 //! | 16 | 8 | `CLOCK_MONOTONIC` in ns |
 //! | 24 | 8 | `CLOCK_THREAD_CPUTIME_ID` in ns |
-//! | 32 | 0 to 96 | the name, in UTF-8; bytes that are none are read as U+FFFD |
+//! | 32 | 8 | number of calls of this thread before this one |
+//! | 40 | 8 | ns that they took, from the clock read first in a call to the one read last |
+//! | 48 | 8 | ns of the thread's processor time in them |
+//! | 56 | 8 | a number that is another one for each count of a thread's calls: the address of the count |
+//! | 64 | 0 to 96 | the name, in UTF-8; bytes that are none are read as U+FFFD |
 //!
+//! A call knows what it has cost only when its event is written, so the next one tells.
 //! `include/perfhive_experiment.h` writes the same.
 
-use crate::EventKind;
+use crate::{CallTotals, EventKind};
 
 /// Length of an event without its name.
-pub(crate) const HEAD: usize = 32;
+pub(crate) const HEAD: usize = 64;
 /// The longest name, in bytes. Longer ones are cut off.
 pub(crate) const LONGEST_NAME: usize = 96;
 /// Length of the longest event.
 pub(crate) const LONGEST: usize = HEAD + LONGEST_NAME;
 /// The version of this form.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// One event as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +43,8 @@ pub(crate) struct WireEvent<'a> {
     pub(crate) thread: u32,
     pub(crate) time: u64,
     pub(crate) thread_time: u64,
+    /// The calls before this one.
+    pub(crate) calls: CallTotals,
     pub(crate) name: &'a [u8],
 }
 
@@ -51,16 +58,20 @@ impl<'a> WireEvent<'a> {
             EventKind::Start => 1,
             EventKind::End => 2,
         };
-        // At most 128, which fits.
+        // At most 160, which fits.
         let [low, high] = (length as u16).to_ne_bytes();
         let mut rest = &mut buffer[..];
-        let parts: [&[u8]; 7] = [
+        let parts: [&[u8]; 11] = [
             &[low, high, VERSION, kind],
             &self.lost.to_ne_bytes(),
             &self.process.to_ne_bytes(),
             &self.thread.to_ne_bytes(),
             &self.time.to_ne_bytes(),
             &self.thread_time.to_ne_bytes(),
+            &self.calls.count.to_ne_bytes(),
+            &self.calls.time.to_ne_bytes(),
+            &self.calls.thread_time.to_ne_bytes(),
+            &self.calls.counter.to_ne_bytes(),
             name,
         ];
         for part in parts {
@@ -97,6 +108,12 @@ impl<'a> WireEvent<'a> {
                 thread: u32::from_ne_bytes(number4(12)?),
                 time: u64::from_ne_bytes(number8(16)?),
                 thread_time: u64::from_ne_bytes(number8(24)?),
+                calls: CallTotals {
+                    count: u64::from_ne_bytes(number8(32)?),
+                    time: u64::from_ne_bytes(number8(40)?),
+                    thread_time: u64::from_ne_bytes(number8(48)?),
+                    counter: u64::from_ne_bytes(number8(56)?),
+                },
                 name,
             })
         };
@@ -126,6 +143,7 @@ mod tests {
         thread: 4712,
         time: 1 << 40,
         thread_time: 1 << 33,
+        calls: CallTotals { count: 5, time: 6, thread_time: 7, counter: 1 << 47 },
         name: b"checkout",
     };
 
@@ -133,8 +151,8 @@ mod tests {
     fn event_is_read_as_it_was_written() {
         let mut buffer = [0; LONGEST];
         let bytes = EVENT.encode(&mut buffer);
-        assert_eq!(bytes.len(), 40);
-        assert_eq!(WireEvent::decode(bytes), Ok(Some((EVENT, 40))));
+        assert_eq!(bytes.len(), 72);
+        assert_eq!(WireEvent::decode(bytes), Ok(Some((EVENT, 72))));
         for end in 0..bytes.len() {
             assert_eq!(WireEvent::decode(&bytes[..end]), Ok(None), "{end}");
         }
@@ -165,7 +183,7 @@ mod tests {
                 }
             }
         }
-        buffer[2] = 2;
+        buffer[2] = 1;
         assert_eq!(WireEvent::decode(&buffer[..length]), Err(NoEvent));
     }
 }

@@ -140,7 +140,7 @@ pub enum CookError {
     /// The raw value, or its base, went backwards: another instance took the
     /// name, or the counter was reset.
     WentBackwards,
-    /// No time passed between the samples, or the clock stood still.
+    /// No time passed between the samples, or too little for a rate, or the clock stood still.
     NoTimePassed,
     /// The clock went backwards between the samples.
     ClockWentBackwards,
@@ -169,7 +169,7 @@ impl fmt::Display for CookError {
         f.write_str(match self {
             Self::NeedsTwoSamples => "needs two samples",
             Self::WentBackwards => "went backwards",
-            Self::NoTimePassed => "no time passed between the samples",
+            Self::NoTimePassed => "too little time passed between the samples",
             Self::ClockWentBackwards => "the clock went backwards",
             Self::NoFrequency => "the clock has no frequency",
             Self::NoBase => "the base is missing",

@@ -49,17 +49,18 @@ fn source(name: &str, interval: Option<f64>) -> Value {
 fn known() -> Vec<Value> {
     vec![
         json!({"kind": "experiment", "version": 1, "program": ["shop"], "machine": "box", "pid": 7,
-            "started": "2026-11-24T10:00:00Z", "call_seconds": 0.125}),
+            "started": "2026-11-24T10:00:00Z"}),
         source("calls", None),
         record("calls", "checkout", "start", 1.0, Some(111.0)),
         record("calls", "paid", "point", 1.5, Some(111.0)),
         record("calls", "checkout", "end", 3.0, Some(111.0)),
         json!({"kind": "section", "event": "checkout", "time": 1.0, "pid": 7, "tid": 7, "seconds": 2.0,
-            "thread_seconds": 0.5, "calls": 2, "growth": {}}),
+            "thread_seconds": 0.5, "calls": 2, "call_seconds": 0.25, "call_thread_seconds": 0.25,
+            "growth": {}}),
         source("interval 1s", Some(1.0)),
         record("interval 1s", "interval 1s", "point", 1.25, Some(4096.0)),
         record("interval 1s", "interval 1s", "point", 2.25, None),
-        json!({"kind": "end", "seconds": 4.0, "call_seconds": 0.125, "unmatched": 0, "sources": []}),
+        json!({"kind": "end", "seconds": 4.0, "call_thread_seconds": 0.125, "unmatched": 0, "sources": []}),
     ]
 }
 
@@ -94,8 +95,8 @@ fn values(source: ReplaySource) -> Vec<[Option<f64>; 5]> {
 fn expected() -> Vec<[Option<f64>; 5]> {
     let size = Some(4096.0);
     vec![
-        // A reading at an event is left out where an interval has the sensor.
-        [Some(1.0), Some(1.0), None, None, None],
+        [Some(1.0), Some(1.0), None, None, Some(111.0)],
+        // Once an interval has the sensor, a reading at another event is left out.
         [Some(1.0), Some(1.0), None, None, size],
         [Some(1.0), Some(1.0), None, None, size],
         // The interval's reading has no value, so the one before is not kept.

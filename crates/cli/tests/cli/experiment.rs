@@ -699,7 +699,7 @@ fn running_experiment_is_managed_from_another_process() {
     }
     let wrong = of(&["bind", &program, "interval 30ms", "--sensor", "Process/No Such"]).fails(2);
     assert!(wrong.contains("No Such"), "{wrong}");
-    let wrong = of(&["stop", &program, "interval 7s"]).fails(2);
+    let wrong = of(&["stop", &program, "interval 7s"]).fails(1);
     assert!(wrong.contains("interval 7s"), "{wrong}");
     let wrong = of(&["stop", "1"]).fails(1);
     assert!(wrong.contains("process 1 has no experiment"), "{wrong}");
@@ -726,6 +726,7 @@ fn every_kind_of_event_is_bound_to_a_running_program() {
     for source in sources {
         let run = of(&["bind", &program, source]);
         assert_eq!(run.code, Some(0), "{source}: {}", run.err);
+        assert_eq!(run.err.contains("'start napper' from now on"), source == "end napper");
     }
     std::fs::write(&fifo, "a line\n").unwrap();
     let kill = Command::new("kill").args(["-USR2", &running.child.id().to_string()]).status();
@@ -734,26 +735,31 @@ fn every_kind_of_event_is_bound_to_a_running_program() {
     loop {
         let list: Value = serde_json::from_str(&of(&["list", &program, "--json"]).ok()).unwrap();
         let bindings = list[0]["bindings"].as_array().unwrap();
+        assert_eq!(bindings.len(), 5, "{list}");
         let events = |source: &str| {
             let one = bindings.iter().find(|one| one["source"] == source);
             one.unwrap_or_else(|| panic!("{source} in {list}"))["events"].as_u64().unwrap()
         };
-        if sources.iter().all(|source| events(source) > 0) {
+        // The ends are those of the starts.
+        if sources[..4].iter().all(|source| events(source) > 0) {
             break;
         }
         assert!(begun.elapsed().as_secs() < 60, "{list:#}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    for (event, words) in [
-        ("signal USR2", "already"),
-        ("above Nope/Nope 7", "no object \"Nope\""),
-        ("call checkout", "without calls"),
-        ("line 3", "name a FIFO by its path"),
-        ("line /dev/null", "it is no FIFO"),
-        ("uprobe no_such_function", "no function no_such_function"),
+    let fetched = of(&["fetch", &program, "-n", "60"]).ok();
+    let sections = fetched.lines().filter(|line| line.contains(r#""kind":"section""#));
+    assert!(sections.filter(|line| line.contains("napper")).count() > 0, "{fetched}");
+    for (event, code, words) in [
+        ("signal USR2", 2, "already"),
+        ("above Nope/Nope 7", 2, "no object \"Nope\""),
+        ("call checkout", 2, "without calls"),
+        ("line 3", 2, "name a FIFO by its path"),
+        ("line /dev/null", 2, "it is no FIFO"),
+        ("uprobe no_such_function", 1, "no function no_such_function"),
     ] {
         let wrong = of(&["bind", &program, event]);
-        assert_eq!(wrong.code, Some(2), "{event}: {}", wrong.err);
+        assert_eq!(wrong.code, Some(code), "{event}: {}", wrong.err);
         assert!(wrong.err.contains(words), "{event}: {}", wrong.err);
     }
 }
@@ -800,9 +806,15 @@ fn functions_and_threads_of_a_running_program_are_bound() {
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.err.contains("every 20 ms"), "{}", run.err);
     let mut wanted = vec!["thread start".to_string()];
-    for event in ["uprobe work".to_string(), format!("uprobe {file}:run")] {
+    let run = of(&["bind", &program, "thread end"]);
+    assert!(run.err.contains("'thread start' from now on"), "{}", run.err);
+    let mut has_pair = false;
+    for event in
+        ["uprobe work".to_string(), "uretprobe work".to_string(), format!("uprobe {file}:run")]
+    {
         let run = of(&["bind", &program, &event]);
         match run.code {
+            Some(0) if event == "uretprobe work" => has_pair = true,
             Some(0) => wanted.push(event),
             _ => {
                 assert!(run.err.contains("CAP_SYS_ADMIN"), "{}", run.err);
@@ -824,6 +836,29 @@ fn functions_and_threads_of_a_running_program_are_bound() {
         assert!(begun.elapsed().as_secs() < 60, "{list:#}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
+    let fetched = of(&["fetch", &program, "-n", "200"]).ok();
+    let has_section = |name: &str| {
+        let mut lines = fetched.lines().filter(|line| line.contains(r#""kind":"section""#));
+        lines.any(|line| line.contains(name))
+    };
+    assert!(has_section(r#""event":"thread""#), "{fetched}");
+    assert!(!has_pair || has_section(r#""event":"work""#), "{fetched}");
+}
+
+#[test]
+fn records_that_reach_the_limit_of_the_size_of_files_are_an_error_and_stay_readable() {
+    let folder = Folder::new();
+    let file = folder.path().join("records.jsonl").display().to_string();
+    // Makes the folder private.
+    experiment(&folder, &[]);
+    let limited =
+        "ulimit -f 64; exec \"$0\" experiment run --on 'interval 1ms' -o \"$1\" -- sleep 2";
+    let mut shell = Command::new("bash");
+    shell.args(["-c", limited, env!("CARGO_BIN_EXE_perfhive"), &file]);
+    let run = finish(shell.env("XDG_RUNTIME_DIR", folder.path()));
+    assert_eq!(run.code, Some(3), "{}", run.err);
+    assert!(run.err.contains("the records are not complete"), "{}", run.err);
+    assert!(perfhive(["report", &file]).out.contains("interval 1ms"));
 }
 
 /// Records of an experiment with a known course: a section a second, with a point in it.
@@ -831,7 +866,7 @@ fn known_records() -> String {
     let sensor = "linux.procfs/Process/Working Set#7";
     let mut lines = vec![
         serde_json::json!({"kind": "experiment", "version": 1, "program": ["shop", "\u{1b}[31m"],
-            "pid": 7, "started": "2026-11-24T10:00:00Z", "call_seconds": 0.001}),
+            "pid": 7, "started": "2026-11-24T10:00:00Z"}),
         serde_json::json!({"kind": "source", "source": "calls",
             "sensors": [{"name": sensor, "unit": "B", "raw_per_second": null}]}),
     ];
@@ -846,11 +881,13 @@ fn known_records() -> String {
         }
         lines.push(serde_json::json!({"kind": "section", "event": "checkout",
             "time": f64::from(second), "pid": 7, "tid": 7, "seconds": 0.202,
-            "thread_seconds": 0.102, "calls": 2, "growth": {sensor: -4096}}));
+            "thread_seconds": 0.102, "calls": 2, "call_seconds": 0.002,
+            "call_thread_seconds": 0.002, "growth": {sensor: -4096}}));
     }
     let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let end = serde_json::json!({"kind": "end", "seconds": 10.0, "call_seconds": 0.001,
-        "unmatched": 0, "sources": [{"source": "calls", "events": 30, "lost": 3, "missed": 0}]});
+    let end = serde_json::json!({"kind": "end", "seconds": 10.0, "event_seconds": 1e-5,
+        "call_thread_seconds": 2e-6, "unmatched": 0,
+        "sources": [{"source": "calls", "events": 30, "lost": 3, "missed": 0, "busy": 0.05}]});
     text.push_str(&format!("{end}\n"));
     text
 }
@@ -872,6 +909,8 @@ fn report_of_records_has_figures_by_event_and_a_timeline_with_readings() {
         "TIME MEAN 0 s 1 s 2 s 3 s 4 s 5 s 6 s 7 s 8 s 9 s",
         "checkout end events 1.00/s 1 1 1 1 1 1 1 1 1 1",
         "Process/Working Set#7 MiB 5.00 1.00 2.00 3.00 4.00 5.00 6.00 7.00 8.00 9.00 -",
+        "Cost: 10.00 µs for an event in perfhive, in all 0.50 % of the experiment's time; a call costs the program 2.00 µs \
+         of its processor time.",
         "! calls: 3 records found no room",
     ] {
         assert!(rows.iter().any(|one| one == row), "{row}\n{text}");

@@ -5,7 +5,6 @@ use crate::deliver::Delivery;
 use crate::event::locked;
 use crate::record::{EventRecord, RecordBatch};
 use crate::section::{Section, Sections};
-use crate::summary::ExperimentSummary;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -14,13 +13,8 @@ use std::time::Duration;
 const AT_LATEST: Duration = Duration::from_secs(1);
 
 /// Delivers records until the experiment ends.
-pub(super) fn deliver_all(
-    shared: &Shared,
-    deliveries: Vec<Box<dyn Delivery>>,
-    call: Duration,
-) -> DeliveryOutcome {
-    let summary = ExperimentSummary { call, ..ExperimentSummary::default() };
-    let mut outcome = DeliveryOutcome { summary, deliveries, ..DeliveryOutcome::default() };
+pub(super) fn deliver_all(shared: &Shared, deliveries: Vec<Box<dyn Delivery>>) -> DeliveryOutcome {
+    let mut outcome = DeliveryOutcome { deliveries, ..DeliveryOutcome::default() };
     loop {
         outcome.guests.append(&mut locked(&shared.guests));
         let is_end = {
@@ -64,11 +58,12 @@ impl DeliveryOutcome {
         if batch.is_empty() {
             return;
         }
+        sections.halves.clone_from(&locked(&binding.halves));
         let mut ended = Vec::new();
         let mut choice = Vec::with_capacity(batch.len());
         for record in batch.records() {
             let section = sections.add(&record);
-            let is_chosen = binding.chooses(&record, section.as_ref(), self.summary.call);
+            let is_chosen = binding.chooses(&record, section.as_ref());
             choice.push(is_chosen);
             if !is_chosen {
                 continue;
@@ -108,13 +103,13 @@ impl DeliveryOutcome {
 impl Bound {
     /// Whether the filter lets a record through by the duration of its section, without the calls in it.
     /// Where it asks for a duration, the ends of those sections alone are left.
-    fn chooses(&self, record: &EventRecord, section: Option<&Section>, call: Duration) -> bool {
+    fn chooses(&self, record: &EventRecord, section: Option<&Section>) -> bool {
         let mut filter = locked(&self.filter);
         let name = &record.event.name;
         match filter.as_mut() {
-            Some(filter) if filter.has_seconds(name) => section.is_some_and(|section| {
-                filter.wants_section(name, section.corrected(call).as_secs_f64())
-            }),
+            Some(filter) if filter.has_seconds(name) => section
+                .and_then(Section::corrected)
+                .is_some_and(|time| filter.wants_section(name, time.as_secs_f64())),
             _ => true,
         }
     }

@@ -34,6 +34,31 @@ int main(void)
 }
 "#;
 
+/// Sections with nothing in them, with calls of a signal handler meanwhile.
+const INTERRUPTED: &str = r#"
+#include "perfhive_experiment.h"
+#include <signal.h>
+#include <sys/time.h>
+
+static void told(int number)
+{
+    (void)number;
+    perfhive_call("signal");
+}
+
+int main(void)
+{
+    struct itimerval every = {{0, 50}, {0, 50}};
+    signal(SIGALRM, told);
+    setitimer(ITIMER_REAL, &every, NULL);
+    for (int i = 0; i < 2000; i++) {
+        perfhive_start("empty");
+        perfhive_end("empty");
+    }
+    return 0;
+}
+"#;
+
 const NAMES: &str = r#"
 #include "perfhive_experiment.h"
 
@@ -116,4 +141,22 @@ fn program_in_c_and_cpp_calls_as_one_in_rust() {
         // Without an experiment the program runs all the same.
         assert_eq!(Command::new(&program).status().unwrap().code(), Some(7));
     }
+}
+
+#[test]
+fn calls_in_signal_handlers_are_taken_off_once() {
+    let folder = Folder::new();
+    compile(&folder, INTERRUPTED, &["-x", "c", "-std=gnu99"]);
+    let fifo = folder.path("calls");
+    let calls = Calls::listen(&fifo, &["empty"]).unwrap();
+    let experiment = Experiment::builder().start().unwrap();
+    experiment.bind(calls, context(shown())).unwrap();
+    let program = folder.path("program");
+    assert!(Command::new(&program).env(CALLS_VARIABLE, &fifo).status().unwrap().success());
+    let end = experiment.end();
+    let sections = end.summary.events.iter().find(|one| one.kind.is_none()).unwrap();
+    // What was taken off twice would be more than all.
+    assert_eq!((sections.count, sections.time.count(), sections.part.count()), (2000, 2000, 2000));
+    let (time, thread_time) = (sections.time.quantile(0.5), sections.part.quantile(0.5));
+    assert!(time.unwrap() < 1e-6 && thread_time.unwrap() < 1e-6, "{time:?} {thread_time:?}");
 }

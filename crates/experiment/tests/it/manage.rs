@@ -25,9 +25,12 @@ fn running(socket: &Path) -> (Experiment, ExperimentManager) {
     let bind = move |wanted: BindRequest| match wanted.event.as_str() {
         "burst" => {
             let bound = handle.bind(Burst::new(7), context(shown()));
-            bound.map(|()| None).map_err(|error| error.to_string())
+            bound.map(|()| None).map_err(std::io::Error::other)
         }
-        other => Err(format!("no event {other}; sensors {:?}", wanted.sensors)),
+        other => {
+            let what = format!("no event {other}; sensors {:?}", wanted.sensors);
+            Err(std::io::Error::new(ErrorKind::NotFound, what))
+        }
     };
     let about = || json!({"program": ["shop"], "pid": 4711});
     let sensors = |text: Option<&str>| Ok(json!({"sensors": ["Engine/Speed"], "text": text}));
@@ -90,17 +93,22 @@ fn experiment_is_listed_stopped_started_limited_and_bound() {
     more_than(&mut client, on + 105);
 
     client.ask(&json!({"do": "bind", "event": "burst"})).unwrap();
-    for (request, message) in [
-        (json!({"do": "bind", "event": "wink", "sensors": ["a"]}), "no event wink"),
-        (json!({"do": "bind"}), "bind takes an event"),
-        (json!({"do": "bind", "event": "burst", "sensors": [1]}), "sensors are texts"),
-        (json!({"do": "stop", "source": "no such"}), "no event source"),
-        (json!({"do": "limit", "events": "many"}), "a limit is a number"),
-        (json!({"do": "dance"}), "expected list"),
-        (json!(7), "expected list"),
+    use ErrorKind::{InvalidInput, NotFound};
+    for (request, kind, message) in [
+        (json!({"do": "bind", "event": "wink", "sensors": ["a"]}), NotFound, "no event wink"),
+        (json!({"do": "bind"}), InvalidInput, "bind takes an event"),
+        (
+            json!({"do": "bind", "event": "burst", "sensors": [1]}),
+            InvalidInput,
+            "sensors are texts",
+        ),
+        (json!({"do": "stop", "source": "no such"}), NotFound, "no event source"),
+        (json!({"do": "limit", "events": "many"}), InvalidInput, "a limit is a number"),
+        (json!({"do": "dance"}), InvalidInput, "expected list"),
+        (json!(7), InvalidInput, "expected list"),
     ] {
         let error = client.ask(&request).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Other);
+        assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(message), "{error}");
     }
     let end = experiment.end();

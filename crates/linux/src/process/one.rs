@@ -15,6 +15,7 @@ use crate::table::{Counter, PROCESS};
 use perfhive_engine::{Ask, Collection, Identity, InstanceReader, InstanceWish, NoValue};
 use perfhive_format::{FileTime, RawSample, TitleIndex};
 use rustix::param::page_size;
+use std::time::Duration;
 
 /// How many ns after the clocks of its sample a processor time is read again with them: many
 /// times what reading takes.
@@ -37,9 +38,12 @@ pub(super) struct OneProcess {
     memory: bool,
     /// The values that were read last.
     sample: Sample,
-    /// The processor time that was read last: `stat`, which has the last value of a process that
-    /// ended, rounds it down.
+    /// The processor time that was read last: `stat` rounds it down.
     least: u64,
+    /// When the last of the values that only grow was read, in ns.
+    read_at: i64,
+    /// Whether the values that were read last are the last ones of a process that has ended.
+    has_ended: bool,
 }
 
 /// Where the counters from `stat` come from, if not from there.
@@ -103,6 +107,8 @@ impl OneProcess {
             memory,
             sample,
             least,
+            read_at: 0,
+            has_ended: false,
         };
         one.read_files().filter(|_| is_few)?;
         // The clock's number is that of the process in this program's own namespace.
@@ -125,6 +131,8 @@ impl OneProcess {
         reader.read(std::slice::from_mut(known), *wanted, Some(few));
         let (slot, _) = reader.processes().next()?;
         self.sample = slot.sample;
+        self.has_ended = known.has_ended;
+        self.read_at = monotonic();
         (self.sample.identity().1 == *start).then_some(())
     }
 
@@ -134,10 +142,16 @@ impl OneProcess {
             // If `statm`, which is open, tells of memory now, the process lived when its clock was read.
             Used::Clock(clock) => {
                 let is_proved = self.memory && self.known.statm.fd().is_some();
-                let time = clock.read().filter(|_| is_proved || !clock.has_ended())?;
+                let time = clock.read();
+                self.read_at = monotonic();
+                let time = time.filter(|_| is_proved || !clock.has_ended())?;
                 Usage { times: [time, 0], faults: [0; 2] }
             }
-            Used::Own => Usage::of_this_program()?,
+            Used::Own => {
+                let usage = Usage::of_this_program()?;
+                self.read_at = monotonic();
+                usage
+            }
         };
         self.sample.clear();
         if self.memory && !self.reader.memory_of(&mut self.known, &mut self.sample) {
@@ -149,17 +163,28 @@ impl OneProcess {
 }
 
 impl InstanceReader for OneProcess {
-    fn read(&mut self, out: &mut [Option<RawSample>]) -> Result<(), NoValue> {
+    /// Of a process that has ended there is one sample more, as long as its parent has not asked for its end: what it
+    /// has used in all. It has no memory, handles or threads any more.
+    fn read(&mut self, out: &mut [Option<RawSample>]) -> Result<Duration, NoValue> {
+        if self.has_ended {
+            return Err(NoValue::Vanished);
+        }
         let mut clocks = self.clock.clocks();
         let mut used = self.read_used();
         // A program that was not running between the two would show a time that does not fit.
-        if used.is_some() && monotonic() - clocks.perf_time > LONGEST {
+        if used.is_some() && self.read_at - clocks.perf_time > LONGEST {
             clocks = self.clock.clocks();
             used = self.read_used();
         }
         (clocks.object_time, clocks.object_freq) = (clocks.time_100ns, FileTime::PER_SECOND);
         if used.is_none() {
+            let last = match &self.used {
+                Some(Used::Clock(clock)) => clock.read(),
+                _ => None,
+            };
             self.read_files().ok_or(NoValue::Vanished)?;
+            // It was this process's clock: `stat` is still that of the same one.
+            self.least = self.least.max(last.unwrap_or(0));
             // Read behind the process, as for a block.
             clocks.object_time = self.base.now().0;
         }
@@ -171,11 +196,13 @@ impl InstanceReader for OneProcess {
                 }
                 _ => row.fit(value),
             });
+            let value = value.filter(|_| !self.has_ended || row.kind.samples() == 2);
             *out = value.map(|value| {
                 let value = if *value_size == 4 { value & 0xffff_ffff } else { value };
                 RawSample { value_size: *value_size, ..RawSample::new(value, clocks) }
             });
         }
-        Ok(())
+        let inexact = self.read_at.saturating_sub(clocks.perf_time);
+        Ok(Duration::from_nanos(u64::try_from(inexact).unwrap_or(0)))
     }
 }

@@ -294,6 +294,7 @@ impl ProcessReader {
                 sample.push_absent(SCHEDULE_COUNTERS);
             }
         }
+        known.has_ended = has_ended && threads <= 1;
         known.alive = if has_ended && threads > 1 { self.living_thread(pid) } else { pid };
         self.slots.push(Slot { at, name, gone: false, sample, thread: None });
     }

@@ -10,6 +10,8 @@ pub(super) struct Tracked {
     /// Collections until `io`, which was refused, is tried again.
     pub(super) io_pause: u8,
     pub(super) is_kernel_thread: bool,
+    /// Whether it had ended when `stat` was read, and only waits for its parent.
+    pub(super) has_ended: bool,
     /// The number of its first thread or, if that has ended, of another one: the files of a thread
     /// that has ended tell nothing of the memory and files that the others share.
     pub(super) alive: u32,
@@ -87,6 +89,7 @@ impl Tracked {
             pid,
             io_pause: 0,
             is_kernel_thread: false,
+            has_ended: false,
             alive: pid,
             start: 0,
             stat: KeptFile::default(),

@@ -244,10 +244,10 @@ impl EventBlocks {
     }
 
     /// Notes a section that has ended, with its seconds and those of its thread's processor time.
-    pub(crate) fn note_section(&mut self, event: usize, seconds: f64, thread_seconds: Option<f64>) {
+    pub(crate) fn note_section(&mut self, event: usize, times: [Option<f64>; 2]) {
         let Some(row) = self.events.get_mut(event) else { return };
         row.sections += 1;
-        (row.seconds, row.thread_seconds) = (Some(seconds), thread_seconds);
+        [row.seconds, row.thread_seconds] = times;
     }
 
     /// The block of this moment. Section times are told once.

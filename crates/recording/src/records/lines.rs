@@ -26,8 +26,6 @@ pub enum RecordLine {
         #[serde(default)]
         program: Vec<String>,
         started: Option<String>,
-        #[serde(default)]
-        call_seconds: f64,
     },
     /// The sensors of an event source, and its interval if it has one.
     Source { source: String, interval: Option<f64>, sensors: Vec<SensorLine> },
@@ -49,13 +47,35 @@ pub enum RecordLine {
         seconds: f64,
         thread_seconds: Option<f64>,
         calls: u64,
+        call_seconds: Option<f64>,
+        call_thread_seconds: Option<f64>,
         growth: BTreeMap<String, i64>,
     },
     /// The end of the experiment: the last line.
-    End { seconds: f64, unmatched: u64, sources: Vec<Value> },
+    End {
+        seconds: f64,
+        event_seconds: Option<f64>,
+        call_thread_seconds: Option<f64>,
+        unmatched: u64,
+        sources: Vec<Value>,
+    },
     /// A line that the program with the experiment added.
     #[serde(other)]
     Other,
+}
+
+impl RecordLine {
+    /// The seconds of a section and those of its thread, without the calls in it; `None` for what is not known, and of
+    /// other lines.
+    #[must_use]
+    pub fn section_times(&self) -> [Option<f64>; 2] {
+        let Self::Section { seconds, thread_seconds, call_seconds, call_thread_seconds, .. } = self
+        else {
+            return [None, None];
+        };
+        let pairs = [(Some(*seconds), *call_seconds), (*thread_seconds, *call_thread_seconds)];
+        pairs.map(|(time, calls)| Some((time? - calls?).max(0.0)))
+    }
 }
 
 /// A sensor of an event source.
@@ -193,14 +213,24 @@ impl std::fmt::Debug for RecordLines {
 fn is_plausible(line: &RecordLine) -> bool {
     let lasts = |seconds: f64| (0.0..=FARTHEST).contains(&seconds);
     match line {
-        RecordLine::Experiment { call_seconds, .. } => lasts(*call_seconds),
         RecordLine::Record { time, delay, sample, .. } => {
             lasts(time.abs()) && lasts(*delay) && lasts(*sample)
         }
-        RecordLine::Section { time, seconds, thread_seconds, .. } => {
-            lasts(time.abs()) && lasts(*seconds) && thread_seconds.is_none_or(lasts)
+        RecordLine::Section {
+            time,
+            seconds,
+            thread_seconds,
+            call_seconds,
+            call_thread_seconds,
+            ..
+        } => {
+            let parts = [thread_seconds, call_seconds, call_thread_seconds];
+            lasts(time.abs()) && lasts(*seconds) && parts.iter().all(|one| one.is_none_or(lasts))
         }
-        RecordLine::End { seconds, .. } => lasts(*seconds),
-        RecordLine::Source { .. } | RecordLine::Other => true,
+        RecordLine::End { seconds, event_seconds, call_thread_seconds, .. } => {
+            let means = [event_seconds, call_thread_seconds];
+            lasts(*seconds) && means.iter().all(|one| one.is_none_or(lasts))
+        }
+        RecordLine::Experiment { .. } | RecordLine::Source { .. } | RecordLine::Other => true,
     }
 }

@@ -49,8 +49,8 @@ pub(crate) struct EventRecords {
     happenings: Vec<Happening>,
     /// Sensors and their values; NaN for none.
     values: Vec<(u32, f64)>,
-    /// The sensors that an event source reads at equal distances. Their readings at other events are
-    /// left out: a rate since the event before is of another span each time.
+    /// The sensors that an event source has read at equal distances so far. From then on their readings at other events
+    /// are left out: a rate since the event before is of another span each time.
     by_clock: HashSet<u32>,
     next: usize,
     /// What is wrong with the file.
@@ -62,7 +62,6 @@ struct Reading {
     records: EventRecords,
     /// The beginning of the experiment.
     begin: FileTime,
-    call_seconds: f64,
     /// `None` for a sensor without a place.
     sensors: HashMap<String, Option<u32>>,
     /// The event sources with an interval.
@@ -95,7 +94,6 @@ impl EventRecords {
                 faults: Vec::new(),
             },
             begin: FileTime::from_unix_nanos(0),
-            call_seconds: 0.0,
             sensors: HashMap::new(),
             clocks: HashSet::new(),
             left_out: 0,
@@ -162,6 +160,9 @@ impl EventRecords {
                     self.blocks.note(event, kind);
                     let values = values as usize..values as usize + count as usize;
                     for (sensor, value) in self.values.get(values).unwrap_or_default() {
+                        if is_by_clock {
+                            self.by_clock.insert(*sensor);
+                        }
                         if is_by_clock || !self.by_clock.contains(sensor) {
                             let value = Some(*value).filter(|value| !value.is_nan());
                             self.blocks.read(*sensor as usize, value);
@@ -170,8 +171,9 @@ impl EventRecords {
                 }
                 What::Nothing => {}
                 What::Section { seconds, thread_seconds } => {
-                    let thread = Some(thread_seconds).filter(|seconds| !seconds.is_nan());
-                    self.blocks.note_section(event, seconds, thread);
+                    let times = [seconds, thread_seconds];
+                    let times = times.map(|time| Some(time).filter(|time| !time.is_nan()));
+                    self.blocks.note_section(event, times);
                 }
             }
         }
@@ -180,14 +182,16 @@ impl EventRecords {
 
     fn rewind(&mut self) {
         self.next = 0;
+        self.by_clock.clear();
         self.blocks.rewind();
     }
 }
 
 impl Reading {
     fn add(&mut self, line: RecordLine) -> Result<(), String> {
+        let section_times = line.section_times();
         match line {
-            RecordLine::Experiment { version, machine, started, call_seconds, .. } => {
+            RecordLine::Experiment { version, machine, started, .. } => {
                 if version != 1 {
                     return Err(format!("version {version} of records is not known; version 1 is"));
                 }
@@ -202,7 +206,6 @@ impl Reading {
                     self.begin = FileTime::from_unix_nanos(started.as_nanosecond());
                     self.has_start = true;
                 }
-                self.call_seconds = call_seconds;
             }
             RecordLine::Source { source, interval, sensors } => {
                 if interval.is_some() && self.clocks.len() < MOST_SENSORS {
@@ -226,9 +229,6 @@ impl Reading {
                         self.left_out += 1;
                         continue;
                     };
-                    if is_by_clock {
-                        self.records.by_clock.insert(sensor);
-                    }
                     self.records.values.push((sensor, value.unwrap_or(f64::NAN)));
                 }
                 let count = (self.records.values.len() - begin) as u32;
@@ -236,14 +236,13 @@ impl Reading {
                 let what = What::Event { kind, is_by_clock, values, count };
                 self.push(time, event, what);
             }
-            RecordLine::Section { event, time, seconds, thread_seconds, calls, .. } => {
+            RecordLine::Section { event, time, seconds, .. } => {
                 let Some(event) = self.event(&event) else { return Ok(()) };
-                let without = |seconds: f64| (seconds - self.call_seconds * calls as f64).max(0.0);
-                let thread_seconds = thread_seconds.map_or(f64::NAN, without);
                 if self.sections.len() < MOST_HAPPENINGS {
                     self.sections.push((self.at(time), event));
                 }
-                let what = What::Section { seconds: without(seconds), thread_seconds };
+                let [own, own_thread] = section_times.map(|time| time.unwrap_or(f64::NAN));
+                let what = What::Section { seconds: own, thread_seconds: own_thread };
                 self.push(time + seconds, event, what);
             }
             RecordLine::End { seconds, .. } => {

@@ -67,6 +67,11 @@ pub(super) fn conflict(one: &Event, other: &Event) -> Option<String> {
     ))
 }
 
+/// Whether two events are the start and the end of one section.
+pub(super) fn are_halves(one: &Event, other: &Event) -> bool {
+    is_pair(one, other) && name_of(one) == name_of(other)
+}
+
 /// Refuses events that could not be told apart.
 pub(super) fn check(events: &[Event]) -> Result<(), Failure> {
     let pairs = events

@@ -123,3 +123,24 @@ fn row(table: &mut Table, event: &str, what: &str, figures: &SummaryFigures, sca
     let unit = if scale.unit.is_empty() && scale.divisor < 1.0 { "µs" } else { &scale.unit };
     table.text(Style::Faint, unit);
 }
+
+/// What measuring cost: seconds in perfhive for an event, the share of a time, and processor seconds of the
+/// program for a call.
+pub(in crate::command) fn push_cost(
+    text: &mut String,
+    event: f64,
+    (share, of): (f64, &str),
+    call: Option<f64>,
+) {
+    text.push_str("Cost: ");
+    push_float(text, event * 1e6, 2);
+    text.push_str(" µs for an event in perfhive, in all ");
+    push_float(text, share * 100.0, 2);
+    text.push_str(&format!(" % of the {of} time"));
+    if let Some(call) = call {
+        text.push_str("; a call costs the program ");
+        push_float(text, call * 1e6, 2);
+        text.push_str(" µs of its processor time");
+    }
+    text.push_str(".\n");
+}

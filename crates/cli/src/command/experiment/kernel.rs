@@ -14,7 +14,7 @@ pub(super) fn probes(args: &Args) -> Result<Vec<Probe>, Failure> {
     let mut probes = Vec::new();
     for event in &args.on {
         if let Some(probe) = probe(event, || program(args))? {
-            probes.push(probe.of_kind(kind_of(args, event).unwrap_or(EventKind::Point)));
+            probes.push(probe.of_kind(kind_of(&args.on, event).unwrap_or(EventKind::Point)));
         }
     }
     Ok(probes)
@@ -46,8 +46,8 @@ pub(super) fn probe(
 
 /// The kind of a probe's events: a function that is probed at both ends has starts and ends. `None` for other
 /// events.
-pub(super) fn kind_of(args: &Args, event: &Event) -> Option<EventKind> {
-    let pair = |other: Event, kind| match args.on.contains(&other) {
+pub(super) fn kind_of(events: &[Event], event: &Event) -> Option<EventKind> {
+    let pair = |other: Event, kind| match events.contains(&other) {
         true => kind,
         false => EventKind::Point,
     };
@@ -76,13 +76,7 @@ pub(super) fn watched(probes: &[Probe], process: u32) -> Result<Option<Probes>, 
 
 /// The event source of the program's threads; `None` where they are not wanted.
 pub(super) fn threads(args: &Args, process: u32) -> Result<Option<Threads>, Failure> {
-    let wants = |event| args.on.contains(&event);
-    let kind = match (wants(Event::ThreadStart), wants(Event::ThreadEnd)) {
-        (false, false) => return Ok(None),
-        (true, true) => EventKind::Point,
-        (true, false) => EventKind::Start,
-        (false, true) => EventKind::End,
-    };
+    let Some(kind) = kind_of_threads(&args.on) else { return Ok(None) };
     let threads = Threads::watch(process, kind, LISTED);
     let threads = threads.map_err(|error| Failure::Source(error.to_string()))?;
     if let Some(every) = threads.every() {
@@ -92,6 +86,27 @@ pub(super) fn threads(args: &Args, process: u32) -> Result<Option<Threads>, Fail
         ));
     }
     Ok(Some(threads))
+}
+
+/// Whether starts of threads are wanted, ends, or both (a point); `None` for neither.
+pub(super) fn kind_of_threads(events: &[Event]) -> Option<EventKind> {
+    let wants = |event| events.contains(&event);
+    match (wants(Event::ThreadStart), wants(Event::ThreadEnd)) {
+        (false, false) => None,
+        (true, true) => Some(EventKind::Point),
+        (true, false) => Some(EventKind::Start),
+        (false, true) => Some(EventKind::End),
+    }
+}
+
+/// The names of processes that are watched, for their starts or ends.
+pub(super) fn watched_names(events: &[Event]) -> Vec<(&str, EventKind)> {
+    let watched = events.iter().filter_map(|event| match event {
+        Event::Start(name) => Some((name.as_str(), EventKind::Start)),
+        Event::End(name) => Some((name.as_str(), EventKind::End)),
+        _ => None,
+    });
+    watched.collect()
 }
 
 /// What is missed where threads are listed.

@@ -29,9 +29,17 @@ fn of_process(process: u32) -> impl Fn(io::Error) -> Failure {
         io::ErrorKind::TimedOut => {
             Failure::Source(format!("the experiment of process {process} does not answer in time"))
         }
-        // What the experiment itself says.
-        io::ErrorKind::Other => Failure::Usage(error.to_string()),
         _ => Failure::Source(format!("the experiment of process {process}: {error}")),
+    }
+}
+
+/// The failure of a request. What the experiment itself says has the exit code that `run` has for it.
+fn of_request(process: u32) -> impl Fn(io::Error) -> Failure {
+    move |error| match error.kind() {
+        io::ErrorKind::NotFound => Failure::Missing(error.to_string()),
+        io::ErrorKind::InvalidInput => Failure::Usage(error.to_string()),
+        io::ErrorKind::Other => Failure::Source(error.to_string()),
+        _ => of_process(process)(error),
     }
 }
 
@@ -77,8 +85,8 @@ pub(super) fn list(global: &Global, args: &ExperimentOne) -> Outcome {
         Some(pid) => {
             let mut one = find(pid)?;
             let process = one.process();
-            let mut about = one.ask(&json!({"do": "list"})).map_err(of_process(process))?;
-            let found = one.ask(&json!({"do": "sensors"})).map_err(of_process(process))?;
+            let mut about = one.ask(&json!({"do": "list"})).map_err(of_request(process))?;
+            let found = one.ask(&json!({"do": "sensors"})).map_err(of_request(process))?;
             about["sensor_groups"] = found["groups"].clone();
             list.push((process, about));
         }
@@ -116,7 +124,7 @@ pub(super) fn list(global: &Global, args: &ExperimentOne) -> Outcome {
 fn sensors(output: &Output, pid: u32, part: &str) -> Outcome {
     let mut one = find(pid)?;
     let process = one.process();
-    let found = one.ask(&json!({"do": "sensors", "text": part})).map_err(of_process(process))?;
+    let found = one.ask(&json!({"do": "sensors", "text": part})).map_err(of_request(process))?;
     if !output.is_table() {
         output.write(&format!("{found}\n"))?;
         return Ok(Exit::Done);
@@ -200,7 +208,7 @@ fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
 fn ask(pid: u32, request: &Value) -> Outcome {
     let mut one = find(pid)?;
     let process = one.process();
-    let answer = one.ask(request).map_err(of_process(process))?;
+    let answer = one.ask(request).map_err(of_request(process))?;
     if let Some(note) = answer["note"].as_str() {
         warn(note);
     }
@@ -252,7 +260,7 @@ pub(super) fn fetch(args: &ExperimentFetch) -> Outcome {
             // The connection may end within a line, too.
             Ok(None) => break,
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
-            Err(error) => return Err(of_process(process)(error)),
+            Err(error) => return Err(of_request(process)(error)),
         };
         let is_record = line["kind"] == "record";
         records += u64::from(is_record);

@@ -1,14 +1,16 @@
 //! What other processes can do to a running experiment: the side of `perfhive experiment run`.
 
-use super::events::conflict;
-use super::kernel::{listed_processes, listed_threads, probe};
+use super::events::{are_halves, conflict};
+use super::kernel::{
+    kind_of, kind_of_threads, listed_processes, listed_threads, probe, watched_names,
+};
 use super::run::{LISTED, LOOKED_AT, Sensors};
 use super::sources::{LineEvents, SignalEvents};
 use crate::args::{ExperimentEvent as Event, Global, experiment_event};
 use crate::failure::Failure;
 use perfhive::experiment::{
-    BindRequest, CallNames, EventFilter, EventKind, ExperimentHandle, ExperimentManager, Interval,
-    Probes, Processes, Threads, ThresholdCrossing,
+    AliveProcesses, BindRequest, CallNames, EventFilter, EventKind, ExperimentHandle,
+    ExperimentManager, Interval, Probes, Processes, Threads, ThresholdCrossing,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -40,8 +42,30 @@ pub(super) struct Managed {
     pub(super) names: Option<CallNames>,
     /// The events so far.
     pub(super) events: Vec<Event>,
+    /// The event sources that can tell the other half of a section, too.
+    pub(super) pairs: Vec<Pair>,
     /// The program.
     pub(super) process: u32,
+}
+
+/// An event source of starts and ends, with its events.
+pub(super) struct Pair {
+    source: String,
+    events: Vec<Event>,
+    alive: AliveProcesses,
+}
+
+impl Pair {
+    /// The processes of a command's events. Its threads and probes are not joined: they are those of the program's children,
+    /// too, which are not found later.
+    pub(super) fn of_command(events: &[Event], alive: AliveProcesses) -> Self {
+        let is_it = |event: &&Event| matches!(event, Event::Start(_) | Event::End(_));
+        Self {
+            source: "process".into(),
+            events: events.iter().filter(is_it).cloned().collect(),
+            alive,
+        }
+    }
 }
 
 impl Managed {
@@ -78,12 +102,12 @@ impl Managed {
 
     /// The sensors that can be bound and have a text in their names, 1000 at most and how many more there are;
     /// without a text how many there are of each group.
-    fn sensors_with(&mut self, text: Option<&str>) -> Result<Value, String> {
+    fn sensors_with(&mut self, text: Option<&str>) -> io::Result<Value> {
         let text = text.map(str::to_lowercase);
         let mut groups: BTreeMap<String, u64> = BTreeMap::new();
         let (mut sensors, mut more) = (Vec::new(), 0);
         for source in self.sensors.sources.iter_mut() {
-            let all = source.sensors().map_err(|error| error.to_string())?;
+            let all = source.sensors().map_err(io::Error::other)?;
             for sensor in &*all {
                 let name = &sensor.name;
                 let Some(text) = &text else {
@@ -108,19 +132,74 @@ impl Managed {
     }
 
     /// Binds another event; returns what the manager is to know of it.
-    fn bind(&mut self, wanted: &BindRequest) -> Result<Option<String>, String> {
+    fn bind(&mut self, wanted: &BindRequest) -> io::Result<Option<String>> {
         let filter = wanted.filter.as_deref().map(str::parse::<EventFilter>).transpose();
-        let filter = filter.map_err(|why| why.to_string())?;
-        let event = experiment_event(&wanted.event)?;
+        let filter = filter.map_err(|why| refused(why.to_string()))?;
+        let event = experiment_event(&wanted.event).map_err(refused)?;
         if let Some(why) = self.events.iter().find_map(|known| conflict(known, &event)) {
-            return Err(why);
+            return Err(refused(why));
         }
-        let note = match &event {
-            Event::Call(name) => self.want(name, wanted, filter.is_some()).map(|()| None)?,
+        let pair = (self.pairs.iter())
+            .position(|pair| pair.events.iter().any(|half| are_halves(half, &event)));
+        let is_lone = pair.is_none() && self.events.iter().any(|known| are_halves(known, &event));
+        let mut note = match (&event, pair) {
+            (Event::Call(name), _) => {
+                self.want(name, wanted, filter.is_some()).map(|()| None).map_err(refused)?
+            }
+            (_, Some(pair)) => self.join(pair, &event, wanted).map_err(said)?,
             _ => self.listen(&event, wanted, filter.unwrap_or_default()).map_err(said)?,
         };
+        if is_lone {
+            let lone = format!(
+                "{event} makes no sections with the other half of the command line; run both with --on"
+            );
+            note = Some(note.map_or(lone.clone(), |note| format!("{lone}; {note}")));
+        }
         self.events.push(event);
         Ok(note)
+    }
+
+    /// Lets an event source tell the other half of its sections, too.
+    fn join(
+        &mut self,
+        pair: usize,
+        event: &Event,
+        wanted: &BindRequest,
+    ) -> Result<Option<String>, Failure> {
+        let Some(Pair { source, events, alive }) = self.pairs.get_mut(pair) else {
+            return Ok(None);
+        };
+        if !wanted.sensors.is_empty() || wanted.filter.is_some() {
+            let what = format!(
+                "{event}: it makes sections with the other half in '{source}' and is measured with its sensors; limit PID \
+                 none '{source}' --where sets a filter"
+            );
+            return Err(Failure::Usage(what));
+        }
+        let mut all = events.clone();
+        all.push(event.clone());
+        let failed = |error: io::Error| Failure::Source(format!("{event}: {error}"));
+        let listed = match event {
+            Event::Start(_) | Event::End(_) => {
+                let both = Processes::watch(&watched_names(&all), LISTED).map_err(failed)?;
+                let listed = listed_processes(&both);
+                self.handle.replace(source, both.following(alive.clone()))?;
+                listed
+            }
+            Event::ThreadStart | Event::ThreadEnd => {
+                let both = threads(self.process, &all).map_err(failed)?;
+                let listed = both.every().map(listed_threads);
+                self.handle.replace(source, both)?;
+                listed
+            }
+            _ => {
+                self.handle.replace(source, probes(self.process, &all)?)?;
+                None
+            }
+        };
+        *events = all;
+        let joined = format!("{event} is measured by the event source '{source}' from now on");
+        Ok(Some(listed.map_or(joined.clone(), |listed| format!("{joined}; {listed}"))))
     }
 
     /// Makes the calls of a name events.
@@ -149,11 +228,14 @@ impl Managed {
         filter: EventFilter,
     ) -> Result<Option<String>, Failure> {
         let failed = |error: io::Error| Failure::Source(format!("{event}: {error}"));
+        let wrong = |error: io::Error| Failure::Usage(format!("{event}: {error}"));
         let context = match wanted.sensors.as_slice() {
             [] => self.sensors.context(),
             texts => self.sensors.context_of(&self.global, texts),
         }?;
         let (name, process) = (event.to_string(), self.process);
+        let events = [event.clone()];
+        let mut note = None;
         match event {
             Event::Interval(every) => {
                 self.handle.bind_where(Interval::new(&name, *every), context, filter)?;
@@ -165,43 +247,33 @@ impl Managed {
                 self.handle.bind_where(source, context, filter)?;
             }
             Event::Signal(word) => {
-                let source = SignalEvents::of_word(&name, word).map_err(failed)?;
+                let source = SignalEvents::of_word(&name, word).map_err(wrong)?;
                 self.handle.bind_where(source, context, filter)?;
             }
             Event::LineOf(path) => {
-                let source = LineEvents::of_fifo(&name, path).map_err(failed)?;
+                let source = LineEvents::of_fifo(&name, path).map_err(wrong)?;
                 self.handle.bind_where(source, context, filter)?;
             }
-            Event::Start(program) | Event::End(program) => {
-                let kind = match event {
-                    Event::Start(_) => EventKind::Start,
-                    _ => EventKind::End,
-                };
-                let processes = Processes::watch(&[(program, kind)], LISTED).map_err(failed)?;
-                let note = listed_processes(&processes);
-                self.handle.bind_where(processes.named(&name), context, filter)?;
-                return Ok(note);
+            Event::Start(_) | Event::End(_) => {
+                let processes = Processes::watch(&watched_names(&events), LISTED);
+                let processes = processes.map_err(failed)?.named(&name);
+                note = listed_processes(&processes);
+                let (events, alive) = (events.to_vec(), processes.alive());
+                self.handle.bind_where(processes, context, filter)?;
+                self.pairs.push(Pair { source: name, events, alive });
             }
             Event::ThreadStart | Event::ThreadEnd => {
-                let kind = match event {
-                    Event::ThreadStart => EventKind::Start,
-                    _ => EventKind::End,
-                };
-                // The kernel tells what a thread makes, and not what others that are there by now make.
-                let threads = match thread_count(process).map_err(failed)? {
-                    1 => Threads::watch(process, kind, LISTED),
-                    _ => Threads::by_lists(process, kind, LISTED),
-                };
-                let threads = threads.map_err(failed)?.named(&name);
-                let note = threads.every().map(listed_threads);
+                let threads = threads(process, &events).map_err(failed)?.named(&name);
+                note = threads.every().map(listed_threads);
                 self.handle.bind_where(threads, context, filter)?;
-                return Ok(note);
+                let (events, alive) = (events.to_vec(), AliveProcesses::default());
+                self.pairs.push(Pair { source: name, events, alive });
             }
             Event::Uprobe(..) | Event::Uretprobe(..) | Event::Usdt(..) => {
-                let program = || Ok(PathBuf::from(format!("/proc/{process}/exe")));
-                let probes: Vec<_> = probe(event, program)?.into_iter().collect();
-                let probes = Probes::of_process(process, &probes).map_err(failed)?;
-                self.handle.bind_where(probes.named(&name), context, filter)?;
+                let probes = probes(process, &events)?.named(&name);
+                self.handle.bind_where(probes, context, filter)?;
+                let (events, alive) = (events.to_vec(), AliveProcesses::default());
+                self.pairs.push(Pair { source: name, events, alive });
             }
             Event::Line(_) => {
                 let what = "a descriptor is known to the process that was started with it only; name a FIFO by \
@@ -211,12 +283,44 @@ impl Managed {
             // Bound before.
             Event::Call(_) => {}
         }
-        Ok(None)
+        Ok(note)
     }
 }
 
-fn said(failure: Failure) -> String {
-    failure.message()
+/// The failure as the other side gets it, for the exit code that `run` would have.
+fn said(failure: Failure) -> io::Error {
+    let kind = match &failure {
+        Failure::Missing(_) => io::ErrorKind::NotFound,
+        Failure::Usage(_) => io::ErrorKind::InvalidInput,
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, failure.message())
+}
+
+fn refused(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+/// The event source of a running program's threads. The kernel tells what a thread makes, and not what others that are
+/// there by now make.
+fn threads(process: u32, events: &[Event]) -> io::Result<Threads> {
+    let kind = kind_of_threads(events).unwrap_or(EventKind::Point);
+    match thread_count(process)? {
+        1 => Threads::watch(process, kind, LISTED),
+        _ => Threads::by_lists(process, kind, LISTED),
+    }
+}
+
+/// The event source of probes in a running program.
+fn probes(process: u32, events: &[Event]) -> Result<Probes, Failure> {
+    let program = || Ok(PathBuf::from(format!("/proc/{process}/exe")));
+    let mut probes = Vec::new();
+    for event in events {
+        let kind = kind_of(events, event).unwrap_or(EventKind::Point);
+        probes.extend(probe(event, program)?.map(|probe| probe.of_kind(kind)));
+    }
+    let failed = |error: io::Error| Failure::Source(error.to_string());
+    Probes::of_process(process, &probes).map_err(failed)
 }
 
 /// The number of threads of a process.

@@ -1,7 +1,7 @@
 //! `perfhive experiment run`: starts a program and measures it.
 
 use super::around::Around;
-use super::managed::Managed;
+use super::managed::{Managed, Pair};
 use super::program::{HeldProgram, ProgramEnder};
 use super::sources::{LineEvents, SignalEvents};
 use super::table;
@@ -11,9 +11,9 @@ use crate::failure::{Exit, Failure, Outcome, complain, of_source, warn};
 use crate::sensors::{find_one, with_syntax};
 use crate::signals::{Event, Signals, end_by};
 use perfhive::experiment::{
-    CALLS_VARIABLE, Calls, EventFilter, EventKind, EventSource as _, Experiment, ExperimentFolder,
-    Interval, JsonLines, Processes, RecordBatch, Section, SocketLines, ThresholdCrossing,
-    call_cost,
+    AliveProcesses, CALLS_VARIABLE, Calls, EventFilter, EventKind, EventSource as _, Experiment,
+    ExperimentFolder, Interval, JsonLines, Processes, RecordBatch, Section, SocketLines,
+    ThresholdCrossing,
 };
 use perfhive::measure::{DataSources, MeasurementContext, SensorName, data_source, name_of};
 use perfhive::recording::EventRecording;
@@ -71,20 +71,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             _ => None,
         })
         .collect();
-    let watched: Vec<(&str, EventKind)> = (args.on.iter())
-        .filter_map(|one| match one {
-            ExperimentEvent::Start(name) => Some((name.as_str(), EventKind::Start)),
-            ExperimentEvent::End(name) => Some((name.as_str(), EventKind::End)),
-            _ => None,
-        })
-        .collect();
+    let watched = kernel::watched_names(&args.on);
     let probes = kernel::probes(args)?;
-    let mut call = Duration::ZERO;
     let mut listening = None;
     let mut call_names = None;
     let mut variables = Vec::new();
     if !calls.is_empty() {
-        call = call_cost(&folder.cost()).map_err(failed)?;
         let source = Calls::listen(&folder.calls(), &calls).map_err(failed)?;
         call_names = Some(source.names());
         listening = Some(source);
@@ -94,7 +86,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut sensors = Sensors::find(global, &address, &args.sensor, held.process())?;
     sensors.warm()?;
     let signals = Signals::listen_with(PATIENCE);
-    let mut builder = Experiment::builder().capacity(args.capacity as usize).call_cost(call);
+    let mut builder = Experiment::builder().capacity(args.capacity as usize);
     let around = args.around.map(|window| Arc::new(Mutex::new(Around::new(window))));
     if let Some(around) = &around {
         let theirs = Arc::clone(around);
@@ -104,7 +96,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         });
     }
     // The records' times count from here.
-    let about = about(args, held.process(), call);
+    let about = about(args, held.process());
     for address in &args.deliver {
         let failed = |error| Failure::Source(format!("{address}: {error}"));
         let mut lines = SocketLines::connect(address).map_err(failed)?;
@@ -134,8 +126,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         });
         experiment.bind_where(calls, sensors.context()?, filter)?;
     }
+    let mut alive = AliveProcesses::default();
     if !watched.is_empty() {
         let processes = Processes::watch(&watched, LISTED).map_err(failed)?;
+        alive = processes.alive();
         if let Some(what) = kernel::listed_processes(&processes) {
             warn(&what);
         }
@@ -148,7 +142,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     if let Some(probes) = kernel::watched(&probes, held.process())? {
         let filter = filter_of_names(args, |event| {
-            let kind = kernel::kind_of(args, event)?;
+            let kind = kernel::kind_of(&args.on, event)?;
             Some((events::name_of(event)?, Some(kind)))
         });
         experiment.bind_where(probes, sensors.context()?, filter)?;
@@ -196,6 +190,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         global: global.clone(),
         names: call_names,
         events: args.on.clone(),
+        pairs: vec![Pair::of_command(&args.on, alive)],
         process,
     };
     let manager = managed.serve(&folder.manage(), words(args)).map_err(failed)?;
@@ -360,7 +355,7 @@ fn words(args: &Args) -> Vec<String> {
 }
 
 /// The first line of records: what the experiment is about.
-fn about(args: &Args, process: u32, call: Duration) -> Value {
+fn about(args: &Args, process: u32) -> Value {
     json!({
         "kind": "experiment",
         "version": 1,
@@ -368,8 +363,6 @@ fn about(args: &Args, process: u32, call: Duration) -> Value {
         "program": words(args),
         "pid": process,
         "started": jiff::Timestamp::now().to_string(),
-        // Here too, since a file that was cut has no end.
-        "call_seconds": call.as_secs_f64(),
     })
 }
 

@@ -81,18 +81,13 @@ fn cost(text: &mut String, end: &ExperimentEnd, elapsed: Duration, busy: Duratio
         text.push_str("No event came.\n");
         return;
     };
-    text.push_str("Cost: ");
-    push_float(text, mean * 1e6, 2);
-    text.push_str(" µs for an event in perfhive, in all ");
-    let share = busy.as_secs_f64() / elapsed.as_secs_f64().max(1e-9) * 100.0;
-    push_float(text, share, 2);
-    text.push_str(" % of the program's run time");
-    if !summary.call.is_zero() {
-        text.push_str("; a call costs the program ");
-        push_float(text, summary.call.as_secs_f64() * 1e6, 2);
-        text.push_str(" µs");
-    }
-    text.push_str(".\n");
+    let share = busy.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
+    figures::push_cost(
+        text,
+        mean,
+        (share, "program's run"),
+        summary.calls.mean().map(|time| time.as_secs_f64()),
+    );
 }
 
 /// What is missing.

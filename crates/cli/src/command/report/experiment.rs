@@ -123,7 +123,6 @@ struct Records {
     has_start: bool,
     program: Vec<String>,
     started: Option<String>,
-    call_seconds: f64,
     sensors: HashMap<String, Sensor>,
     /// In the order in which they first occurred.
     events: Vec<Events>,
@@ -139,12 +138,15 @@ struct Records {
     around: Option<Around>,
     /// Seconds, starts and ends without the other, and the sources, from the last line.
     end: Option<(f64, u64, Vec<Value>)>,
+    /// Seconds that an event took in perfhive, and a call in the program, from the last line.
+    costs: [Option<f64>; 2],
 }
 
 impl Records {
     fn add(&mut self, line: Line, file: &Path) -> Result<(), Failure> {
+        let section_times = line.section_times();
         match line {
-            Line::Experiment { version, program, started, call_seconds, .. } => {
+            Line::Experiment { version, program, started, .. } => {
                 if std::mem::replace(&mut self.has_start, true) {
                     let what = "holds several experiments one after the other; divide it";
                     return Err(Failure::Source(format!("{}: {what}", file.display())));
@@ -155,7 +157,6 @@ impl Records {
                 }
                 self.program = program;
                 self.started = started;
-                self.call_seconds = call_seconds;
             }
             Line::Source { source, interval, sensors, .. } => {
                 if interval.is_some() && self.clocks.len() < MOST_SENSORS {
@@ -184,14 +185,11 @@ impl Records {
                 };
                 self.count(place, [Some(delay), Some(sample)], values);
             }
-            Line::Section { event, time, seconds, thread_seconds, calls, growth } => {
+            Line::Section { event, time, seconds, growth, .. } => {
                 self.note(time);
                 if let Some(around) = &mut self.around {
                     around.add_event(&event, None, time, time + seconds);
                 }
-                let without = self.call_seconds * calls as f64;
-                let times = [Some(seconds), thread_seconds];
-                let times = times.map(|time| Some((time? - without).max(0.0)));
                 let Some(place) = self.place((String::new(), event, None)) else { return Ok(()) };
                 let growth = growth.into_iter().map(|(name, growth)| {
                     let per_second = self.sensors.get(&name).and_then(|one| one.per_second);
@@ -199,9 +197,10 @@ impl Records {
                     (name, Some(growth as f64 / unit as f64))
                 });
                 let growth = growth.collect();
-                self.count(place, times, growth);
+                self.count(place, section_times, growth);
             }
-            Line::End { seconds, unmatched, sources } => {
+            Line::End { seconds, event_seconds, call_thread_seconds, unmatched, sources } => {
+                self.costs = [event_seconds, call_thread_seconds];
                 self.end = Some((seconds, unmatched, sources));
             }
             _ => {}

@@ -6,8 +6,14 @@ use crate::instance_reader::InstanceReader;
 use crate::measure::{Anomaly, SensorReading};
 use crate::query::NoValue;
 use crate::source::Source;
-use perfhive_format::{CookOptions, CookedValue, Formula, RawSample, TitleIndex, ValueError};
+use perfhive_format::{
+    CookError, CookOptions, CookedValue, Formula, RawSample, TitleIndex, ValueError,
+};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How many times longer a rate's interval is than its two samples are inexact, so that its error is a tenth at most.
+const LONGER: u32 = 10;
 
 /// An instance with its reader. Like a sample with blocks, a reading counts from when it is decoded.
 pub(super) struct DirectInstance {
@@ -16,7 +22,7 @@ pub(super) struct DirectInstance {
     /// `None` once the instance is gone.
     reader: Option<Box<dyn InstanceReader>>,
     /// What reading gave, until it is decoded.
-    read: Option<Result<(), NoValue>>,
+    read: Option<Result<Duration, NoValue>>,
     /// What the newest decoded reading gave.
     decoded: Result<(), NoValue>,
     /// Values that were read, of the newest decoded reading, and of the last one before it that had
@@ -24,6 +30,8 @@ pub(super) struct DirectInstance {
     fresh: Vec<Option<RawSample>>,
     current: Vec<Option<RawSample>>,
     previous: Option<Vec<Option<RawSample>>>,
+    /// How inexact the moments of the newest reading and of the one before it are.
+    inexact: [Duration; 2],
 }
 
 /// Where the values of a sensor are: the indexes of its instance and of its counter.
@@ -43,6 +51,7 @@ impl DirectInstance {
             fresh: vec![None; counters],
             current: vec![None; counters],
             previous: None,
+            inexact: [Duration::ZERO; 2],
         }
     }
 
@@ -59,17 +68,36 @@ impl DirectInstance {
     /// one.
     pub(super) fn decode(&mut self) -> bool {
         if self.decoded.is_ok() {
+            self.inexact[1] = self.inexact[0];
             let spare = self.previous.take().unwrap_or_else(|| vec![None; self.current.len()]);
             self.previous = Some(std::mem::replace(&mut self.current, spare));
         }
         // Without a sample the reason is the failure of the source, which the caller has.
-        self.decoded = self.read.take().unwrap_or(Err(NoValue::ObjectMissing(None)));
-        match &self.decoded {
-            Ok(()) => std::mem::swap(&mut self.current, &mut self.fresh),
-            Err(NoValue::Vanished) => return self.reader.take().is_some(),
-            Err(_) => {}
+        match self.read.take().unwrap_or(Err(NoValue::ObjectMissing(None))) {
+            Ok(inexact) => {
+                std::mem::swap(&mut self.current, &mut self.fresh);
+                self.decoded = Ok(());
+                self.inexact[0] = inexact;
+            }
+            Err(why) => {
+                let is_gone = matches!(why, NoValue::Vanished) && self.reader.take().is_some();
+                self.decoded = Err(why);
+                return is_gone;
+            }
         }
         false
+    }
+
+    /// Whether the newest reading and the one before it are too close together for a rate.
+    fn is_close(&self, older: &RawSample, newer: &RawSample) -> bool {
+        let time = |sample: &RawSample| sample.clocks.time_100ns;
+        let passed = time(newer).saturating_sub(time(older));
+        // Where time goes backwards, the formula says so.
+        let passed = u64::try_from(passed).ok().map(|passed| {
+            Duration::from_nanos(100).saturating_mul(u32::try_from(passed).unwrap_or(u32::MAX))
+        });
+        let [newer, older] = self.inexact;
+        passed.is_some_and(|passed| passed < (newer + older).saturating_mul(LONGER))
     }
 
     /// The reading of a counter of a type.
@@ -85,7 +113,13 @@ impl DirectInstance {
             let frequency = formula.clock_of_value().map(|clock| clock.frequency(&sample.clocks));
             per_second = frequency.and_then(|of| u64::try_from(of.ok()?).ok());
             let older = match formula.samples() {
-                2 => Some(previous.as_ref().ok_or(NoValue::NeedsTwoSamples)?),
+                2 => {
+                    let older = previous.as_ref().ok_or(NoValue::NeedsTwoSamples)?;
+                    if self.is_close(older, &sample) {
+                        return Err(NoValue::Cook(CookError::NoTimePassed));
+                    }
+                    Some(older)
+                }
                 _ => None,
             };
             // Only a certain identity has a reader.

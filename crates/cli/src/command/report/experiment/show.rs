@@ -62,6 +62,10 @@ pub(super) fn page(
             text.push('\n');
         }
     }
+    if let (Some((seconds, _, sources)), [Some(event), call]) = (&records.end, records.costs) {
+        let busy: f64 = sources.iter().filter_map(|source| source["busy"].as_f64()).sum();
+        figures::push_cost(text, event, (busy / seconds.max(1e-9), "experiment's"), call);
+    }
     let mut attention = |line: String| {
         palette.push(text, Style::Attention, &line);
         text.push('\n');
@@ -205,7 +209,8 @@ pub(super) fn push_json(
         "program": records.program,
         "started": records.started,
         "seconds": records.seconds(),
-        "call_seconds": records.call_seconds,
+        "event_seconds": records.costs[0],
+        "call_thread_seconds": records.costs[1],
         "has_end": end.is_some(),
         "damaged_lines": lines.damaged,
         "torn_line": lines.is_torn,
