@@ -93,7 +93,9 @@ impl fmt::Display for NoValue {
             Self::Cook(error) => error.fmt(f),
             Self::Format(error) => error.fmt(f),
             Self::AmbiguousInstance => f.write_str("several instances match the name"),
-            Self::DifferentTypes => f.write_str("the samples are of different counters, types, categories or machines"),
+            Self::DifferentTypes => {
+                f.write_str("the samples are of different counters, types, categories or machines")
+            }
             Self::SourceFailed(error) => error.fmt(f),
         }
     }

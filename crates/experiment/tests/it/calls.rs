@@ -107,11 +107,14 @@ fn section_of_known_duration_is_measured_so() {
 }
 
 /// The most that is left of a call when its time is taken off.
-const LEFT: f64 = 1e-6;
+const LEFT: f64 = 2e-6;
+
+/// The most by which work behind a call is slower, since the call has cooled its caches.
+const COLDER: f64 = 5e-6;
 
 /// The time of calls is taken off, however far they are apart: a section with nothing in it takes no time, and the same
-/// work as long with calls in it as without, but for a microsecond for each call and two hundredths of the work. Processor
-/// time is compared, which others' load hardly changes, and the median of a hundred sections.
+/// work as long with calls in it as without, but for colder caches and two hundredths of the work. Processor time is
+/// compared, which others' load hardly changes, and the median of a hundred sections.
 #[test]
 fn time_of_calls_is_taken_off_at_every_distance() {
     let folder = Folder::new();
@@ -143,7 +146,7 @@ fn time_of_calls_is_taken_off_at_every_distance() {
         assert!(empty < LEFT, "{distance}: {empty}");
         let pairs = times("with").into_iter().zip(times("without"));
         let more = median(pairs.map(|(with, without)| with - without).collect());
-        let bound = LEFT * calls + 0.02 * median(times("without"));
+        let bound = COLDER * calls + 0.02 * median(times("without"));
         assert!(more.abs() < bound, "{distance}: {more} {bound}");
     }
 }

@@ -158,5 +158,5 @@ fn calls_in_signal_handlers_are_taken_off_once() {
     // What was taken off twice would be more than all.
     assert_eq!((sections.count, sections.time.count(), sections.part.count()), (2000, 2000, 2000));
     let (time, thread_time) = (sections.time.quantile(0.5), sections.part.quantile(0.5));
-    assert!(time.unwrap() < 1e-6 && thread_time.unwrap() < 1e-6, "{time:?} {thread_time:?}");
+    assert!(time.unwrap() < 2e-6 && thread_time.unwrap() < 2e-6, "{time:?} {thread_time:?}");
 }
