@@ -34,9 +34,11 @@ class BridgeTest {
                 SensorName.parse(Machine.sensor("Processor", "% Processor Time") + "#*"));
         try (DataSources sources = DataSources.open("local:")) {
             List<ObjectName> registered;
-            try (SensorBeans beans =
-                    SensorBeans.register(server, sources, names, Duration.ZERO)) {
+            // A rate takes a time that is long beside what reading takes.
+            Duration maxAge = Duration.ofMillis(20);
+            try (SensorBeans beans = SensorBeans.register(server, sources, names, maxAge)) {
                 registered = beans.names();
+                Thread.sleep(maxAge.toMillis());
                 ObjectName memory = new ObjectName(
                         "org.perfhive:source=\"linux.procfs\",group=\"Memory\"");
                 ObjectName own = new ObjectName("org.perfhive:source=\"linux.procfs\","
@@ -52,7 +54,7 @@ class BridgeTest {
                 assertEquals("java.lang.Long", info.getAttributes()[0].getType());
                 assertThrows(AttributeNotFoundException.class, () -> server.getAttribute(own, "none"));
                 assertThrows(javax.management.InstanceAlreadyExistsException.class,
-                        () -> SensorBeans.register(server, sources, names, Duration.ZERO));
+                        () -> SensorBeans.register(server, sources, names, maxAge));
                 assertTrue(server.isRegistered(memory));
             }
             assertTrue(registered.stream().noneMatch(server::isRegistered));
@@ -76,6 +78,7 @@ class BridgeTest {
                         .filter(name -> name.toString().contains("Process\","))
                         .findFirst()
                         .orElseThrow();
+                Thread.sleep(maxAge.toMillis());
                 assertTrue((Double) server.getAttribute(own, "% Processor Time") >= 0);
             }
         }
