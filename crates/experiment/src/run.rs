@@ -407,7 +407,8 @@ impl ExperimentHandle {
         self.0.begin
     }
 
-    /// Adds a place where the records go from now on. If it fails, nothing comes of it.
+    /// Adds a place where the records go that are not delivered yet, and those from now on. If it fails, nothing comes
+    /// of it.
     pub fn deliver(&self, delivery: impl Delivery + 'static) {
         locked(&self.0.guests).push(Box::new(delivery));
     }

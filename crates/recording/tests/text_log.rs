@@ -271,7 +271,7 @@ fn bad_lines_are_faults_and_the_others_are_read() {
     let bad = LOG.to_string() + "garbage\r\n\"08/14/2007 15:42:38.659\",\"5\"\r\n\"99/99/2007";
     let file = Scratch::new(bad);
     let found = values(file.open(), &[r"\Process(a, b#1)\% Processor Time"]);
-    assert_eq!(found.last().unwrap()[0], Some(5.0));
+    assert_eq!(found.last().unwrap()[0], None);
     let mut source = file.open();
     let (mut out, mut faults) = (Snapshot::new(), Vec::new());
     let mut is_end = false;
@@ -284,10 +284,35 @@ fn bad_lines_are_faults_and_the_others_are_read() {
         faults,
         [
             "line 4: \"garbage\" is not a time; the line is left out",
-            "line 5 has 2 columns, and the first line 4",
+            "line 5 is damaged and has no values: 2 columns instead of 4, or a quote is missing",
             "line 6, the last one, is not complete and left out",
         ]
     );
+}
+
+#[test]
+fn a_line_without_a_quote_gives_no_value_of_another_column() {
+    let line = |cells: &str| format!("\"08/14/2007 15:42:39.000\",{cells}\r\n");
+    let sound = line(r#""1","2","3""#);
+    for (bad, told) in [
+        // The quote takes the next line with it, whose cells would be those of other columns.
+        (line(r#""1","2"#) + &line(r#""7","8","9""#), "line 4 is damaged"),
+        (line(r#""1,"2","3""#), "3 columns instead of 4"),
+        (line(r#""1","abc","1e400""#), "\"abc\" is not a number"),
+    ] {
+        let file = Scratch::new(LOG.to_string() + &bad + &sound);
+        let paths = [r"\Process(c)\Working Set", r"\Memory\Available Bytes (x)"];
+        let found = values(file.open(), &paths);
+        let (last, damaged) = (found.last().unwrap(), &found[found.len() - 2]);
+        assert_eq!(damaged[..], [None, None], "{bad}");
+        assert!(last.iter().all(Option::is_some), "{bad}");
+        let mut source = file.open();
+        let (mut out, mut faults) = (Snapshot::new(), Vec::new());
+        while source.collect(&Ask::new(ObjectQuery::Global), &mut out).is_ok() {
+            faults.extend(out.faults().iter().map(|fault| fault.message.to_string()));
+        }
+        assert!(faults.iter().any(|fault| fault.contains(told)), "{faults:?}");
+    }
 }
 
 #[test]

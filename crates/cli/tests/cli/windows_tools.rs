@@ -78,6 +78,11 @@ fn a_counter_that_is_not_there_is_left_out_with_a_warning() {
         assert!(run.err.contains(r"warning: \No\Such is left out: "), "{}", run.err);
         assert!(run.out.ends_with(GOODBYE) && run.out.contains(known), "{}", run.out);
     }
+    // What was probably meant is a suggestion: no column, and no sample that is lost to it.
+    let whole = perfhive(typeperf.into_iter().chain([known]));
+    let run = perfhive(typeperf.into_iter().chain([known, r"\Memory\Page/sec"]));
+    assert!(run.err.contains(r"Pages/sec"), "{}", run.err);
+    assert_eq!((run.code, run.out), (Some(0), whole.out));
     // Without any counter there is nothing to do.
     std::fs::remove_file(&out).unwrap();
     assert_eq!(perfhive(relog.into_iter().chain(["-c", r"\No\Such"])).code, Some(2));

@@ -16,7 +16,6 @@ const AT_LATEST: Duration = Duration::from_secs(1);
 pub(super) fn deliver_all(shared: &Shared, deliveries: Vec<Box<dyn Delivery>>) -> DeliveryOutcome {
     let mut outcome = DeliveryOutcome { deliveries, ..DeliveryOutcome::default() };
     loop {
-        outcome.guests.append(&mut locked(&shared.guests));
         let is_end = {
             let wanted = locked(&shared.wanted);
             let waited =
@@ -25,6 +24,8 @@ pub(super) fn deliver_all(shared: &Shared, deliveries: Vec<Box<dyn Delivery>>) -
             wanted.now = false;
             wanted.end
         };
+        // Behind the wait, so that a guest that came meanwhile misses nothing.
+        outcome.guests.append(&mut locked(&shared.guests));
         for place in 0.. {
             // The list is not locked while records are delivered: bindings are added to it.
             let taken = locked(&shared.bound).get_mut(place).map(|one| {

@@ -3,7 +3,7 @@
 use super::calls::Folder;
 use super::{Burst, context, shown};
 use perfhive_experiment::{
-    BindRequest, Experiment, ExperimentManager, Interval, ManagedExperiment,
+    BindRequest, Experiment, ExperimentManager, Interval, ManagedExperiment, RecordBatch, Section,
 };
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -137,6 +137,21 @@ fn records_are_fetched_until_the_end() {
     assert_eq!(kinds[..2], ["source", "record"]);
     assert_eq!(kinds.last().unwrap(), "end");
     assert!(end.failures.is_empty());
+    drop(manager);
+}
+
+#[test]
+fn a_place_added_shortly_before_the_end_has_the_records_to_the_end() {
+    let folder = Folder::new();
+    let (experiment, manager) = running(&folder.path("manage"));
+    // The delivering thread waits for its next second by now.
+    std::thread::sleep(Duration::from_millis(100));
+    let (sender, delivered) = std::sync::mpsc::channel();
+    experiment.handle().deliver(move |batch: &RecordBatch<'_>, _: &[Section]| {
+        let _ = sender.send(batch.len());
+    });
+    drop(experiment.end());
+    assert!(delivered.iter().sum::<usize>() > 0);
     drop(manager);
 }
 

@@ -214,25 +214,41 @@ impl TextLog {
         for (_, objects) in &mut self.machines {
             objects.iter_mut().for_each(|object| object.values.fill(f64::NAN.to_bits()));
         }
-        if self.record.len() != self.columns.len() + 1 && self.told < MOST_FAULTS {
-            self.told += 1;
-            let line = self.line;
-            let (has, wanted) = (self.record.len(), self.columns.len() + 1);
-            let what = format!("line {line} has {has} columns, and the first line {wanted}");
-            let name = self.path.display().to_string();
-            faults.push(Fault::new(FaultKind::Warning, &name, what));
-        }
-        for (place, cell) in self.columns.iter().zip(self.record.iter().skip(1)) {
-            // A blank cell is a counter without a value.
-            let value = str::from_utf8(cell).ok().and_then(|cell| cell.trim().parse::<f64>().ok());
-            let object = self.machines.get_mut(place.block);
-            let object = object.and_then(|(_, objects)| objects.get_mut(place.object));
-            if let (Some(value), Some(object)) = (value, object) {
+        let line = self.line;
+        let (has, wanted) = (self.record.len(), self.columns.len() + 1);
+        let mut damage = None;
+        if has != wanted || self.record.iter().any(|cell| cell.contains(&b'\n')) {
+            // A quote that is missing moves cells to other columns, and may take the next line with it.
+            damage = Some(format!(
+                "line {line} is damaged and has no values: {has} columns instead of {wanted}, or a quote is missing"
+            ));
+        } else {
+            for (place, cell) in self.columns.iter().zip(self.record.iter().skip(1)) {
+                let cell = String::from_utf8_lossy(cell.trim_ascii());
+                // A blank cell is a counter without a value.
+                if cell.is_empty() {
+                    continue;
+                }
+                let Some(value) = cell.parse::<f64>().ok().filter(|value| value.is_finite()) else {
+                    damage = damage.or_else(|| {
+                        let cell: String = cell.chars().take(40).collect();
+                        Some(format!("line {line}: {cell:?} is not a number, and no value"))
+                    });
+                    continue;
+                };
+                let object = self.machines.get_mut(place.block);
+                let object = object.and_then(|(_, objects)| objects.get_mut(place.object));
+                let Some(object) = object else { continue };
                 let at = place.instance * object.counters + place.counter;
                 if let Some(cell) = object.values.get_mut(at) {
                     *cell = value.to_bits();
                 }
             }
+        }
+        if let Some(what) = damage.filter(|_| self.told < MOST_FAULTS) {
+            self.told += 1;
+            let name = self.path.display().to_string();
+            faults.push(Fault::new(FaultKind::Warning, &name, what));
         }
         self.generation += 1;
         let frames = self.frames(time);
