@@ -28,8 +28,12 @@ impl MadeUpNames {
     /// that were made up before.
     pub(crate) fn with(titles: &TitleList, before: &Self) -> Self {
         let mut names = Self { list: before.list.clone(), known: HashMap::new() };
+        let mut first: HashMap<TitleIndex, &str> = HashMap::new();
         for title in &titles.titles {
-            names.known.entry(title.text.clone()).or_insert(title.index);
+            // What has the second name of an index would be shown under the first.
+            if *first.entry(title.index).or_insert(&title.text) == title.text {
+                names.known.entry(title.text.clone()).or_insert(title.index);
+            }
         }
         for title in &before.list.titles {
             names.known.entry(title.text.clone()).or_insert(title.index);
@@ -115,4 +119,18 @@ impl NamesByIndex {
 fn indexes(object: &CatalogueObject) -> impl Iterator<Item = TitleIndex> {
     let counters = object.counters.iter().map(|counter| counter.name);
     std::iter::once(object.name).chain(counters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_name_of_an_index_gets_an_index_of_its_own() {
+        let title = |text: &str| Title { index: TitleIndex(4), text: text.to_string() };
+        let list = TitleList::from(vec![title("Memory"), title("Example")]);
+        let mut names = MadeUpNames::with(&list, &MadeUpNames::default());
+        assert_eq!(names.index("Memory"), TitleIndex(4));
+        assert!(is_made_up(names.index("Example")));
+    }
 }
