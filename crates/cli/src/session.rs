@@ -361,23 +361,29 @@ impl Session {
         }
     }
 
-    /// The machines of the counters that the first sample of a recording has, the recording's own first. The recording
-    /// is at its beginning then.
+    /// The machines of the counters that a recording has, its own first: a later file may have one more. The
+    /// recording is at its beginning then.
     pub(crate) fn machines(&mut self) -> Result<Vec<String>, SourceError> {
         let mut sample = Snapshot::new();
-        match self.source.collect(&Ask::everything(), &mut sample) {
-            Ok(()) => {}
-            Err(error) if error.is_end_of_data() => return Ok(Vec::new()),
-            Err(error) => return Err(error),
+        let mut machines: Vec<String> = Vec::new();
+        loop {
+            match self.source.collect(&Ask::everything(), &mut sample) {
+                Ok(()) => {}
+                Err(error) if error.is_end_of_data() => break,
+                Err(error) => return Err(error),
+            }
+            for frame in sample.frames() {
+                if !machines.iter().any(|known| known == frame.machine()) {
+                    machines.push(frame.machine().to_string());
+                }
+            }
+            // A live source has no end.
+            if self.source.is_live() {
+                break;
+            }
         }
         if let Some(recording) = self.source.recording() {
             recording.seek(None)?;
-        }
-        let mut machines: Vec<String> = Vec::new();
-        for frame in sample.frames() {
-            if !machines.iter().any(|known| known == frame.machine()) {
-                machines.push(frame.machine().to_string());
-            }
         }
         Ok(machines)
     }

@@ -34,7 +34,7 @@
 //! | `machine.rs` | [`MachinePart`]: what a recording has of another machine |
 //! | `phr.rs` | perfhive's own recordings: [`RecordingWriter`] |
 //! | `records.rs` | records of experiments: their lines, and [`EventBlocks`] |
-//! | `names.rs` | title indexes for recordings that have names only |
+//! | `names.rs` | title indexes that are made up, and those with two names |
 //! | `open.rs` | [`open`]: files or a capture folder become a [`ReplaySource`] |
 //! | `capture.rs` | [`Capture`]: writes a source's answers to a folder |
 //! | `manifest.rs` | `manifest.jsonl` of a capture, written and read |

@@ -1,8 +1,10 @@
-//! Title indexes for names of recordings that have names only.
+//! Names of recordings and their title indexes: those that are made up, and those with two names.
 
-use perfhive_format::TitleIndex;
+use perfhive_engine::{CatalogueObject, TitleDatabase};
 use perfhive_format::titles::{Title, TitleList};
+use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::HashMap;
+use std::fmt;
 
 /// The first index that is made up. Those of Windows and of perfhive lie below.
 const FIRST: u32 = 1_000_000;
@@ -26,8 +28,12 @@ impl MadeUpNames {
     /// that were made up before.
     pub(crate) fn with(titles: &TitleList, before: &Self) -> Self {
         let mut names = Self { list: before.list.clone(), known: HashMap::new() };
+        let mut first: HashMap<TitleIndex, &str> = HashMap::new();
         for title in &titles.titles {
-            names.known.entry(title.text.clone()).or_insert(title.index);
+            // What has the second name of an index would be shown under the first.
+            if *first.entry(title.index).or_insert(&title.text) == title.text {
+                names.known.entry(title.text.clone()).or_insert(title.index);
+            }
         }
         for title in &before.list.titles {
             names.known.entry(title.text.clone()).or_insert(title.index);
@@ -55,5 +61,76 @@ impl MadeUpNames {
     /// The names whose indexes were made up.
     pub(crate) fn into_list(self) -> TitleList {
         self.list
+    }
+}
+
+/// The names that indexes have in each language, of several the first.
+#[derive(Default)]
+pub(crate) struct NamesByIndex(HashMap<(LanguageId, TitleIndex), Box<str>>);
+
+/// An index that has one name before and another one later.
+pub(crate) struct TwoNames {
+    index: TitleIndex,
+    before: Box<str>,
+    later: Box<str>,
+}
+
+impl fmt::Display for TwoNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { index, before, later } = self;
+        write!(f, "index {index} has the name {later:?}, and {before:?} before")
+    }
+}
+
+impl NamesByIndex {
+    /// Adds the names of a database.
+    pub(crate) fn add(&mut self, database: &TitleDatabase) {
+        for (index, name) in database.all().into_iter().filter(|(_, name)| !name.is_empty()) {
+            self.0.entry((database.language(), index)).or_insert_with(|| name.into());
+        }
+    }
+
+    /// Adds the names of an object and its counters.
+    pub(crate) fn add_object(&mut self, object: &CatalogueObject, database: &TitleDatabase) {
+        for index in indexes(object) {
+            if let Some(name) = database.name(index) {
+                self.0.entry((database.language(), index)).or_insert_with(|| name.into());
+            }
+        }
+    }
+
+    /// An index of an object or its counters to which a database gives another name.
+    pub(crate) fn conflict(
+        &self,
+        object: &CatalogueObject,
+        database: &TitleDatabase,
+    ) -> Option<TwoNames> {
+        indexes(object).find_map(|index| {
+            let before = self.0.get(&(database.language(), index))?;
+            let later = database.name(index)?;
+            // Names that differ in case only are the same to every reader.
+            let is_other = before.to_lowercase() != later.to_lowercase();
+            is_other.then(|| TwoNames { index, before: before.clone(), later: later.into() })
+        })
+    }
+}
+
+/// The indexes of an object and its counters.
+fn indexes(object: &CatalogueObject) -> impl Iterator<Item = TitleIndex> {
+    let counters = object.counters.iter().map(|counter| counter.name);
+    std::iter::once(object.name).chain(counters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_name_of_an_index_gets_an_index_of_its_own() {
+        let title = |text: &str| Title { index: TitleIndex(4), text: text.to_string() };
+        let list = TitleList::from(vec![title("Memory"), title("Example")]);
+        let mut names = MadeUpNames::with(&list, &MadeUpNames::default());
+        assert_eq!(names.index("Memory"), TitleIndex(4));
+        assert!(is_made_up(names.index("Example")));
     }
 }

@@ -3,7 +3,7 @@
 use crate::chain::Chain;
 use crate::files::{error, language_of_titles, other_form, read_block, read_titles};
 use crate::manifest::{self, ListedFile, is_capture};
-use crate::names::MadeUpNames;
+use crate::names::{MadeUpNames, NamesByIndex};
 use crate::records::{EventRecords, has_records, lacks_records};
 use crate::replay::{RecordedBlock, ReplaySource, Samples};
 use crate::text_log::{TextLog, is_text_log};
@@ -137,6 +137,8 @@ struct Parts {
     /// The names of all binary logs, and those of them that were made up.
     log_titles: TitleList,
     names: MadeUpNames,
+    /// The names of the files so far.
+    known: NamesByIndex,
     faults: Vec<Fault>,
 }
 
@@ -150,9 +152,11 @@ impl Parts {
 
     /// Adds a recording of perfhive.
     fn add_recording(&mut self, name: &str, path: &Path) -> Result<(), SourceError> {
-        let reader = phr::Reader::open(path)?;
+        let mut reader = phr::Reader::open(path)?;
         self.faults.extend_from_slice(reader.damage());
-        self.titles.extend(reader.titles());
+        let titles = reader.titles();
+        self.add_names(path, &mut reader, &titles)?;
+        self.titles.extend(titles);
         self.end_blocks(name)?;
         self.samples.push((path.display().to_string(), Box::new(reader)));
         Ok(())
@@ -160,11 +164,36 @@ impl Parts {
 
     /// Adds a binary log.
     fn add_log(&mut self, path: &Path) -> Result<(), SourceError> {
-        let log = BinaryLog::open(path, &self.names)?;
+        let mut log = BinaryLog::open(path, &self.names)?;
         self.faults.extend_from_slice(log.faults());
         self.names = log.names().clone();
-        self.log_titles.titles.extend(log.titles().titles.iter().cloned());
+        let names = log.titles().clone();
+        let database = TitleDatabase::new(LanguageId::ENGLISH, &names, &TitleList::default());
+        self.add_names(path, &mut log, &[Arc::new(database)])?;
+        self.log_titles.titles.extend(names.titles);
         self.samples.push((path.display().to_string(), Box::new(log)));
+        Ok(())
+    }
+
+    /// Adds the names of a file. Its objects would be shown under the names of a file before that gives
+    /// their indexes to others.
+    fn add_names(
+        &mut self,
+        path: &Path,
+        samples: &mut dyn Samples,
+        titles: &[Arc<TitleDatabase>],
+    ) -> Result<(), SourceError> {
+        let (_, objects) = samples.objects()?;
+        for database in titles {
+            let conflict = |object| self.known.conflict(object, database);
+            if let Some(names) = objects.iter().find_map(conflict) {
+                let message = format!(
+                    "does not go with the files before it: {names}; open the files one by one"
+                );
+                return Err(error(path, SourceErrorKind::Mismatch, message));
+            }
+        }
+        titles.iter().for_each(|database| self.known.add(database));
         Ok(())
     }
 

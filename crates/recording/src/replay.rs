@@ -283,9 +283,22 @@ fn check_same_machine(
     Ok(())
 }
 
-/// Copies the wanted objects of a frame, and the objects of their instances' parents, into a block
-/// of their own.
-fn select(frame: &Frame, wanted: &HashSet<TitleIndex>, generation: u64) -> Option<Frame> {
+/// The wanted objects of a frame, and the objects of their instances' parents.
+fn with_parents(frame: &Frame, wanted: &HashSet<TitleIndex>) -> HashSet<TitleIndex> {
+    let objects = (0..frame.object_count()).filter_map(|place| frame.object(place));
+    let parents = objects
+        .filter(|object| wanted.contains(&object.name_index()))
+        .flat_map(|object| object.instances().filter_map(|instance| instance.parent()))
+        .map(|(parent, _)| parent);
+    wanted.iter().copied().chain(parents).collect()
+}
+
+/// Copies the wanted objects of a frame into a block of their own.
+pub(crate) fn select(
+    frame: &Frame,
+    wanted: &HashSet<TitleIndex>,
+    generation: u64,
+) -> Option<Frame> {
     let block = DataBlock::scan(frame.as_bytes()).ok()?.0.header();
     let mut bytes = frame.as_bytes().get(..block.HeaderLength as usize)?.to_vec();
     let mut header = block;
@@ -298,16 +311,9 @@ fn select(frame: &Frame, wanted: &HashSet<TitleIndex>, generation: u64) -> Optio
         bytes.resize(bytes.len().next_multiple_of(8), 0);
         header.HeaderLength = u32::try_from(bytes.len()).ok()?;
     }
-    let objects = || (0..frame.object_count()).filter_map(|place| frame.object(place));
-    let parents: HashSet<TitleIndex> = objects()
-        .filter(|object| wanted.contains(&object.name_index()))
-        .flat_map(|object| object.instances().filter_map(|instance| instance.parent()))
-        .map(|(parent, _)| parent)
-        .collect();
     header.NumObjectTypes = 0;
-    for object in objects() {
-        let name = object.name_index();
-        if wanted.contains(&name) || parents.contains(&name) {
+    for object in (0..frame.object_count()).filter_map(|place| frame.object(place)) {
+        if wanted.contains(&object.name_index()) {
             bytes.extend_from_slice(object.as_bytes());
             header.NumObjectTypes += 1;
         }
@@ -351,7 +357,8 @@ impl Source for ReplaySource {
             if !is_own(frame) {
                 continue;
             }
-            let Some(selected) = select(frame, &wanted, frame.generation()) else {
+            let selected = select(frame, &with_parents(frame, &wanted), frame.generation());
+            let Some(selected) = selected else {
                 out.push_frame(Arc::clone(frame), &self.name);
                 continue;
             };

@@ -1,4 +1,4 @@
-//! `convert` to a binary log of perfmon, read by another program.
+//! Logs of perfmon, written and read: a binary one by another program, several as one recording.
 
 use crate::run::{Folder, perfhive};
 use perfhive_testkit::real;
@@ -40,4 +40,52 @@ fn a_reader_of_event_traces_finds_the_raw_values_of_a_written_log() {
     read.sort_unstable();
     assert!(read.len() > 500, "{}", read.len());
     assert_eq!(read, wanted);
+}
+
+/// A text log with these columns, all of one value, at some second.
+fn text_log(second: u32, columns: &[&str]) -> String {
+    let names: String = columns.iter().map(|column| format!(",\"{column}\"")).collect();
+    let values = format!(",\"{second}\"").repeat(columns.len());
+    format!("\"(PDH-CSV 4.0) (UTC)(0)\"{names}\r\n\"09/22/2026 21:42:{second:02}.000\"{values}\r\n")
+}
+
+#[test]
+fn logs_that_name_an_index_differently_are_not_joined() {
+    let folder = Folder::new();
+    let mut logs = Vec::new();
+    for (second, column) in [(1, r"\\A\Memory\Available MBytes"), (2, r"\\A\System\Threads")] {
+        let text = folder.file(&format!("s{second}.csv"), text_log(second, &[column]));
+        for ending in ["blg", "phr"] {
+            let log = folder.path().join(format!("s{second}.{ending}")).display().to_string();
+            if perfhive(["convert", &text, "-o", &log]).ok().starts_with("1 sample, ") {
+                logs.push(log);
+            }
+        }
+    }
+    assert_eq!(logs.len(), 4);
+    for (one, two) in [(0, 2), (1, 3), (0, 3)] {
+        let joined = format!("file:{},{}", logs[one], logs[two]);
+        let run = perfhive(["report", &joined]);
+        for part in [&*logs[two], "\"Memory\"", "\"System\"", "one by one"] {
+            assert!(run.err.contains(part), "{}", run.err);
+        }
+    }
+}
+
+#[test]
+fn a_machine_that_only_a_later_log_has_is_kept() {
+    let folder = Folder::new();
+    let (a, b) = (r"\\A\Memory\Available MBytes", r"\\B\Memory\Available MBytes");
+    let first = folder.file("m0.csv", text_log(1, &[a]));
+    let second = folder.file("m1.csv", text_log(2, &[a, b]));
+    for command in ["convert", "relog"] {
+        let out = folder.path().join(format!("{command}.csv")).display().to_string();
+        match command {
+            "convert" => perfhive(["convert", &first, &second, "-o", &out]).ok(),
+            _ => perfhive(["relog", &first, &second, "-f", "CSV", "-o", &out]).ok(),
+        };
+        let written = std::fs::read_to_string(&out).unwrap();
+        assert!(written.contains(a) && written.contains(b), "{written}");
+        assert!(written.lines().last().unwrap().ends_with(",\"2\",\"2\""), "{written}");
+    }
 }

@@ -1,6 +1,7 @@
 //! What payloads hold besides the samples' bytes.
 
 use super::varint::{Input, put, put_bytes};
+use crate::names::{NamesByIndex, TwoNames};
 use perfhive_engine::{CatalogueObject, Fault, FaultKind, Snapshot, TitleDatabase};
 use perfhive_format::titles::{Title, TitleList};
 use perfhive_format::winperf::{
@@ -131,18 +132,23 @@ pub(super) struct Definitions {
     pub(super) objects: Vec<CatalogueObject>,
     /// Names and help texts by language, in the order of the recorded source.
     pub(super) titles: Vec<(LanguageId, TitleList, TitleList)>,
+    known: NamesByIndex,
 }
 
 impl Definitions {
-    /// Adds those of a frame; `None` where the payload is damaged.
-    pub(super) fn add(&mut self, mut input: Input<'_>) -> Option<()> {
+    /// Adds those of a frame. Returns the objects that are left out, since a frame before gave their
+    /// indexes other names; `None` where the payload is damaged.
+    pub(super) fn add(&mut self, mut input: Input<'_>) -> Option<Vec<(TitleIndex, TwoNames)>> {
+        let mut objects = Vec::new();
         for _ in 0..input.count(input.0.len())? {
             let object = PerfObject::parse(input.bytes()?).ok()?;
-            self.objects.push(CatalogueObject::of(object));
+            objects.push(CatalogueObject::of(object));
         }
+        let mut databases = Vec::new();
         for _ in 0..input.count(u16::MAX.into())? {
             let language = LanguageId(u16::try_from(input.number()?).ok()?);
             let (names, help) = (list(&mut input)?, list(&mut input)?);
+            databases.push(TitleDatabase::new(language, &names, &TitleList::default()));
             match self.titles.iter_mut().find(|(of, ..)| *of == language) {
                 Some((_, known, known_help)) => {
                     known.titles.extend(names.titles);
@@ -151,7 +157,15 @@ impl Definitions {
                 None => self.titles.push((language, names, help)),
             }
         }
-        Some(())
+        let mut left_out = Vec::new();
+        for object in objects {
+            match databases.iter().find_map(|database| self.known.conflict(&object, database)) {
+                Some(names) => left_out.push((object.name, names)),
+                None => self.objects.push(object),
+            }
+        }
+        databases.iter().for_each(|database| self.known.add(database));
+        Some(left_out)
     }
 
     pub(super) fn databases(&self) -> Vec<Arc<TitleDatabase>> {

@@ -5,13 +5,13 @@ use super::decoder::Decoder;
 use super::varint::Input;
 use super::{FrameHeader, FrameKind, HEADER, MOST};
 use crate::files::error;
-use crate::replay::{Sample, Samples, origin_of};
+use crate::replay::{Sample, Samples, origin_of, select};
 use perfhive_engine::{
     CatalogueObject, Fault, FaultKind, Frame, SourceError, SourceErrorKind, Span, TitleDatabase,
 };
-use perfhive_format::FileTime;
+use perfhive_format::{FileTime, TitleIndex};
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -172,6 +172,8 @@ pub(crate) struct Reader {
     /// Whether there may be others behind.
     is_cut: bool,
     definitions: Definitions,
+    /// Objects whose indexes have other names before, and the offset behind which they are left out.
+    left_out: HashMap<TitleIndex, u64>,
     /// Bytes of the definitions and heads so far, decompressed.
     facts: usize,
     /// Length and checksum of their payloads: each of them is there twice.
@@ -206,6 +208,7 @@ impl Reader {
             end: 0,
             is_cut: false,
             definitions: Definitions::default(),
+            left_out: HashMap::new(),
             facts: 0,
             known: HashSet::new(),
             machine: None,
@@ -288,7 +291,19 @@ impl Reader {
             && self.facts <= MOST
             && match header.kind {
                 FrameKind::Head => self.read_head(&plain).is_some(),
-                _ => self.definitions.add(Input(&plain)).is_some(),
+                _ => match self.definitions.add(Input(&plain)) {
+                    Some(left_out) => {
+                        for (object, names) in left_out {
+                            self.left_out.entry(object).or_insert(at);
+                            self.warn(
+                                at,
+                                format_args!("{names}: object {object} is left out from here on"),
+                            );
+                        }
+                        true
+                    }
+                    None => false,
+                },
             };
         match is_read {
             true => drop(self.known.insert(payload)),
@@ -362,7 +377,7 @@ impl Reader {
             }
             // Earlier samples are decoded only for the differences to them.
             let is_wanted = FileTime(header.time) >= from;
-            match self.decode(&header, is_wanted)? {
+            match self.decode(at, &header, is_wanted)? {
                 Some(mut sample) if is_wanted => {
                     sample.faults.extend(faults);
                     return Ok(Some(sample));
@@ -392,6 +407,7 @@ impl Reader {
     /// is damaged.
     fn decode(
         &mut self,
+        at: u64,
         header: &FrameHeader,
         is_wanted: bool,
     ) -> Result<Option<Sample>, SourceError> {
@@ -416,7 +432,15 @@ impl Reader {
         for block in blocks {
             let Some((own, rest)) = bytes.split_at_checked(block.length) else { return Ok(None) };
             bytes = rest;
-            let Ok(frame) = Frame::new(own.to_vec(), self.generation) else { return Ok(None) };
+            let Ok(mut frame) = Frame::new(own.to_vec(), self.generation) else { return Ok(None) };
+            let is_left_out = |object| self.left_out.get(&object).is_some_and(|from| *from < at);
+            if !self.left_out.is_empty() {
+                let objects = (0..frame.object_count()).filter_map(|place| frame.object(place));
+                let names = objects.map(|object| object.name_index());
+                let kept = names.filter(|object| !is_left_out(*object)).collect();
+                let Some(rest) = select(&frame, &kept, self.generation) else { return Ok(None) };
+                frame = rest;
+            }
             let (origin, label) = origin_of(&mut self.labels, block.label.map(str::to_string));
             frames.push(Arc::new(frame.recorded_by(origin, label)));
         }

@@ -7,8 +7,9 @@ use super::reader::{Reader, is_unfinished};
 use super::rotation::Rotation;
 use super::{FrameHeader, FrameKind, GROUP, HEADER, MOST, is_recording};
 use crate::files::{error, write_error};
+use crate::names::NamesByIndex;
 use crate::replay::Samples as _;
-use perfhive_engine::{Snapshot, SourceError, SourceErrorKind, TitleDatabase};
+use perfhive_engine::{CatalogueObject, Snapshot, SourceError, SourceErrorKind, TitleDatabase};
 use perfhive_format::{FileTime, PerfObject, TitleIndex};
 use serde_json::json;
 use std::collections::HashMap;
@@ -89,6 +90,8 @@ pub struct RecordingWriter {
     frame: Vec<u8>,
     /// The counter definitions of each object that were written last, and whether it has instances.
     definitions: HashMap<TitleIndex, (bool, Vec<u8>)>,
+    /// The names in the file.
+    names: NamesByIndex,
     /// The frames with facts of which there is no copy yet, and how many samples there were before.
     uncopied: Vec<u8>,
     uncopied_since: u64,
@@ -121,6 +124,7 @@ impl RecordingWriter {
         let mut file = exclusive(path)?;
         let mut offset = file.metadata().map_err(failed)?.len();
         let (mut machine, mut begin) = (None, None);
+        let mut names = NamesByIndex::default();
         if offset > 0 && (options.replaces || is_unfinished(path)?) {
             file.set_len(0).map_err(failed)?;
             offset = 0;
@@ -138,6 +142,7 @@ impl RecordingWriter {
             let span = reader.span()?;
             begin = (span.samples > 0).then_some(span.begin);
             machine = reader.machine().map(str::to_string);
+            reader.titles().iter().for_each(|database| names.add(database));
             offset = reader.end_of_sound_frames()?;
             file.set_len(offset).map_err(failed)?;
             file.seek(SeekFrom::Start(offset)).map_err(failed)?;
@@ -156,6 +161,7 @@ impl RecordingWriter {
             payload: Vec::new(),
             frame: Vec::new(),
             definitions: HashMap::new(),
+            names,
             uncopied: Vec::new(),
             uncopied_since: 0,
             synced: Instant::now(),
@@ -173,7 +179,8 @@ impl RecordingWriter {
     ///
     /// # Errors
     /// Where the file cannot be written: what was written before stays readable. Where the
-    /// sample comes from another machine than those before, or is larger than 128 MiB.
+    /// sample comes from another machine than those before, gives an index another name, or is larger
+    /// than 128 MiB.
     pub fn add(
         &mut self,
         snapshot: &Snapshot,
@@ -197,13 +204,12 @@ impl RecordingWriter {
         if let Some(begin) = self.begin.filter(|begin| is_due(*begin)) {
             self.rotate(begin)?;
         }
-        if self.samples == 0 {
-            self.begin(first.machine(), time)?;
+        let new = self.new_definitions(snapshot);
+        let written = self.write_facts(first.machine(), &new, titles, time);
+        if written.is_err() {
+            self.definitions.clear();
         }
-        if self.samples.saturating_sub(self.uncopied_since) >= u64::from(GROUP) {
-            self.copy_facts()?;
-        }
-        self.add_definitions(snapshot, titles, time)?;
+        written?;
         let is_key = self.since_key + 1 >= GROUP;
         if is_key {
             self.compressor.reinit().map_err(|cause| write_error(&self.path, &cause))?;
@@ -295,13 +301,8 @@ impl RecordingWriter {
         self.reset(FrameKind::Head, time)
     }
 
-    /// Writes the definitions that are new or changed.
-    fn add_definitions(
-        &mut self,
-        snapshot: &Snapshot,
-        titles: &[Arc<TitleDatabase>],
-        time: FileTime,
-    ) -> Result<(), SourceError> {
+    /// The definitions that are new or changed.
+    fn new_definitions(&mut self, snapshot: &Snapshot) -> Vec<Vec<u8>> {
         let mut new = Vec::new();
         for (number, frame) in snapshot.frames().iter().enumerate() {
             let before = self.encoder.frames().get(number);
@@ -328,16 +329,39 @@ impl RecordingWriter {
                 }
             }
         }
+        new
+    }
+
+    /// Writes what readers need before the sample: at the beginning the head, and new definitions.
+    fn write_facts(
+        &mut self,
+        machine: &str,
+        new: &[Vec<u8>],
+        titles: &[Arc<TitleDatabase>],
+        time: FileTime,
+    ) -> Result<(), SourceError> {
+        let objects = new.iter().filter_map(|bytes| PerfObject::parse(bytes).ok());
+        let objects: Vec<_> = objects.map(CatalogueObject::of).collect();
+        let both = || objects.iter().flat_map(|object| titles.iter().map(move |of| (object, of)));
+        // A reader would show the new objects under the names that others have in the file.
+        if let Some(names) = both().find_map(|(object, of)| self.names.conflict(object, of)) {
+            let message = format!("cannot be continued: {names}; name another file");
+            return Err(error(&self.path, SourceErrorKind::Mismatch, message));
+        }
+        if self.samples == 0 {
+            self.begin(machine, time)?;
+        }
+        if self.samples.saturating_sub(self.uncopied_since) >= u64::from(GROUP) {
+            self.copy_facts()?;
+        }
         if new.is_empty() {
             return Ok(());
         }
         self.payload.clear();
-        put_definitions(&new, titles, &mut self.payload);
-        let written = self.reset(FrameKind::Definitions, time);
-        if written.is_err() {
-            self.definitions.clear();
-        }
-        written
+        put_definitions(new, titles, &mut self.payload);
+        self.reset(FrameKind::Definitions, time)?;
+        both().for_each(|(object, of)| self.names.add_object(object, of));
+        Ok(())
     }
 
     /// Writes a frame that is not a sample, as a compressed stream of its own.

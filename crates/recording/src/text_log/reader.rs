@@ -323,6 +323,8 @@ impl Samples for TextLog {
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
         self.found = None;
         self.go_to_start()?;
+        // Lines that are read again are told again.
+        self.told = 0;
         let Some(to) = to else { return Ok(()) };
         let mut faults = Vec::new();
         while let Some(time) = self.line(&mut faults)? {

@@ -3,6 +3,7 @@
 
 mod cost;
 mod crash;
+mod names;
 mod shared;
 
 use perfhive_engine::{

@@ -1,0 +1,73 @@
+//! Indexes that have one name in one part of a recording and another in a later one.
+
+use crate::shared::*;
+use perfhive_engine::{Ask, Source as _, SourceErrorKind, TitleDatabase};
+use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
+use perfhive_recording::{RecordingOptions, RecordingWriter, open};
+use perfhive_testkit::script::{block, titles};
+use std::path::Path;
+use std::sync::Arc;
+
+const SHARED: TitleIndex = TitleIndex(2_000_000);
+
+/// Appends a sample with one object of its own and Process, or returns the error.
+fn add(path: &Path, second: i64, name: &str) -> Result<(), perfhive_engine::SourceError> {
+    let counters = [CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_RAWCOUNT)];
+    let rows = [("a", None, &[1][..])];
+    let objects: [(TitleIndex, &[_], &[_]); 2] =
+        [(SHARED, &counters, &rows), (PROCESS, &counters, &rows)];
+    let names = titles(&[(SHARED.0, name), (PROCESS.0, "Process"), (6, "Value")]);
+    let names = TitleDatabase::new(LanguageId::ENGLISH, &names, &titles(&[]));
+    let mut writer = RecordingWriter::open(path, "local:", &RecordingOptions::new())?;
+    writer.add(&snapshot(&[block("HOST", second, &objects)]), &[Arc::new(names)])?;
+    writer.finish().map(drop)
+}
+
+#[test]
+fn a_recording_is_not_continued_where_an_index_has_another_name() {
+    let file = Scratch::new();
+    add(&file.0, 0, "A Example").unwrap();
+    let before = std::fs::read(&file.0).unwrap();
+    let refused = add(&file.0, 1, "Zebra Example").unwrap_err();
+    assert_eq!(refused.kind(), SourceErrorKind::Mismatch);
+    let message = refused.to_string();
+    for part in ["A Example", "Zebra Example", "2000000", "another file"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert_eq!(std::fs::read(&file.0).unwrap(), before);
+    add(&file.0, 1, "A example").unwrap();
+}
+
+#[test]
+fn recordings_that_name_an_index_differently_are_not_one_source() {
+    let (one, two) = (Scratch::new(), Scratch::new());
+    add(&one.0, 0, "A Example").unwrap();
+    add(&two.0, 1, "Zebra Example").unwrap();
+    let refused = open("file:r", &[one.0.clone(), two.0.clone()], &[], None).err().unwrap();
+    assert_eq!(refused.kind(), SourceErrorKind::Mismatch);
+    let message = refused.to_string();
+    let file = two.0.display().to_string();
+    for part in [&*file, "A Example", "Zebra Example", "2000000", "one by one"] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn one_file_with_two_names_of_an_index_leaves_the_later_object_out() {
+    let (one, two) = (Scratch::new(), Scratch::new());
+    add(&one.0, 0, "A Example").unwrap();
+    add(&two.0, 1, "Zebra Example").unwrap();
+    let mut bytes = std::fs::read(&one.0).unwrap();
+    bytes.extend(std::fs::read(&two.0).unwrap());
+    std::fs::write(&one.0, bytes).unwrap();
+    let mut source = reopen(&one.0);
+    let mut out = perfhive_engine::Snapshot::new();
+    for expected in [&[SHARED, PROCESS][..], &[PROCESS]] {
+        source.collect(&Ask::everything(), &mut out).unwrap();
+        let frame = &out.frames()[0];
+        let objects = (0..frame.object_count()).filter_map(|place| frame.object(place));
+        let found: Vec<_> = objects.map(|object| object.name_index()).collect();
+        assert_eq!(found, expected);
+        assert!(out.faults().iter().any(|fault| fault.message.contains("Zebra Example")));
+    }
+}
