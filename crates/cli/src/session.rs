@@ -361,9 +361,12 @@ impl Session {
         }
     }
 
-    /// The machines of the counters that a recording has, its own first: a later file may have one more. The
-    /// recording is at its beginning then.
+    /// The machines of the counters that a recording has in its first sample, or in any sample where several files
+    /// are one recording, since a later file may have one more. Its own machine is the first. The recording is at its
+    /// beginning then.
     pub(crate) fn machines(&mut self) -> Result<Vec<String>, SourceError> {
+        let address = self.global.as_ref().and_then(|global| global.source.parse().ok());
+        let is_joined = address.is_some_and(|address: SourceAddress| address.files().len() > 1);
         let mut sample = Snapshot::new();
         let mut machines: Vec<String> = Vec::new();
         loop {
@@ -377,8 +380,7 @@ impl Session {
                     machines.push(frame.machine().to_string());
                 }
             }
-            // A live source has no end.
-            if self.source.is_live() {
+            if !is_joined {
                 break;
             }
         }
