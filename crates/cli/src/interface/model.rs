@@ -152,8 +152,8 @@ pub(crate) type Hits = Vec<(Rect, Target)>;
 pub(crate) struct PaneState {
     /// The selected line of the legend, or the selected row of the table.
     pub(crate) selected: usize,
-    /// The source and the identity of the instance in the selected row.
-    pub(crate) picked: Option<(usize, Identity)>,
+    /// What [`Row::key`] says of the selected row.
+    pub(crate) picked: Option<RowKey>,
     pub(crate) is_highlighted: bool,
     pub(crate) filter: String,
 }
@@ -535,6 +535,15 @@ pub(crate) fn is_drawn(view: &View, path: &str) -> bool {
     drawn.any(|counter| counter.path == path)
 }
 
+/// The instance of a line; until it has one, that of its path, which says what is missing.
+fn instance_of(line: &Line) -> String {
+    let of_path = || {
+        let path: perfhive::CounterPath = line.path.parse().ok()?;
+        path.instance.map(|instance| instance.to_string())
+    };
+    line.instance.clone().or_else(of_path).unwrap_or_default()
+}
+
 /// Names entries by their differences: the instance alone if all entries are of one counter, and the object
 /// only if there are several.
 fn name_entries(entries: &mut [Entry<'_>]) {
@@ -542,16 +551,16 @@ fn name_entries(entries: &mut [Entry<'_>]) {
     let Some(first) = whats.first() else { return };
     let one_object = whats.iter().all(|what| what.object == first.object);
     let one_counter = one_object && whats.iter().all(|what| what.counter == first.counter);
-    let instances = |entry: &Entry<'_>| entry.line.and_then(|line| line.instance.clone());
+    let instances = |entry: &Entry<'_>| entry.line.map(instance_of);
     let first_instance = entries.iter().find_map(instances);
     let one_instance =
         entries.iter().all(|entry| entry.line.is_none() || instances(entry) == first_instance);
     let several = entries.len() > 1;
     for entry in entries.iter_mut() {
         let Some(line) = entry.line else { continue };
-        let instance = line.instance.as_deref().unwrap_or_default();
+        let instance = instance_of(line);
         entry.name = match (one_counter, one_object) {
-            (true, _) if several && !one_instance && !instance.is_empty() => instance.to_string(),
+            (true, _) if several && !one_instance && !instance.is_empty() => instance,
             (_, true) if instance.is_empty() || one_instance && instance == "_Total" => {
                 line.what.counter.clone()
             }
@@ -562,9 +571,14 @@ fn name_entries(entries: &mut [Entry<'_>]) {
     }
 }
 
+/// The source of a row, the identity of its instance, and its counter if the row is of one counter.
+pub(crate) type RowKey = (usize, Identity, Option<String>);
+
 /// A row of a table: the readings of one instance, one for each column.
 pub(crate) struct Row<'a> {
     pub(crate) name: String,
+    /// The only counter of the row, if its path has several.
+    pub(crate) counter: Option<&'a str>,
     /// The number of the instance's source.
     pub(crate) source: usize,
     pub(crate) identity: Option<&'a Identity>,
@@ -577,8 +591,8 @@ pub(crate) struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// The source and the identity of the row's instance.
-    pub(crate) fn key(&self) -> Option<(usize, Identity)> {
-        Some((self.source, self.identity?.clone()))
+    /// By what the row is found again in another sample.
+    pub(crate) fn key(&self) -> Option<RowKey> {
+        Some((self.source, self.identity?.clone(), self.counter.map(str::to_string)))
     }
 }
