@@ -408,9 +408,23 @@ impl Model {
         }
         let mut are_shown = are_shown.into_iter();
         entries.retain(|_| are_shown.next() == Some(true));
-        name_entries(&mut entries);
+        let names: Vec<String> = entries.iter().map(|entry| self.instance_of(entry)).collect();
+        name_entries(&mut entries, &names);
         self.name_sources(&mut entries);
         entries
+    }
+
+    /// The name that an entry's instance has at the shown time; until it has one, that of the path, which says what
+    /// is missing.
+    fn instance_of(&self, entry: &Entry<'_>) -> String {
+        let (Some(past), Some(line)) = (entry.past, entry.line) else { return String::new() };
+        let place = self.place_in(past);
+        let name = place.map_or(line.instance.as_deref(), |place| past.name_at(line, place));
+        let of_path = || {
+            let path: perfhive::CounterPath = line.path.parse().ok()?;
+            path.instance.map(|instance| instance.to_string())
+        };
+        name.map(str::to_string).or_else(of_path).unwrap_or_default()
     }
 
     /// The axis of a pane for the visible entries of its legend, and the statistics of all entries.
@@ -535,37 +549,27 @@ pub(crate) fn is_drawn(view: &View, path: &str) -> bool {
     drawn.any(|counter| counter.path == path)
 }
 
-/// The instance of a line; until it has one, that of its path, which says what is missing.
-fn instance_of(line: &Line) -> String {
-    let of_path = || {
-        let path: perfhive::CounterPath = line.path.parse().ok()?;
-        path.instance.map(|instance| instance.to_string())
-    };
-    line.instance.clone().or_else(of_path).unwrap_or_default()
-}
-
 /// Names entries by their differences: the instance alone if all entries are of one counter, and the object
 /// only if there are several.
-fn name_entries(entries: &mut [Entry<'_>]) {
+fn name_entries(entries: &mut [Entry<'_>], names: &[String]) {
     let whats: Vec<_> = entries.iter().filter_map(|entry| Some(&entry.line?.what)).collect();
     let Some(first) = whats.first() else { return };
     let one_object = whats.iter().all(|what| what.object == first.object);
     let one_counter = one_object && whats.iter().all(|what| what.counter == first.counter);
-    let instances = |entry: &Entry<'_>| entry.line.map(instance_of);
-    let first_instance = entries.iter().find_map(instances);
-    let one_instance =
-        entries.iter().all(|entry| entry.line.is_none() || instances(entry) == first_instance);
+    let mut named = entries.iter().zip(names).filter(|(entry, _)| entry.line.is_some());
+    let first_instance = named.next().map(|(_, name)| name);
+    let one_instance = named.all(|(_, name)| Some(name) == first_instance);
     let several = entries.len() > 1;
-    for entry in entries.iter_mut() {
+    for (entry, instance) in entries.iter_mut().zip(names) {
         let Some(line) = entry.line else { continue };
-        let instance = instance_of(line);
         entry.name = match (one_counter, one_object) {
-            (true, _) if several && !one_instance && !instance.is_empty() => instance,
+            (true, _) if several && !one_instance && !instance.is_empty() => instance.clone(),
             (_, true) if instance.is_empty() || one_instance && instance == "_Total" => {
                 line.what.counter.clone()
             }
             (_, true) => format!("{instance}  {}", line.what.counter),
-            _ => line.full_name(),
+            _ if instance.is_empty() => line.full_name(),
+            _ => format!(r"{}({instance})\{}", line.what.object, line.what.counter),
         };
         entry.name = Escaped(&entry.name).to_string();
     }

@@ -178,3 +178,22 @@ fn a_table_of_a_path_to_several_counters_has_a_row_for_each() {
     }
     assert_eq!(model.states[0].selected, 3);
 }
+
+#[test]
+fn a_legend_has_the_names_of_the_shown_time() {
+    let path = PROCESSES[0];
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &[path])];
+    let (mut script, mut model) = (Script::new(), model(view, 0));
+    for (second, name) in ["java#1", "java"].into_iter().enumerate() {
+        let values = [("init", 1), (name, 2)]
+            .map(|instance| script.value((path, 6, "%"), Some(instance), Some(1.0)));
+        let time = FileTime(NOON + second as i64 * FileTime::PER_SECOND);
+        let sample = Sample { time, values: values.into() };
+        model.update(Event::Samples(vec![sample], Duration::ZERO));
+    }
+    let name = |model: &Model| model.entries(0)[1].name.clone();
+    assert_eq!(name(&model), "java");
+    model.cursor = Some(FileTime(NOON));
+    assert_eq!(name(&model), "java#1");
+}
