@@ -33,7 +33,7 @@ pub struct Line {
     pub path: Arc<str>,
     /// The names of the object and the counter, and the unit.
     pub what: Arc<What>,
-    /// The name of the instance, for people; `None` for an object without instances.
+    /// The first name of the instance, for people; `None` for an object without instances.
     pub instance: Option<String>,
     /// A number that no other line of this past has or had.
     pub number: u64,
@@ -42,6 +42,8 @@ pub struct Line {
     values: VecDeque<f64>,
     /// Why values are missing, each with the number of the first sample for which the reason holds.
     reasons: VecDeque<(u64, Arc<str>)>,
+    /// The later names of the instance, each with the number of the first sample that has it.
+    names: VecDeque<(u64, String)>,
     /// The numbers of the samples at which another instance of the same name took over the line.
     breaks: VecDeque<u64>,
     /// Whether the newest sample has a value of the line's instance.
@@ -182,6 +184,13 @@ impl Past {
         }
         if line.instance.is_none() {
             line.instance = value.instance.as_ref().map(|label| label.plain());
+        } else if let Some(name) = value.instance.as_ref().map(|label| label.plain())
+            && line.names.back().map(|(_, name)| name).or(line.instance.as_ref()) != Some(&name)
+        {
+            if line.names.len() == MOST_REASONS {
+                line.names.pop_front();
+            }
+            line.names.push_back((number, name));
         }
         line.is_there = value.value.is_ok();
         line.is_gone = false;
@@ -253,6 +262,7 @@ impl Past {
                     identity: None,
                     values,
                     reasons: VecDeque::new(),
+                    names: VecDeque::new(),
                     breaks: VecDeque::new(),
                     is_there: false,
                     is_gone: false,
@@ -320,6 +330,9 @@ impl Past {
             line.values.truncate(kept);
             while line.reasons.back().is_some_and(|(number, _)| *number >= end) {
                 line.reasons.pop_back();
+            }
+            while line.names.back().is_some_and(|(number, _)| *number >= end) {
+                line.names.pop_back();
             }
             while line.breaks.back().is_some_and(|number| *number >= end) {
                 line.breaks.pop_back();
@@ -486,6 +499,14 @@ impl Past {
             (_, Some(_)) => Some(after),
             _ => before,
         }
+    }
+
+    /// The name of a line's instance in the sample at a place: `java#1` may have become `java`.
+    #[must_use]
+    pub fn name_at<'a>(&self, line: &'a Line, place: usize) -> Option<&'a str> {
+        let number = self.first + place as u64;
+        let later = line.names.iter().rev().find(|(from, _)| *from <= number);
+        later.map(|(_, name)| name.as_str()).or(line.instance.as_deref())
     }
 
     /// The value of a line in the sample at a place.

@@ -16,7 +16,8 @@ use perfhive_view::Sampler;
 use perfhive_view::axis::LineScale;
 use perfhive_view::chart::{Chart, Stroke};
 use perfhive_view::palette::{COLOURS, DASHES};
-use perfhive_view::past::Past;
+use perfhive_view::past::{Line, Past};
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
@@ -58,20 +59,36 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let Some(window) = past.span() else {
         return Err(Failure::Missing("there are fewer than two samples".to_string()));
     };
-    let has_value = |line: &perfhive_view::past::Line| past.summary(line, window).is_some();
-    let all: Vec<_> = past.lines().iter().filter(|line| has_value(line)).collect();
+    let largest = |line| Some((line, past.summary(line, window)?.maximum));
+    let mut all: Vec<(&Line, f64)> = past.lines().iter().filter_map(largest).collect();
     if all.is_empty() {
         return Err(Failure::Missing("no counter had a value in any sample".to_string()));
     }
     let left_out = all.len().saturating_sub(MOST_LINES) + past.left_out();
     if left_out > 0 {
-        warn(&format!("a chart has at most {MOST_LINES} lines; {left_out} are left out"));
+        warn(&format!(
+            "a chart has at most {MOST_LINES} lines; the largest of each counter are drawn, {left_out} are left out"
+        ));
     }
-    let strokes: Vec<Stroke<'_>> = all
+    all.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    // Values of several counters do not compare: each counter gives its largest line in turn.
+    let mut counts: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut ranked: Vec<(usize, &Line)> = all
         .into_iter()
-        .take(MOST_LINES)
+        .map(|(line, _)| {
+            let count = counts.entry((&line.what.object, &line.what.counter)).or_default();
+            *count += 1;
+            (*count, line)
+        })
+        .collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.truncate(MOST_LINES);
+    // The lines that are drawn keep their order.
+    ranked.sort_by_key(|(_, line)| line.number);
+    let strokes: Vec<Stroke<'_>> = ranked
+        .into_iter()
         .enumerate()
-        .map(|(place, line)| Stroke { line, colour: place as u8, scale: args.scale })
+        .map(|(place, (_, line))| Stroke { line, colour: place as u8, scale: args.scale })
         .collect();
     let machine = strokes.first().map_or("", |stroke| &*stroke.line.what.machine);
     let step = Duration::from_millis(if window.seconds() < 10.0 { 1 } else { 1000 });

@@ -152,8 +152,8 @@ pub(crate) type Hits = Vec<(Rect, Target)>;
 pub(crate) struct PaneState {
     /// The selected line of the legend, or the selected row of the table.
     pub(crate) selected: usize,
-    /// The source and the identity of the instance in the selected row.
-    pub(crate) picked: Option<(usize, Identity)>,
+    /// What [`Row::key`] says of the selected row.
+    pub(crate) picked: Option<RowKey>,
     pub(crate) is_highlighted: bool,
     pub(crate) filter: String,
 }
@@ -408,9 +408,23 @@ impl Model {
         }
         let mut are_shown = are_shown.into_iter();
         entries.retain(|_| are_shown.next() == Some(true));
-        name_entries(&mut entries);
+        let names: Vec<String> = entries.iter().map(|entry| self.instance_of(entry)).collect();
+        name_entries(&mut entries, &names);
         self.name_sources(&mut entries);
         entries
+    }
+
+    /// The name that an entry's instance has at the shown time; until it has one, that of the path, which says what
+    /// is missing.
+    fn instance_of(&self, entry: &Entry<'_>) -> String {
+        let (Some(past), Some(line)) = (entry.past, entry.line) else { return String::new() };
+        let place = self.place_in(past);
+        let name = place.map_or(line.instance.as_deref(), |place| past.name_at(line, place));
+        let of_path = || {
+            let path: perfhive::CounterPath = line.path.parse().ok()?;
+            path.instance.map(|instance| instance.to_string())
+        };
+        name.map(str::to_string).or_else(of_path).unwrap_or_default()
     }
 
     /// The axis of a pane for the visible entries of its legend, and the statistics of all entries.
@@ -537,34 +551,38 @@ pub(crate) fn is_drawn(view: &View, path: &str) -> bool {
 
 /// Names entries by their differences: the instance alone if all entries are of one counter, and the object
 /// only if there are several.
-fn name_entries(entries: &mut [Entry<'_>]) {
+fn name_entries(entries: &mut [Entry<'_>], names: &[String]) {
     let whats: Vec<_> = entries.iter().filter_map(|entry| Some(&entry.line?.what)).collect();
     let Some(first) = whats.first() else { return };
     let one_object = whats.iter().all(|what| what.object == first.object);
     let one_counter = one_object && whats.iter().all(|what| what.counter == first.counter);
-    let instances = |entry: &Entry<'_>| entry.line.and_then(|line| line.instance.clone());
-    let first_instance = entries.iter().find_map(instances);
-    let one_instance =
-        entries.iter().all(|entry| entry.line.is_none() || instances(entry) == first_instance);
+    let mut named = entries.iter().zip(names).filter(|(entry, _)| entry.line.is_some());
+    let first_instance = named.next().map(|(_, name)| name);
+    let one_instance = named.all(|(_, name)| Some(name) == first_instance);
     let several = entries.len() > 1;
-    for entry in entries.iter_mut() {
+    for (entry, instance) in entries.iter_mut().zip(names) {
         let Some(line) = entry.line else { continue };
-        let instance = line.instance.as_deref().unwrap_or_default();
         entry.name = match (one_counter, one_object) {
-            (true, _) if several && !one_instance && !instance.is_empty() => instance.to_string(),
+            (true, _) if several && !one_instance && !instance.is_empty() => instance.clone(),
             (_, true) if instance.is_empty() || one_instance && instance == "_Total" => {
                 line.what.counter.clone()
             }
             (_, true) => format!("{instance}  {}", line.what.counter),
-            _ => line.full_name(),
+            _ if instance.is_empty() => line.full_name(),
+            _ => format!(r"{}({instance})\{}", line.what.object, line.what.counter),
         };
         entry.name = Escaped(&entry.name).to_string();
     }
 }
 
+/// The source of a row, the identity of its instance, and its counter if the row is of one counter.
+pub(crate) type RowKey = (usize, Identity, Option<String>);
+
 /// A row of a table: the readings of one instance, one for each column.
 pub(crate) struct Row<'a> {
     pub(crate) name: String,
+    /// The only counter of the row, if its path has several.
+    pub(crate) counter: Option<&'a str>,
     /// The number of the instance's source.
     pub(crate) source: usize,
     pub(crate) identity: Option<&'a Identity>,
@@ -577,8 +595,8 @@ pub(crate) struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// The source and the identity of the row's instance.
-    pub(crate) fn key(&self) -> Option<(usize, Identity)> {
-        Some((self.source, self.identity?.clone()))
+    /// By what the row is found again in another sample.
+    pub(crate) fn key(&self) -> Option<RowKey> {
+        Some((self.source, self.identity?.clone(), self.counter.map(str::to_string)))
     }
 }

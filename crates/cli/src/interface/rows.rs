@@ -1,9 +1,9 @@
-//! The rows of a table: one for each instance, filtered, and ordered as a list or a tree.
+//! The rows of a table: one for each instance, and for each counter of a path to several; filtered, and ordered as a list or a tree.
 
 use super::layout::Pane;
 use super::model::{Model, Row};
 use crate::text::escape::Escaped;
-use perfhive::{Identity, InstanceRole};
+use perfhive::{CounterPath, Identity, InstanceRole};
 use perfhive_view::Value;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -34,7 +34,11 @@ pub(super) fn rows(model: &Model, place: usize) -> Vec<Row<'_>> {
 
 fn unordered<'a>(model: &'a Model, pane: &Pane) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'a>> = Vec::new();
-    let mut places: HashMap<(usize, &str, Option<&Identity>), usize> = HashMap::new();
+    // A path to several counters would put all of them into one cell: each has a row of its own.
+    let are_several: Vec<bool> =
+        pane.counters.iter().map(|counter| has_several_counters(&counter.path)).collect();
+    type Key<'a> = (usize, &'a str, Option<&'a Identity>, Option<(&'a str, u32)>);
+    let mut places: HashMap<Key<'_>, usize> = HashMap::new();
     let columns = pane.counters.len();
     let mut column = 0;
     let sources = 0..model.sources.len();
@@ -54,14 +58,22 @@ fn unordered<'a>(model: &'a Model, pane: &Pane) -> Vec<Row<'a>> {
         if is_gone || value.instance.is_none() && value.value.is_err() {
             continue;
         }
-        let key = (source, value.what.object.as_str(), value.identity.as_ref());
+        let is_one_of_several = are_several.get(column) == Some(&true);
+        let counter = is_one_of_several.then_some(value.what.counter.as_str());
+        let what = counter.map(|counter| (counter, value.what.index.0));
+        let key = (source, value.what.object.as_str(), value.identity.as_ref(), what);
         let place = *places.entry(key).or_insert_with(|| {
             let name = match &value.instance {
                 Some(label) => Escaped(&label.plain()).to_string(),
                 None => Escaped(&value.what.object).to_string(),
             };
+            let name = match counter {
+                Some(counter) => format!("{name}  {}", Escaped(counter)),
+                None => name,
+            };
             rows.push(Row {
                 name,
+                counter,
                 source,
                 identity: value.identity.as_ref(),
                 cells: vec![None; columns],
@@ -76,6 +88,11 @@ fn unordered<'a>(model: &'a Model, pane: &Pane) -> Vec<Row<'a>> {
         }
     }
     rows
+}
+
+/// Whether a path has a wildcard in the place of the counter.
+pub(super) fn has_several_counters(path: &str) -> bool {
+    path.parse::<CounterPath>().is_ok_and(|path| path.counter.is_wild())
 }
 
 fn sort(pane: &Pane, rows: &mut [Row<'_>]) {

@@ -168,8 +168,8 @@ impl Model {
         let Some(seen) = self.sources.get_mut(source) else { return };
         seen.took = took;
         seen.note(samples, &self.view);
-        // The rings may have dropped the samples at the shown time.
-        if let Some(oldest) = self.oldest() {
+        // The rings may have dropped the samples at the shown time; a recording that is read anew may bring them back.
+        if let Some(oldest) = self.oldest().filter(|_| !self.is_loading()) {
             self.end = self.end.map(|end| end.max(oldest));
             self.cursor = self.cursor.map(|cursor| cursor.max(oldest));
         }

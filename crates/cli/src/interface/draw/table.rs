@@ -4,6 +4,7 @@ use super::bars::bar;
 use super::{Screen, row};
 use crate::interface::layout::{Counter, Pane};
 use crate::interface::model::{Model, Row, Target};
+use crate::interface::rows::has_several_counters;
 use crate::text::escape::{Escaped, clip, width};
 use perfhive::NoValue;
 use perfhive_view::Value;
@@ -237,10 +238,12 @@ impl Screen<'_> {
     }
 }
 
-/// The title of a column: the counter's name in the shown language if it is known, otherwise the name in the path.
+/// The title of a column: the counter's name in the shown language if it is known, otherwise the name or the
+/// pattern in the path.
 fn title_of(model: &Model, counter: &Counter) -> String {
     let mut values = model.sources.iter().flat_map(|one| &one.latest.values);
-    let value = values.find(|value| *value.path == *counter.path);
+    let is_one = !has_several_counters(&counter.path);
+    let value = values.find(|value| is_one && *value.path == *counter.path);
     let name = value.map(|value| value.what.counter.clone());
     let name = name.or_else(|| {
         let path: perfhive::CounterPath = counter.path.parse().ok()?;

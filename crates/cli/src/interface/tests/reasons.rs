@@ -124,3 +124,76 @@ fn a_recording_without_samples_or_counters_says_so() {
     let screen = letters(&model, Theme::True, 80, 24);
     assert!(screen.contains("none of this view's counters is in the source"), "{screen}");
 }
+
+#[test]
+fn lines_without_an_instance_are_named_by_their_paths() {
+    let paths = [r"\Process(aaa)\Working Set", r"\Process(bbb)\Working Set"];
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &paths)];
+    let (mut script, mut model) = (Script::new(), model(view, 0));
+    let values = paths.map(|path| Value {
+        value: Err(NoValue::NoSuchInstance),
+        identity: None,
+        ..script.value((path, 180, "B"), None, None)
+    });
+    let sample = Sample { time: FileTime(NOON), values: values.into() };
+    model.update(Event::Samples(vec![sample], Duration::ZERO));
+    let names: Vec<String> = model.entries(0).into_iter().map(|entry| entry.name).collect();
+    assert!(names[0].contains("aaa") && names[1].contains("bbb"), "{names:?}");
+}
+
+#[test]
+fn a_table_of_a_path_to_several_counters_has_a_row_for_each() {
+    let path = r"\Processor(*)\% * Time";
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Table, &[path])];
+    let (mut script, mut model) = (Script::new(), model(view, 0));
+    let mut values = Vec::new();
+    for (place, counter) in ["% User Time", "% Idle Time"].into_iter().enumerate() {
+        let own = format!(r"\Processor(*)\{counter}");
+        for (name, id) in [("0", 1), ("1", 2)] {
+            let number = (10 * (place as u64 + 1) + id) as f64;
+            let value = script.value((&own, place as u32, "%"), Some((name, id)), Some(number));
+            values.push(Value { path: path.into(), ..value });
+        }
+    }
+    let sample = Sample { time: FileTime(NOON), values };
+    model.update(Event::Samples(vec![sample], Duration::ZERO));
+    let effects = command(&mut model, "csv out.csv");
+    let [Effect::Write { text, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    let mut rows: Vec<&str> = text.lines().collect();
+    rows[1..].sort_unstable();
+    let expected = [
+        r#"instance,"\Processor(*)\% * Time""#,
+        r#""0  % Idle Time",21"#,
+        r#""0  % User Time",11"#,
+        r#""1  % Idle Time",22"#,
+        r#""1  % User Time",12"#,
+    ];
+    assert_eq!(rows, expected);
+    assert!(letters(&model, Theme::True, 80, 24).contains("% * Time"));
+    // Each row can be selected.
+    for _ in 0..9 {
+        press(&mut model, KeyCode::Down);
+    }
+    assert_eq!(model.states[0].selected, 3);
+}
+
+#[test]
+fn a_legend_has_the_names_of_the_shown_time() {
+    let path = PROCESSES[0];
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &[path])];
+    let (mut script, mut model) = (Script::new(), model(view, 0));
+    for (second, name) in ["java#1", "java"].into_iter().enumerate() {
+        let values = [("init", 1), (name, 2)]
+            .map(|instance| script.value((path, 6, "%"), Some(instance), Some(1.0)));
+        let time = FileTime(NOON + second as i64 * FileTime::PER_SECOND);
+        let sample = Sample { time, values: values.into() };
+        model.update(Event::Samples(vec![sample], Duration::ZERO));
+    }
+    let name = |model: &Model| model.entries(0)[1].name.clone();
+    assert_eq!(name(&model), "java");
+    model.cursor = Some(FileTime(NOON));
+    assert_eq!(name(&model), "java#1");
+}

@@ -130,3 +130,24 @@ fn a_log_of_another_day_has_no_values_at_the_time_of_live_samples() {
     assert!(screen.contains("no sample at this time"), "{screen}");
     assert!(!screen.contains("waiting"), "{screen}");
 }
+
+#[test]
+fn a_log_that_is_read_anew_beside_live_samples_keeps_the_shown_time() {
+    let mut model = model_of_two(view(), 0);
+    let mut script = Script::new();
+    let mut old = script.sample(0);
+    old.time.0 -= 86_400 * FileTime::PER_SECOND;
+    let shown = old.time;
+    let live = |second| Script::new().sample(second);
+    model.sources[1].is_live = false;
+    model.update_from(0, Event::Samples(vec![live(1)], Duration::ZERO));
+    model.update_from(1, Event::Samples(vec![old.clone()], Duration::ZERO));
+    model.update_from(1, Event::Loaded { every: 1 });
+    (model.end, model.cursor) = (Some(shown), Some(shown));
+    model.update_from(1, Event::Rewound);
+    model.update_from(0, Event::Samples(vec![live(2)], Duration::ZERO));
+    model.update_from(1, Event::Samples(vec![old], Duration::ZERO));
+    model.update_from(1, Event::Loaded { every: 1 });
+    model.update_from(0, Event::Samples(vec![live(3)], Duration::ZERO));
+    assert_eq!((model.end, model.cursor), (Some(shown), Some(shown)));
+}
