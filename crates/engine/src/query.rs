@@ -18,7 +18,7 @@ pub(crate) mod sample;
 mod sampled;
 mod sources;
 mod statistics;
-mod wishes;
+pub(crate) mod wishes;
 
 pub use browse::ObjectItems;
 pub use error::QueryError;

@@ -255,6 +255,20 @@ fn processes_that_come_and_go_are_measured_and_reported() {
 }
 
 #[test]
+fn the_total_and_idle_alone_are_measured() {
+    let name = |instance: &str| format!("linux.procfs/Process/Thread Count#{instance}");
+    let mut sources = sources();
+    for names in [vec![name("_Total")], vec![name("Idle")], vec![name("_Total"), name("Idle")]] {
+        let mut context = context(&mut sources, &names);
+        for _ in 0..3 {
+            let readings = cycle(&mut context);
+            assert_eq!(readings.len(), names.len());
+            assert!(readings.iter().all(|reading| reading.value.is_ok()), "{readings:?}");
+        }
+    }
+}
+
+#[test]
 fn two_data_sources_are_measured_in_one_context() {
     const PROCESS: TitleIndex = TitleIndex(230);
     let counters = [

@@ -21,6 +21,7 @@ use crate::path::{InstancePattern, NamePattern};
 use crate::query::NoValue;
 use crate::query::column::{EarlierPlace, earlier_places};
 use crate::query::sample::{ObjectSample, ObjectState, SampledInstances};
+use crate::query::wishes::needs_all;
 use crate::source::{CatalogueCounter, CatalogueObject, Source};
 use crate::suggest::nearest;
 use direct::{DirectInstance, DirectPlace};
@@ -313,7 +314,10 @@ impl<S: Source> CounterProbe<S> {
                     Identity::Process { id: process, .. } | Identity::Thread { process, .. } => {
                         u32::try_from(*process).ok().map(InstanceWish::Process)
                     }
-                    _ => one.pattern.as_ref().map(|name| InstanceWish::Named(Arc::clone(name))),
+                    _ => {
+                        let name = one.pattern.as_ref().filter(|name| !needs_all(name))?;
+                        Some(InstanceWish::Named(Arc::clone(name)))
+                    }
                 });
                 match wish.map(|wish| (object, wish)) {
                     Some(wish) if self.request.instances.contains(&wish) => {}

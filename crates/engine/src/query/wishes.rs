@@ -111,9 +111,8 @@ fn wishes(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<Instance
     if let Some(number) = instance.process_id() {
         return Some(vec![InstanceWish::Process(u32::try_from(number).ok()?)]);
     }
-    // Idle and `_Total` need all processes. Brackets in a name may stand for other characters.
-    let is_special = ["_Total", "Idle"].iter().any(|name| process.matches(name));
-    if is_special || process.as_literal().is_some_and(|name| name.contains(['(', '['])) {
+    // Brackets in a name may stand for other characters.
+    if needs_all(process) || process.as_literal().is_some_and(|name| name.contains(['(', '['])) {
         return None;
     }
     let named = |pattern| InstanceWish::Named(Arc::new(pattern));
@@ -123,6 +122,11 @@ fn wishes(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<Instance
         wishes.push(named(NamePattern::literal(&format!("{name}#{order}"))));
     }
     Some(wishes)
+}
+
+/// Whether a name may be that of Idle or `_Total`, which are made of all processes.
+pub(crate) fn needs_all(process: &NamePattern) -> bool {
+    ["_Total", "Idle"].iter().any(|name| process.matches(name))
 }
 
 #[cfg(test)]
