@@ -117,8 +117,23 @@ public final class DataSources implements AutoCloseable {
         return get(name.source()).find(name);
     }
 
+    /** Closes all data sources. What one of them throws comes when the others are closed. */
     @Override
     public synchronized void close() {
-        sources.forEach(DataSource::close);
+        RuntimeException failure = null;
+        for (DataSource source : sources) {
+            try {
+                source.close();
+            } catch (RuntimeException error) {
+                if (failure == null) {
+                    failure = error;
+                } else {
+                    failure.addSuppressed(error);
+                }
+            }
+        }
+        if (failure != null) {
+            throw failure;
+        }
     }
 }

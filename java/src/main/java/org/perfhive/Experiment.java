@@ -244,16 +244,20 @@ public final class Experiment implements AutoCloseable {
     public static final class SectionGuard implements AutoCloseable {
         private final Experiment experiment;
         private final String name;
+        private boolean isEnded;
 
         private SectionGuard(Experiment experiment, String name) {
             this.experiment = experiment;
             this.name = name;
         }
 
-        /** Ends the section. */
+        /** Ends the section; a second call does nothing, since it would end another one of the same name. */
         @Override
         public void close() {
-            experiment.endSection(name);
+            if (!isEnded) {
+                isEnded = true;
+                experiment.endSection(name);
+            }
         }
     }
 

@@ -69,6 +69,22 @@ class ExperimentTest {
     }
 
     @Test
+    void aGuardThatIsClosedTwiceEndsItsOwnSectionOnly() throws Exception {
+        Kept kept = new Kept();
+        try (Experiment experiment = Experiment.builder().start()) {
+            experiment.listen(kept).bind(
+                    new EventSource.Calls("nested"), sources, Machine.own("ID Process"));
+            try (var outer = experiment.section("nested")) {
+                Experiment.SectionGuard inner = experiment.section("nested");
+                inner.close();
+                inner.close();
+            }
+            experiment.end();
+        }
+        assertEquals(4, kept.records().size());
+    }
+
+    @Test
     void callsAndSectionsAreMeasuredAndDelivered() throws Exception {
         Kept kept = new Kept();
         long begun = System.nanoTime();

@@ -246,6 +246,35 @@ class JavaSourceTest {
         }
     }
 
+    @Test
+    void aSourceThatThrowsInCloseKeepsNoOtherOpen() {
+        DataSource bad = new DataSource() {
+            @Override
+            public String name() {
+                return "bad";
+            }
+
+            @Override
+            public List<Sensor> sensors() {
+                return List.of();
+            }
+
+            @Override
+            public Probe probe(Sensor one) {
+                throw new IllegalStateException("no sensors");
+            }
+
+            @Override
+            public void close() {
+                throw new IllegalStateException("cannot close");
+            }
+        };
+        CounterDataSource local = CounterDataSource.open("local:");
+        DataSources sources = new DataSources().add(bad).add(local);
+        assertEquals("cannot close", assertThrows(IllegalStateException.class, sources::close).getMessage());
+        assertThrows(IllegalStateException.class, local::sensors);
+    }
+
     private static List<String> codes(Readings readings) {
         return readings.stream().map(one -> one.noValue().map(NoValue::code).orElse("")).toList();
     }
