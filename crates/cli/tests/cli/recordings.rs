@@ -32,7 +32,9 @@ fn this_machine_is_recorded_and_read_again() {
     let source = format!("file:{file}");
     let sets = values(&source, r"\Process(perfhive)\Working Set", &[]);
     assert_eq!(sets.len(), 5);
-    assert!(sets.iter().all(|value| value.is_some_and(|bytes| bytes > 0.0)), "{sets:?}");
+    // The one of this name may be another test's, which has no memory at its end.
+    assert!(sets.iter().all(Option::is_some), "{sets:?}");
+    assert!(sets.iter().flatten().any(|bytes| *bytes > 0.0), "{sets:?}");
     // Going on with the file appends.
     perfhive(record).ok();
     let info = &perfhive(["info", &file, "--json"]).json()[0];
