@@ -104,7 +104,7 @@ pub(crate) fn add_paths(
                 let is_unknown = matches!(&error, QueryError::UnknownObject { .. });
                 let failure = match &error {
                     QueryError::Path(_) => not_a_path(query, error, path),
-                    _ => explain_error(query, error, global, path, of_providers),
+                    _ => explain_error(error, global, path, of_providers),
                 };
                 if paths.len() == 1 {
                     if is_unknown {
@@ -170,22 +170,16 @@ pub(crate) fn with_syntax(failure: Failure, paths: &[String]) -> Failure {
 
 /// The failure for the error of a path, with the cause if one is found: a damaged
 /// object, or a counter that this machine lacks.
-fn explain_error(
-    query: &mut Query,
-    error: QueryError,
-    global: &Global,
-    path: &str,
-    of_providers: bool,
-) -> Failure {
+fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: bool) -> Failure {
     match &error {
         // The error of a source made of providers already names the cause.
         QueryError::UnknownObject { name, .. } if !of_providers => {
-            damaged_object(global, name).unwrap_or_else(|| with_correction(query, error, path))
+            damaged_object(global, name).unwrap_or_else(|| with_correction(global, error, path))
         }
         QueryError::UnknownCounter { object, name, .. } => {
             match absent::reason(global, object, name) {
                 Some(reason) => Failure::Usage(reason),
-                None => with_correction(query, error, path),
+                None => with_correction(global, error, path),
             }
         }
         // If this machine lacks the counter, an instance would not help.
@@ -193,16 +187,16 @@ fn explain_error(
             let counter = path.parse::<CounterPath>().ok().map(|path| path.counter.to_string());
             match counter.and_then(|counter| absent::reason(global, object, &counter)) {
                 Some(reason) => Failure::Usage(reason),
-                None => with_correction(query, error, path),
+                None => with_correction(global, error, path),
             }
         }
-        _ => with_correction(query, error, path),
+        _ => with_correction(global, error, path),
     }
 }
 
 /// The failure for the error of a path, with the path that was probably meant.
-fn with_correction(query: &mut Query, error: QueryError, path: &str) -> Failure {
-    match correction(query, &error, path) {
+fn with_correction(global: &Global, error: QueryError, path: &str) -> Failure {
+    match correction(global, &error, path) {
         Some(meant) => {
             let (error, meant) = (error.to_string(), shell_word(&meant));
             let write = if error.ends_with('?') { " Write" } else { "; write" };
@@ -213,11 +207,12 @@ fn with_correction(query: &mut Query, error: QueryError, path: &str) -> Failure 
 }
 
 /// The path that was probably meant: with all mistakes corrected, so that it can be read. `None` if there is no
-/// such path.
-fn correction(query: &mut Query, error: &QueryError, path: &str) -> Option<String> {
+/// such path. It is looked for with a query of its own: another one that goes on would have what was not asked for.
+fn correction(global: &Global, error: &QueryError, path: &str) -> Option<String> {
     /// The number of corrections that are tried: object, counter and instance may each be wrong.
     const MOST: usize = 3;
     let mut meant = corrected(error, path)?.to_string();
+    let mut query = quiet_query(global)?;
     let mut tried = 0;
     let id = loop {
         match query.add(&meant) {
@@ -242,8 +237,7 @@ fn correction(query: &mut Query, error: &QueryError, path: &str) -> Option<Strin
 /// The failure for a path with an unknown object or counter, with the path that was probably meant, for commands
 /// that show no readings; `None` for any other path.
 pub(crate) fn corrected_failure(global: &Global, path: &str) -> Option<Failure> {
-    let session = Session::open(&Global { quiet: true, ..global.clone() }).ok()?;
-    let mut query = session.query().ok()?;
+    let mut query = quiet_query(global)?;
     let error = query.add(path).err()?;
     if !matches!(&error, QueryError::UnknownObject { .. } | QueryError::UnknownCounter { .. }) {
         return None;
@@ -253,7 +247,13 @@ pub(crate) fn corrected_failure(global: &Global, path: &str) -> Option<Failure> 
     if matches!(&error, QueryError::UnknownObject { .. }) {
         warn_of_refused(&providers.unwrap_or_default());
     }
-    Some(explain_error(&mut query, error, global, path, of_providers))
+    Some(explain_error(error, global, path, of_providers))
+}
+
+/// A query over the source, without messages; `None` where it cannot be opened.
+fn quiet_query(global: &Global) -> Option<Query> {
+    let session = Session::open(&Global { quiet: true, ..global.clone() });
+    session.ok()?.query().ok()
 }
 
 /// The path with the nearest name instead of the unknown one, or with its instance corrected; `None` if there is no

@@ -126,12 +126,10 @@ struct Noted {
 
 impl Faults {
     fn note(&self, snapshot: &Snapshot) {
-        {
-            let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            noted.time = snapshot.system_time();
-            noted.is_clear = snapshot.faults().is_empty();
-        }
         self.note_faults(snapshot);
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.time = snapshot.system_time();
+        noted.is_clear = snapshot.faults().is_empty();
     }
 
     fn note_faults(&self, snapshot: &Snapshot) {

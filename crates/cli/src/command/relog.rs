@@ -1,7 +1,7 @@
 //! `perfhive relog`: the options and the output of Windows' relog, as far as scripts rely on them.
 
 use super::convert::{LogForm, Selected, columns, refuse_input, to_binary, to_log};
-use super::typeperf::{counters_of, form_of, known_paths, refuse_existing};
+use super::typeperf::{add_known_paths, counters_of, form_of, refuse_existing};
 use crate::args::{Global, Relog as Args};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
@@ -39,7 +39,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     push_span(&mut text, span, &zone);
     if let Some(file) = &args.output {
-        let paths = paths(&global, args)?;
+        let paths = paths(&global, args, session)?;
         let samples = write(&global, args, &paths, file, zone.clone())?;
         text.push_str("\r\nOutput\r\n----------------\r\n");
         text.push_str(&format!("File:     {}\r\n", file.display()));
@@ -57,7 +57,7 @@ fn address(files: &[PathBuf]) -> String {
 }
 
 /// The counters that were asked for and that the logs have; none mean all.
-fn paths(global: &Global, args: &Args) -> Result<Vec<String>, Failure> {
+fn paths(global: &Global, args: &Args, session: Session) -> Result<Vec<String>, Failure> {
     let mut paths = args.paths.clone();
     if let Some(file) = &args.counters {
         paths.extend(counters_of(global, file)?);
@@ -67,7 +67,7 @@ fn paths(global: &Global, args: &Args) -> Result<Vec<String>, Failure> {
     }
     match paths.is_empty() {
         true => Ok(paths),
-        false => known_paths(global, &paths),
+        false => add_known_paths(&mut session.query()?, global, &paths),
     }
 }
 
@@ -142,7 +142,7 @@ fn push_span(text: &mut String, span: Span, zone: &TextZone) {
 
 /// Prints the paths of the counters in the log, or writes them to the file of `-o`.
 fn list(global: &Global, args: &Args, output: &Output) -> Outcome {
-    let paths = paths(global, args)?;
+    let paths = paths(global, args, Session::open(global)?)?;
     let columns = columns(global, &paths)?;
     let mut text: String = columns.paths().map(|path| format!("{path}\r\n")).collect();
     if let Some(file) = &args.output {

@@ -96,12 +96,13 @@ pub(super) fn counters_of(global: &Global, file: &Path) -> Result<Vec<String>, F
     Ok(paths.map(|line| line.trim_matches('"').to_string()).collect())
 }
 
-/// Returns those of the paths that there are, as Windows' tools do: each of the others costs a warning, and
-/// only if none is left the command fails.
-pub(super) fn known_paths(global: &Global, paths: &[String]) -> Result<Vec<String>, Failure> {
-    // The query is another one than that which goes on: to find what was meant, it adds counters and collects.
-    let session = Session::open(&Global { quiet: true, ..global.clone() })?;
-    let query = &mut session.query()?;
+/// Adds those of the paths that there are, as Windows' tools do: each of the others costs a warning, and
+/// only if none is left the command fails. Returns the paths that were added.
+pub(super) fn add_known_paths(
+    query: &mut Query,
+    global: &Global,
+    paths: &[String],
+) -> Result<Vec<String>, Failure> {
     let (mut known, mut failures) = (Vec::new(), Vec::new());
     for path in paths {
         let added = add_paths(query, global, std::slice::from_ref(path));
@@ -174,16 +175,12 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
     let mut replay = Replay::of(global, args.speed, session.source.is_live())?;
     let titles = english_titles(&mut session);
     let faults = session.faults.clone();
-    let output = Output::new(global);
-    let paths = match known_paths(global, paths) {
-        Ok(known) => known,
-        Err(failure) => {
-            output.write(NO_COUNTERS)?;
-            return Err(failure);
-        }
-    };
     let mut query = session.query()?;
-    add_paths(&mut query, global, &paths)?;
+    let output = Output::new(global);
+    if let Err(failure) = add_known_paths(&mut query, global, paths) {
+        output.write(NO_COUNTERS)?;
+        return Err(failure);
+    }
     let live = query.is_live();
     let signals = Signals::listen_with(PATIENCE);
     let zone = zone_at(None);

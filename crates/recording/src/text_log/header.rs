@@ -42,7 +42,7 @@ impl<R: Seek> Seek for ShortLines<R> {
     }
 }
 
-/// Whether a file begins as a text log does, and which form it has.
+/// Whether a file begins as a text log does.
 pub(crate) fn is_text_log(path: &Path, encoding: Option<FileEncoding>) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
     let opened = || first_of(&mut Text::new(File::open(path)?, encoding)?);

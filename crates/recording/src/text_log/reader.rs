@@ -217,7 +217,7 @@ impl TextLog {
         let line = self.line;
         let (has, wanted) = (self.record.len(), self.columns.len() + 1);
         let mut damage = None;
-        if has != wanted || self.record.iter().any(|cell| cell.contains(&b'\n')) {
+        if has != wanted || self.record.as_slice().contains(&b'\n') {
             // A quote that is missing moves cells to other columns, and may take the next line with it.
             damage = Some(format!(
                 "line {line} is damaged and has no values: {has} columns instead of {wanted}, or a quote is missing"

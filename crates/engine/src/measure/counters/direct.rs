@@ -93,9 +93,8 @@ impl DirectInstance {
         let time = |sample: &RawSample| sample.clocks.time_100ns;
         let passed = time(newer).saturating_sub(time(older));
         // Where time goes backwards, the formula says so.
-        let passed = u64::try_from(passed).ok().map(|passed| {
-            Duration::from_nanos(100).saturating_mul(u32::try_from(passed).unwrap_or(u32::MAX))
-        });
+        let passed = u64::try_from(passed).ok();
+        let passed = passed.map(|passed| Duration::from_nanos(passed.saturating_mul(100)));
         let [newer, older] = self.inexact;
         passed.is_some_and(|passed| passed < (newer + older).saturating_mul(LONGER))
     }

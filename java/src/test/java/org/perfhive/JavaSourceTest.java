@@ -20,7 +20,7 @@ class JavaSourceTest {
     static final String NAME = "test.shop";
 
     /** Orders of a shop, found by the service loader. */
-    public static final class Shop implements DataSource {
+    public static class Shop implements DataSource {
         static boolean broken;
         /** The place of the sensor at which decoding fails; negative for none. */
         static int failing = -1;
@@ -217,22 +217,7 @@ class JavaSourceTest {
                 out.addLong(0, Optional.empty(), 5);
             }
         };
-        DataSource late = new DataSource() {
-            @Override
-            public String name() {
-                return "late";
-            }
-
-            @Override
-            public List<Sensor> sensors() {
-                return List.of(sensor);
-            }
-
-            @Override
-            public Probe probe(Sensor one) {
-                return probe;
-            }
-        };
+        DataSource late = new TestSource("late", List.of(sensor), probe);
         try (DataSources sources = DataSources.open("local:").add(late);
                 MeasurementContext context = MeasurementContext.of(sources,
                         "late/Orders/Count", "late/Orders/Count", Machine.own("ID Process"))) {
@@ -248,22 +233,7 @@ class JavaSourceTest {
 
     @Test
     void aSourceThatThrowsInCloseKeepsNoOtherOpen() {
-        DataSource bad = new DataSource() {
-            @Override
-            public String name() {
-                return "bad";
-            }
-
-            @Override
-            public List<Sensor> sensors() {
-                return List.of();
-            }
-
-            @Override
-            public Probe probe(Sensor one) {
-                throw new IllegalStateException("no sensors");
-            }
-
+        DataSource bad = new Shop() {
             @Override
             public void close() {
                 throw new IllegalStateException("cannot close");

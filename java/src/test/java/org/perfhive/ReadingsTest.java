@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 /** Readings in bulk, from several threads, and beside {@code close}. */
 class ReadingsTest {
     /** A source of one sensor with as many instances as it is told. */
-    private static final class Numbers implements DataSource {
+    private static final class Numbers {
         final AtomicInteger instances = new AtomicInteger(20);
         volatile Optional<NoValue> none = Optional.empty();
         long sample;
@@ -57,23 +57,9 @@ class ReadingsTest {
                     () -> IntStream.range(0, instances.get()).mapToObj(Integer::toString).toList());
         }
 
-        @Override
-        public String name() {
-            return "numbers";
-        }
-
-        @Override
-        public List<Sensor> sensors() {
-            return List.of(sensor);
-        }
-
-        @Override
-        public Probe probe(Sensor one) {
-            return probe;
-        }
-
         MeasurementContext measured() {
-            return MeasurementContext.of(new DataSources().add(this), "numbers/Group/Number#*");
+            DataSource source = new TestSource("numbers", List.of(sensor), probe);
+            return MeasurementContext.of(new DataSources().add(source), "numbers/Group/Number#*");
         }
     }
 
