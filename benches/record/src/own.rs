@@ -31,7 +31,6 @@ pub fn record(path: &Path, count: u64) -> Result<Taken> {
     let mut writer = RecordingWriter::open(path, "proc:", &RecordingOptions::new())?;
     let mut out = Snapshot::new();
     let mut taken = Taken::default();
-    let mut before = HashMap::new();
     let mut next = Instant::now();
     for number in 0..=count {
         let start = spent();
@@ -45,16 +44,30 @@ pub fn record(path: &Path, count: u64) -> Result<Taken> {
             taken.recording += written - collected;
             taken.samples += 1;
         }
+        next += Duration::from_secs(1);
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+    taken.bytes = writer.finish()?;
+    count_values(path, &mut taken)?;
+    Ok(taken)
+}
+
+/// Counts the values of a recording. Done beside the recorder, this would put its memory out of the caches and make
+/// the allocator give memory back that the next sample takes again.
+fn count_values(path: &Path, taken: &mut Taken) -> Result<()> {
+    let mut source = open(&format!("file:{}", path.display()))?;
+    let samples = source.recording().context("no recording")?.span()?.samples;
+    anyhow::ensure!(samples == taken.samples + 1, "{samples} samples of {}", taken.samples + 1);
+    let (mut out, mut before) = (Snapshot::new(), HashMap::new());
+    for number in 0..samples {
+        source.collect(&Ask::new(ObjectQuery::Global), &mut out)?;
         let (values, changed) = compare(&out, &mut before);
         if number > 0 {
             taken.values += values;
             taken.changed += changed;
         }
-        next += Duration::from_secs(1);
-        std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
-    taken.bytes = writer.finish()?;
-    Ok(taken)
+    Ok(())
 }
 
 /// Counts the values of a sample, and those that differ from the sample before.

@@ -13,7 +13,7 @@ use perfhive_engine::{CatalogueObject, Snapshot, SourceError, SourceErrorKind, T
 use perfhive_format::{FileTime, PerfObject, TitleIndex};
 use serde_json::json;
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -75,6 +75,7 @@ impl RecordingOptions {
 pub struct RecordingWriter {
     path: PathBuf,
     file: File,
+    identity: FileIdentity,
     /// Where the next frame begins.
     offset: u64,
     /// Where the last keyframe begins.
@@ -122,7 +123,8 @@ impl RecordingWriter {
         let path = path.as_ref();
         let failed = |cause: std::io::Error| write_error(path, &cause);
         let mut file = exclusive(path)?;
-        let mut offset = file.metadata().map_err(failed)?.len();
+        let found = file.metadata().map_err(failed)?;
+        let (identity, mut offset) = (identity_of(&found), found.len());
         let (mut machine, mut begin) = (None, None);
         let mut names = NamesByIndex::default();
         if offset > 0 && (options.replaces || is_unfinished(path)?) {
@@ -150,6 +152,7 @@ impl RecordingWriter {
         Ok(Self {
             path: path.to_path_buf(),
             file,
+            identity,
             offset,
             key: 0,
             since_key: GROUP,
@@ -191,7 +194,7 @@ impl RecordingWriter {
         if size > MOST {
             return Err(self.too_large());
         }
-        if !is_file_at(&self.file, &self.path, self.offset) {
+        if !is_file_at(self.identity, &self.path, self.offset) {
             // Of a file that was cut, this lock would keep the writer itself out.
             let _ = self.file.unlock();
             // What was written there is not counted, whether another file can be begun or not.
@@ -452,27 +455,29 @@ impl RecordingWriter {
     }
 }
 
-/// Whether the path still leads to the file, with all that was `written`. Where a system does not tell
-/// files apart, any file of that length will do.
-fn is_file_at(file: &File, path: &Path, written: u64) -> bool {
-    let found = match std::fs::metadata(path) {
-        Ok(found) => found,
+/// Whether the path still leads to the file with this identity, with all that was `written`. Where a system does not
+/// tell files apart, any file of that length will do.
+fn is_file_at(identity: FileIdentity, path: &Path, written: u64) -> bool {
+    match std::fs::metadata(path) {
+        Ok(found) => found.len() >= written && identity_of(&found) == identity,
         // Another error says nothing about the file.
-        Err(cause) => return cause.kind() != std::io::ErrorKind::NotFound,
-    };
-    if found.len() < written {
-        return false;
+        Err(cause) => cause.kind() != std::io::ErrorKind::NotFound,
     }
+}
+
+/// What tells a file that is open from all others: its device and number.
+type FileIdentity = (u64, u64);
+
+fn identity_of(file: &Metadata) -> FileIdentity {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        let is_same = |own: std::fs::Metadata| (own.dev(), own.ino()) == (found.dev(), found.ino());
-        file.metadata().map_or(true, is_same)
+        (file.dev(), file.ino())
     }
     #[cfg(not(unix))]
     {
-        let _ = (file, found);
-        true
+        let _ = file;
+        (0, 0)
     }
 }
 
