@@ -33,13 +33,8 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
 
 /// A command that runs cargo of the nightly toolchain, for what stable does not offer.
 pub(crate) fn nightly_cargo(args: &[&str]) -> Command {
-    cargo_of(&nightly(), args)
-}
-
-/// A command that runs cargo of a toolchain.
-pub(crate) fn cargo_of(toolchain: &str, args: &[&str]) -> Command {
     let mut command = Command::new("rustup");
-    command.args(["run", toolchain, "cargo"]).args(args);
+    command.args(["run", &nightly(), "cargo"]).args(args);
     clean(&mut command);
     // The variable names the toolchain of xtask itself, and would override `rustup run`'s choice in
     // programs that this cargo starts.

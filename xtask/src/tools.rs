@@ -235,20 +235,21 @@ pub(crate) fn nightly_components(components: &[&str]) -> Result<()> {
     command::run(&mut rustup)
 }
 
-/// Makes sure that a toolchain is installed; `false` where there is no rustup to install it with.
-pub(crate) fn toolchain(name: &str) -> Result<bool> {
+/// The compiler of a toolchain, which is installed if it is missing; `None` without rustup.
+pub(crate) fn rustc(toolchain: &str) -> Result<Option<PathBuf>> {
     if !exists("rustup") {
-        return Ok(false);
+        return Ok(None);
     }
     let list = Command::new("rustup").args(["toolchain", "list"]).output();
     let list = list.context("cannot start rustup")?;
-    if String::from_utf8_lossy(&list.stdout).lines().any(|line| line.starts_with(name)) {
-        return Ok(true);
+    if !String::from_utf8_lossy(&list.stdout).lines().any(|line| line.starts_with(toolchain)) {
+        say!("installing the toolchain {toolchain}");
+        let install = ["toolchain", "install", toolchain, "--profile", "minimal"];
+        command::run(&mut command::program("rustup", &install))?;
     }
-    say!("installing the toolchain {name}");
-    let install = ["toolchain", "install", name, "--profile", "minimal"];
-    command::run(&mut command::program("rustup", &install))?;
-    Ok(true)
+    let which = ["which", "rustc", "--toolchain", toolchain];
+    let found = command::output(&mut command::program("rustup", &which))?;
+    Ok(Some(PathBuf::from(String::from_utf8_lossy(&found).trim())))
 }
 
 /// Whether the toolchain that runs xtask has the standard library of a target, which is added if
