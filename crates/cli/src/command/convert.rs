@@ -10,13 +10,14 @@ use crate::output::Output;
 use crate::paths::add_paths;
 use crate::session::Session;
 use crate::text::escape::Escaped;
+use crate::unfinished::Unfinished;
 use perfhive::recording::{
     BinaryLogCounters, BinaryLogWriter, RecordingOptions, RecordingWriter, TextForm, TextLogWriter,
     TextZone, text_log_columns,
 };
 use perfhive::{
-    Ask, CounterPath, FileTime, InstancePattern, LanguageId, NamePattern, NoValue, Query, Reading,
-    Snapshot, Source as _, SourceAddress, TitleDatabase,
+    Ask, CounterPath, FileTime, InstancePattern, LanguageId, NamePattern, Query, Reading, Snapshot,
+    Source as _, SourceAddress, TitleDatabase,
 };
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
@@ -122,7 +123,7 @@ fn to_recording(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
     let titles: Vec<_> = catalogue.languages.iter().filter_map(load).collect();
     refuse_existing(&args.output)?;
     let options = RecordingOptions::new();
-    let unfinished = Unfinished::new(&args.output, false);
+    let unfinished = Unfinished::replace(&args.output)?;
     let mut writer = RecordingWriter::open(&args.output, session.source.name(), &options)?;
     let mut snapshot = Snapshot::new();
     let progress = Progress::of(global);
@@ -153,50 +154,6 @@ fn refuse_existing(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// An output until it is written to its end. Otherwise it would be taken for all that there was: a new file is
-/// removed, and what was appended to one is cut off.
-struct Unfinished<'a> {
-    path: &'a Path,
-    /// The length of a file that is continued.
-    before: Option<u64>,
-    /// Whether what is at the path was begun here.
-    is_own: bool,
-}
-
-impl<'a> Unfinished<'a> {
-    /// Before the output is created.
-    fn new(path: &'a Path, continues: bool) -> Self {
-        let found = std::fs::metadata(path).ok();
-        let is_own = found.is_none();
-        Self { path, before: found.filter(|_| continues).map(|found| found.len()), is_own }
-    }
-
-    /// Says that the output is created, and that another file that was there is replaced.
-    fn begun(&mut self) {
-        self.is_own = true;
-    }
-
-    fn finished(mut self) {
-        self.is_own = false;
-    }
-}
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        // A device or a pipe stays.
-        if self.is_own && std::fs::metadata(self.path).is_ok_and(|found| found.is_file()) {
-            // The error that is told is the one of writing.
-            let _ = match self.before {
-                Some(length) => {
-                    let file = std::fs::OpenOptions::new().write(true).open(self.path);
-                    file.and_then(|file| file.set_len(length))
-                }
-                None => std::fs::remove_file(self.path),
-            };
-        }
-    }
-}
-
 /// The counters that are written to a log, and how.
 pub(super) struct Selected<'a> {
     /// The paths of the counters; all counters if there is none.
@@ -213,12 +170,12 @@ pub(super) fn columns(global: &Global, paths: &[String]) -> Result<Columns, Fail
     let files = global.source.parse().map(|at: SourceAddress| at.files()).unwrap_or_default();
     let mut known = Vec::new();
     for file in files {
-        known.extend(text_log_columns(file, global.encoding)?.unwrap_or_default());
+        known.extend(text_log_columns(file, global.encoding)?);
     }
     let mut columns = Columns::of_text_logs(global, known);
     for_each_reading(&[(global, paths)], |query, reading| {
-        // The object may be that of another machine.
-        if !matches!(reading.value, Err(NoValue::ObjectMissing(_))) {
+        // Without an identity it is no counter of the sample, but a path that nothing in it matches.
+        if reading.identity.is_some() {
             columns.add(query, reading);
         }
     })?;
@@ -249,7 +206,7 @@ fn for_each_reading(
 }
 
 fn no_counters(global: &Global) -> Failure {
-    Failure::Usage(of_source(&global.source, "has no sample with counters to write"))
+    Failure::Missing(of_source(&global.source, "has no sample with counters to write"))
 }
 
 /// Writes a log of perfmon. Returns its samples and bytes.
@@ -271,6 +228,7 @@ pub(super) fn to_binary(
     selected: &Selected<'_>,
 ) -> Result<(u64, u64), Failure> {
     let Some((last, _)) = recordings.last() else { return Ok((0, 0)) };
+    refuse_language(last)?;
     // The catalogue stands in front of all samples, so each recording is read twice.
     let mut counters = BinaryLogCounters::default();
     let progress = Progress::of(last);
@@ -280,9 +238,8 @@ pub(super) fn to_binary(
     }
     let titles = english_titles(&mut Session::open(last)?);
     let zone = selected.zone.clone();
-    let mut unfinished = Unfinished::new(selected.output, false);
-    let mut writer = BinaryLogWriter::create(selected.output, zone, counters, &titles)?;
-    unfinished.begun();
+    let unfinished = Unfinished::replace(selected.output)?;
+    let mut writer = BinaryLogWriter::create(unfinished.path(), zone, counters, &titles)?;
     let mut written = 0;
     for (recording, paths) in recordings {
         written = 0;
@@ -297,6 +254,16 @@ pub(super) fn to_binary(
     let bytes = writer.finish()?;
     unfinished.finished();
     Ok((written, bytes))
+}
+
+/// Fails if another language than English is chosen: readers find the counters of a binary log by English names.
+pub(super) fn refuse_language(global: &Global) -> Result<(), Failure> {
+    match global.language {
+        None | Some(LanguageId::ENGLISH) => Ok(()),
+        Some(_) => Err(Failure::Usage(
+            "a binary log has English names; leave --language out, or write a text log".to_string(),
+        )),
+    }
 }
 
 /// The English names of a source; none where it has none.
@@ -315,12 +282,14 @@ fn to_text(
     let mut columns = columns(global, selected.paths)?;
     let progress = Progress::of(global);
     let (output, zone) = (selected.output, selected.zone.clone());
-    let mut unfinished = Unfinished::new(output, selected.appends);
+    let unfinished = match selected.appends {
+        true => Unfinished::append(output),
+        false => Unfinished::replace(output)?,
+    };
     let mut writer = match selected.appends {
         true => TextLogWriter::append(output, form, zone, columns.paths())?,
-        false => TextLogWriter::create(output, form, zone, columns.paths())?,
+        false => TextLogWriter::create(unfinished.path(), form, zone, columns.paths())?,
     };
-    unfinished.begun();
     let mut written = 0;
     for_each_sample(global, selected.paths, false, |query, time| {
         writer.add(time, columns.row(query).iter().copied())?;
@@ -346,17 +315,19 @@ fn for_each_sample(
     let faults = session.faults.clone();
     let machines = if paths.is_empty() { session.machines()? } else { Vec::new() };
     let mut query = session.query()?;
+    let mut unmatched = Vec::new();
     if paths.is_empty() {
         add_all(&mut query, None)?;
         for machine in machines.iter().skip(1) {
             add_all(&mut query, Some(machine))?;
         }
     } else {
-        add_paths(&mut query, global, paths)?;
+        unmatched.extend(add_paths(&mut query, global, paths)?.into_iter().filter_map(Result::ok));
     }
     loop {
         match query.collect() {
             Ok(()) => {
+                unmatched.retain(|id| query.readings_of(*id).all(|one| one.identity.is_none()));
                 // Without a time it is no sample: damage behind which no sample is.
                 if let Some(time) = faults.time().and_then(|time| time.to_file_time()) {
                     with(&query, time)?;
@@ -367,6 +338,8 @@ fn for_each_sample(
         }
     }
     if warns {
+        let unmatched = unmatched.into_iter().filter_map(|id| query.path(id));
+        unmatched.for_each(|path| faults.add(format!("{path} is left out: no sample has it")));
         faults.report();
     }
     Ok(())

@@ -372,13 +372,76 @@ fn a_log_without_samples_has_its_counters() {
         let text = perfhive(args.iter().copied().chain(["--source", &source])).ok();
         assert!(text.contains("Memory"), "{text}");
     }
-    let error = perfhive(["get", r"\Memory\Available Bytes", "--source", &source]).fails(3);
-    assert!(error.contains("the recording has no sample"), "{error}");
-    let out = folder.path().join("a.phr").display().to_string();
-    let error = perfhive(["convert", &source["file:".len()..], "-o", &out]).fails(1);
-    assert!(error.contains("has no sample") && !std::path::Path::new(&out).exists(), "{error}");
+    // The exit code of every command says that there is nothing.
+    let log = &source["file:".len()..];
+    let outs =
+        ["o.phr", "o.blg", "o.csv"].map(|name| folder.path().join(name).display().to_string());
+    let of_source = ["get", "watch", "typeperf", "measure"]
+        .map(|command| vec![command, r"\Memory\Available Bytes", "--source", &source]);
+    let [phr, blg, csv] = outs.each_ref().map(|out| vec!["convert", log, "-o", out]);
+    let of_file = [vec!["report", log], vec!["diff", log, log], phr, blg, csv];
+    for args in of_source.iter().chain(&of_file) {
+        let error = perfhive(args).fails(1);
+        assert!(error.contains("no sample") || error.contains("0 samples"), "{args:?}: {error}");
+    }
+    let relog = perfhive(["relog", log]);
+    assert_eq!((relog.code, relog.out.contains("No data to return.")), (Some(1), true));
+    assert!(outs.iter().all(|out| !std::path::Path::new(out).exists()));
     // What is wrong with its lines is told, although no sample follows them.
     let bad = folder.file("b.csv", format!("{text}40:38.7,\"5\"\r\n"));
     let run = perfhive(["info", &bad]);
     assert!(run.err.contains("line 2: \"40:38.7\" is not a time"), "{}", run.err);
+}
+
+#[test]
+fn a_line_that_is_cut_is_told_by_every_command() {
+    let folder = Folder::new();
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
+                \"11/24/2026 10:00:00.000\",\"7\"\r\n\"11/24/2026 10:00:01.000\",\"12";
+    let log = folder.file("a.csv", text);
+    let out = folder.path().join("o.csv").display().to_string();
+    let (path, source) = (r"\Memory\Available Bytes", format!("file:{log}"));
+    for args in [
+        &["watch", path, "--source", &source][..],
+        &["watch", path, "--source", &source, "--json"],
+        &["typeperf", path, "--source", &source],
+        &["relog", &log],
+        &["relog", &log, "-f", "csv", "-o", &out],
+        &["convert", &log, "-o", &out],
+        &["report", &log],
+        &["info", &log],
+    ] {
+        let run = perfhive(args);
+        assert_eq!(run.code, Some(0), "{args:?} {}", run.err);
+        assert!(run.err.contains("line 3, the last one, is not complete"), "{args:?} {}", run.err);
+    }
+}
+
+#[test]
+fn a_recording_of_a_newer_perfhive_is_told_as_such() {
+    let folder = Folder::new();
+    let file = folder.file("a.phr", b"PHR2\x01\0\0\0 and more of what is not known yet");
+    for args in [&["info", &file][..], &["report", &file], &["list", "-s", &format!("file:{file}")]]
+    {
+        assert!(perfhive(args).fails(3).contains("written by a newer perfhive"), "{args:?}");
+    }
+    perfhive(["record", "-o", &file, "-n", "1", "System"]).fails(3);
+    assert!(std::fs::read(&file).unwrap().starts_with(b"PHR2"));
+}
+
+#[test]
+fn a_binary_log_in_another_language_is_refused() {
+    let folder = Folder::new();
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
+                \"11/24/2026 10:00:00.000\",\"7\"\r\n";
+    let log = folder.file("a.csv", text);
+    let german = folder.file("de.txt", "4\nSpeicher\n24\nVerf\u{fc}gbare Bytes\n");
+    let blocks = folder.path().join("a.bin");
+    std::fs::write(&blocks, crate::blocks::sample_of("A", 0)).unwrap();
+    let blocks = blocks.display().to_string();
+    let out = folder.path().join("o.blg").display().to_string();
+    let args = ["convert", &blocks, "--titles", &german, "--language", "de", "-o", &out];
+    assert!(perfhive(args).fails(2).contains("--language"));
+    assert!(!std::path::Path::new(&out).exists());
+    perfhive(["convert", &log, "--language", "en", "-o", &out]).ok();
 }

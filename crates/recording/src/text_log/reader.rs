@@ -12,7 +12,7 @@ use perfhive_format::{
     BlockHead, BlockWriter, CalendarTime, Clocks, CounterSpec, CounterType, FileEncoding, FileTime,
     InstanceHead, NameRef, ObjectSpec, ObjectTemplate, TitleIndex,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 const MOST_FAULTS: usize = 64;
 
 /// A column: which value of which block it fills.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     block: usize,
     object: usize,
@@ -49,6 +49,8 @@ pub(crate) struct TextLog {
     /// What is added to the log's times to get UTC.
     bias: i64,
     columns: Vec<Place>,
+    /// The columns whose path another one before has, too.
+    repeated: HashSet<usize>,
     /// The objects of each machine, the log's own first.
     machines: Vec<(String, Vec<Object>)>,
     objects: Vec<CatalogueObject>,
@@ -96,6 +98,7 @@ impl TextLog {
             start,
             bias: bias.unwrap_or(0) * 60 * FileTime::PER_SECOND,
             columns: Vec::new(),
+            repeated: HashSet::new(),
             machines: Vec::new(),
             objects: Vec::new(),
             faults: Vec::new(),
@@ -128,7 +131,7 @@ impl TextLog {
     /// Arranges the columns as objects with instances and counters.
     fn columns(&mut self, paths: Vec<String>, titles: &mut MadeUpNames) -> Result<(), String> {
         let mut machines: Vec<(String, Vec<Draft>)> = Vec::new();
-        let mut lookup = Lookup::default();
+        let (mut lookup, mut known) = (Lookup::default(), HashSet::new());
         for (number, path) in paths.iter().enumerate() {
             let Some(parts) = Parts::of(path) else {
                 return Err(format!("column {}: {path:?} is not a counter path", number + 2));
@@ -156,7 +159,11 @@ impl TextLog {
                 draft.counters.push(titles.index(parts.counter));
                 draft.counters.len() - 1
             });
-            self.columns.push(Place { block, object, instance, counter });
+            let place = Place { block, object, instance, counter };
+            if !known.insert(place) {
+                self.repeated.insert(number);
+            }
+            self.columns.push(place);
         }
         if machines.is_empty() {
             return Err("has no columns with counters".to_string());
@@ -223,7 +230,8 @@ impl TextLog {
                 "line {line} is damaged and has no values: {has} columns instead of {wanted}, or a quote is missing"
             ));
         } else {
-            for (place, cell) in self.columns.iter().zip(self.record.iter().skip(1)) {
+            let cells = self.columns.iter().zip(self.record.iter().skip(1));
+            for (number, (place, cell)) in cells.enumerate() {
                 let cell = String::from_utf8_lossy(cell.trim_ascii());
                 // A blank cell is a counter without a value.
                 if cell.is_empty() {
@@ -240,7 +248,17 @@ impl TextLog {
                 let object = object.and_then(|(_, objects)| objects.get_mut(place.object));
                 let Some(object) = object else { continue };
                 let at = place.instance * object.counters + place.counter;
-                if let Some(cell) = object.values.get_mut(at) {
+                let Some(cell) = object.values.get_mut(at) else { continue };
+                if self.repeated.contains(&number) && *cell != value.to_bits() {
+                    *cell = f64::NAN.to_bits();
+                    damage = damage.or_else(|| {
+                        let column = number + 2;
+                        Some(format!(
+                            "line {line}: column {column} has the path of another one and \
+                                      another value, so that the counter has none"
+                        ))
+                    });
+                } else {
                     *cell = value.to_bits();
                 }
             }

@@ -39,8 +39,7 @@ pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure>
     let mut samples = 0;
     for_each_sample(global, &args.paths, true, |query, _| {
         for reading in query.readings() {
-            // The object may be that of another machine.
-            if matches!(reading.value, Err(NoValue::ObjectMissing(_))) {
+            if reading.identity.is_none() {
                 continue;
             }
             let object = objects.entry(key(reading)).or_insert_with(|| Object::of(query, reading));
@@ -52,7 +51,7 @@ pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure>
     })?;
     objects.retain(|_, object| !object.columns.is_empty());
     if objects.is_empty() {
-        return Err(Failure::Usage(of_source(&global.source, "has no counters to write")));
+        return Err(Failure::Missing(of_source(&global.source, "has no counters to write")));
     }
     std::fs::create_dir(&args.output).map_err(failed)?;
     let filled = fill(global, args, objects, &progress);
