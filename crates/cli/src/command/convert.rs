@@ -16,8 +16,8 @@ use perfhive::recording::{
     TextZone, text_log_columns,
 };
 use perfhive::{
-    Ask, CounterPath, FileTime, InstancePattern, LanguageId, NamePattern, Query, Reading, Snapshot,
-    Source as _, SourceAddress, TitleDatabase,
+    Ask, CounterPath, FileTime, InstancePattern, LanguageId, NamePattern, Query, QueryError,
+    Reading, Snapshot, Source as _, SourceAddress, TitleDatabase,
 };
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
@@ -317,9 +317,12 @@ fn for_each_sample(
     let mut query = session.query()?;
     let mut unmatched = Vec::new();
     if paths.is_empty() {
-        add_all(&mut query, None)?;
-        for machine in machines.iter().skip(1) {
-            add_all(&mut query, Some(machine))?;
+        let others = machines.iter().skip(1).map(|machine| Some(machine.as_str()));
+        for machine in [None].into_iter().chain(others) {
+            add_all(&mut query, machine).map_err(|error| match error {
+                QueryError::UnknownObject { .. } => no_counters(global),
+                error => error.into(),
+            })?;
         }
     } else {
         unmatched.extend(add_paths(&mut query, global, paths)?.into_iter().filter_map(Result::ok));
@@ -346,7 +349,7 @@ fn for_each_sample(
 }
 
 /// Adds all counters of a machine, or of the recording's own.
-fn add_all(query: &mut Query, machine: Option<&str>) -> Result<(), Failure> {
+fn add_all(query: &mut Query, machine: Option<&str>) -> Result<(), QueryError> {
     let any = |instance| CounterPath {
         machine: machine.map(NamePattern::literal),
         object: NamePattern::any(),

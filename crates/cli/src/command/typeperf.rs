@@ -212,9 +212,11 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
         if columns.is_empty() {
             // Wildcards mean the instances that are there at the beginning.
             for reading in query.readings() {
-                match reading.identity {
-                    Some(_) => columns.add(&query, reading),
-                    None => columns.await_counter(&query, reading),
+                match (&reading.identity, form) {
+                    (Some(_), _) => columns.add(&query, reading),
+                    (None, LogForm::Text(_)) => columns.await_counter(&query, reading),
+                    // A binary log has the type and the clock of a counter, which only a value tells.
+                    (None, LogForm::Binary) => {}
                 }
             }
             missing_instances(&query).iter().filter(|_| !global.quiet).for_each(|why| warn(why));

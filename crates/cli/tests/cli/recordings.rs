@@ -445,3 +445,74 @@ fn a_binary_log_in_another_language_is_refused() {
     assert!(!std::path::Path::new(&out).exists());
     perfhive(["convert", &log, "--language", "en", "-o", &out]).ok();
 }
+
+#[test]
+fn a_part_has_what_lies_in_it_also_where_the_clock_was_set_back() {
+    let folder = Folder::new();
+    let mut text =
+        String::from("\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n");
+    for (hour, number) in
+        (0..90).map(|second| (10, second)).chain((0..90).map(|second| (9, second)))
+    {
+        let (minute, second) = (number / 60, number % 60);
+        text.push_str(&format!(
+            "\"11/24/2026 {hour:02}:{minute:02}:{second:02}.000\",\"{number}\"\r\n"
+        ));
+    }
+    let log = folder.file("a.csv", &text);
+    let [phr, blg] = ["a.phr", "a.blg"].map(|name| folder.path().join(name).display().to_string());
+    for out in [&phr, &blg] {
+        perfhive(["convert", &log, "-o", out]).ok();
+    }
+    for file in [&log, &phr, &blg] {
+        let source = format!("file:{file}");
+        for (begin, wanted) in
+            [("2026-11-24 10:01:28Z", vec![88, 89]), ("2026-11-24 10:00:05Z", (5..90).collect())]
+        {
+            let args =
+                ["watch", r"\Memory\Available Bytes", "--json", "--begin", begin, "-s", &source];
+            let rows = perfhive(args).ok();
+            let value = |line: &str| {
+                serde_json::from_str::<serde_json::Value>(line).unwrap()["value"].as_f64()
+            };
+            let values: Vec<f64> = rows.lines().filter_map(value).collect();
+            let wanted: Vec<f64> = wanted.into_iter().map(f64::from).collect();
+            assert_eq!(values, wanted, "{file} {begin}");
+        }
+    }
+}
+
+#[test]
+fn a_caption_behind_the_columns_of_a_text_log_is_no_counter() {
+    let folder = Folder::new();
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\",\"Server 7\"\r\n\
+                \"11/24/2026 10:00:00.000\",\"7\"\r\n\"11/24/2026 10:00:01.000\",\"8\",\"\"\r\n";
+    let log = folder.file("a.csv", text);
+    let run =
+        perfhive(["watch", r"\Memory\Available Bytes", "-f", "csv", "-s", &format!("file:{log}")]);
+    assert!(run.err.contains("Server 7") && run.err.lines().count() == 1, "{}", run.err);
+    let values: Vec<_> =
+        run.out.lines().skip(1).map(|line| line.split(',').nth(1).unwrap()).collect();
+    assert_eq!(values, ["7.0", "8.0"], "{}", run.out);
+}
+
+#[test]
+fn times_of_a_binary_log_are_right_whatever_its_interval_is() {
+    let folder = Folder::new();
+    let path = r"\\A\Process(x)\Working Set";
+    let cells = |cell: &str| format!(",\"{cell}\"").repeat(60);
+    let names: String =
+        (0..60).map(|at| format!(",\"{}\"", path.replace('x', &at.to_string()))).collect();
+    let mut text = format!("\"(PDH-CSV 4.0) (UTC)(0)\"{names}\r\n");
+    // Zones differ from UTC by quarters of an hour, as these samples do from one another.
+    for quarter in 0..96 {
+        let (hour, minute) = (quarter / 4, quarter % 4 * 15);
+        text.push_str(&format!("\"11/24/2026 {hour:02}:{minute:02}:00.000\"{}\r\n", cells("1")));
+    }
+    let (log, out) =
+        (folder.file("a.csv", text), folder.path().join("a.blg").display().to_string());
+    perfhive(["convert", &log, "-o", &out]).ok();
+    let info = &perfhive(["info", &out, "--json"]).json()[0];
+    assert_eq!(info["begin"], "2026-11-24T00:00:00.000Z");
+    assert_eq!(info["end"], "2026-11-24T23:45:00.000Z");
+}

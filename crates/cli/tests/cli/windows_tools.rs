@@ -119,6 +119,8 @@ fn an_instance_that_is_not_there_keeps_its_name_or_has_no_column() {
     assert!(run.err.contains("nosuch"), "{}", run.err);
     let run = perfhive(["typeperf", "--source", &source, r"\Process(zz*)\Working Set", "-o", &out]);
     assert_eq!((run.code, run.out.as_str()), (Some(1), "Error: No valid counters.\r\n"));
+    let run = perfhive(["typeperf", "--source", &source, asked[1], "-f", "bin", "-o", &out]);
+    assert_eq!((run.code, std::path::Path::new(&out).exists()), (Some(1), false));
     // Logs have columns for what they have values of.
     let paths = [r"\Process(late)\Working Set", r"\Process(nosuch)\Working Set", r"\Process(z*)\*"];
     for (first, flag) in [("relog", "-c"), ("convert", "-p")] {

@@ -106,9 +106,13 @@ impl<R: Read + Seek> Events<R> {
         self.buffer.get(event.data.clone()).unwrap_or_default()
     }
 
-    /// How long after an event its buffer was written, in steps of 100 ns: of the buffer's time, which
-    /// is UTC, and the event's, which is local. `None` where one of both is missing.
+    /// How long after the last event of a buffer the buffer was written, in steps of 100 ns: of the buffer's time,
+    /// which is UTC, and the event's, which is local. `None` for other events, which may be as much older as zones
+    /// differ, and where one of both times is missing.
     pub(super) fn lag(&self, event: &Event) -> Option<i64> {
+        if Event::of(&self.buffer, Place { buffer: self.start, at: self.at }).is_some() {
+            return None;
+        }
         let written = i64_at(&self.buffer, 0x10).filter(|time| *time > 0 && event.time > 0)?;
         written.checked_sub(event.time)
     }

@@ -49,6 +49,8 @@ pub(crate) struct TextLog {
     /// What is added to the log's times to get UTC.
     bias: i64,
     columns: Vec<Place>,
+    /// Whether a caption follows the columns, below which lines may have a cell.
+    has_caption: bool,
     /// The columns whose path another one before has, too.
     repeated: HashSet<usize>,
     /// The objects of each machine, the log's own first.
@@ -66,7 +68,8 @@ pub(crate) struct TextLog {
     record: csv::ByteRecord,
     writer: BlockWriter,
     generation: u64,
-    span: Option<Span>,
+    /// The span, and the latest time.
+    span: Option<(Span, FileTime)>,
     /// A sample that was read while a time was looked for.
     found: Option<Sample>,
 }
@@ -98,6 +101,7 @@ impl TextLog {
             start,
             bias: bias.unwrap_or(0) * 60 * FileTime::PER_SECOND,
             columns: Vec::new(),
+            has_caption: false,
             repeated: HashSet::new(),
             machines: Vec::new(),
             objects: Vec::new(),
@@ -129,7 +133,16 @@ impl TextLog {
     }
 
     /// Arranges the columns as objects with instances and counters.
-    fn columns(&mut self, paths: Vec<String>, titles: &mut MadeUpNames) -> Result<(), String> {
+    fn columns(&mut self, mut paths: Vec<String>, titles: &mut MadeUpNames) -> Result<(), String> {
+        // PDH puts the caption of a log behind its paths.
+        if let Some(caption) = paths.pop_if(|last| !last.starts_with('\\'))
+            && !paths.is_empty()
+        {
+            self.has_caption = true;
+            self.warn(format_args!(
+                "{caption:?}, behind the counters, is not one, and is left out"
+            ));
+        }
         let mut machines: Vec<(String, Vec<Draft>)> = Vec::new();
         let (mut lookup, mut known) = (Lookup::default(), HashSet::new());
         for (number, path) in paths.iter().enumerate() {
@@ -196,8 +209,7 @@ impl TextLog {
                 String::from_utf8_lossy(self.record.get(0).unwrap_or_default().trim_ascii());
             // Without the end of a line behind it, the last one may be cut within a number.
             let end = self.lines.get_ref().file.get_ref().end();
-            let is_cut = end
-                .is_some_and(|is_closed| !is_closed || self.record.len() != self.columns.len() + 1);
+            let is_cut = end.is_some_and(|is_closed| !is_closed || !self.is_whole());
             if let Some(time) = time_of(&first).filter(|_| !is_cut) {
                 return Ok(Some(FileTime(time.0.saturating_add(self.bias))));
             }
@@ -216,6 +228,12 @@ impl TextLog {
         }
     }
 
+    /// Whether the line that was read has a cell for each column.
+    fn is_whole(&self) -> bool {
+        let cells = self.columns.len() + 1;
+        self.record.len() == cells || self.has_caption && self.record.len() == cells + 1
+    }
+
     /// The sample of the line that was read.
     fn sample(&mut self, time: FileTime, mut faults: Vec<Fault>) -> Result<Sample, SourceError> {
         for (_, objects) in &mut self.machines {
@@ -224,7 +242,7 @@ impl TextLog {
         let line = self.line;
         let (has, wanted) = (self.record.len(), self.columns.len() + 1);
         let mut damage = None;
-        if has != wanted || self.record.as_slice().contains(&b'\n') {
+        if !self.is_whole() || self.record.as_slice().contains(&b'\n') {
             // A quote that is missing moves cells to other columns, and may take the next line with it.
             damage = Some(format!(
                 "line {line} is damaged and has no values: {has} columns instead of {wanted}, or a quote is missing"
@@ -355,9 +373,10 @@ impl Samples for TextLog {
     }
 
     fn span(&mut self) -> Result<Span, SourceError> {
-        if let Some(span) = self.span {
+        if let Some((span, _)) = self.span {
             return Ok(span);
         }
+        let mut latest = FileTime(i64::MIN);
         let (before, line) = (self.lines.position().clone(), self.line);
         self.go_to_start()?;
         let mut span = Span::new(FileTime(0), FileTime(0), 0);
@@ -368,12 +387,18 @@ impl Samples for TextLog {
             }
             span.end = time;
             span.samples += 1;
+            latest = latest.max(time);
         }
         // What is wrong with lines is told when their samples are read.
         (self.told, self.line) = (0, line);
         let failed = |cause| error(&self.path, SourceErrorKind::Unavailable, cause);
         self.lines.seek(before).map_err(failed)?;
-        Ok(*self.span.insert(span))
+        Ok(self.span.insert((span, latest)).0)
+    }
+
+    fn latest(&mut self) -> Result<FileTime, SourceError> {
+        let span = self.span()?;
+        Ok(self.span.map_or(span.end, |(_, latest)| latest))
     }
 
     fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {
