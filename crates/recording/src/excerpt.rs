@@ -70,14 +70,20 @@ impl Excerpt {
     }
 
     fn end_of_data(&self) -> SourceError {
-        let message = "the part of the recording that was chosen has no more samples";
+        let message = match self.taken {
+            0 => "the recording has no sample in the part that was chosen",
+            _ => "the part of the recording that was chosen has no more samples",
+        };
         SourceError::new(SourceErrorKind::EndOfData, self.source.name(), message)
     }
 
     /// The next sample of the part. One that is too early lies behind others, where the clock was set back.
     fn next(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         loop {
-            self.source.collect(ask, out)?;
+            self.source.collect(ask, out).map_err(|error| match error.is_end_of_data() {
+                true => self.end_of_data(),
+                false => error,
+            })?;
             let time = out.frames().first().map(|frame| frame.time());
             if time.zip(self.end).is_some_and(|(time, end)| time > end) {
                 out.clear();

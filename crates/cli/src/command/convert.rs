@@ -5,7 +5,7 @@ mod parquet;
 
 use super::columns::Columns;
 use crate::args::{Convert as Args, Global};
-use crate::failure::{Exit, Failure, Outcome, of_source};
+use crate::failure::{Exit, Failure, Outcome, of_source, warn};
 use crate::output::Output;
 use crate::paths::add_paths;
 use crate::session::Session;
@@ -165,15 +165,16 @@ pub(super) struct Selected<'a> {
     pub(super) appends: bool,
 }
 
-/// The columns that a recording has for these paths. It is an error if there are none.
-pub(super) fn columns(global: &Global, paths: &[String]) -> Result<Columns, Failure> {
+/// The columns that a recording has for these paths, and the number of its samples. It is an error if there are
+/// no columns.
+pub(super) fn columns(global: &Global, paths: &[String]) -> Result<(Columns, u64), Failure> {
     let files = global.source.parse().map(|at: SourceAddress| at.files()).unwrap_or_default();
     let mut known = Vec::new();
     for file in files {
         known.extend(text_log_columns(file, global.encoding)?);
     }
     let mut columns = Columns::of_text_logs(global, known);
-    for_each_reading(&[(global, paths)], |query, reading| {
+    let samples = for_each_reading(&[(global, paths)], |query, reading| {
         // Without an identity it is no counter of the sample, but a path that nothing in it matches.
         if reading.identity.is_some() {
             columns.add(query, reading);
@@ -182,16 +183,16 @@ pub(super) fn columns(global: &Global, paths: &[String]) -> Result<Columns, Fail
     columns.arrange();
     match columns.is_empty() {
         true => Err(no_counters(global)),
-        false => Ok(columns),
+        false => Ok((columns, samples)),
     }
 }
 
-/// Reads recordings one after the other, and calls `with` for each reading.
+/// Reads recordings one after the other, and calls `with` for each reading. Returns the number of samples.
 fn for_each_reading(
     recordings: &[(&Global, &[String])],
     mut with: impl FnMut(&Query, &Reading),
-) -> Result<(), Failure> {
-    let Some((first, _)) = recordings.first() else { return Ok(()) };
+) -> Result<u64, Failure> {
+    let Some((first, _)) = recordings.first() else { return Ok(0) };
     let progress = Progress::of(first);
     let mut samples = 0;
     for (recording, paths) in recordings {
@@ -202,7 +203,16 @@ fn for_each_reading(
             Ok(())
         })?;
     }
-    Ok(())
+    Ok(samples)
+}
+
+/// Warns if fewer samples were written than there were when they were looked at.
+fn warn_of_fewer(global: &Global, written: u64, before: u64) {
+    if written < before && !global.quiet {
+        let what =
+            format!("became shorter while it was read: {written} of {before} samples are written");
+        warn(&of_source(&global.source, what));
+    }
 }
 
 fn no_counters(global: &Global) -> Failure {
@@ -232,7 +242,7 @@ pub(super) fn to_binary(
     // The catalogue stands in front of all samples, so each recording is read twice.
     let mut counters = BinaryLogCounters::default();
     let progress = Progress::of(last);
-    for_each_reading(recordings, |query, reading| counters.add(query, reading))?;
+    let before = for_each_reading(recordings, |query, reading| counters.add(query, reading))?;
     if counters.is_empty() {
         return Err(no_counters(last));
     }
@@ -240,7 +250,7 @@ pub(super) fn to_binary(
     let zone = selected.zone.clone();
     let unfinished = Unfinished::replace(selected.output)?;
     let mut writer = BinaryLogWriter::create(unfinished.path(), zone, counters, &titles)?;
-    let mut written = 0;
+    let (mut written, mut all) = (0, 0);
     for (recording, paths) in recordings {
         written = 0;
         for_each_sample(recording, paths, false, |query, time| {
@@ -249,8 +259,10 @@ pub(super) fn to_binary(
             progress.show("wrote", written);
             Ok(())
         })?;
+        all += written;
     }
     drop(progress);
+    warn_of_fewer(last, all, before);
     let bytes = writer.finish()?;
     unfinished.finished();
     Ok((written, bytes))
@@ -279,7 +291,7 @@ fn to_text(
     form: TextForm,
 ) -> Result<(u64, u64), Failure> {
     // The first line names all columns, so the recording is read twice.
-    let mut columns = columns(global, selected.paths)?;
+    let (mut columns, before) = columns(global, selected.paths)?;
     let progress = Progress::of(global);
     let (output, zone) = (selected.output, selected.zone.clone());
     let unfinished = match selected.appends {
@@ -298,6 +310,7 @@ fn to_text(
         Ok(())
     })?;
     drop(progress);
+    warn_of_fewer(global, written, before);
     let bytes = writer.finish()?;
     unfinished.finished();
     Ok((written, bytes))

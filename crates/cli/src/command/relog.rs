@@ -160,7 +160,7 @@ fn push_span(text: &mut String, span: Span, zone: &TextZone) {
 /// Prints the paths of the counters in the log, or writes them to the file of `-o`.
 fn list(global: &Global, args: &Args, output: &Output) -> Outcome {
     let paths = paths(global, args, Session::open(global)?)?;
-    let columns = columns(global, &paths)?;
+    let (columns, _) = columns(global, &paths)?;
     let mut text: String = columns.paths().map(|path| format!("{path}\r\n")).collect();
     if let Some(file) = &args.output {
         refuse_existing(file, args.yes)?;

@@ -516,3 +516,17 @@ fn times_of_a_binary_log_are_right_whatever_its_interval_is() {
     assert_eq!(info["begin"], "2026-11-24T00:00:00.000Z");
     assert_eq!(info["end"], "2026-11-24T23:45:00.000Z");
 }
+
+#[test]
+fn processes_of_a_text_log_have_their_numbers() {
+    let folder = Folder::new();
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Process(web)\\ID Process\",\"\\\\A\\Process(web)\\Working Set\"\r\n\
+                \"11/24/2026 10:00:00.000\",\"304\",\"4096\"\r\n";
+    let source = format!("file:{}", folder.file("a.csv", text));
+    let found = &perfhive(["workset", "web", "--json", "-s", &source]).json()[0];
+    assert_eq!((found["pid"].as_u64(), found["value"].as_u64()), (Some(304), Some(4096)));
+    assert!(perfhive(["ps", "--pid", "304", "-s", &source]).out.contains("web"));
+    let error =
+        perfhive(["workset", "web", "-s", &source, "--begin", "2026-11-24 11:00Z"]).fails(1);
+    assert!(error.contains("no sample in the part"), "{error}");
+}
