@@ -74,13 +74,18 @@ const MOST_MARKS: usize = 4096;
 pub(crate) fn is_log(path: &Path) -> bool {
     let mut first = [0; BUFFER_HEADER];
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
-    is_file && File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && {
-        let size = u32_at(&first, 0).unwrap_or(0);
-        size.is_power_of_two()
-            && (0x400..=0x0100_0000).contains(&size)
-            && u16_at(&first, 0x36) == Some(FILE_HEADER)
-            && !first.starts_with(b"P\0E\0R\0F\0")
-    }
+    is_file
+        && File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
+        && begins_log(&first)
+}
+
+/// Whether a log begins with this buffer.
+fn begins_log(buffer: &[u8]) -> bool {
+    let size = u32_at(buffer, 0).unwrap_or(0);
+    size.is_power_of_two()
+        && (0x400..=0x0100_0000).contains(&size)
+        && u16_at(buffer, 0x36) == Some(FILE_HEADER)
+        && !buffer.starts_with(b"P\0E\0R\0F\0")
 }
 
 /// The samples of a log, which is read buffer by buffer: a file of any size takes constant memory.
@@ -290,6 +295,12 @@ impl<R: Read + Seek> BinaryLog<R> {
             let next = self.events.next().map_err(|cause| self.failed(cause))?;
             if let Some(start) = self.events.cut.take() {
                 self.warn(start, "the log is cut off in the middle of a buffer");
+            }
+            if let Some(start) = self.events.another.take() {
+                self.warn(
+                    start,
+                    "another log begins here and is left out: make a file of its own of it",
+                );
             }
             let Some(event) = next else { return Ok(None) };
             if event.kind != SAMPLE {

@@ -530,3 +530,39 @@ fn processes_of_a_text_log_have_their_numbers() {
         perfhive(["workset", "web", "-s", &source, "--begin", "2026-11-24 11:00Z"]).fails(1);
     assert!(error.contains("no sample in the part"), "{error}");
 }
+
+#[test]
+fn logs_that_were_joined_to_one_file_give_no_values_of_other_counters() {
+    let folder = Folder::new();
+    let log = |path: &str, hour: u32| {
+        format!(
+            "\"(PDH-CSV 4.0) (UTC)(0)\",\"{path}\"\r\n\"11/24/2026 {hour}:00:00.000\",\"{hour}\"\r\n"
+        )
+    };
+    let (first, second) = (log(r"\\A\Memory\Available Bytes", 10), log(r"\\A\System\Threads", 11));
+    let again = log(r"\\A\Memory\Available Bytes", 12);
+    let values = |file: &str| {
+        let source = format!("file:{file}");
+        let run = perfhive(["watch", r"\Memory\Available Bytes", "--json", "-s", &source]);
+        let value =
+            |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["value"].as_f64();
+        (run.out.lines().filter_map(value).collect::<Vec<_>>(), run.err)
+    };
+    let same = folder.file("same.csv", format!("{first}{again}"));
+    assert_eq!(values(&same), (vec![10.0, 12.0], String::new()));
+    let joined = folder.file("joined.csv", format!("{first}{second}{again}"));
+    let binary = [("1.csv", &first), ("2.csv", &second)].map(|(name, text)| {
+        let (log, out) = (folder.file(name, text), folder.path().join(format!("{name}.blg")));
+        perfhive(["convert", &log, "-o", &out.display().to_string()]).ok();
+        std::fs::read(out).unwrap()
+    });
+    let binary = folder.file("joined.blg", binary.concat());
+    for file in [joined, binary] {
+        let (values, warning) = values(&file);
+        assert_eq!(values, [10.0], "{file}");
+        assert!(
+            warning.contains("another log begins") && warning.lines().count() == 1,
+            "{warning}"
+        );
+    }
+}

@@ -77,6 +77,8 @@ pub(super) struct Header {
     /// Its number: a console's output begins with an empty line.
     pub(super) line: u64,
     pub(super) cells: Vec<String>,
+    /// The line as it is.
+    pub(super) record: csv::ByteRecord,
     /// What is wrong with the names.
     pub(super) warning: Option<String>,
 }
@@ -104,7 +106,7 @@ impl Header {
         let is_marked = first.starts_with(MARK);
         let encoding = if is_marked { Some(encoding_rs::UTF_8.into()) } else { encoding };
         let (cells, warning) = decoded(&record, encoding);
-        Ok(Self { lines, line, cells, warning })
+        Ok(Self { lines, line, cells, record, warning })
     }
 }
 

@@ -62,6 +62,8 @@ pub(crate) struct TextLog {
     told: usize,
     /// Faults of lines behind the last sample.
     left: Vec<Fault>,
+    /// The line of names.
+    head: csv::ByteRecord,
     /// The number of the line of names, and of the line that was read last.
     first_line: u64,
     line: u64,
@@ -85,7 +87,8 @@ impl TextLog {
         encoding: Option<FileEncoding>,
         names: &mut MadeUpNames,
     ) -> Result<Self, SourceError> {
-        let Header { lines, line: first_line, cells, warning } = Header::read(path, encoding)?;
+        let Header { lines, line: first_line, cells, record: head, warning } =
+            Header::read(path, encoding)?;
         let start = lines.position().clone();
         let mut cells = cells.into_iter();
         let banner = cells.next().unwrap_or_default();
@@ -108,6 +111,7 @@ impl TextLog {
             faults: Vec::new(),
             told: 0,
             left: Vec::new(),
+            head,
             first_line,
             line: first_line,
             record: csv::ByteRecord::new(),
@@ -212,6 +216,28 @@ impl TextLog {
             let is_cut = end.is_some_and(|is_closed| !is_closed || !self.is_whole());
             if let Some(time) = time_of(&first).filter(|_| !is_cut) {
                 return Ok(Some(FileTime(time.0.saturating_add(self.bias))));
+            }
+            if first.trim_start_matches(['\u{feff}', '"']).starts_with("(PDH-") {
+                // Logs that were joined to one file. Cells of other columns would be values of these.
+                let bias = bias_of(first.trim_matches(['\u{feff}', '"'])).unwrap_or(0);
+                if bias * 60 * FileTime::PER_SECOND == self.bias
+                    && self.record.iter().skip(1).eq(self.head.iter().skip(1))
+                {
+                    continue;
+                }
+                let line = self.line;
+                let name = self.path.display().to_string();
+                let what = format!(
+                    "another log begins at line {line} and is left out: make a file of its own of it"
+                );
+                faults.push(Fault::new(FaultKind::Warning, &name, what));
+                // What is read next begins here again.
+                if let Some(start) = self.record.position().cloned() {
+                    let failed = |cause| error(&self.path, SourceErrorKind::Unavailable, cause);
+                    self.lines.seek(start).map_err(failed)?;
+                    self.line -= 1;
+                }
+                return Ok(None);
             }
             // typeperf says good-bye on its standard output.
             let is_end = first.starts_with("Exiting") || first.starts_with("The command");
