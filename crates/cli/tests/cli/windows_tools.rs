@@ -164,7 +164,7 @@ fn what_cannot_be_written_to_its_end_leaves_what_was_there() {
             "{args:?}"
         );
     }
-    // A file that is replaced is gone, and its permissions and the links to it stay.
+    // Nothing is left of a file that is replaced.
     perfhive(["relog", &log, "-f", "csv", "-o", &old, "-y"]).ok();
     assert_eq!(std::fs::read(&old).unwrap(), std::fs::read(&log).unwrap());
     assert_eq!(count(), 2);
