@@ -90,10 +90,9 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "FILE", action = ArgAction::Append)]
     pub(crate) titles: Vec<PathBuf>,
 
-    /// Encoding of a text that is neither UTF-8 nor UTF-16: windows-1251, 932 and so on
+    /// Encoding of a text that is neither UTF-8 nor UTF-16: windows-1251, 932, 850 and so on
     ///
-    /// Text logs of perfmon (.csv, .tsv), files of counters (`-cf`) and definitions of providers (.ini)
-    /// are in the code page of the Windows that wrote them. Without this option such a log is read as
+    /// Text logs of perfmon (.csv, .tsv) and definitions of providers (.ini) are in the code page of the Windows that wrote them. Without this option such a log is read as
     /// windows-1252, with a warning.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) encoding: Option<FileEncoding>,

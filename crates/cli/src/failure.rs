@@ -128,6 +128,7 @@ impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Self {
         match error.kind() {
             SourceErrorKind::NotFound => Self::Usage(error.to_string()),
+            SourceErrorKind::EndOfData => Self::Missing(error.to_string()),
             _ => Self::Source(error.to_string()),
         }
     }

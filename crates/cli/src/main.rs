@@ -21,6 +21,7 @@ mod sensors;
 mod session;
 mod signals;
 mod text;
+mod unfinished;
 
 use std::process::ExitCode;
 

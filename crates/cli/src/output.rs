@@ -7,9 +7,10 @@ use crate::text::style::Palette;
 use crate::text::table::Layout;
 use perfhive_view::{Detail, KEYS, LOCAL_KEYS, Row};
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The format, the colours and the place of the output of a command.
 pub(crate) struct Output {
@@ -21,8 +22,9 @@ pub(crate) struct Output {
     pub(crate) terminal: bool,
     /// Whether the terminal understands escape sequences.
     pub(crate) escapes: bool,
-    /// The file that takes the result instead of standard output, and its name.
-    file: Option<(File, String)>,
+    /// The file that takes the result instead of standard output, and its name. It is created when there is
+    /// something to write, so that a command that fails leaves a file that exists as it is.
+    file: Option<(OnceCell<File>, PathBuf)>,
     /// Whether numbers are scaled; `None` if the command line does not say.
     scaled: Option<bool>,
     /// Whether rows for programs also have the names of the language that the command line chooses. The language of
@@ -78,15 +80,12 @@ impl Output {
     }
 
     /// The output to the given file, or to standard output for `None` and `-`.
-    pub(crate) fn to(global: &Global, file: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn to(global: &Global, file: Option<&Path>) -> Self {
         let output = Self::new(global);
-        let Some(path) = file.filter(|path| *path != Path::new("-")) else { return Ok(output) };
-        let name = path.display().to_string();
-        let created = File::create(path);
-        let file = created.map_err(|error| Failure::Source(format!("{name}: {error}")))?;
+        let Some(path) = file.filter(|path| *path != Path::new("-")) else { return output };
         let palette = Palette(global.color == When::Always);
-        let file = Some((file, name));
-        Ok(Self { palette, terminal: false, escapes: false, file, ..output })
+        let file = Some((OnceCell::new(), path.to_path_buf()));
+        Self { palette, terminal: false, escapes: false, file, ..output }
     }
 
     /// How exactly a table shows numbers: `usual`, unless the command line asks for raw values.
@@ -205,10 +204,22 @@ impl Output {
 
     /// Writes a text to the output, and leaves nothing in a buffer.
     pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
-        if let Some((file, name)) = &self.file {
-            let mut file = file;
-            let written = file.write_all(text.as_bytes());
-            return written.map_err(|error| Failure::Source(format!("{name}: {error}")));
+        if text.is_empty() {
+            return Ok(());
+        }
+        if let Some((file, path)) = &self.file {
+            let write = || {
+                let mut file = match file.get() {
+                    Some(file) => file,
+                    None => {
+                        let created = File::create(path)?;
+                        file.get_or_init(|| created)
+                    }
+                };
+                file.write_all(text.as_bytes())
+            };
+            return write()
+                .map_err(|error| Failure::Source(format!("{}: {error}", path.display())));
         }
         let mut out = io::stdout().lock();
         out.write_all(&self.encoded(text))?;

@@ -8,7 +8,7 @@ use crate::failure::{Failure, of_source};
 use crate::paths::damaged_object;
 use crate::session::Session;
 use perfhive::format::winperf::PROCESS;
-use perfhive::format::{CounterPlan, Instance};
+use perfhive::format::{CounterPlan, CounterType, Instance};
 use perfhive::{
     Ask, CatalogueObject, NamePattern, Snapshot, SnapshotObject, Source as _, SourceError,
     TitleIndex,
@@ -136,6 +136,16 @@ impl Processes {
 /// The plan of the counter with this index, bases left aside; `None` if there is none.
 pub(crate) fn plan(plans: &[CounterPlan], index: TitleIndex) -> Option<&CounterPlan> {
     plans.iter().find(|plan| plan.name == index && !plan.counter_type.is_base())
+}
+
+/// A whole number of a process; text logs have numbers as bits of doubles.
+pub(crate) fn whole(plan: &CounterPlan, instance: &Instance<'_>) -> Option<u64> {
+    let value = plan.value(instance.counter_block()).ok()?;
+    if plan.counter_type != CounterType::PERF_DOUBLE_RAW {
+        return Some(value);
+    }
+    let number = f64::from_bits(value);
+    (number >= 0.0 && number <= u64::MAX as f64).then_some(number as u64)
 }
 
 /// Whether an instance is `_Total`, the sum of all processes, which has the ID 0 or none.

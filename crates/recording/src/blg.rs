@@ -74,13 +74,18 @@ const MOST_MARKS: usize = 4096;
 pub(crate) fn is_log(path: &Path) -> bool {
     let mut first = [0; BUFFER_HEADER];
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
-    is_file && File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && {
-        let size = u32_at(&first, 0).unwrap_or(0);
-        size.is_power_of_two()
-            && (0x400..=0x0100_0000).contains(&size)
-            && u16_at(&first, 0x36) == Some(FILE_HEADER)
-            && !first.starts_with(b"P\0E\0R\0F\0")
-    }
+    is_file
+        && File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
+        && begins_log(&first)
+}
+
+/// Whether a log begins with this buffer.
+fn begins_log(buffer: &[u8]) -> bool {
+    let size = u32_at(buffer, 0).unwrap_or(0);
+    size.is_power_of_two()
+        && (0x400..=0x0100_0000).contains(&size)
+        && u16_at(buffer, 0x36) == Some(FILE_HEADER)
+        && !buffer.starts_with(b"P\0E\0R\0F\0")
 }
 
 /// The samples of a log, which is read buffer by buffer: a file of any size takes constant memory.
@@ -119,6 +124,8 @@ struct Mark {
     place: Place,
     number: u64,
     time: FileTime,
+    /// The latest time up to the next mark: the clock may have been set back.
+    latest: FileTime,
 }
 
 impl BinaryLog<BufReader<File>> {
@@ -169,14 +176,13 @@ impl<R: Read + Seek> BinaryLog<R> {
     /// Reads titles and the catalogue, which may stand behind the samples that need them.
     fn read_about(&mut self, before: &MadeUpNames) -> Result<(), SourceError> {
         let (mut titles, mut catalogue) = (Vec::new(), Vec::new());
-        let mut bias: Option<(i64, u64)> = None;
+        let mut bias: Option<i64> = None;
         while let Some(event) = self.events.next().map_err(|cause| self.failed(cause))? {
-            // The last event of a buffer is of nearly the time at which the buffer was written.
+            // The last event of a buffer is of nearly the time at which the buffer was written, or of one sample earlier.
             if let Some(lag) = self.events.lag(&event) {
                 let zone = whole_quarters(lag);
-                let rest = lag.abs_diff(zone);
-                if zone.abs() <= MOST_BIAS && bias.is_none_or(|(_, least)| rest < least) {
-                    bias = Some((zone, rest));
+                if zone.abs() <= MOST_BIAS && lag.abs_diff(zone) <= MOST_REST {
+                    bias = Some(bias.map_or(zone, |least| least.min(zone)));
                 }
             }
             let data = self.events.data(&event);
@@ -192,7 +198,6 @@ impl<R: Read + Seek> BinaryLog<R> {
         self.titles = TitleList::from_multi_sz(&titles);
         self.names = MadeUpNames::with(&self.titles, before);
         self.entries = catalogue::read(&catalogue);
-        let bias = bias.filter(|(_, rest)| *rest <= MOST_REST).map(|(zone, _)| zone);
         self.counters = Counters::new(&self.entries).with_bias(bias);
         for (object, count) in self.counters.left_out() {
             self.fault(format_args!(
@@ -223,7 +228,7 @@ impl<R: Read + Seek> BinaryLog<R> {
             }
             self.span.end = time;
             self.span.samples += 1;
-            self.mark(Mark { time, ..mark });
+            self.mark(mark);
             for frame in &sample.frames {
                 for object in (0..frame.object_count()).filter_map(|at| frame.object(at)) {
                     let definitions = object.definition_bytes();
@@ -258,16 +263,19 @@ impl<R: Read + Seek> BinaryLog<R> {
 
     /// Remembers where a sample begins, and fewer of those before once they are many.
     fn mark(&mut self, mark: Mark) {
+        if let Some(last) = self.marks.last_mut() {
+            last.latest = last.latest.max(mark.time);
+        }
         if !(self.span.samples - 1).is_multiple_of(self.stride) {
             return;
         }
         self.marks.push(mark);
         if self.marks.len() > MOST_MARKS {
-            let mut place = 0;
-            self.marks.retain(|_| {
-                place += 1;
-                place % 2 == 1
+            let pairs = self.marks.chunks(2).filter_map(|pair| {
+                let latest = pair.iter().map(|mark| mark.latest).max()?;
+                Some(Mark { latest, ..*pair.first()? })
             });
+            self.marks = pairs.collect();
             self.stride *= 2;
         }
     }
@@ -287,6 +295,12 @@ impl<R: Read + Seek> BinaryLog<R> {
             let next = self.events.next().map_err(|cause| self.failed(cause))?;
             if let Some(start) = self.events.cut.take() {
                 self.warn(start, "the log is cut off in the middle of a buffer");
+            }
+            if let Some(start) = self.events.another.take() {
+                self.warn(
+                    start,
+                    "another log begins here and is left out: make a file of its own of it",
+                );
             }
             let Some(event) = next else { return Ok(None) };
             if event.kind != SAMPLE {
@@ -314,7 +328,8 @@ impl<R: Read + Seek> BinaryLog<R> {
             }
             if let Some(first) = frames.first() {
                 self.number += 1;
-                let mark = Mark { place, number: self.number, time: first.time() };
+                let time = first.time();
+                let mark = Mark { place, number: self.number, time, latest: time };
                 return Ok(Some((mark, Sample { frames, faults: Vec::new() })));
             }
         }
@@ -423,9 +438,8 @@ impl<R: Read + Seek + Send> Samples for BinaryLog<R> {
 
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
         let Some(to) = to else { return self.rewind(None) };
-        // The clock may have been set back: the order is that of the file.
-        let later = self.marks.iter().position(|mark| mark.time >= to).unwrap_or(self.marks.len());
-        self.rewind(later.checked_sub(1).and_then(|place| self.marks.get(place)).copied())?;
+        let found = self.marks.iter().find(|mark| mark.latest >= to);
+        self.rewind(found.or(self.marks.last()).copied())?;
         while let Some((mark, sample)) = self.read()? {
             if mark.time >= to {
                 self.found = Some(sample);
@@ -437,6 +451,10 @@ impl<R: Read + Seek + Send> Samples for BinaryLog<R> {
 
     fn span(&mut self) -> Result<Span, SourceError> {
         Ok(self.span)
+    }
+
+    fn latest(&mut self) -> Result<FileTime, SourceError> {
+        Ok(self.marks.iter().map(|mark| mark.latest).max().unwrap_or_default())
     }
 
     fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {

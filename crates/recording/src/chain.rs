@@ -59,7 +59,7 @@ impl Samples for Chain {
         let mut at = 0;
         if let Some(to) = to {
             for (_, part) in &mut self.parts {
-                if part.span()?.end >= to {
+                if part.latest()? >= to {
                     break;
                 }
                 at += 1;

@@ -37,7 +37,6 @@ pub struct Excerpt {
     every: NonZeroU64,
     /// Samples that the excerpt answered with since its beginning.
     taken: u64,
-    skipped: Snapshot,
     span: Option<Span>,
 }
 
@@ -67,13 +66,33 @@ impl Excerpt {
         let begin = begin.map(|bound| bound.of(span));
         let end = end.map(|bound| bound.of(span));
         recording.seek(begin)?;
-        let skipped = Snapshot::new();
-        Ok(Self { source, begin, end, every, taken: 0, skipped, span: None })
+        Ok(Self { source, begin, end, every, taken: 0, span: None })
     }
 
     fn end_of_data(&self) -> SourceError {
-        let message = "the part of the recording that was chosen has no more samples";
+        let message = match self.taken {
+            0 => "the recording has no sample in the part that was chosen",
+            _ => "the part of the recording that was chosen has no more samples",
+        };
         SourceError::new(SourceErrorKind::EndOfData, self.source.name(), message)
+    }
+
+    /// The next sample of the part. One that is too early lies behind others, where the clock was set back.
+    fn next(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
+        loop {
+            self.source.collect(ask, out).map_err(|error| match error.is_end_of_data() {
+                true => self.end_of_data(),
+                false => error,
+            })?;
+            let time = out.frames().first().map(|frame| frame.time());
+            if time.zip(self.end).is_some_and(|(time, end)| time > end) {
+                out.clear();
+                return Err(self.end_of_data());
+            }
+            if time.zip(self.begin).is_none_or(|(time, begin)| time >= begin) {
+                return Ok(());
+            }
+        }
     }
 
     /// Goes to a time, or to the excerpt's beginning.
@@ -91,16 +110,9 @@ impl Source for Excerpt {
 
     fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
-        if self.taken > 0 {
-            for _ in 1..self.every.get() {
-                self.source.collect(ask, &mut self.skipped)?;
-            }
-        }
-        self.source.collect(ask, out)?;
-        let time = out.frames().first().map(|frame| frame.time());
-        if time.zip(self.end).is_some_and(|(time, end)| time > end) {
-            out.clear();
-            return Err(self.end_of_data());
+        let every = if self.taken > 0 { self.every.get() } else { 1 };
+        for _ in 0..every {
+            self.next(ask, out)?;
         }
         self.taken += 1;
         Ok(())

@@ -116,6 +116,12 @@ pub(crate) fn other_form(path: &Path, bytes: &[u8]) -> Option<String> {
     if let Some((_, what)) = PACKED.iter().find(|(mark, _)| bytes.starts_with(mark)) {
         return Some(format!("is {what}; unpack it, and name the file inside"));
     }
+    if let [b'P', b'H', b'R', version @ b'2'..=b'9', ..] = bytes {
+        let version = char::from(*version);
+        return Some(format!(
+            "is a recording of version {version}, written by a newer perfhive: read it with that one"
+        ));
+    }
     if bytes.starts_with(b"PAR1") {
         return Some("is a Parquet file, which is written and not read".to_string());
     }

@@ -6,8 +6,8 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::HashMap;
 use std::fmt;
 
-/// The first index that is made up. Those of Windows and of perfhive lie below.
-const FIRST: u32 = 1_000_000;
+/// The first index that is made up. Those that Windows and perfhive allot to providers lie far below.
+const FIRST: u32 = 1 << 30;
 
 /// Whether an index was made up for a name: a text log has no indexes, and its names are in its own
 /// language; a binary log has none for the names that are not in its title list.

@@ -47,8 +47,11 @@ pub(crate) const MAGIC: [u8; 4] = *b"PHR1";
 /// Bytes of the header of a frame.
 const HEADER: usize = 32;
 
-/// The most samples from one keyframe to the next, which bounds what a damaged byte can cost.
+/// The most samples that damage within a sector costs, and so the most from one keyframe to the next.
 const GROUP: u16 = 60;
+
+/// Bytes of a sector: the smallest part of a disk that is damaged as a whole.
+const SECTOR: u64 = 512;
 
 /// The most bytes of a payload, and of what it holds once it is decompressed.
 const MOST: usize = 128 << 20;

@@ -62,6 +62,11 @@ pub(crate) trait Samples: Send {
     /// The time covered.
     fn span(&mut self) -> Result<Span, SourceError>;
 
+    /// The latest time of a sample, which is not that of the last one where the clock was set back.
+    fn latest(&mut self) -> Result<FileTime, SourceError> {
+        Ok(self.span()?.end)
+    }
+
     /// The machine's name, and all objects of all samples: an object of each, and one more where
     /// its counters changed.
     fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError>;
@@ -109,6 +114,10 @@ impl Samples for InMemory {
             time(self.samples.last()),
             self.samples.len() as u64,
         ))
+    }
+
+    fn latest(&mut self) -> Result<FileTime, SourceError> {
+        Ok(self.samples.iter().map(|sample| Self::time(sample)).max().unwrap_or_default())
     }
 
     fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {

@@ -323,7 +323,7 @@ fn two_spans_are_compared_by_part_and_chance_is_told_apart() {
             (r"\Processor(0)\% Processor Time", false, 0.0),
         ]
     );
-    assert_eq!(comparison.processes[0].processor, [10.0, 40.0]);
+    assert_eq!(comparison.processes[0].processor, [Some(10.0), Some(40.0)]);
     let without = report(&minute(), None, &[]);
     let comparison = compare(&one, &without);
     assert_eq!(

@@ -63,8 +63,9 @@ pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Result<Vec<OsS
 /// begin with `;` are comments. `-i` stands for the files of the command line, which are taken anyway.
 fn settings(file: &Path) -> Result<Vec<OsString>, String> {
     let text = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let text = decoded(&text, None)
-        .ok_or_else(|| format!("{}: is neither UTF-8 nor UTF-16", file.display()))?;
+    let text = decoded(&text).ok_or_else(|| {
+        format!("{}: is neither UTF-8 nor UTF-16 with its mark; save it as UTF-8", file.display())
+    })?;
     let lines = text.lines();
     let mut words: Vec<String> = Vec::new();
     for line in lines.filter(|line| !line.trim_start().starts_with(';')) {

@@ -2,7 +2,7 @@
 //! text log that is read, if it is one, since scripts find columns by their place, or else in the samples.
 
 use crate::args::Global;
-use perfhive::{InstanceLabel, Query, Reading, TitleIndex};
+use perfhive::{InstanceLabel, OrderNumber, PathId, Query, Reading, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -18,9 +18,14 @@ pub(super) struct Columns {
     /// that the environment does not change the data.
     localised: bool,
     places: HashMap<Key, usize>,
+    /// The columns of counters that were not there when they were asked for.
+    awaited: HashMap<PathId, usize>,
     paths: Vec<String>,
     /// The columns of the text logs that are read, with their places.
-    known: HashMap<String, usize>,
+    known: HashMap<String, Vec<usize>>,
+    /// The order of the columns.
+    order: Vec<usize>,
+    values: Vec<Option<f64>>,
     row: Vec<Option<f64>>,
     /// The readings of the sample before in their order, which is nearly always that of the next one.
     before: Vec<Known>,
@@ -31,17 +36,27 @@ impl Columns {
     pub(super) fn new(global: &Global) -> Self {
         let localised = global.language.is_some();
         let (places, known) = (HashMap::new(), HashMap::new());
-        let (row, before) = (Vec::new(), Vec::new());
-        Self { localised, places, paths: Vec::new(), known, row, before }
+        let (awaited, paths, order) = (HashMap::new(), Vec::new(), Vec::new());
+        let (values, row, before) = (Vec::new(), Vec::new(), Vec::new());
+        Self { localised, places, awaited, paths, known, order, values, row, before }
     }
 
     /// An empty list for what is read of these columns of text logs: they have the order and the paths of
     /// the logs.
-    pub(super) fn of_text_logs(global: &Global, paths: impl IntoIterator<Item = String>) -> Self {
+    pub(super) fn of_text_logs(global: &Global, logs: Vec<Vec<String>>) -> Self {
         let mut columns = Self::new(global);
-        for path in paths {
-            let next = columns.known.len();
-            columns.known.entry(path).or_insert(next);
+        let mut next = 0;
+        for log in logs {
+            let mut counts: HashMap<String, usize> = HashMap::new();
+            for path in log {
+                let count = counts.entry(path.clone()).or_default();
+                *count += 1;
+                let places = columns.known.entry(path).or_default();
+                if places.len() < *count {
+                    places.push(next);
+                    next += 1;
+                }
+            }
         }
         columns
     }
@@ -60,21 +75,16 @@ impl Columns {
         [full, path].iter().find_map(|path| Some(self.known.get_key_value(path)?.0.as_str()))
     }
 
-    /// Puts the columns of text logs in the order of the logs, before all others.
+    /// Puts the columns of text logs in the order of the logs, before all others. A column that a log has twice
+    /// is there twice.
     pub(super) fn arrange(&mut self) {
-        let place = |path: &String| self.known.get(path).copied().unwrap_or(usize::MAX);
-        let mut order: Vec<usize> = (0..self.paths.len()).collect();
-        order.sort_by_key(|at| self.paths.get(*at).map(place));
-        let mut moved = vec![0; order.len()];
-        for (new, old) in order.iter().enumerate() {
-            if let Some(place) = moved.get_mut(*old) {
-                *place = new;
-            }
+        let mut order = Vec::new();
+        for (column, path) in self.paths.iter().enumerate() {
+            let places = self.known.get(path).map_or(&[usize::MAX][..], Vec::as_slice);
+            order.extend(places.iter().map(|place| (*place, column)));
         }
-        self.paths = order.iter().filter_map(|old| self.paths.get(*old).cloned()).collect();
-        for place in self.places.values_mut() {
-            *place = moved.get(*place).copied().unwrap_or(*place);
-        }
+        order.sort_unstable();
+        self.order = order.into_iter().map(|(_, column)| column).collect();
     }
 
     fn key(reading: &Reading) -> Key {
@@ -96,7 +106,7 @@ impl Columns {
             return *place;
         }
         let key = Self::key(reading);
-        let place = self.places.get(&key).copied();
+        let place = self.places.get(&key).or_else(|| self.awaited.get(&reading.path)).copied();
         self.before.truncate(number);
         self.before.push((key, place));
         place
@@ -111,9 +121,25 @@ impl Columns {
             if known.is_none() && !self.known.is_empty() && reading.value.is_err() {
                 return;
             }
-            self.paths.push(known.unwrap_or_else(|| path(query, reading, self.localised)));
+            let label = reading.instance.as_ref().map(plain_label);
+            self.paths.push(known.unwrap_or_else(|| path(query, reading, label, self.localised)));
             self.places.insert(key, next);
+            self.order.push(next);
         }
+    }
+
+    /// Adds the column of a path that no counter of the sample matches, with the instance as it was asked for.
+    /// A pattern may match any number of counters, so it has no column.
+    pub(super) fn await_counter(&mut self, query: &Query, reading: &Reading) {
+        let Some(asked) = query.path(reading.path).filter(|path| !path.is_wild()) else { return };
+        let label = asked.instance.as_ref().map(|instance| {
+            let parent = instance.parent.as_ref().and_then(|parent| parent.as_literal());
+            let order = if let OrderNumber::Nth(order) = instance.order { order } else { 0 };
+            plain_name(parent, instance.name.as_literal().unwrap_or_default(), order)
+        });
+        self.awaited.insert(reading.path, self.paths.len());
+        self.order.push(self.paths.len());
+        self.paths.push(path(query, reading, label, self.localised));
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -122,37 +148,44 @@ impl Columns {
 
     /// The paths of the columns, in their order.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
-        self.paths.iter().map(String::as_str)
+        self.order.iter().filter_map(|column| self.paths.get(*column)).map(String::as_str)
     }
 
     /// The values of the query's newest sample, one for each column; `None` where a counter has no value.
     pub(super) fn row(&mut self, query: &Query) -> &[Option<f64>] {
-        self.row.clear();
-        self.row.resize(self.paths.len(), None);
+        self.values.clear();
+        self.values.resize(self.paths.len(), None);
         for (number, reading) in query.readings().iter().enumerate() {
             let place = self.place(number, reading);
-            if let Some(cell) = place.and_then(|place| self.row.get_mut(place)) {
+            if let Some(cell) = place.and_then(|place| self.values.get_mut(place)) {
                 *cell = reading.value.as_ref().ok().map(|value| value.as_f64());
             }
         }
+        self.row.clear();
+        let value = |column: &usize| self.values.get(*column).copied().flatten();
+        self.row.extend(self.order.iter().map(value));
         &self.row
     }
 }
 
-/// The path of a reading as PDH prints it: without escapes, with brackets for parentheses in names,
-/// and with underscores for slashes in the name of an instance. The names are English unless
-/// `localised`.
-fn path(query: &Query, reading: &Reading, localised: bool) -> String {
+/// An instance as PDH prints it: without escapes, with brackets for parentheses, and with underscores for slashes
+/// in its name.
+fn plain_name(parent: Option<&str>, name: &str, order: u32) -> String {
+    let plain = |name: &str| name.replace('(', "[").replace(')', "]");
+    let parent = parent.map(|parent| format!("{}/", plain(parent))).unwrap_or_default();
+    let order = if order > 0 { format!("#{order}") } else { String::new() };
+    format!("({parent}{}{order})", plain(name).replace(['\\', '/'], "_"))
+}
+
+fn plain_label(label: &InstanceLabel) -> String {
+    plain_name(label.parent.as_deref(), &label.name, label.order)
+}
+
+/// The path of a reading, with this instance. The names are English unless `localised`.
+fn path(query: &Query, reading: &Reading, instance: Option<String>, localised: bool) -> String {
     let (object, counter) = match localised {
         true => query.names_of(reading),
         false => query.english_names_of(reading),
     };
-    let plain = |name: &str| name.replace('(', "[").replace(')', "]");
-    let instance = reading.instance.as_ref().map_or(String::new(), |label| {
-        let parent = label.parent.as_ref().map(|parent| format!("{}/", plain(parent)));
-        let order = (label.order > 0).then(|| format!("#{}", label.order));
-        let (parent, order) = (parent.unwrap_or_default(), order.unwrap_or_default());
-        format!("({parent}{}{order})", plain(&label.name).replace(['\\', '/'], "_"))
-    });
-    format!(r"\\{}\{object}{instance}\{counter}", reading.machine)
+    format!(r"\\{}\{object}{}\{counter}", reading.machine, instance.unwrap_or_default())
 }

@@ -5,18 +5,19 @@ mod parquet;
 
 use super::columns::Columns;
 use crate::args::{Convert as Args, Global};
-use crate::failure::{Exit, Failure, Outcome, of_source};
+use crate::failure::{Exit, Failure, Outcome, of_source, warn};
 use crate::output::Output;
 use crate::paths::add_paths;
 use crate::session::Session;
 use crate::text::escape::Escaped;
+use crate::unfinished::Unfinished;
 use perfhive::recording::{
     BinaryLogCounters, BinaryLogWriter, RecordingOptions, RecordingWriter, TextForm, TextLogWriter,
     TextZone, text_log_columns,
 };
 use perfhive::{
-    Ask, CounterPath, FileTime, InstancePattern, LanguageId, NamePattern, NoValue, Query, Reading,
-    Snapshot, Source as _, SourceAddress, TitleDatabase,
+    Ask, CounterPath, FileTime, InstancePattern, LanguageId, NamePattern, Query, QueryError,
+    Reading, Snapshot, Source as _, SourceAddress, TitleDatabase,
 };
 use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
@@ -122,7 +123,7 @@ fn to_recording(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
     let titles: Vec<_> = catalogue.languages.iter().filter_map(load).collect();
     refuse_existing(&args.output)?;
     let options = RecordingOptions::new();
-    let unfinished = Unfinished::new(&args.output, false);
+    let unfinished = Unfinished::replace(&args.output)?;
     let mut writer = RecordingWriter::open(&args.output, session.source.name(), &options)?;
     let mut snapshot = Snapshot::new();
     let progress = Progress::of(global);
@@ -153,50 +154,6 @@ fn refuse_existing(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// An output until it is written to its end. Otherwise it would be taken for all that there was: a new file is
-/// removed, and what was appended to one is cut off.
-struct Unfinished<'a> {
-    path: &'a Path,
-    /// The length of a file that is continued.
-    before: Option<u64>,
-    /// Whether what is at the path was begun here.
-    is_own: bool,
-}
-
-impl<'a> Unfinished<'a> {
-    /// Before the output is created.
-    fn new(path: &'a Path, continues: bool) -> Self {
-        let found = std::fs::metadata(path).ok();
-        let is_own = found.is_none();
-        Self { path, before: found.filter(|_| continues).map(|found| found.len()), is_own }
-    }
-
-    /// Says that the output is created, and that another file that was there is replaced.
-    fn begun(&mut self) {
-        self.is_own = true;
-    }
-
-    fn finished(mut self) {
-        self.is_own = false;
-    }
-}
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        // A device or a pipe stays.
-        if self.is_own && std::fs::metadata(self.path).is_ok_and(|found| found.is_file()) {
-            // The error that is told is the one of writing.
-            let _ = match self.before {
-                Some(length) => {
-                    let file = std::fs::OpenOptions::new().write(true).open(self.path);
-                    file.and_then(|file| file.set_len(length))
-                }
-                None => std::fs::remove_file(self.path),
-            };
-        }
-    }
-}
-
 /// The counters that are written to a log, and how.
 pub(super) struct Selected<'a> {
     /// The paths of the counters; all counters if there is none.
@@ -208,33 +165,34 @@ pub(super) struct Selected<'a> {
     pub(super) appends: bool,
 }
 
-/// The columns that a recording has for these paths. It is an error if there are none.
-pub(super) fn columns(global: &Global, paths: &[String]) -> Result<Columns, Failure> {
+/// The columns that a recording has for these paths, and the number of its samples. It is an error if there are
+/// no columns.
+pub(super) fn columns(global: &Global, paths: &[String]) -> Result<(Columns, u64), Failure> {
     let files = global.source.parse().map(|at: SourceAddress| at.files()).unwrap_or_default();
     let mut known = Vec::new();
     for file in files {
-        known.extend(text_log_columns(file, global.encoding)?.unwrap_or_default());
+        known.extend(text_log_columns(file, global.encoding)?);
     }
     let mut columns = Columns::of_text_logs(global, known);
-    for_each_reading(&[(global, paths)], |query, reading| {
-        // The object may be that of another machine.
-        if !matches!(reading.value, Err(NoValue::ObjectMissing(_))) {
+    let samples = for_each_reading(&[(global, paths)], |query, reading| {
+        // Without an identity it is no counter of the sample, but a path that nothing in it matches.
+        if reading.identity.is_some() {
             columns.add(query, reading);
         }
     })?;
     columns.arrange();
     match columns.is_empty() {
         true => Err(no_counters(global)),
-        false => Ok(columns),
+        false => Ok((columns, samples)),
     }
 }
 
-/// Reads recordings one after the other, and calls `with` for each reading.
+/// Reads recordings one after the other, and calls `with` for each reading. Returns the number of samples.
 fn for_each_reading(
     recordings: &[(&Global, &[String])],
     mut with: impl FnMut(&Query, &Reading),
-) -> Result<(), Failure> {
-    let Some((first, _)) = recordings.first() else { return Ok(()) };
+) -> Result<u64, Failure> {
+    let Some((first, _)) = recordings.first() else { return Ok(0) };
     let progress = Progress::of(first);
     let mut samples = 0;
     for (recording, paths) in recordings {
@@ -245,11 +203,20 @@ fn for_each_reading(
             Ok(())
         })?;
     }
-    Ok(())
+    Ok(samples)
+}
+
+/// Warns if fewer samples were written than there were when they were looked at.
+fn warn_of_fewer(global: &Global, written: u64, before: u64) {
+    if written < before && !global.quiet {
+        let what =
+            format!("became shorter while it was read: {written} of {before} samples are written");
+        warn(&of_source(&global.source, what));
+    }
 }
 
 fn no_counters(global: &Global) -> Failure {
-    Failure::Usage(of_source(&global.source, "has no sample with counters to write"))
+    Failure::Missing(of_source(&global.source, "has no sample with counters to write"))
 }
 
 /// Writes a log of perfmon. Returns its samples and bytes.
@@ -271,19 +238,19 @@ pub(super) fn to_binary(
     selected: &Selected<'_>,
 ) -> Result<(u64, u64), Failure> {
     let Some((last, _)) = recordings.last() else { return Ok((0, 0)) };
+    refuse_language(last)?;
     // The catalogue stands in front of all samples, so each recording is read twice.
     let mut counters = BinaryLogCounters::default();
     let progress = Progress::of(last);
-    for_each_reading(recordings, |query, reading| counters.add(query, reading))?;
+    let before = for_each_reading(recordings, |query, reading| counters.add(query, reading))?;
     if counters.is_empty() {
         return Err(no_counters(last));
     }
     let titles = english_titles(&mut Session::open(last)?);
     let zone = selected.zone.clone();
-    let mut unfinished = Unfinished::new(selected.output, false);
-    let mut writer = BinaryLogWriter::create(selected.output, zone, counters, &titles)?;
-    unfinished.begun();
-    let mut written = 0;
+    let unfinished = Unfinished::replace(selected.output)?;
+    let mut writer = BinaryLogWriter::create(unfinished.path(), zone, counters, &titles)?;
+    let (mut written, mut all) = (0, 0);
     for (recording, paths) in recordings {
         written = 0;
         for_each_sample(recording, paths, false, |query, time| {
@@ -292,11 +259,23 @@ pub(super) fn to_binary(
             progress.show("wrote", written);
             Ok(())
         })?;
+        all += written;
     }
     drop(progress);
+    warn_of_fewer(last, all, before);
     let bytes = writer.finish()?;
     unfinished.finished();
     Ok((written, bytes))
+}
+
+/// Fails if another language than English is chosen: readers find the counters of a binary log by English names.
+pub(super) fn refuse_language(global: &Global) -> Result<(), Failure> {
+    match global.language {
+        None | Some(LanguageId::ENGLISH) => Ok(()),
+        Some(_) => Err(Failure::Usage(
+            "a binary log has English names; leave --language out, or write a text log".to_string(),
+        )),
+    }
 }
 
 /// The English names of a source; none where it has none.
@@ -312,15 +291,17 @@ fn to_text(
     form: TextForm,
 ) -> Result<(u64, u64), Failure> {
     // The first line names all columns, so the recording is read twice.
-    let mut columns = columns(global, selected.paths)?;
+    let (mut columns, before) = columns(global, selected.paths)?;
     let progress = Progress::of(global);
     let (output, zone) = (selected.output, selected.zone.clone());
-    let mut unfinished = Unfinished::new(output, selected.appends);
+    let unfinished = match selected.appends {
+        true => Unfinished::append(output),
+        false => Unfinished::replace(output)?,
+    };
     let mut writer = match selected.appends {
         true => TextLogWriter::append(output, form, zone, columns.paths())?,
-        false => TextLogWriter::create(output, form, zone, columns.paths())?,
+        false => TextLogWriter::create(unfinished.path(), form, zone, columns.paths())?,
     };
-    unfinished.begun();
     let mut written = 0;
     for_each_sample(global, selected.paths, false, |query, time| {
         writer.add(time, columns.row(query).iter().copied())?;
@@ -329,6 +310,7 @@ fn to_text(
         Ok(())
     })?;
     drop(progress);
+    warn_of_fewer(global, written, before);
     let bytes = writer.finish()?;
     unfinished.finished();
     Ok((written, bytes))
@@ -346,17 +328,22 @@ fn for_each_sample(
     let faults = session.faults.clone();
     let machines = if paths.is_empty() { session.machines()? } else { Vec::new() };
     let mut query = session.query()?;
+    let mut unmatched = Vec::new();
     if paths.is_empty() {
-        add_all(&mut query, None)?;
-        for machine in machines.iter().skip(1) {
-            add_all(&mut query, Some(machine))?;
+        let others = machines.iter().skip(1).map(|machine| Some(machine.as_str()));
+        for machine in [None].into_iter().chain(others) {
+            add_all(&mut query, machine).map_err(|error| match error {
+                QueryError::UnknownObject { .. } => no_counters(global),
+                error => error.into(),
+            })?;
         }
     } else {
-        add_paths(&mut query, global, paths)?;
+        unmatched.extend(add_paths(&mut query, global, paths)?.into_iter().filter_map(Result::ok));
     }
     loop {
         match query.collect() {
             Ok(()) => {
+                unmatched.retain(|id| query.readings_of(*id).all(|one| one.identity.is_none()));
                 // Without a time it is no sample: damage behind which no sample is.
                 if let Some(time) = faults.time().and_then(|time| time.to_file_time()) {
                     with(&query, time)?;
@@ -367,13 +354,15 @@ fn for_each_sample(
         }
     }
     if warns {
+        let unmatched = unmatched.into_iter().filter_map(|id| query.path(id));
+        unmatched.for_each(|path| faults.add(format!("{path} is left out: no sample has it")));
         faults.report();
     }
     Ok(())
 }
 
 /// Adds all counters of a machine, or of the recording's own.
-fn add_all(query: &mut Query, machine: Option<&str>) -> Result<(), Failure> {
+fn add_all(query: &mut Query, machine: Option<&str>) -> Result<(), QueryError> {
     let any = |instance| CounterPath {
         machine: machine.map(NamePattern::literal),
         object: NamePattern::any(),

@@ -19,12 +19,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         let mut global = global.clone();
         global.source = source_of(Path::new(&span.file));
         (global.begin, global.end) = (span.begin.or(global.begin), span.end.or(global.end));
-        let wanted = Wanted {
-            choice: choice(args.all_counters, &args.paths)?,
-            rules: None,
-            top: args.top,
-            machine: args.machine.as_deref(),
-        };
+        let (choice, machine) = choice(args.all_counters, &args.paths, args.machine.as_deref())?;
+        let wanted = Wanted { choice, rules: None, top: args.top, machine };
         let report = of_recording(&global, &wanted)?;
         Ok((global.source, report))
     };
@@ -189,9 +185,12 @@ fn processes(
                 "%" => format!("{value:.1} %"),
                 unit => shown(value, unit, None, detail),
             };
-            table.text(Style::Plain, &value(first));
-            table.text(Style::Plain, &value(second));
-            table.text(Style::Plain, &signed(second - first, value));
+            let difference = first.zip(second).map(|(first, second)| second - first);
+            for amount in [first, second] {
+                table.text(Style::Plain, &amount.map_or("-".to_string(), value));
+            }
+            let difference = difference.map_or("-".to_string(), |one| signed(one, value));
+            table.text(Style::Plain, &difference);
         }
     }
     table.render(text, output.layout(true));

@@ -11,6 +11,7 @@ use crate::session::Session;
 use crate::signals::Signals;
 use crate::text::escape::Escaped;
 use crate::text::time::{local, local_clock};
+use crate::unfinished::write_whole;
 use perfhive::{FileTime, Query, QueryError};
 use perfhive_view::Sampler;
 use perfhive_view::axis::LineScale;
@@ -125,14 +126,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
                 .ok_or_else(|| Failure::Usage("the picture is too large".to_string()))?
         }
     };
-    let is_new = args.output.symlink_metadata().is_err();
-    std::fs::write(&args.output, bytes).map_err(|error| {
-        if is_new {
-            // The error of the write is the one to tell.
-            let _ = std::fs::remove_file(&args.output);
-        }
-        Failure::Source(format!("{name}: {error}"))
-    })?;
+    write_whole(&args.output, bytes)?;
     Ok(Exit::Done)
 }
 

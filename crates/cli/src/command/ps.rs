@@ -11,7 +11,7 @@ use crate::args::{Global, Ps};
 use crate::failure::{Exit, Failure, Outcome, complain, of_source};
 use crate::output::Output;
 use crate::process::alias::Form;
-use crate::process::{ELAPSED, PID, Processes, is_total, plan};
+use crate::process::{ELAPSED, PID, Processes, is_total, plan, whole};
 use crate::replay::Replay;
 use crate::session::Session;
 use crate::text::escape::clip;
@@ -223,7 +223,7 @@ impl<'a> List<'a> {
         let mut list = Vec::with_capacity(object.instance_count() as usize);
         for instance in object.instances() {
             let block = instance.counter_block();
-            let pid = pid_plan.and_then(|pid| pid.value(block).ok());
+            let pid = pid_plan.and_then(|pid| whole(pid, &instance));
             let name = instance.name().to_text();
             if is_total(&instance, pid) || !filter.takes(&name, pid) {
                 continue;

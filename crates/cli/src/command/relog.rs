@@ -7,8 +7,9 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
 use crate::session::Session;
 use crate::text::time::zone_at;
+use crate::unfinished::write_whole;
 use perfhive::recording::TextZone;
-use perfhive::{FileTime, Source as _, SourceAddress, Span};
+use perfhive::{Ask, FileTime, Snapshot, Source as _, SourceAddress, Span};
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
@@ -44,6 +45,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         text.push_str("\r\nOutput\r\n----------------\r\n");
         text.push_str(&format!("File:     {}\r\n", file.display()));
         push_span(&mut text, Span::new(span.begin, span.end, samples), &zone);
+    } else {
+        warn_of_faults(&mut session)?;
     }
     text.push_str("\r\nThe command completed successfully.\r\n");
     output.write(&text)?;
@@ -60,7 +63,7 @@ fn address(files: &[PathBuf]) -> String {
 fn paths(global: &Global, args: &Args, session: Session) -> Result<Vec<String>, Failure> {
     let mut paths = args.paths.clone();
     if let Some(file) = &args.counters {
-        paths.extend(counters_of(global, file)?);
+        paths.extend(counters_of(file)?);
         if paths.is_empty() {
             return Err(Failure::Usage(format!("{}: names no counter", file.display())));
         }
@@ -114,6 +117,20 @@ fn span(session: &mut Session) -> Result<Span, Failure> {
     })
 }
 
+/// Reads all samples for what is wrong with them.
+fn warn_of_faults(session: &mut Session) -> Result<(), Failure> {
+    let mut sample = Snapshot::new();
+    loop {
+        match session.source.collect(&Ask::everything(), &mut sample) {
+            Ok(()) => {}
+            Err(error) if error.is_end_of_data() => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    session.faults.report();
+    Ok(())
+}
+
 /// The word of relog for the form of a file.
 fn kind(file: &Path) -> &'static str {
     let ending = file.extension().unwrap_or_default().to_ascii_lowercase();
@@ -143,12 +160,11 @@ fn push_span(text: &mut String, span: Span, zone: &TextZone) {
 /// Prints the paths of the counters in the log, or writes them to the file of `-o`.
 fn list(global: &Global, args: &Args, output: &Output) -> Outcome {
     let paths = paths(global, args, Session::open(global)?)?;
-    let columns = columns(global, &paths)?;
+    let (columns, _) = columns(global, &paths)?;
     let mut text: String = columns.paths().map(|path| format!("{path}\r\n")).collect();
     if let Some(file) = &args.output {
         refuse_existing(file, args.yes)?;
-        let written = std::fs::write(file, &text);
-        written.map_err(|error| Failure::Source(format!("{}: {error}", file.display())))?;
+        write_whole(file, &text)?;
         text.clear();
     }
     text.push_str("\r\nThe command completed successfully.\r\n");

@@ -12,6 +12,7 @@ use crate::failure::{Exit, Failure, Outcome, of_source};
 use crate::output::Output;
 use crate::paths::corrected_failure;
 use crate::session::Session;
+use crate::unfinished::write_whole;
 use perfhive::{
     Ask, CounterPath, LanguageId, Query, Snapshot, Source as _, SourceAddress, TitleSet,
 };
@@ -31,19 +32,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     if let Some(file) = &args.file {
         global.source = source_of(file);
     }
-    let wanted = Wanted {
-        choice: choice(args.all, &args.paths)?,
-        rules: Some(&rules),
-        top: args.top,
-        machine: args.machine.as_deref(),
-    };
+    let (choice, machine) = choice(args.all, &args.paths, args.machine.as_deref())?;
+    let wanted = Wanted { choice, rules: Some(&rules), top: args.top, machine };
     let report = of_recording(&global, &wanted)?;
     let output = Output::new(&global);
     let mut text = String::new();
     if let Some(file) = &args.html {
         let page = html::page(&report, &global.source, args.top);
-        let written = std::fs::write(file, &page);
-        written.map_err(|error| Failure::Source(format!("{}: {error}", file.display())))?;
+        write_whole(file, &page)?;
         let sizes = (report.timeline.times().len() as u64, page.len() as u64);
         push_written(&mut text, &output, file, sizes);
     } else if output.is_table() {
@@ -66,16 +62,39 @@ pub(super) fn source_of(file: &Path) -> String {
     }
 }
 
-/// The counters that the command line chooses.
-pub(super) fn choice(all: bool, paths: &[String]) -> Result<Choice, Failure> {
-    if all {
-        return Ok(Choice::All);
-    }
+/// The counters that the command line chooses, and the machine: that of `--machine` or of the paths.
+pub(super) fn choice(
+    all: bool,
+    paths: &[String],
+    machine: Option<&str>,
+) -> Result<(Choice, Option<String>), Failure> {
+    let machine = machine.map(|name| name.trim_start_matches('\\').to_string());
     if paths.is_empty() {
-        return Ok(Choice::Usual);
+        return Ok((if all { Choice::All } else { Choice::Usual }, machine));
     }
-    let paths: Result<Vec<CounterPath>, _> = paths.iter().map(|path| path.parse()).collect();
-    paths.map(Choice::Paths).map_err(|error| Failure::Usage(error.to_string()))
+    let parsed: Result<Vec<CounterPath>, _> = paths.iter().map(|path| path.parse()).collect();
+    let parsed = parsed.map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut named: Vec<Option<&str>> = parsed
+        .iter()
+        .map(|path| path.machine.as_ref()?.as_literal())
+        // With --machine a path need not name it.
+        .filter(|of| of.is_some() || machine.is_none())
+        .chain(machine.as_deref().map(Some))
+        .collect();
+    named.dedup_by(|a, b| match (a, b) {
+        (Some(a), Some(b)) => a.eq_ignore_ascii_case(b),
+        (a, b) => a == b,
+    });
+    match named.as_slice() {
+        [one] => {
+            let machine = one.map(str::to_string);
+            Ok((Choice::Paths(parsed), machine))
+        }
+        _ => {
+            let what = "the paths are those of several machines, and this is about one: --machine names it";
+            Err(Failure::Usage(what.to_string()))
+        }
+    }
 }
 
 /// What is wanted of a recording.
@@ -87,7 +106,7 @@ pub(super) struct Wanted<'a> {
     /// working sets.
     pub(super) top: usize,
     /// The machine; `None` for the recording's own.
-    pub(super) machine: Option<&'a str>,
+    pub(super) machine: Option<String>,
 }
 
 /// The session for the machine that is wanted, or for the recording's own; then a warning names the others.
@@ -108,7 +127,6 @@ fn of_machine(
         }
         return Ok(session);
     };
-    let wanted = wanted.trim_start_matches('\\');
     match machines.iter().find(|known| known.eq_ignore_ascii_case(wanted)) {
         Some(known) => Ok(session.of_machine(known)),
         None => {
@@ -125,7 +143,7 @@ pub(super) fn of_recording(global: &Global, wanted: &Wanted<'_>) -> Result<Repor
         let what = "is not a recording; name a file, or --source file:NAME";
         return Err(Failure::Usage(of_source(&global.source, what)));
     }
-    let mut session = of_machine(session, global, wanted.machine)?;
+    let mut session = of_machine(session, global, wanted.machine.as_deref())?;
     let catalogue = session.source.catalogue(&Ask::everything())?;
     let languages = [session.language, LanguageId::ENGLISH];
     let titles = TitleSet::load(languages, |one| session.source.titles(one, &Ask::nothing()))?;

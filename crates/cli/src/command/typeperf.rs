@@ -3,17 +3,18 @@
 
 use super::capture::wait;
 use super::columns::Columns;
-use super::convert::{LogForm, english_titles};
+use super::convert::{LogForm, english_titles, refuse_language};
 use super::watch::following;
 use crate::args::{Global, ToolForm, Typeperf as Args};
-use crate::failure::{Exit, Failure, Outcome, warn};
+use crate::failure::{Exit, Failure, Outcome, of_source, warn};
 use crate::output::Output;
-use crate::paths::add_paths;
+use crate::paths::{add_paths, missing_instances};
 use crate::replay::Replay;
 use crate::session::Session;
 use crate::signals::Signals;
 use crate::text::decoded;
 use crate::text::time::zone_at;
+use crate::unfinished::{Unfinished, write_whole};
 use perfhive::recording::{
     BinaryLogCounters, BinaryLogWriter, TextForm, TextLines, TextLogWriter, TextZone,
 };
@@ -47,7 +48,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     let mut paths = args.paths.clone();
     if let Some(file) = &args.counters {
-        paths.extend(counters_of(&global, file)?);
+        paths.extend(counters_of(file)?);
     }
     if paths.is_empty() {
         let what = "name counters, such as \"\\Processor(_Total)\\% Processor Time\", or a file with \
@@ -57,6 +58,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     if matches!(form, LogForm::Binary) && args.output.is_none() {
         let what = "-f BIN: name the log (-o FILE); a terminal shows text";
         return Err(Failure::Usage(what.to_string()));
+    }
+    if matches!(form, LogForm::Binary) {
+        refuse_language(&global)?;
     }
     sample(&global, args, form, &paths)
 }
@@ -83,12 +87,12 @@ pub(super) fn refuse_existing(path: &Path, yes: bool) -> Result<(), Failure> {
 }
 
 /// The counter paths of a file, one a line.
-pub(super) fn counters_of(global: &Global, file: &Path) -> Result<Vec<String>, Failure> {
+pub(super) fn counters_of(file: &Path) -> Result<Vec<String>, Failure> {
     let text = std::fs::read(file)
         .map_err(|error| Failure::Source(format!("{}: {error}", file.display())))?;
-    let Some(text) = decoded(&text, global.encoding) else {
+    let Some(text) = decoded(&text) else {
         let file = file.display();
-        let what = format!("{file}: is neither UTF-8 nor UTF-16; --encoding names its encoding");
+        let what = format!("{file}: is neither UTF-8 nor UTF-16 with its mark; save it as UTF-8");
         return Err(Failure::Source(what));
     };
     let lines = text.lines().map(str::trim);
@@ -186,6 +190,7 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
     let zone = zone_at(None);
     let shown = if let LogForm::Text(form) = form { form } else { TextForm::Csv };
     let mut lines = TextLines::of_console(shown, zone.clone());
+    let mut unfinished: Option<Unfinished> = None;
     let mut file: Option<LogFile> = None;
     let mut columns = Columns::new(global);
     let (mut shown, mut is_first) = (0, live && query.samples_needed() > 1);
@@ -206,11 +211,25 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
         faults.report();
         if columns.is_empty() {
             // Wildcards mean the instances that are there at the beginning.
-            query.readings().iter().for_each(|reading| columns.add(&query, reading));
+            for reading in query.readings() {
+                match (&reading.identity, form) {
+                    (Some(_), _) => columns.add(&query, reading),
+                    (None, LogForm::Text(_)) => columns.await_counter(&query, reading),
+                    // A binary log has the type and the clock of a counter, which only a value tells.
+                    (None, LogForm::Binary) => {}
+                }
+            }
+            missing_instances(&query).iter().filter(|_| !global.quiet).for_each(|why| warn(why));
+            if columns.is_empty() {
+                output.write(NO_COUNTERS)?;
+                return Err(Failure::Said(Exit::NoValue));
+            }
             match &args.output {
                 Some(path) => {
-                    let what = (&query, &columns);
-                    file = Some(LogFile::create(path, form, zone.clone(), what, &titles)?);
+                    let (begun, what) = (Unfinished::replace(path)?, (&query, &columns));
+                    let zone = zone.clone();
+                    file = Some(LogFile::create(begun.path(), form, zone, what, &titles)?);
+                    unfinished = Some(begun);
                 }
                 None => output.write(lines.first(columns.paths()))?,
             }
@@ -219,7 +238,11 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
         if !std::mem::take(&mut is_first) {
             let row = columns.row(&query);
             match &mut file {
-                Some(file) => file.add(time, &query, row)?,
+                Some(file) => {
+                    file.add(time, &query, row)?;
+                    // From the first sample on the log is worth more than what was there before.
+                    unfinished.take().into_iter().for_each(Unfinished::finished);
+                }
                 None => output.write(lines.sample(time, row.iter().copied()))?,
             }
             shown += 1;
@@ -235,6 +258,9 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
         }
     }
     faults.report();
+    if columns.is_empty() {
+        return Err(Failure::Missing(of_source(&global.source, "has no sample")));
+    }
     output.write(GOODBYE)?;
     Ok(Exit::Done)
 }
@@ -257,8 +283,7 @@ fn list(global: &Global, args: &Args, object: &str, expands: bool) -> Outcome {
     let mut text: String = paths.into_iter().map(|path| path + "\r\n").collect();
     let output = Output::new(global);
     if let Some(file) = &args.output {
-        let written = std::fs::write(file, &text);
-        written.map_err(|error| Failure::Source(format!("{}: {error}", file.display())))?;
+        write_whole(file, &text)?;
         text.clear();
     }
     text.push_str("\r\n");

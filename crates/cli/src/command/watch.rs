@@ -78,7 +78,7 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
         );
         Selection::default()
     };
-    let output = Output::to(global, args.choice.output.as_deref())?;
+    let output = Output::to(global, args.choice.output.as_deref());
     let mut text = String::new();
     let live = query.is_live();
     let face = if args.choice.wide {
@@ -90,8 +90,8 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
     } else {
         Face::Tables
     };
-    output.write(&text)?;
     let replay = Replay::of(global, args.speed, live)?;
+    output.write(&text)?;
     let busiest_first =
         matches!(face, Face::Redrawn(..) | Face::Wide(_)) && output.is_terminal_table();
     let mut watching = Watching {
@@ -110,6 +110,8 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
         shown: 0,
     };
     watching.run(&mut query, &selection, args)?;
+    // The end of a recording may have faults, too.
+    watching.faults.report();
     let any = args.paths.is_empty() || watching.absent.len() < args.paths.len();
     Ok(if any { Exit::Done } else { Exit::NoValue })
 }

@@ -4,7 +4,7 @@
 use crate::args::{Global, Workset};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
-use crate::process::{PID, Processes, WORKING_SET, is_total, plan};
+use crate::process::{PID, Processes, WORKING_SET, is_total, plan, whole};
 use crate::session::Session;
 use perfhive::format::CounterPlan;
 use perfhive::{
@@ -40,10 +40,9 @@ pub(super) fn run(global: &Global, args: &Workset) -> Outcome {
 
     let mut found = Vec::new();
     for (label, instance) in labelled(object) {
-        let block = instance.counter_block();
-        let pid = pid.and_then(|pid| pid.value(block).ok());
+        let pid = pid.and_then(|pid| whole(pid, &instance));
         if instance.name().eq_ignore_case(&args.name) && !is_total(&instance, pid) {
-            let bytes = working_set.value(block).ok();
+            let bytes = whole(working_set, &instance);
             found.push(Found { label, pid, bytes });
         }
     }

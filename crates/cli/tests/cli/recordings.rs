@@ -372,13 +372,197 @@ fn a_log_without_samples_has_its_counters() {
         let text = perfhive(args.iter().copied().chain(["--source", &source])).ok();
         assert!(text.contains("Memory"), "{text}");
     }
-    let error = perfhive(["get", r"\Memory\Available Bytes", "--source", &source]).fails(3);
-    assert!(error.contains("the recording has no sample"), "{error}");
-    let out = folder.path().join("a.phr").display().to_string();
-    let error = perfhive(["convert", &source["file:".len()..], "-o", &out]).fails(1);
-    assert!(error.contains("has no sample") && !std::path::Path::new(&out).exists(), "{error}");
+    // The exit code of every command says that there is nothing.
+    let log = &source["file:".len()..];
+    let outs =
+        ["o.phr", "o.blg", "o.csv"].map(|name| folder.path().join(name).display().to_string());
+    let of_source = ["get", "watch", "typeperf", "measure"]
+        .map(|command| vec![command, r"\Memory\Available Bytes", "--source", &source]);
+    let [phr, blg, csv] = outs.each_ref().map(|out| vec!["convert", log, "-o", out]);
+    let of_file = [vec!["report", log], vec!["diff", log, log], phr, blg, csv];
+    for args in of_source.iter().chain(&of_file) {
+        let error = perfhive(args).fails(1);
+        assert!(error.contains("no sample") || error.contains("0 samples"), "{args:?}: {error}");
+    }
+    let relog = perfhive(["relog", log]);
+    assert_eq!((relog.code, relog.out.contains("No data to return.")), (Some(1), true));
+    assert!(outs.iter().all(|out| !std::path::Path::new(out).exists()));
     // What is wrong with its lines is told, although no sample follows them.
     let bad = folder.file("b.csv", format!("{text}40:38.7,\"5\"\r\n"));
     let run = perfhive(["info", &bad]);
     assert!(run.err.contains("line 2: \"40:38.7\" is not a time"), "{}", run.err);
+}
+
+#[test]
+fn a_line_that_is_cut_is_told_by_every_command() {
+    let folder = Folder::new();
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
+                \"11/24/2026 10:00:00.000\",\"7\"\r\n\"11/24/2026 10:00:01.000\",\"12";
+    let log = folder.file("a.csv", text);
+    let out = folder.path().join("o.csv").display().to_string();
+    let (path, source) = (r"\Memory\Available Bytes", format!("file:{log}"));
+    for args in [
+        &["watch", path, "--source", &source][..],
+        &["watch", path, "--source", &source, "--json"],
+        &["typeperf", path, "--source", &source],
+        &["relog", &log],
+        &["relog", &log, "-f", "csv", "-o", &out],
+        &["convert", &log, "-o", &out],
+        &["report", &log],
+        &["info", &log],
+    ] {
+        let run = perfhive(args);
+        assert_eq!(run.code, Some(0), "{args:?} {}", run.err);
+        assert!(run.err.contains("line 3, the last one, is not complete"), "{args:?} {}", run.err);
+    }
+}
+
+#[test]
+fn a_recording_of_a_newer_perfhive_is_told_as_such() {
+    let folder = Folder::new();
+    let file = folder.file("a.phr", b"PHR2\x01\0\0\0 and more of what is not known yet");
+    for args in [&["info", &file][..], &["report", &file], &["list", "-s", &format!("file:{file}")]]
+    {
+        assert!(perfhive(args).fails(3).contains("written by a newer perfhive"), "{args:?}");
+    }
+    perfhive(["record", "-o", &file, "-n", "1", "System"]).fails(3);
+    assert!(std::fs::read(&file).unwrap().starts_with(b"PHR2"));
+}
+
+#[test]
+fn a_binary_log_in_another_language_is_refused() {
+    let folder = Folder::new();
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
+                \"11/24/2026 10:00:00.000\",\"7\"\r\n";
+    let log = folder.file("a.csv", text);
+    let german = folder.file("de.txt", "4\nSpeicher\n24\nVerf\u{fc}gbare Bytes\n");
+    let blocks = folder.path().join("a.bin");
+    std::fs::write(&blocks, crate::blocks::sample_of("A", 0)).unwrap();
+    let blocks = blocks.display().to_string();
+    let out = folder.path().join("o.blg").display().to_string();
+    let args = ["convert", &blocks, "--titles", &german, "--language", "de", "-o", &out];
+    assert!(perfhive(args).fails(2).contains("--language"));
+    assert!(!std::path::Path::new(&out).exists());
+    perfhive(["convert", &log, "--language", "en", "-o", &out]).ok();
+}
+
+#[test]
+fn a_part_has_what_lies_in_it_also_where_the_clock_was_set_back() {
+    let folder = Folder::new();
+    let mut text =
+        String::from("\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n");
+    for (hour, number) in
+        (0..90).map(|second| (10, second)).chain((0..90).map(|second| (9, second)))
+    {
+        let (minute, second) = (number / 60, number % 60);
+        text.push_str(&format!(
+            "\"11/24/2026 {hour:02}:{minute:02}:{second:02}.000\",\"{number}\"\r\n"
+        ));
+    }
+    let log = folder.file("a.csv", &text);
+    let [phr, blg] = ["a.phr", "a.blg"].map(|name| folder.path().join(name).display().to_string());
+    for out in [&phr, &blg] {
+        perfhive(["convert", &log, "-o", out]).ok();
+    }
+    for file in [&log, &phr, &blg] {
+        let source = format!("file:{file}");
+        for (begin, wanted) in
+            [("2026-11-24 10:01:28Z", vec![88, 89]), ("2026-11-24 10:00:05Z", (5..90).collect())]
+        {
+            let args =
+                ["watch", r"\Memory\Available Bytes", "--json", "--begin", begin, "-s", &source];
+            let rows = perfhive(args).ok();
+            let value = |line: &str| {
+                serde_json::from_str::<serde_json::Value>(line).unwrap()["value"].as_f64()
+            };
+            let values: Vec<f64> = rows.lines().filter_map(value).collect();
+            let wanted: Vec<f64> = wanted.into_iter().map(f64::from).collect();
+            assert_eq!(values, wanted, "{file} {begin}");
+        }
+    }
+}
+
+#[test]
+fn a_caption_behind_the_columns_of_a_text_log_is_no_counter() {
+    let folder = Folder::new();
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\",\"Server 7\"\r\n\
+                \"11/24/2026 10:00:00.000\",\"7\"\r\n\"11/24/2026 10:00:01.000\",\"8\",\"\"\r\n";
+    let log = folder.file("a.csv", text);
+    let run =
+        perfhive(["watch", r"\Memory\Available Bytes", "-f", "csv", "-s", &format!("file:{log}")]);
+    assert!(run.err.contains("Server 7") && run.err.lines().count() == 1, "{}", run.err);
+    let values: Vec<_> =
+        run.out.lines().skip(1).map(|line| line.split(',').nth(1).unwrap()).collect();
+    assert_eq!(values, ["7.0", "8.0"], "{}", run.out);
+}
+
+#[test]
+fn times_of_a_binary_log_are_right_whatever_its_interval_is() {
+    let folder = Folder::new();
+    let path = r"\\A\Process(x)\Working Set";
+    let cells = |cell: &str| format!(",\"{cell}\"").repeat(60);
+    let names: String =
+        (0..60).map(|at| format!(",\"{}\"", path.replace('x', &at.to_string()))).collect();
+    let mut text = format!("\"(PDH-CSV 4.0) (UTC)(0)\"{names}\r\n");
+    // Zones differ from UTC by quarters of an hour, as these samples do from one another.
+    for quarter in 0..96 {
+        let (hour, minute) = (quarter / 4, quarter % 4 * 15);
+        text.push_str(&format!("\"11/24/2026 {hour:02}:{minute:02}:00.000\"{}\r\n", cells("1")));
+    }
+    let (log, out) =
+        (folder.file("a.csv", text), folder.path().join("a.blg").display().to_string());
+    perfhive(["convert", &log, "-o", &out]).ok();
+    let info = &perfhive(["info", &out, "--json"]).json()[0];
+    assert_eq!(info["begin"], "2026-11-24T00:00:00.000Z");
+    assert_eq!(info["end"], "2026-11-24T23:45:00.000Z");
+}
+
+#[test]
+fn processes_of_a_text_log_have_their_numbers() {
+    let folder = Folder::new();
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Process(web)\\ID Process\",\"\\\\A\\Process(web)\\Working Set\"\r\n\
+                \"11/24/2026 10:00:00.000\",\"304\",\"4096\"\r\n";
+    let source = format!("file:{}", folder.file("a.csv", text));
+    let found = &perfhive(["workset", "web", "--json", "-s", &source]).json()[0];
+    assert_eq!((found["pid"].as_u64(), found["value"].as_u64()), (Some(304), Some(4096)));
+    assert!(perfhive(["ps", "--pid", "304", "-s", &source]).out.contains("web"));
+    let error =
+        perfhive(["workset", "web", "-s", &source, "--begin", "2026-11-24 11:00Z"]).fails(1);
+    assert!(error.contains("no sample in the part"), "{error}");
+}
+
+#[test]
+fn logs_that_were_joined_to_one_file_give_no_values_of_other_counters() {
+    let folder = Folder::new();
+    let log = |path: &str, hour: u32| {
+        format!(
+            "\"(PDH-CSV 4.0) (UTC)(0)\",\"{path}\"\r\n\"11/24/2026 {hour}:00:00.000\",\"{hour}\"\r\n"
+        )
+    };
+    let (first, second) = (log(r"\\A\Memory\Available Bytes", 10), log(r"\\A\System\Threads", 11));
+    let again = log(r"\\A\Memory\Available Bytes", 12);
+    let values = |file: &str| {
+        let source = format!("file:{file}");
+        let run = perfhive(["watch", r"\Memory\Available Bytes", "--json", "-s", &source]);
+        let value =
+            |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["value"].as_f64();
+        (run.out.lines().filter_map(value).collect::<Vec<_>>(), run.err)
+    };
+    let same = folder.file("same.csv", format!("{first}{again}"));
+    assert_eq!(values(&same), (vec![10.0, 12.0], String::new()));
+    let joined = folder.file("joined.csv", format!("{first}{second}{again}"));
+    let binary = [("1.csv", &first), ("2.csv", &second)].map(|(name, text)| {
+        let (log, out) = (folder.file(name, text), folder.path().join(format!("{name}.blg")));
+        perfhive(["convert", &log, "-o", &out.display().to_string()]).ok();
+        std::fs::read(out).unwrap()
+    });
+    let binary = folder.file("joined.blg", binary.concat());
+    for file in [joined, binary] {
+        let (values, warning) = values(&file);
+        assert_eq!(values, [10.0], "{file}");
+        assert!(
+            warning.contains("another log begins") && warning.lines().count() == 1,
+            "{warning}"
+        );
+    }
 }

@@ -56,6 +56,35 @@ fn a_report_is_about_the_machine_that_is_named() {
     let diff: serde_json::Value = serde_json::from_str(&diff).unwrap();
     assert_eq!(diff["counters"][0]["second"]["mean"], 42.0);
     assert_eq!(diff["second"]["machine"], "B");
+    // A path that names the machine is enough.
+    let of_other = report(&["-p", r"\\b\Memory\*"]);
+    assert_eq!((of_other["machine"].as_str(), mean(&of_other)), (Some("B"), Some(42.0)));
+    let mixed = ["-p", r"\\B\Memory\*", "-p", r"\Memory\*"];
+    for two in [&mixed[..], &["--machine", "A", "-p", r"\\B\Memory\*"]] {
+        let said = perfhive(["report", &log].iter().chain(two).copied()).fails(2);
+        assert!(said.contains("several machines"), "{said}");
+    }
+}
+
+#[test]
+fn a_difference_of_a_counter_that_a_log_lacks_has_no_value() {
+    let folder = Folder::new();
+    let log = |name: &str, bytes: u64| {
+        let mut text =
+            String::from("\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Process(web)\\Working Set\"\r\n");
+        for second in 0..5 {
+            text.push_str(&format!("\"11/24/2026 10:00:0{second}.000\",\"{bytes}\"\r\n"));
+        }
+        folder.file(name, text)
+    };
+    let (first, second) = (log("a.csv", 1 << 20), log("b.csv", 2 << 20));
+    let text = perfhive(["diff", &first, &second]).ok();
+    assert!(text.contains("web") && !text.contains("0.0 %"), "{text}");
+    let text = perfhive(["diff", &first, &second, "--json"]).ok();
+    let diff: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let web = &diff["processes"][0];
+    assert_eq!(web["processor_time_of_all"], serde_json::json!([null, null]));
+    assert_eq!(web["working_set"], serde_json::json!([1048576.0, 2097152.0]));
 }
 
 #[test]
@@ -112,8 +141,9 @@ fn processes_have_the_same_names_in_a_text_log_as_in_a_binary_one() {
     let processes = diff["processes"].as_array().unwrap();
     assert!(processes.iter().any(|process| process["name"] == "svchost"), "{processes:?}");
     for process in processes {
-        let [first, second] =
-            [0, 1].map(|side| process["processor_time_of_all"][side].as_f64().unwrap());
+        let [first, second] = [0, 1].map(|side| process["processor_time_of_all"][side].as_f64());
+        assert_eq!(first.is_some(), second.is_some(), "{process}");
+        let (first, second) = (first.unwrap_or(0.0), second.unwrap_or(0.0));
         // The mean of a rate is over time where its raw values are known.
         assert!((first - second).abs() <= 1e-3 * second, "{process}");
     }

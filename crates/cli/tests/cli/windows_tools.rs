@@ -92,6 +92,129 @@ fn a_counter_that_is_not_there_is_left_out_with_a_warning() {
 }
 
 #[test]
+fn an_instance_that_is_not_there_keeps_its_name_or_has_no_column() {
+    let folder = Folder::new();
+    let log = |name: &str, process: &str, time: &str| {
+        let path = |counter: &str| format!(r"\\\\A\\Process({process})\\{counter}");
+        let text = format!(
+            "\"(PDH-CSV 4.0) (UTC)(0)\",\"{}\",\"{}\"\r\n\"11/24/2026 {time}:00.000\",\"1\",\"2\"\r\n",
+            path("Working Set"),
+            path("Thread Count")
+        )
+        .replace(r"\\", r"\");
+        folder.file(name, text)
+    };
+    let logs = [log("1.csv", "early", "10:00"), log("2.csv", "late", "11:00")];
+    let source = format!("file:{}", logs.join(","));
+    let out = folder.path().join("o.csv").display().to_string();
+    let titles = |text: &str| -> Vec<String> {
+        let line = text.lines().find(|line| line.contains("PDH-CSV")).unwrap();
+        line.split(',').skip(1).map(|cell| cell.trim_matches('"').to_string()).collect()
+    };
+    // typeperf shows what was asked for, also where it is not there yet.
+    let asked = [r"\Process(LATE)\Working Set", r"\Process(nosuch)\Working Set"];
+    let run = perfhive(["typeperf", "--source", &source].into_iter().chain(asked));
+    assert_eq!(titles(&run.out), asked.map(|path| format!(r"\\A{path}")));
+    assert!(run.out.contains(":00.000\",\"1.000000\",\" \"\r\n"), "{}", run.out);
+    assert!(run.err.contains("nosuch"), "{}", run.err);
+    let run = perfhive(["typeperf", "--source", &source, r"\Process(zz*)\Working Set", "-o", &out]);
+    assert_eq!((run.code, run.out.as_str()), (Some(1), "Error: No valid counters.\r\n"));
+    let run = perfhive(["typeperf", "--source", &source, asked[1], "-f", "bin", "-o", &out]);
+    assert_eq!((run.code, std::path::Path::new(&out).exists()), (Some(1), false));
+    // Logs have columns for what they have values of.
+    let paths = [r"\Process(late)\Working Set", r"\Process(nosuch)\Working Set", r"\Process(z*)\*"];
+    for (first, flag) in [("relog", "-c"), ("convert", "-p")] {
+        let wanted = paths.iter().flat_map(|path| [flag, path]);
+        let how = if first == "relog" { &["-f", "csv", "-y"][..] } else { &[] };
+        let files = logs.iter().map(String::as_str).chain(["-o", &out]);
+        let run =
+            perfhive([first].into_iter().chain(files).chain(how.iter().copied()).chain(wanted));
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        assert_eq!(run.err.matches("is left out").count(), 2, "{}", run.err);
+        let text = std::fs::read_to_string(&out).unwrap();
+        assert_eq!(titles(&text), [r"\\A\Process(late)\Working Set"], "{first}");
+    }
+}
+
+#[test]
+fn what_cannot_be_written_to_its_end_leaves_what_was_there() {
+    let folder = Folder::new();
+    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
+               \"11/24/2026 10:00:00.000\",\"7\"\r\n";
+    let log = folder.file("a.csv", log);
+    let source = format!("file:{log}");
+    let count = || std::fs::read_dir(folder.path()).unwrap().count();
+    let runs = |out: &str| {
+        [
+            vec!["typeperf", "--source", &source, r"\Memory\No*", "-o", out, "-y"],
+            vec!["relog", &log, "-c", r"\Memory\No*", "-o", out, "-y"],
+            vec!["convert", &log, "-p", r"\Memory\No*", "-o", out],
+            vec!["get", "--source", &source, r"\Memory\No", "-o", out],
+            vec!["watch", "--source", &source, r"\Memory\No", "-o", out],
+        ]
+        .map(|words| words.into_iter().map(str::to_string).collect::<Vec<_>>())
+    };
+    let new = folder.path().join("new.csv").display().to_string();
+    let old = folder.file("old.csv", "old");
+    for args in runs(&new).iter().chain(&runs(&old)) {
+        assert_ne!(perfhive(args).code, Some(0), "{args:?}");
+        assert_eq!(
+            (count(), std::fs::read_to_string(&old).unwrap().as_str()),
+            (2, "old"),
+            "{args:?}"
+        );
+    }
+    // Nothing is left of a file that is replaced.
+    perfhive(["relog", &log, "-f", "csv", "-o", &old, "-y"]).ok();
+    assert_eq!(std::fs::read(&old).unwrap(), std::fs::read(&log).unwrap());
+    assert_eq!(count(), 2);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_leaves_what_was_there() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    let cells = "\",\"7".repeat(2000);
+    let names: String =
+        (0..2000).map(|at| format!("\",\"\\\\A\\Process({at})\\Working Set")).collect();
+    let log =
+        format!("\"(PDH-CSV 4.0) (UTC)(0){names}\"\r\n\"11/24/2026 10:00:00.000{cells}\"\r\n");
+    let log = folder.file("a.csv", log);
+    let real = folder.file("real", "old");
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(&real, private.clone()).unwrap();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let link = link.display().to_string();
+    let source = format!("file:{log}");
+    let runs = [
+        vec!["report", &log, "-o", &link],
+        vec!["relog", &log, "-f", "csv", "-o", &link, "-y"],
+        vec!["relog", &log, "-o", &link, "-y"],
+        vec!["relog", &log, "-q", "-o", &link, "-y"],
+        vec!["typeperf", "--source", &source, r"\Process(*)\Working Set", "-o", &link, "-y"],
+        vec!["typeperf", "--source", &source, "-qx", "Process", "-o", &link, "-y"],
+    ];
+    for args in &runs {
+        // A limit of the size of files stands for a full disk.
+        let mut limited = std::process::Command::new("sh");
+        limited.args(["-c", "ulimit -f 1; exec \"$0\" \"$@\""]);
+        let run = crate::run::finish(limited.arg(crate::run::command().get_program()).args(args));
+        assert_eq!(run.code, Some(3), "{args:?} {}", run.err);
+        assert_eq!(std::fs::read_to_string(&real).unwrap(), "old", "{args:?}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "{args:?}");
+    }
+    for args in &runs {
+        perfhive(args).ok();
+        let about = std::fs::metadata(&real).unwrap();
+        assert_eq!(about.permissions().mode() & 0o777, 0o600, "{args:?}");
+        assert!(about.len() > 1024 && std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+}
+
+#[test]
 fn counters_and_logs_in_a_code_page_are_read_in_the_one_that_is_named() {
     let folder = Folder::new();
     // In code page 932.
@@ -102,17 +225,32 @@ fn counters_and_logs_in_a_code_page_are_read_in_the_one_that_is_named() {
         b"\\Pages\"\r\n\"11/24/2026 10:00:00.000\",\"7\"\r\n",
     ];
     let log = folder.file("a.csv", log.concat());
-    let paths = folder.file("paths.txt", [&b"\\"[..], name, b"\\Pages\r\n"].concat());
     let source = format!("file:{log}");
-    let args = ["typeperf", "--source", &source, "-cf", &paths];
-    assert!(perfhive(args).fails(3).contains("--encoding"));
-    let text = perfhive(args.into_iter().chain(["--encoding", "932"])).ok();
-    assert!(text.contains("\\\\A\\\u{30bd}\u{8868}\\Pages"), "{text}");
+    // The counters are in UTF-8, or in UTF-16 with its mark, whatever the log is in.
+    let path = "\\\u{30bd}\u{8868}\\Pages\r\n";
+    let utf16 = "\u{feff}".encode_utf16().chain(path.encode_utf16());
+    let utf16: Vec<u8> = utf16.flat_map(u16::to_le_bytes).collect();
+    for paths in [path.as_bytes(), format!("\u{feff}{path}").as_bytes(), &utf16] {
+        let paths = folder.file("paths.txt", paths);
+        let args = ["typeperf", "--source", &source, "-cf", &paths, "--encoding", "932"];
+        let text = perfhive(args).ok();
+        assert!(text.contains("\\\\A\\\u{30bd}\u{8868}\\Pages"), "{text}");
+    }
+    let paths = folder.file("paths.txt", [&b"\\"[..], name, b"\\Pages\r\n"].concat());
+    let args = ["typeperf", "--source", &source, "-cf", &paths, "--encoding", "932"];
+    assert!(perfhive(args).fails(3).contains("UTF-8"));
     let run = perfhive(["list", "--source", &source]);
     assert!(run.err.contains("warning") && run.err.contains("--encoding"), "{}", run.err);
     let listed = perfhive(["list", "--source", &source, "--encoding", "shift_jis"]);
     assert_eq!((listed.err.as_str(), listed.out.contains('\u{30bd}')), ("", true));
     assert!(perfhive(["list", "--encoding", "klingon"]).fails(2).contains("not an encoding"));
+    // What is valid UTF-8 is UTF-8.
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Zeit \u{e4}\\Pages\"\r\n\"11/24/2026 10:00:00.000\",\"7\"\r\n";
+    for mark in ["", "\u{feff}"] {
+        let source = format!("file:{}", folder.file("u.csv", format!("{mark}{text}")));
+        let listed = perfhive(["list", "--source", &source, "--encoding", "850"]).ok();
+        assert!(listed.contains("Zeit \u{e4}"), "{listed}");
+    }
     let info = perfhive(["info", &log, "--encoding", "932"]).ok();
     assert!(info.contains("names") && !info.contains("English"), "{info}");
 }
@@ -224,6 +362,26 @@ fn the_columns_of_a_text_log_keep_their_order_and_their_names() {
     let wanted: Vec<&str> = columns.into_iter().chain([more[0]]).collect();
     assert!(both.starts_with(log(&wanted, &[]).lines().next().unwrap()), "{both}");
     assert_eq!(both.lines().nth(2).unwrap().split(',').nth(1), Some("\"9\""), "{both}");
+}
+
+#[test]
+fn a_column_that_a_log_has_twice_is_written_twice() {
+    let folder = Folder::new();
+    let row = |time: &str, cells: [&str; 4]| format!("\"{time}\",\"{}\"\r\n", cells.join("\",\""));
+    let (a, b, c) = (r"\\A\Process(a)\Working Set", r"\\A\Memory\Pages/sec", r"\\A\Memory\Free");
+    let first = row("(PDH-CSV 4.0) (UTC)(0)", [a, b, a, c]);
+    let same = row("11/24/2026 10:00:00.000", ["1", "2", "1", "3"]);
+    let file = folder.file("a.csv", format!("{first}{same}"));
+    let out = folder.path().join("o.csv").display().to_string();
+    perfhive(["convert", &file, "-o", &out]).ok();
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), format!("{first}{same}"));
+    // Two values are not one.
+    let other = row("11/24/2026 10:00:01.000", ["1", "2", "4", "3"]);
+    let file = folder.file("b.csv", format!("{first}{other}"));
+    let run = perfhive(["convert", &file, "-o", &out]);
+    assert!(run.err.contains("line 2: column 4"), "{}", run.err);
+    let blank = other.replace("\"1\"", "\" \"").replace("\"4\"", "\" \"");
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), format!("{first}{blank}"));
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub(super) fn decode(
         return strictly(file, bytes.get(mark..).unwrap_or_default(), encoding);
     }
     if let Some(wanted) = wanted {
-        return strictly(file, bytes, wanted.encoding());
+        return strictly(file, bytes, wanted);
     }
     // UTF-16 without a mark: these files begin in ASCII.
     match bytes {
@@ -88,7 +88,7 @@ pub(super) fn decode(
     pages.dedup();
     match pages.as_slice() {
         [] => strictly(file, bytes, encoding_rs::WINDOWS_1252),
-        [one] => strictly(file, bytes, one),
+        [one] => strictly(file, bytes, *one),
         several => {
             let names: Vec<&str> = several.iter().map(|page| page.name()).collect();
             let message = format!(
@@ -105,12 +105,12 @@ pub(super) fn decode(
 fn strictly(
     file: &Path,
     bytes: &[u8],
-    encoding: &'static Encoding,
+    encoding: impl Into<FileEncoding>,
 ) -> Result<String, DefinitionError> {
-    let (text, _) = encoding.decode_with_bom_removal(bytes);
-    match encoding.decode_without_bom_handling_and_without_replacement(bytes) {
-        Some(strict) => Ok(strict.into_owned()),
-        None => {
+    let encoding = encoding.into();
+    match encoding.decode(bytes) {
+        (text, false) => Ok(text.into_owned()),
+        (text, true) => {
             let before = text.find('\u{fffd}').and_then(|at| text.get(..at)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
             let message = format!(

@@ -1,6 +1,6 @@
 //! The events of a log, and records that are cut into several of them.
 
-use super::{BUFFER_HEADER, LONGEST_RECORD, i64_at, u16_at, u32_at};
+use super::{BUFFER_HEADER, LONGEST_RECORD, begins_log, i64_at, u16_at, u32_at};
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
@@ -60,6 +60,8 @@ pub(super) struct Events<R> {
     at: usize,
     /// Where a buffer begins of which the end is missing, until it is told.
     pub(super) cut: Option<u64>,
+    /// Where another log begins behind this one, until it is told.
+    pub(super) another: Option<u64>,
 }
 
 impl<R: Read + Seek> Events<R> {
@@ -69,8 +71,16 @@ impl<R: Read + Seek> Events<R> {
         input.seek(SeekFrom::Start(0))?;
         input.read_exact(&mut size)?;
         let size = (u32::from_le_bytes(size) as usize).clamp(BUFFER_HEADER, 1 << 24);
-        let mut events =
-            Self { input, size, buffer: Vec::new(), start: 0, next: 0, at: 0, cut: None };
+        let mut events = Self {
+            input,
+            size,
+            buffer: Vec::new(),
+            start: 0,
+            next: 0,
+            at: 0,
+            cut: None,
+            another: None,
+        };
         events.go(Place::default())?;
         Ok(events)
     }
@@ -106,9 +116,13 @@ impl<R: Read + Seek> Events<R> {
         self.buffer.get(event.data.clone()).unwrap_or_default()
     }
 
-    /// How long after an event its buffer was written, in steps of 100 ns: of the buffer's time, which
-    /// is UTC, and the event's, which is local. `None` where one of both is missing.
+    /// How long after the last event of a buffer the buffer was written, in steps of 100 ns: of the buffer's time,
+    /// which is UTC, and the event's, which is local. `None` for other events, which may be as much older as zones
+    /// differ, and where one of both times is missing.
     pub(super) fn lag(&self, event: &Event) -> Option<i64> {
+        if Event::of(&self.buffer, Place { buffer: self.start, at: self.at }).is_some() {
+            return None;
+        }
         let written = i64_at(&self.buffer, 0x10).filter(|time| *time > 0 && event.time > 0)?;
         written.checked_sub(event.time)
     }
@@ -122,6 +136,13 @@ impl<R: Read + Seek> Events<R> {
                 return Ok(false);
             }
             self.start = self.next;
+            if begins_log(&self.buffer) {
+                // Its records follow a catalogue of its own.
+                self.another = Some(self.start);
+                self.buffer.clear();
+                self.input.seek(SeekFrom::Start(self.start))?;
+                return Ok(false);
+            }
             self.next += read as u64;
             if u16_at(&self.buffer, 0x36) == Some(DATA) {
                 let used = u32_at(&self.buffer, 0x30).unwrap_or(0) as usize;

@@ -158,6 +158,8 @@ pub(super) fn has_frame_within(path: &Path, bytes: u64) -> Result<bool, SourceEr
 struct Key {
     offset: u64,
     time: FileTime,
+    /// The latest time up to the next keyframe: the clock may have been set back.
+    latest: FileTime,
 }
 
 /// The samples of a recording.
@@ -262,13 +264,17 @@ impl Reader {
             match header.kind {
                 FrameKind::Head | FrameKind::Definitions => self.read_facts(at, &header)?,
                 FrameKind::Key => {
-                    self.keys.push(Key { offset: at, time: FileTime(header.time) });
+                    let time = FileTime(header.time);
+                    self.keys.push(Key { offset: at, time, latest: time });
                 }
                 FrameKind::Delta | FrameKind::Lines => {}
             }
             if header.kind.is_sample() {
                 self.samples += 1;
                 self.last = FileTime(header.time);
+                if let Some(key) = self.keys.last_mut() {
+                    key.latest = key.latest.max(self.last);
+                }
             }
             at += HEADER as u64 + u64::from(header.length);
             self.end = at;
@@ -459,9 +465,8 @@ impl Samples for Reader {
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
         self.found = None;
         let to = to.unwrap_or(FileTime(i64::MIN));
-        // The clock may have been set back: the order is that of the file.
-        let later = self.keys.iter().position(|key| key.time >= to).unwrap_or(self.keys.len());
-        self.next = self.keys.get(later.saturating_sub(1)).map_or(self.end, |key| key.offset);
+        let found = self.keys.iter().find(|key| key.latest >= to);
+        self.next = found.map_or(self.end, |key| key.offset);
         self.found = self.read_next(to)?;
         Ok(())
     }
@@ -469,6 +474,10 @@ impl Samples for Reader {
     fn span(&mut self) -> Result<Span, SourceError> {
         let begin = self.keys.first().map_or(FileTime(0), |key| key.time);
         Ok(Span::new(begin, self.last, self.samples))
+    }
+
+    fn latest(&mut self) -> Result<FileTime, SourceError> {
+        Ok(self.keys.iter().map(|key| key.latest).max().unwrap_or_default())
     }
 
     fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {

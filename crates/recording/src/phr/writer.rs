@@ -5,7 +5,7 @@ use super::encoder::Encoder;
 use super::lines::holds_lines;
 use super::reader::{Reader, is_unfinished};
 use super::rotation::Rotation;
-use super::{FrameHeader, FrameKind, GROUP, HEADER, MOST, is_recording};
+use super::{FrameHeader, FrameKind, GROUP, HEADER, MOST, SECTOR, is_recording};
 use crate::files::{error, write_error};
 use crate::names::NamesByIndex;
 use crate::replay::Samples as _;
@@ -81,6 +81,10 @@ pub struct RecordingWriter {
     /// Where the last keyframe begins.
     key: u64,
     since_key: u16,
+    /// How many samples the keyframe begins.
+    group: u16,
+    /// Where the samples end that may be in one sector with the next keyframe.
+    ends: Vec<u64>,
     machine: Option<String>,
     options: RecordingOptions,
     source: String,
@@ -156,6 +160,9 @@ impl RecordingWriter {
             offset,
             key: 0,
             since_key: GROUP,
+            group: GROUP,
+            // Of a recording that is continued, as many as a sector has room for.
+            ends: vec![offset; if offset == 0 { 0 } else { SECTOR as usize / HEADER }],
             machine,
             options: options.clone(),
             source: source.to_string(),
@@ -213,8 +220,11 @@ impl RecordingWriter {
             self.definitions.clear();
         }
         written?;
-        let is_key = self.since_key + 1 >= GROUP;
+        let is_key = self.since_key + 1 >= self.group;
+        self.ends.retain(|end| end + SECTOR > self.offset);
         if is_key {
+            // A sector with the keyframe in it costs the samples in front of it, too.
+            self.group = GROUP.saturating_sub(self.ends.len() as u16).max(1);
             self.compressor.reinit().map_err(|cause| write_error(&self.path, &cause))?;
             (self.key, self.since_key) = (self.offset, 0);
         } else {
@@ -229,6 +239,7 @@ impl RecordingWriter {
             self.since_key = GROUP;
             return Err(error);
         }
+        self.ends.push(self.offset);
         self.samples += 1;
         self.begin.get_or_insert(time);
         if self.samples == 1 {

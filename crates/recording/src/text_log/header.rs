@@ -77,6 +77,8 @@ pub(super) struct Header {
     /// Its number: a console's output begins with an empty line.
     pub(super) line: u64,
     pub(super) cells: Vec<String>,
+    /// The line as it is.
+    pub(super) record: csv::ByteRecord,
     /// What is wrong with the names.
     pub(super) warning: Option<String>,
 }
@@ -101,11 +103,10 @@ impl Header {
         lines.read_byte_record(&mut record).map_err(|cause| malformed(&cause))?;
         let blanks = first.iter().take_while(|byte| byte.is_ascii_whitespace());
         let line = 1 + blanks.filter(|byte| **byte == b'\n').count() as u64;
-        // UTF-16 was decoded to UTF-8.
-        let encoding = encoding.filter(|_| !lines.get_ref().file.get_ref().is_decoded());
         let is_marked = first.starts_with(MARK);
-        let (cells, warning) = decoded(&record, encoding.filter(|_| !is_marked));
-        Ok(Self { lines, line, cells, warning })
+        let encoding = if is_marked { Some(encoding_rs::UTF_8.into()) } else { encoding };
+        let (cells, warning) = decoded(&record, encoding);
+        Ok(Self { lines, line, cells, record, warning })
     }
 }
 
@@ -126,20 +127,20 @@ pub fn text_log_columns(
 }
 
 /// The texts of the first line's cells, and what may be wrong with them. Windows writes them in the
-/// code page of its language, which the log does not name.
+/// code page of its language, which the log does not name: `encoding` is that of names that are not UTF-8.
 fn decoded(
     cells: &csv::ByteRecord,
     encoding: Option<FileEncoding>,
 ) -> (Vec<String>, Option<String>) {
     let is_utf8 = cells.iter().all(|cell| str::from_utf8(cell).is_ok());
     let decoder = match encoding {
-        Some(encoding) => encoding.encoding(),
-        None if is_utf8 => encoding_rs::UTF_8,
-        None => encoding_rs::WINDOWS_1252,
+        _ if is_utf8 => encoding_rs::UTF_8.into(),
+        Some(encoding) => encoding,
+        None => encoding_rs::WINDOWS_1252.into(),
     };
     let mut is_damaged = false;
     let text = |cell: &[u8]| {
-        let (text, has_errors) = decoder.decode_without_bom_handling(cell);
+        let (text, has_errors) = decoder.decode(cell);
         is_damaged |= has_errors;
         text.trim_start_matches('\u{feff}').trim().to_string()
     };

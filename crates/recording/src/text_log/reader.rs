@@ -12,7 +12,7 @@ use perfhive_format::{
     BlockHead, BlockWriter, CalendarTime, Clocks, CounterSpec, CounterType, FileEncoding, FileTime,
     InstanceHead, NameRef, ObjectSpec, ObjectTemplate, TitleIndex,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 const MOST_FAULTS: usize = 64;
 
 /// A column: which value of which block it fills.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     block: usize,
     object: usize,
@@ -49,6 +49,10 @@ pub(crate) struct TextLog {
     /// What is added to the log's times to get UTC.
     bias: i64,
     columns: Vec<Place>,
+    /// Whether a caption follows the columns, below which lines may have a cell.
+    has_caption: bool,
+    /// The columns whose path another one before has, too.
+    repeated: HashSet<usize>,
     /// The objects of each machine, the log's own first.
     machines: Vec<(String, Vec<Object>)>,
     objects: Vec<CatalogueObject>,
@@ -58,13 +62,16 @@ pub(crate) struct TextLog {
     told: usize,
     /// Faults of lines behind the last sample.
     left: Vec<Fault>,
+    /// The line of names.
+    head: csv::ByteRecord,
     /// The number of the line of names, and of the line that was read last.
     first_line: u64,
     line: u64,
     record: csv::ByteRecord,
     writer: BlockWriter,
     generation: u64,
-    span: Option<Span>,
+    /// The span, and the latest time.
+    span: Option<(Span, FileTime)>,
     /// A sample that was read while a time was looked for.
     found: Option<Sample>,
 }
@@ -80,7 +87,8 @@ impl TextLog {
         encoding: Option<FileEncoding>,
         names: &mut MadeUpNames,
     ) -> Result<Self, SourceError> {
-        let Header { lines, line: first_line, cells, warning } = Header::read(path, encoding)?;
+        let Header { lines, line: first_line, cells, record: head, warning } =
+            Header::read(path, encoding)?;
         let start = lines.position().clone();
         let mut cells = cells.into_iter();
         let banner = cells.next().unwrap_or_default();
@@ -96,11 +104,14 @@ impl TextLog {
             start,
             bias: bias.unwrap_or(0) * 60 * FileTime::PER_SECOND,
             columns: Vec::new(),
+            has_caption: false,
+            repeated: HashSet::new(),
             machines: Vec::new(),
             objects: Vec::new(),
             faults: Vec::new(),
             told: 0,
             left: Vec::new(),
+            head,
             first_line,
             line: first_line,
             record: csv::ByteRecord::new(),
@@ -126,9 +137,18 @@ impl TextLog {
     }
 
     /// Arranges the columns as objects with instances and counters.
-    fn columns(&mut self, paths: Vec<String>, titles: &mut MadeUpNames) -> Result<(), String> {
+    fn columns(&mut self, mut paths: Vec<String>, titles: &mut MadeUpNames) -> Result<(), String> {
+        // PDH puts the caption of a log behind its paths.
+        if let Some(caption) = paths.pop_if(|last| !last.starts_with('\\'))
+            && !paths.is_empty()
+        {
+            self.has_caption = true;
+            self.warn(format_args!(
+                "{caption:?}, behind the counters, is not one, and is left out"
+            ));
+        }
         let mut machines: Vec<(String, Vec<Draft>)> = Vec::new();
-        let mut lookup = Lookup::default();
+        let (mut lookup, mut known) = (Lookup::default(), HashSet::new());
         for (number, path) in paths.iter().enumerate() {
             let Some(parts) = Parts::of(path) else {
                 return Err(format!("column {}: {path:?} is not a counter path", number + 2));
@@ -156,7 +176,11 @@ impl TextLog {
                 draft.counters.push(titles.index(parts.counter));
                 draft.counters.len() - 1
             });
-            self.columns.push(Place { block, object, instance, counter });
+            let place = Place { block, object, instance, counter };
+            if !known.insert(place) {
+                self.repeated.insert(number);
+            }
+            self.columns.push(place);
         }
         if machines.is_empty() {
             return Err("has no columns with counters".to_string());
@@ -189,10 +213,31 @@ impl TextLog {
                 String::from_utf8_lossy(self.record.get(0).unwrap_or_default().trim_ascii());
             // Without the end of a line behind it, the last one may be cut within a number.
             let end = self.lines.get_ref().file.get_ref().end();
-            let is_cut = end
-                .is_some_and(|is_closed| !is_closed || self.record.len() != self.columns.len() + 1);
+            let is_cut = end.is_some_and(|is_closed| !is_closed || !self.is_whole());
             if let Some(time) = time_of(&first).filter(|_| !is_cut) {
                 return Ok(Some(FileTime(time.0.saturating_add(self.bias))));
+            }
+            if first.trim_start_matches(['\u{feff}', '"']).starts_with("(PDH-") {
+                // Logs that were joined to one file. Cells of other columns would be values of these.
+                let bias = bias_of(first.trim_matches(['\u{feff}', '"'])).unwrap_or(0);
+                if bias * 60 * FileTime::PER_SECOND == self.bias
+                    && self.record.iter().skip(1).eq(self.head.iter().skip(1))
+                {
+                    continue;
+                }
+                let line = self.line;
+                let name = self.path.display().to_string();
+                let what = format!(
+                    "another log begins at line {line} and is left out: make a file of its own of it"
+                );
+                faults.push(Fault::new(FaultKind::Warning, &name, what));
+                // What is read next begins here again.
+                if let Some(start) = self.record.position().cloned() {
+                    let failed = |cause| error(&self.path, SourceErrorKind::Unavailable, cause);
+                    self.lines.seek(start).map_err(failed)?;
+                    self.line -= 1;
+                }
+                return Ok(None);
             }
             // typeperf says good-bye on its standard output.
             let is_end = first.starts_with("Exiting") || first.starts_with("The command");
@@ -209,6 +254,12 @@ impl TextLog {
         }
     }
 
+    /// Whether the line that was read has a cell for each column.
+    fn is_whole(&self) -> bool {
+        let cells = self.columns.len() + 1;
+        self.record.len() == cells || self.has_caption && self.record.len() == cells + 1
+    }
+
     /// The sample of the line that was read.
     fn sample(&mut self, time: FileTime, mut faults: Vec<Fault>) -> Result<Sample, SourceError> {
         for (_, objects) in &mut self.machines {
@@ -217,13 +268,14 @@ impl TextLog {
         let line = self.line;
         let (has, wanted) = (self.record.len(), self.columns.len() + 1);
         let mut damage = None;
-        if has != wanted || self.record.as_slice().contains(&b'\n') {
+        if !self.is_whole() || self.record.as_slice().contains(&b'\n') {
             // A quote that is missing moves cells to other columns, and may take the next line with it.
             damage = Some(format!(
                 "line {line} is damaged and has no values: {has} columns instead of {wanted}, or a quote is missing"
             ));
         } else {
-            for (place, cell) in self.columns.iter().zip(self.record.iter().skip(1)) {
+            let cells = self.columns.iter().zip(self.record.iter().skip(1));
+            for (number, (place, cell)) in cells.enumerate() {
                 let cell = String::from_utf8_lossy(cell.trim_ascii());
                 // A blank cell is a counter without a value.
                 if cell.is_empty() {
@@ -240,7 +292,17 @@ impl TextLog {
                 let object = object.and_then(|(_, objects)| objects.get_mut(place.object));
                 let Some(object) = object else { continue };
                 let at = place.instance * object.counters + place.counter;
-                if let Some(cell) = object.values.get_mut(at) {
+                let Some(cell) = object.values.get_mut(at) else { continue };
+                if self.repeated.contains(&number) && *cell != value.to_bits() {
+                    *cell = f64::NAN.to_bits();
+                    damage = damage.or_else(|| {
+                        let column = number + 2;
+                        Some(format!(
+                            "line {line}: column {column} has the path of another one and \
+                                      another value, so that the counter has none"
+                        ))
+                    });
+                } else {
                     *cell = value.to_bits();
                 }
             }
@@ -337,9 +399,10 @@ impl Samples for TextLog {
     }
 
     fn span(&mut self) -> Result<Span, SourceError> {
-        if let Some(span) = self.span {
+        if let Some((span, _)) = self.span {
             return Ok(span);
         }
+        let mut latest = FileTime(i64::MIN);
         let (before, line) = (self.lines.position().clone(), self.line);
         self.go_to_start()?;
         let mut span = Span::new(FileTime(0), FileTime(0), 0);
@@ -350,12 +413,18 @@ impl Samples for TextLog {
             }
             span.end = time;
             span.samples += 1;
+            latest = latest.max(time);
         }
         // What is wrong with lines is told when their samples are read.
         (self.told, self.line) = (0, line);
         let failed = |cause| error(&self.path, SourceErrorKind::Unavailable, cause);
         self.lines.seek(before).map_err(failed)?;
-        Ok(*self.span.insert(span))
+        Ok(self.span.insert((span, latest)).0)
+    }
+
+    fn latest(&mut self) -> Result<FileTime, SourceError> {
+        let span = self.span()?;
+        Ok(self.span.map_or(span.end, |(_, latest)| latest))
     }
 
     fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {

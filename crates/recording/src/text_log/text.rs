@@ -39,18 +39,13 @@ impl Text {
         let encoding = marked.or(match mark.as_slice() {
             [letter, 0] if *letter != 0 => Some(UTF_16LE),
             [0, letter] if *letter != 0 => Some(UTF_16BE),
-            _ => wanted.map(FileEncoding::encoding),
+            _ => wanted.and_then(FileEncoding::encoding),
         });
         let encoding = encoding.filter(|encoding| [UTF_16LE, UTF_16BE].contains(encoding));
         let utf16 = encoding.map(Utf16::new);
         let mut text = Self { file, utf16, is_at_end: false, last: [0; 2] };
         text.seek(SeekFrom::Start(0))?;
         Ok(text)
-    }
-
-    /// Whether what is read was decoded to UTF-8.
-    pub(super) fn is_decoded(&self) -> bool {
-        self.utf16.is_some()
     }
 
     /// Whether the text was read to its end; if so, whether it ends as a line of perfmon's does, with the

@@ -9,7 +9,7 @@ mod shared;
 use perfhive_engine::{
     Ask, Fault, FaultKind, Frame, ObjectQuery, Snapshot, Source, SourceErrorKind,
 };
-use perfhive_format::{BlockWriter, FileTime, LanguageId, TitleIndex};
+use perfhive_format::{BlockWriter, CounterSpec, CounterType, FileTime, LanguageId, TitleIndex};
 use perfhive_recording::{Excerpt, RecordingOptions, RecordingWriter, TimeBound, open};
 use perfhive_testkit::script::block;
 use perfhive_testkit::{conformance, model, real};
@@ -148,6 +148,31 @@ fn every_changed_byte_is_found_and_costs_at_most_one_group() {
             assert!(known, "{place}: a sample that was not recorded");
         }
     }
+}
+
+#[test]
+fn a_sector_that_is_lost_costs_at_most_60_samples() {
+    let file = Scratch::new();
+    let counter = [CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_RAWCOUNT)];
+    // The smaller the samples, the more of them are in a sector.
+    let small = |second| block("HOST", second, &[(PROCESS, &counter, &[("p", None, &[7])])]);
+    let mut writer = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new()).unwrap();
+    for second in 0..190 {
+        writer.add(&snapshot(&[small(second)]), &[names()]).unwrap();
+    }
+    writer.finish().unwrap();
+    let bytes = std::fs::read(&file.0).unwrap();
+    let step = if perfhive_testkit::is_slow() { 211 } else { 31 };
+    let mut most = 0;
+    for place in (0..bytes.len()).step_by(step) {
+        let mut damaged = bytes.clone();
+        damaged.iter_mut().skip(place).take(512).for_each(|byte| *byte = 0);
+        std::fs::write(&file.0, damaged).unwrap();
+        let (samples, _) = contents(&mut reopen(&file.0));
+        most = most.max(190 - samples.iter().filter(|sample| !sample.is_empty()).count());
+        assert!(most <= 60, "{place}: {most} samples lost");
+    }
+    assert!(most > 50, "{most}");
 }
 
 #[test]

@@ -84,12 +84,11 @@ impl CounterChange {
 pub struct ProcessChange {
     /// The name.
     pub name: String,
-    /// Processor time in percent of one processor, in the first report and in the second; 0 where a
-    /// report has none for this name.
-    pub processor: [f64; 2],
-    /// Working set in bytes, in the first report and in the second; 0 where a report has none for
-    /// this name.
-    pub working_set: [f64; 2],
+    /// Processor time in percent of one processor, in the first report and in the second: 0 where no
+    /// process of the name ran, and `None` where the counter has no value.
+    pub processor: [Option<f64>; 2],
+    /// Working set in bytes, in the same way.
+    pub working_set: [Option<f64>; 2],
 }
 
 /// The differences between two reports.
@@ -152,26 +151,43 @@ fn counters(report: &Report) -> Vec<(Key<'_>, (Place, &CounterReport))> {
     all
 }
 
+/// The processor time and working set of the processes of each name.
+struct Totals<'a> {
+    by_name: HashMap<&'a str, [Option<f64>; 2]>,
+    /// What a name without processes has: 0, or nothing of a counter that the report does not have.
+    of_none: [Option<f64>; 2],
+}
+
+impl<'a> Totals<'a> {
+    fn of(report: &'a Report) -> Self {
+        let of = |total: &'a NameTotal| (total.name.as_str(), [total.processor, total.working_set]);
+        let by_name: HashMap<_, _> = report.by_name.iter().map(of).collect();
+        let of_none = [0, 1].map(|counter| {
+            let is_there = by_name.values().any(|values| values[counter].is_some());
+            is_there.then_some(0.0)
+        });
+        Self { by_name, of_none }
+    }
+
+    fn values(&self, name: &str) -> [Option<f64>; 2] {
+        self.by_name.get(name).copied().unwrap_or(self.of_none)
+    }
+}
+
 fn processes(first: &Report, second: &Report) -> Vec<ProcessChange> {
-    let totals = |report: &Report| -> HashMap<String, (f64, f64)> {
-        let of =
-            |total: &NameTotal| (total.processor.unwrap_or(0.0), total.working_set.unwrap_or(0.0));
-        report.by_name.iter().map(|total| (total.name.clone(), of(total))).collect()
-    };
     if first.by_name.is_empty() || second.by_name.is_empty() {
         return Vec::new();
     }
-    let (first, second) = (totals(first), totals(second));
-    let all: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
+    let (first, second) = (Totals::of(first), Totals::of(second));
+    let all: BTreeSet<&str> = first.by_name.keys().chain(second.by_name.keys()).copied().collect();
     let mut changes: Vec<ProcessChange> = all
         .into_iter()
         .map(|name| {
-            let of = |all: &HashMap<String, _>| all.get(name).copied().unwrap_or_default();
-            let ((a, b), (c, d)) = (of(&first), of(&second));
+            let ([a, b], [c, d]) = (first.values(name), second.values(name));
             ProcessChange { name: name.to_string(), processor: [a, c], working_set: [b, d] }
         })
         .collect();
-    let change = |[a, b]: [f64; 2]| (b - a).abs();
+    let change = |[a, b]: [Option<f64>; 2]| a.zip(b).map_or(0.0, |(a, b)| (b - a).abs());
     changes.sort_by(|a, b| {
         let by_processor = change(b.processor).total_cmp(&change(a.processor));
         by_processor.then_with(|| change(b.working_set).total_cmp(&change(a.working_set)))

@@ -1,6 +1,6 @@
 //! Parquet: a file for each object, a row for each instance of a sample, a column for each counter.
 
-use super::{Progress, for_each_sample};
+use super::{Progress, for_each_sample, warn_of_fewer};
 use crate::args::{Convert as Args, Global};
 use crate::failure::{Failure, of_source};
 use arrow_array::builder::{Float64Builder, StringDictionaryBuilder, UInt32Builder, UInt64Builder};
@@ -39,8 +39,7 @@ pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure>
     let mut samples = 0;
     for_each_sample(global, &args.paths, true, |query, _| {
         for reading in query.readings() {
-            // The object may be that of another machine.
-            if matches!(reading.value, Err(NoValue::ObjectMissing(_))) {
+            if reading.identity.is_none() {
                 continue;
             }
             let object = objects.entry(key(reading)).or_insert_with(|| Object::of(query, reading));
@@ -52,10 +51,11 @@ pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure>
     })?;
     objects.retain(|_, object| !object.columns.is_empty());
     if objects.is_empty() {
-        return Err(Failure::Usage(of_source(&global.source, "has no counters to write")));
+        return Err(Failure::Missing(of_source(&global.source, "has no counters to write")));
     }
     std::fs::create_dir(&args.output).map_err(failed)?;
-    let filled = fill(global, args, objects, &progress);
+    let filled = fill(global, args, objects, &progress)
+        .inspect(|(written, _)| warn_of_fewer(global, *written, samples));
     if filled.is_err() {
         // Files without an end are read by nothing. The error that is told is the one of writing.
         let _ = std::fs::remove_dir_all(&args.output);
