@@ -2,13 +2,14 @@
 
 use crate::absent;
 use crate::args::Global;
+use crate::args::value::is_file;
 use crate::failure::{Failure, warn};
 use crate::session::{Session, told};
 use crate::text::escape::shell_word;
 use perfhive::{
     Ask, Catalogue, CatalogueObject, CounterPath, Fault, InstancePattern, NamePattern, NoValue,
     ObjectQuery, PathId, ProviderState, ProviderStatus, Query, QueryError, Reading, Snapshot,
-    Source as _, TitleIndex, TitleSet, nearest,
+    Source as _, SourceAddress, TitleIndex, TitleSet, nearest,
 };
 use perfhive_view::{Names, SHORT_NAMES, did_you_mean};
 use std::ops::RangeInclusive;
@@ -387,6 +388,11 @@ fn not_a_path(query: &mut Query, error: QueryError, path: &str) -> Failure {
     }
     if path.contains('\\') {
         return explain_syntax(error, path);
+    }
+    if is_file(path) {
+        let source = shell_word(&SourceAddress::file(path).to_string());
+        let what = format!("{path} is a file, not a counter path; -s {source} reads it");
+        return Failure::Usage(what);
     }
     let near = nearest(name, SHORT_NAMES.iter().map(|(short, _)| *short), 2);
     let hint = match near.is_empty() {

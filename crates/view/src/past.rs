@@ -509,6 +509,15 @@ impl Past {
         later.map(|(_, name)| name.as_str()).or(line.instance.as_deref())
     }
 
+    /// The name of a line for people, `Object(Instance)\Counter`, with the last name that its instance has in a window.
+    #[must_use]
+    pub fn full_name(&self, line: &Line, window: Window) -> String {
+        let last = self.places(window).end.checked_sub(1);
+        let name = last.map_or(line.instance.as_deref(), |place| self.name_at(line, place));
+        let instance = name.map(|name| format!("({name})")).unwrap_or_default();
+        format!("{}{instance}\\{}", line.what.object, line.what.counter)
+    }
+
     /// The value of a line in the sample at a place.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ mod reasons;
 mod recorded;
 mod several;
 mod time;
+mod views;
 
 use super::files::Existing;
 use super::keys::BINDINGS;
@@ -190,7 +191,7 @@ fn view() -> View {
             pane("Memory", Kind::Chart, &[MEMORY]),
             Pane { sort: Some(0), ..pane("Processes", Kind::Table, &PROCESSES) },
         ],
-        is_built_in: false,
+        ..View::default()
     }
 }
 
@@ -403,6 +404,71 @@ fn histogram_report_and_overlays() {
 }
 
 #[test]
+fn a_legend_has_the_largest_first_and_keeps_what_is_selected() {
+    let mut view = view();
+    view.panes = vec![pane("", Kind::Chart, &PROCESSES[..1])];
+    let mut script = Script::new();
+    let mut model = model_of(view, &mut script, 16);
+    let names = |model: &Model| -> Vec<String> {
+        model.entries(0).into_iter().map(|entry| entry.name).collect()
+    };
+    assert_eq!(names(&model), ["日本語ブラウザ", "java", r"esc\x1b[2J", "bash", "init"]);
+    press(&mut model, KeyCode::Down);
+    let selected = |model: &Model| {
+        let entries = model.entries(0);
+        entries[model.selected(0, &entries)].name.clone()
+    };
+    assert_eq!(selected(&model), "java");
+    for second in 16..26 {
+        model.update(Event::Samples(vec![script.sample(second)], Duration::ZERO));
+    }
+    assert_eq!((selected(&model).as_str(), names(&model)[4].as_str()), ("java", "java"));
+}
+
+#[test]
+fn bars_of_one_path_have_one_power_of_ten_and_say_what_does_not_fit() {
+    let mut view = view();
+    view.panes = vec![pane("Bars", Kind::Histogram, &[PROCESSES[1], PROCESSES[0]])];
+    let mut model = model(view, 31);
+    compare("histogram-units.txt", &letters(&model, Theme::True, 80, 14));
+    compare("histogram-more.txt", &letters(&model, Theme::True, 80, 8));
+    press(&mut model, KeyCode::Down);
+    press(&mut model, KeyCode::Char('<'));
+    let powers = model.axis(0, &model.entries(0), model.window().unwrap()).0.powers;
+    assert_eq!(powers, [-7, -7, -7, -7, -7, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn charts_stand_still_behind_a_time_bar() {
+    let mut view = view();
+    view.panes.truncate(1);
+    view.seconds = Some(50.0);
+    let mut model = model(view, 81);
+    press(&mut model, KeyCode::Char('b'));
+    compare("time-bar.txt", &letters(&model, Theme::True, 80, 16));
+    // The cursor, a mark and a span stand where their values are.
+    command(&mut model, "jump 12:00:45");
+    press(&mut model, KeyCode::End);
+    model.cursor = Some(FileTime(NOON + 45 * FileTime::PER_SECOND));
+    let window = model.window().unwrap();
+    let at = |second: i64| FileTime(NOON + second * FileTime::PER_SECOND);
+    model.set_span(at(42), at(57));
+    compare("time-bar-span.txt", &letters(&model, Theme::Plain, 80, 16));
+    for (place, part) in [(0.0, 1.0 - 0.6), (0.6, 1.0), (0.7, 0.1), (1.0, 0.4)] {
+        let bar = Some(0.6);
+        assert!((super::time::unwrapped(bar, place) - part).abs() < 1e-9, "{place}");
+        let wide = super::time::wrapped(bar, part);
+        assert!((wide - place).rem_euclid(1.0).min(1.0 - (wide - place).abs()).abs() < 1e-9);
+    }
+    assert!(model.bar(window).is_some());
+    let effects = command(&mut model, "save x.toml");
+    let [Effect::Write { text, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(text.contains("wrap = true") && View::parse(text).unwrap().wraps, "{text}");
+    command(&mut model, "wrap");
+    assert_eq!(model.bar(window), None);
+}
+
+#[test]
 fn the_selected_counter_is_explained() {
     let mut model = model(view(), 3);
     press(&mut model, KeyCode::Tab);
@@ -455,6 +521,18 @@ fn counters_are_copied_pasted_and_saved_as_csv() {
     // Terminals send a carriage return at the end of a line.
     let effects = model.update(Event::Paste("\\A\\B\rcpu\r".into()));
     assert_eq!(effects, [Effect::Try(r"\A\B".into()), Effect::Try(CPU.into())]);
+    // One message tells what became of all of them.
+    model.update(Event::Problem { path: r"\A\B".into(), why: "no object \"A\"".into() });
+    model.update(Event::Ready(CPU.into()));
+    let says = r#"1 of 2 pasted counters are in this pane; one is not: no object "A""#;
+    assert_eq!(model.message, says);
+    let many: Vec<String> = (0..70).map(|number| format!("\\A\\{number}\n")).collect();
+    assert_eq!(model.update(Event::Paste(many.concat())).len(), 64);
+    for number in 0..64 {
+        model.update(Event::Problem { path: format!(r"\A\{number}"), why: "no".into() });
+    }
+    assert!(model.message.starts_with("0 of 70 pasted"), "{}", model.message);
+    assert!(model.message.contains("; 70 are not, the first: a pane has"), "{}", model.message);
     types(&mut model, ":");
     model.update(Event::Paste("zz\rcpu".into()));
     assert!(matches!(&model.mode, Mode::Prompt(prompt) if prompt.text == "zz"));
