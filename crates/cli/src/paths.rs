@@ -103,8 +103,12 @@ pub(crate) fn add_paths(
                 let of_providers = !matches!(&providers, Ok(none) if none.is_empty());
                 let providers = providers.unwrap_or_default();
                 let is_unknown = matches!(&error, QueryError::UnknownObject { .. });
-                let failure = match &error {
-                    QueryError::Path(_) => not_a_path(query, error, path),
+                let failure = match (file_of(path), &error) {
+                    (Some(file), _) => Failure::Usage(format!(
+                        "{file} names a file, not a counter; -s {} reads it",
+                        shell_word(&SourceAddress::file(&file).to_string())
+                    )),
+                    (None, QueryError::Path(_)) => not_a_path(query, error, path),
                     _ => explain_error(error, global, path, of_providers),
                 };
                 if paths.len() == 1 {
@@ -357,6 +361,12 @@ fn split_by_shell(query: &mut Query, words: &[String], error: &QueryError) -> Op
     })
 }
 
+/// The file that is named in the place of a path; as a path, its slashes were read as backslashes. `None` for another text.
+fn file_of(path: &str) -> Option<String> {
+    let file = path.replace('\\', "/");
+    (is_file(path) || std::path::Path::new(&file).is_file()).then_some(file)
+}
+
 /// The failure for a text that is not a path: it may be an object alone, or a mistyped short name.
 fn not_a_path(query: &mut Query, error: QueryError, path: &str) -> Failure {
     let name = path.trim_matches(['/', '\\', ' ']);
@@ -388,11 +398,6 @@ fn not_a_path(query: &mut Query, error: QueryError, path: &str) -> Failure {
     }
     if path.contains('\\') {
         return explain_syntax(error, path);
-    }
-    if is_file(path) {
-        let source = shell_word(&SourceAddress::file(path).to_string());
-        let what = format!("{path} is a file, not a counter path; -s {source} reads it");
-        return Failure::Usage(what);
     }
     let near = nearest(name, SHORT_NAMES.iter().map(|(short, _)| *short), 2);
     let hint = match near.is_empty() {

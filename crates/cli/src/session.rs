@@ -398,7 +398,8 @@ impl Session {
     pub(crate) fn query(mut self) -> Result<Query, Failure> {
         let is_live = self.source.is_live();
         // Without a sample no counter is found, which damage explains.
-        if self.source.recording().is_some_and(|one| one.span().is_ok_and(|span| span.samples == 0)) {
+        if self.source.recording().is_some_and(|one| one.span().is_ok_and(|span| span.samples == 0))
+        {
             let _ = self.source.collect(&Ask::everything(), &mut Snapshot::new());
             self.faults.report();
         }

@@ -226,8 +226,8 @@ impl Past {
         any
     }
 
-    /// The place of the line for a value: the line of its identity, else a line of the same name whose
-    /// instance is gone, or of a path that had no instance so far, else a new line. `None` if there are [`MOST_LINES`]
+    /// The place of the line for a value: the line of its identity, else a line of the same name that has no value, or of
+    /// a path that had no instance so far, else a new line. `None` if there are [`MOST_LINES`]
     /// already.
     fn place_of(&mut self, value: &Value) -> Option<usize> {
         let key = Key {
@@ -241,14 +241,17 @@ impl Past {
         let name = value.instance.as_ref().map(|label| label.plain());
         let returns = |line: &Line| {
             line.path == value.path
-                && Arc::ptr_eq(&line.what, &value.what)
+                && line.what.is_same(&value.what)
                 && (line.instance == name || line.instance.is_none())
                 && !line.is_there
         };
-        let place = self.lines.iter().position(|line| value.is_wild && returns(line));
-        let place = match place {
+        let place = match self.lines.iter().position(returns) {
             Some(place) => {
                 self.places.retain(|_, known| *known != place);
+                if let Some(line) = self.lines.get_mut(place) {
+                    // A path that was not sampled for a while has its names looked up anew.
+                    line.what = Arc::clone(&value.what);
+                }
                 place
             }
             None if self.lines.len() < MOST_LINES => {

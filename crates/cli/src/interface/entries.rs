@@ -72,9 +72,10 @@ impl Model {
                 |past: &Past, line: &Line| window.is_none_or(|window| past.is_seen(line, window));
             // Instances that have ended before the shown time are left out, unless all have.
             let some = lines.iter().any(|(.., (_, past, line))| is_seen(past, line));
-            let is_shown = |(ordinal, (.., (_, past, line))): (usize, &(_, _, (_, &Past, &Line)))| {
-                if some { is_seen(past, line) } else { ordinal == 0 }
-            };
+            let is_shown =
+                |(ordinal, (.., (_, past, line))): (usize, &(_, _, (_, &Past, &Line)))| {
+                    if some { is_seen(past, line) } else { ordinal == 0 }
+                };
             let mut shown: Vec<bool> = lines.iter().enumerate().map(is_shown).collect();
             // A timeline has a lane for each event.
             if let Some(window) = window.filter(|_| pane.kind != Kind::Timeline) {

@@ -3,11 +3,11 @@
 //! `Model::update` (in `update.rs`) takes an [`Event`] and returns [`Effect`]s; `draw` shows the
 //! model. Tests use both without a terminal.
 
-use super::files::Existing;
 use super::entries::LineKey;
+use super::files::Existing;
 use super::layout::{Kind, View};
-use super::seen::Seen;
 use super::pasted::Pasted;
+use super::seen::Seen;
 use super::tree::{Chooser, Tree};
 use super::views::Left;
 use jiff::tz::TimeZone;

@@ -3,8 +3,8 @@
 //! Of a recording with many samples every so-many-th is read. Where charts show a part of it, that part is read
 //! again with as many samples as are read of a whole recording, and shown in place of the thinned one.
 
-use super::layout::View;
 use super::entries::LineKey;
+use super::layout::View;
 use super::model::{Effect, Model};
 use super::views::is_drawn;
 use perfhive::FileTime;

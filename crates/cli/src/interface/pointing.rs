@@ -1,7 +1,7 @@
 //! Handles the mouse.
 
-use super::model::{Effect, Mode, Model, Target};
 use super::layout::Kind;
+use super::model::{Effect, Mode, Model, Target};
 use super::panes::Edge;
 use super::time::unwrapped;
 use ratatui_core::layout::Position;

@@ -336,6 +336,7 @@ impl Model {
                 if self.is_live() {
                     (self.end, self.cursor, self.mark, self.spans) = (None, None, None, [None; 2]);
                     self.left.clear();
+                    self.drop_lines();
                     effects.push(Effect::Paths(self.paths()));
                 }
             }
@@ -475,7 +476,10 @@ impl Model {
         let Some(window) = self.window() else { return 0 };
         let entries = self.entries(self.focus);
         let (axis, _) = self.axis(self.focus, &entries, window);
-        let before = entries.iter().take(self.selected(self.focus, &entries)).filter(|entry| entry.line.is_some());
+        let before = entries
+            .iter()
+            .take(self.selected(self.focus, &entries))
+            .filter(|entry| entry.line.is_some());
         axis.powers.get(before.count()).copied().unwrap_or(0)
     }
 

@@ -190,3 +190,18 @@ fn kept_samples_stay_within_their_bytes_while_instances_come_and_go() {
     let in_use = (3000 - oldest + 99) as usize;
     assert_eq!((samples.sizes().1, samples.sizes().2), (in_use, in_use));
 }
+
+#[test]
+fn a_path_that_is_sampled_again_after_a_pause_stays_in_its_line() {
+    for is_wild in [false, true] {
+        let mut past = Past::default();
+        note(&mut past, 1, vec![value(&what(), is_wild, "java", 0, 7, 1.0)]);
+        note(&mut past, 2, vec![]);
+        // The names were looked up anew.
+        let again = what();
+        note(&mut past, 3, vec![value(&again, is_wild, "java", 0, 7, 3.0)]);
+        note(&mut past, 4, vec![value(&again, is_wild, "java", 0, 7, 4.0)]);
+        assert_eq!(past.lines().len(), 1);
+        assert_eq!(all(&past, 0), [Some(1.0), None, Some(3.0), Some(4.0)]);
+    }
+}

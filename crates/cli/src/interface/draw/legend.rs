@@ -56,7 +56,7 @@ impl Screen<'_> {
             let (value, _) = clip(&value, value_room);
             // Of a long name the end is left out, and what stands behind it stays.
             let room = room.saturating_sub(width(value) + 1);
-            let (behind, _) = clip(&behind, room);
+            let (behind, _) = clip(&behind, room * 2 / 3);
             let (name, _) = clip(&entry.name, room.saturating_sub(width(behind)));
             let end = self.text(line, 4, name, style);
             self.text(line, end, behind, style);

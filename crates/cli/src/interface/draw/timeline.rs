@@ -4,8 +4,8 @@
 //! counter is above 0.
 
 use super::{Screen, row};
-use crate::interface::layout::Kind;
 use crate::interface::entries::Entry;
+use crate::interface::layout::Kind;
 use crate::interface::model::{Model, Target};
 use crate::text::escape::{Escaped, clip, width};
 use perfhive_view::number::push_grouped;
