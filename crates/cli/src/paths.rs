@@ -2,7 +2,7 @@
 
 use crate::absent;
 use crate::args::Global;
-use crate::args::value::is_file;
+use crate::args::value::file_of;
 use crate::failure::{Failure, warn};
 use crate::session::{Session, told};
 use crate::text::escape::shell_word;
@@ -359,12 +359,6 @@ fn split_by_shell(query: &mut Query, words: &[String], error: &QueryError) -> Op
             Err(error) => swallowed(query, &whole, &error),
         }
     })
-}
-
-/// The file that is named in the place of a path; as a path, its slashes were read as backslashes. `None` for another text.
-fn file_of(path: &str) -> Option<String> {
-    let file = path.replace('\\', "/");
-    (is_file(path) || std::path::Path::new(&file).is_file()).then_some(file)
 }
 
 /// The failure for a text that is not a path: it may be an object alone, or a mistyped short name.

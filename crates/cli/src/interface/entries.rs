@@ -57,7 +57,13 @@ impl Model {
     /// The entries of a pane's legend: its counters in their order, and the lines of each with the largest value at the
     /// shown time first. A timeline has them in the order in which they came.
     pub(crate) fn entries(&self, place: usize) -> Vec<Entry<'_>> {
-        let Some(pane) = self.view.panes.get(place) else { return Vec::new() };
+        self.entries_and_rest(place).0
+    }
+
+    /// The entries of a pane's legend, and how many lines are left out because others are larger.
+    pub(crate) fn entries_and_rest(&self, place: usize) -> (Vec<Entry<'_>>, usize) {
+        let Some(pane) = self.view.panes.get(place) else { return Default::default() };
+        let mut rest = 0;
         let window = self.window();
         let mut entries: Vec<Entry<'_>> = Vec::new();
         let mut further = Vec::new();
@@ -82,7 +88,7 @@ impl Model {
                 let most = |(.., (_, past, line)): &(_, _, (_, &Past, &Line))| {
                     past.summary(line, window).map(|summary| summary.maximum)
                 };
-                keep_largest(&mut shown, |place| lines.get(place).and_then(most));
+                rest += keep_largest(&mut shown, |place| lines.get(place).and_then(most));
             }
             if lines.is_empty() {
                 entries.push(Entry::of((number, counter), 0, None));
@@ -105,7 +111,7 @@ impl Model {
         let names: Vec<String> = entries.iter().map(|entry| self.instance_of(entry)).collect();
         name_entries(&mut entries, &names);
         self.name_sources(&mut entries);
-        entries
+        (entries, rest)
     }
 
     /// Gives the further lines of each path a look: the one that they had before, else one that the fewest have, the
@@ -236,11 +242,13 @@ impl Model {
     }
 }
 
-/// Of more lines than a pane shows of a counter, keeps those with the largest values, of equal ones the older.
-fn keep_largest(shown: &mut [bool], value: impl Fn(usize) -> Option<f64>) {
+/// Of more lines than a pane shows of a counter, keeps those with the largest values, of equal ones the older. Returns how
+/// many are left out.
+fn keep_largest(shown: &mut [bool], value: impl Fn(usize) -> Option<f64>) -> usize {
     let places = || shown.iter().enumerate().filter(|(_, is_shown)| **is_shown);
-    if places().count() <= MOST_COUNTERS {
-        return;
+    let rest = places().count().saturating_sub(MOST_COUNTERS);
+    if rest == 0 {
+        return 0;
     }
     let mut values: Vec<(usize, f64)> =
         places().map(|(place, _)| (place, value(place).unwrap_or(f64::NEG_INFINITY))).collect();
@@ -250,6 +258,7 @@ fn keep_largest(shown: &mut [bool], value: impl Fn(usize) -> Option<f64>) {
             *is_shown = false;
         }
     }
+    rest
 }
 
 /// Names entries by their differences: the instance alone if all entries are of one counter, and the object

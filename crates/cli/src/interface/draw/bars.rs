@@ -22,7 +22,7 @@ pub(super) fn bar(cells: u16, part: f64) -> String {
 
 impl Screen<'_> {
     pub(super) fn histogram(&mut self, model: &Model, place: usize, area: Rect) {
-        let entries = model.entries(place);
+        let (entries, rest) = model.entries_and_rest(place);
         let Some(window) = model.window() else {
             self.waiting(model, place, area);
             return;
@@ -75,16 +75,19 @@ impl Screen<'_> {
                 None => {}
             }
         }
-        self.more(area, entries.len().saturating_sub(first + lines));
+        self.more(area, entries.len().saturating_sub(first + lines), rest);
     }
 
-    /// Writes into the line above an area how many entries follow its last line.
-    pub(super) fn more(&mut self, area: Rect, hidden: usize) {
-        if hidden > 0 {
-            let title = Rect { y: area.y.saturating_sub(1), height: 1, ..area };
-            let end = area.width.saturating_sub(2);
-            self.text_to(title, end, &format!(" {hidden} more "), self.theme.faint());
-        }
+    /// Writes into the line above an area how many entries follow its last line, and how many lines are left out.
+    pub(super) fn more(&mut self, area: Rect, hidden: usize, rest: usize) {
+        let text = match (hidden, rest) {
+            (0, 0) => return,
+            (_, 0) => format!(" {hidden} more "),
+            (0, _) => format!(" {rest} smaller not shown "),
+            _ => format!(" {hidden} more, {rest} smaller not shown "),
+        };
+        let title = Rect { y: area.y.saturating_sub(1), height: 1, ..area };
+        self.text_to(title, area.width.saturating_sub(2), &text, self.theme.faint());
     }
 
     /// Draws a pane before the first sample: why its counters have none, if that is known.
@@ -104,7 +107,7 @@ impl Screen<'_> {
     }
 
     pub(super) fn report(&mut self, model: &Model, place: usize, area: Rect) {
-        let entries = model.entries(place);
+        let (entries, rest) = model.entries_and_rest(place);
         let lines = usize::from(area.height);
         let selected = model.selected(place, &entries);
         let first = (selected + 1).saturating_sub(lines);
@@ -139,7 +142,7 @@ impl Screen<'_> {
             self.text(screen, 1, name, style);
             self.text_to(screen, screen.width.saturating_sub(1), value, style_of_value);
         }
-        self.more(area, entries.len().saturating_sub(first + lines));
+        self.more(area, entries.len().saturating_sub(first + lines), rest);
     }
 }
 

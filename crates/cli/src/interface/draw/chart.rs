@@ -17,7 +17,8 @@ const MARKER_STEP: u16 = 10;
 
 impl Screen<'_> {
     pub(super) fn chart(&mut self, model: &Model, place: usize, area: Rect) {
-        let entries = model.entries(place);
+        let (entries, rest) = model.entries_and_rest(place);
+        self.more(area, 0, rest);
         let Some(window) = model.window() else {
             self.waiting(model, place, area);
             return;

@@ -113,6 +113,8 @@ fn of_many_instances_the_largest_have_lines() {
     let all = looks(&model);
     let names: Vec<&str> = all.iter().filter_map(|((_, name, _), _)| name.as_deref()).collect();
     assert_eq!((names.len(), names[0], names[63]), (64, "process 90", "process 63"));
+    let screen = letters(&model, Theme::True, 80, 24);
+    assert!(screen.contains(" 36 smaller not shown "), "{screen}");
     // Those that are not shown have no looks, from the first sample on and once others are the largest.
     differ(&model, 64);
     let before = looks(&model);
