@@ -53,7 +53,8 @@ impl Model {
                 }
                 // The lines of a recording that is read anew have other numbers.
                 for state in &mut self.states {
-                    (state.line, state.looks) = Default::default();
+                    state.line = state.line.filter(|(of, _)| *of != source);
+                    state.looks.get_mut().retain(|(of, _), _| *of != source);
                 }
             }
             Event::Loaded { every } => {

@@ -82,7 +82,16 @@ impl Screen<'_> {
             entries.iter().take(number).filter(|entry| entry.line.is_some()).count()
         };
         let mut markers = Vec::new();
-        let bar = model.bar(window);
+        // A line is drawn in the whole width, or twice around a time bar: what is new before it, what is old behind it.
+        let copies = match model.bar(window) {
+            None => vec![(0.0, 0..wide)],
+            Some(bar) => {
+                let at = (bar * f64::from(wide - 1)).round() as i32;
+                let x = (bar * f64::from(area.width - 1)).round() as u16;
+                (0..area.height).for_each(|y| self.put(area, x, y, '│', self.theme.attention()));
+                vec![(bar - 1.0, 0..at + 1), (bar, at + 1..wide)]
+            }
+        };
         for number in order {
             let Some(entry) = entries.get(number).filter(|entry| entry.is_visible) else {
                 continue;
@@ -92,7 +101,6 @@ impl Screen<'_> {
             };
             let owner = number as u16;
             let on_axis = with_line(number);
-            let mut before: Option<(i32, i32)> = None;
             // Without colours each value has the line's marker. With colours some have, where a line above in the
             // legend has the same colour; the markers of lines that lie over one another are in different columns.
             let shares = |other: &Entry<'_>| other.line.is_some() && other.colour == entry.colour;
@@ -103,36 +111,33 @@ impl Screen<'_> {
                     (entries.iter().take(number).any(shares), first, MARKER_STEP)
                 }
             };
-            let mut next = begin;
-            for point in past.points(line, window, wide as usize * 2) {
-                let Some(value) = point.value else {
-                    before = None;
-                    continue;
-                };
-                // A chart with a bar ends there; in another one lines go on behind its edges.
-                if bar.is_some() && !(0.0..=1.0).contains(&point.x) {
-                    continue;
+            let points = past.points(line, window, wide as usize * 2);
+            for (shift, columns) in &copies {
+                let (mut before, mut next): (Option<(i32, i32)>, _) = (None, begin);
+                canvas.columns = columns.clone();
+                for point in &points {
+                    let Some(value) = point.value else {
+                        before = None;
+                        continue;
+                    };
+                    // Points outside the window are moved near to its edges, however far away they are.
+                    let part = point.x.clamp(-1.0, 2.0) + shift;
+                    let x = (part * f64::from(wide - 1)).round() as i32;
+                    let up = axis.place(on_axis, value);
+                    let y = ((1.0 - up) * f64::from(high - 1)).round() as i32;
+                    let dot = (x, y);
+                    canvas.line(before.unwrap_or(dot), dot, owner);
+                    if Some(number) == highlighted {
+                        // A highlighted line is two dots thick.
+                        let below = |dot: (i32, i32)| (dot.0, (dot.1 + 1).min(high - 1));
+                        canvas.line(below(before.unwrap_or(dot)), below(dot), owner);
+                    }
+                    if is_marked && columns.contains(&x) && x as u16 / 2 >= next {
+                        markers.push((x as u16 / 2, y as u16 / 4, entry.marker, number));
+                        next = x as u16 / 2 + step;
+                    }
+                    before = Some(dot);
                 }
-                // Points outside the window are moved near to its edges, however far away they are.
-                let part = wrapped(bar, point.x.clamp(-1.0, 2.0));
-                let x = (part * f64::from(wide - 1)).round() as i32;
-                let y = ((1.0 - axis.place(on_axis, value)) * f64::from(high - 1)).round() as i32;
-                let dot = (x, y);
-                // Behind the right edge the line goes on at the left one.
-                if before.is_some_and(|(known, _)| known > x) {
-                    (before, next) = (None, begin);
-                }
-                canvas.line(before.unwrap_or(dot), dot, owner);
-                if Some(number) == highlighted {
-                    // A highlighted line is two dots thick.
-                    let below = |dot: (i32, i32)| (dot.0, (dot.1 + 1).min(high - 1));
-                    canvas.line(below(before.unwrap_or(dot)), below(dot), owner);
-                }
-                if is_marked && (0..wide).contains(&x) && x as u16 / 2 >= next {
-                    markers.push((x as u16 / 2, y as u16 / 4, entry.marker, number));
-                    next = x as u16 / 2 + step;
-                }
-                before = Some(dot);
             }
         }
         let style = |number: usize| {
@@ -147,10 +152,6 @@ impl Screen<'_> {
         }
         for (x, y, marker, number) in markers {
             self.put(area, x, y, marker, of(number));
-        }
-        if let Some(bar) = bar {
-            let x = (bar * f64::from(area.width - 1)).round() as u16;
-            (0..area.height).for_each(|y| self.put(area, x, y, '│', self.theme.attention()));
         }
     }
 
