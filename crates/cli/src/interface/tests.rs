@@ -516,6 +516,7 @@ fn a_counter_has_colour_marker_scale_and_visibility() {
 fn counters_are_copied_pasted_and_saved_as_csv() {
     let mut model = model(view(), 5);
     assert_eq!(press(&mut model, KeyCode::Char('y')), [Effect::Copy(CPU.into())]);
+    assert_eq!(model.message, "copied 1 counter");
     let effects = model.update(Event::Paste("\"\\A\\B\"\r\n# not this\ncpu\n".into()));
     assert_eq!(effects, [Effect::Try(r"\A\B".into()), Effect::Try(CPU.into())]);
     // Terminals send a carriage return at the end of a line.

@@ -437,7 +437,8 @@ impl Model {
                 let paths = self.view.panes.get(self.focus).map(|pane| &pane.counters);
                 let paths: Vec<&str> =
                     paths.into_iter().flatten().map(|counter| counter.path.as_str()).collect();
-                self.message = format!("copied {} counters", paths.len());
+                let what = if paths.len() == 1 { "counter" } else { "counters" };
+                self.message = format!("copied {} {what}", paths.len());
                 effects.push(Effect::Copy(paths.join("\n")));
             }
             Action::Built(place) => {

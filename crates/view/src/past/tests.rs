@@ -205,3 +205,20 @@ fn a_path_that_is_sampled_again_after_a_pause_stays_in_its_line() {
         assert_eq!(all(&past, 0), [Some(1.0), None, Some(3.0), Some(4.0)]);
     }
 }
+
+#[test]
+fn a_column_has_the_last_name_of_its_instance_in_the_time() {
+    let (mut past, what) = (Past::default(), what());
+    let v = |order, id| value(&what, true, "java", order, id, 1.0);
+    note(&mut past, 1, vec![v(0, 7), v(1, 8)]);
+    note(&mut past, 2, vec![v(0, 8)]);
+    let at = |second: i64| FileTime(second * FileTime::PER_SECOND);
+    let head = |to: i64| {
+        let window = Window { from: at(0), to: at(to) };
+        let line = &past.lines()[1];
+        let text = csv(&[(&past, line, past.full_name(line, window))], window);
+        text.lines().next().unwrap().to_string()
+    };
+    assert_eq!(head(1), r#"time,"Process(java#1)\Working Set""#);
+    assert_eq!(head(2), r#"time,"Process(java)\Working Set""#);
+}
