@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// The most lines of a pane whose looks are known, with those that are not shown at present.
 const MOST_KNOWN: usize = 1024;
 
+/// The most bars or numbers that keep their places while their values change.
+const MOST_STEADY: usize = 32;
+
 /// The number of a line, and whether it is of a part that is read closely alone.
 pub(crate) type LineKey = (bool, u64);
 
@@ -55,7 +58,7 @@ impl<'a> Entry<'a> {
 
 impl Model {
     /// The entries of a pane's legend: its counters in their order, and the lines of each with the largest value at the
-    /// shown time first. A timeline has them in the order in which they came.
+    /// shown time first. Those of a timeline, and a few bars or numbers, keep the order in which they came.
     pub(crate) fn entries(&self, place: usize) -> Vec<Entry<'_>> {
         self.entries_and_rest(place).0
     }
@@ -105,7 +108,12 @@ impl Model {
         further.sort_unstable();
         let further: Vec<usize> = further.into_iter().map(|(.., place)| place).collect();
         self.give_looks(place, &mut entries, &further);
-        if pane.kind != Kind::Timeline {
+        let is_steady = match pane.kind {
+            Kind::Chart | Kind::Table => false,
+            Kind::Histogram | Kind::Report => entries.len() <= MOST_STEADY,
+            Kind::Timeline => true,
+        };
+        if !is_steady {
             self.largest_first(&mut entries);
         }
         let names: Vec<String> = entries.iter().map(|entry| self.instance_of(entry)).collect();

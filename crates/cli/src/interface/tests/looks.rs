@@ -115,6 +115,12 @@ fn of_many_instances_the_largest_have_lines() {
     assert_eq!((names.len(), names[0], names[63]), (64, "process 90", "process 63"));
     let screen = letters(&model, Theme::True, 80, 24);
     assert!(screen.contains(" 36 smaller not shown "), "{screen}");
+    // A histogram of so many has the largest first, too; few bars keep their places.
+    model.view.panes[0].kind = Kind::Histogram;
+    let screen = letters(&model, Theme::True, 80, 24);
+    assert!(screen.contains(" 43 more, 36 smaller not shown "), "{screen}");
+    assert!(screen.lines().nth(2).unwrap().contains("process 90 "), "{screen}");
+    model.view.panes[0].kind = Kind::Chart;
     // Those that are not shown have no looks, from the first sample on and once others are the largest.
     differ(&model, 64);
     let before = looks(&model);
