@@ -179,6 +179,7 @@ impl Reader {
     fn live(&mut self, orders: &Receiver<Order>) -> Result<(), Ended> {
         let mut next = Instant::now();
         let mut is_fresh = true;
+        let mut sampled: Option<Instant> = None;
         loop {
             let left = next.saturating_duration_since(Instant::now());
             match orders.recv_timeout(left) {
@@ -187,7 +188,9 @@ impl Reader {
                     let interval = self.interval;
                     self.follow(order)?;
                     if is_paths {
-                        (next, is_fresh) = (Instant::now(), true);
+                        // Rates of a shorter time would be spikes in the lines that go on.
+                        let soonest = sampled.map(|at| at + SOON.min(self.interval));
+                        (next, is_fresh) = (soonest.unwrap_or(next).max(Instant::now()), true);
                     } else if self.interval != interval {
                         next = next.min(Instant::now() + self.interval);
                     }
@@ -198,6 +201,7 @@ impl Reader {
             }
             if !self.paths.is_empty() {
                 self.sample()?;
+                sampled = Some(Instant::now());
             }
             let now = Instant::now();
             next = match std::mem::take(&mut is_fresh) {

@@ -38,7 +38,7 @@ impl Model {
             !view.is_built_in || whole.as_ref().is_none_or(is_whole)
         });
         let Some((view, states)) = left.or(whole.map(|view| (view, Vec::new()))) else {
-            return false;
+            return self.view.name == name;
         };
         self.put(view, states);
         effects.push(Effect::Paths(self.paths()));
