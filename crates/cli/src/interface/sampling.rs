@@ -184,10 +184,11 @@ impl Reader {
             let left = next.saturating_duration_since(Instant::now());
             match orders.recv_timeout(left) {
                 Ok(order) => {
-                    let is_paths = matches!(order, Order::Paths(_));
+                    let is_new = |path: &String| !self.paths.contains(path);
+                    let has_new = matches!(&order, Order::Paths(paths) if paths.iter().any(is_new));
                     let interval = self.interval;
                     self.follow(order)?;
-                    if is_paths {
+                    if has_new {
                         // Rates of a shorter time would be spikes in the lines that go on.
                         let soonest = sampled.map(|at| at + SOON.min(self.interval));
                         (next, is_fresh) = (soonest.unwrap_or(next).max(Instant::now()), true);
