@@ -1,7 +1,7 @@
 //! The interface on a terminal, which `perfhive view` starts.
 //!
 //! `model` is the whole state; `update` and `commands` change it and `draw` shows it, as pure functions
-//! without a terminal, a clock or a source. `seen` has what was seen of each source,
+//! without a terminal, a clock or a source. `seen` has what was seen of each source, `views` the views that were left,
 //! `sampling` reads each on a thread of its own, `saving` has what is written to files, which `files` writes.
 //! `terminal` has the modes of the terminal and the loop that connects everything.
 //!
@@ -15,6 +15,7 @@
 mod answers;
 mod commands;
 mod draw;
+mod entries;
 mod files;
 mod keys;
 mod layout;
@@ -22,6 +23,7 @@ mod looks;
 mod model;
 mod near;
 mod panes;
+mod pasted;
 mod pointing;
 mod rows;
 mod sampling;
@@ -37,6 +39,7 @@ mod time;
 mod tree;
 mod typing;
 mod update;
+mod views;
 
 pub(crate) use layout::{BUILT_IN, View};
 pub(crate) use sampling::Growth;

@@ -2,13 +2,14 @@
 
 use crate::absent;
 use crate::args::Global;
+use crate::args::value::file_of;
 use crate::failure::{Failure, warn};
 use crate::session::{Session, told};
 use crate::text::escape::shell_word;
 use perfhive::{
     Ask, Catalogue, CatalogueObject, CounterPath, Fault, InstancePattern, NamePattern, NoValue,
     ObjectQuery, PathId, ProviderState, ProviderStatus, Query, QueryError, Reading, Snapshot,
-    Source as _, TitleIndex, TitleSet, nearest,
+    Source as _, SourceAddress, TitleIndex, TitleSet, nearest,
 };
 use perfhive_view::{Names, SHORT_NAMES, did_you_mean};
 use std::ops::RangeInclusive;
@@ -102,8 +103,12 @@ pub(crate) fn add_paths(
                 let of_providers = !matches!(&providers, Ok(none) if none.is_empty());
                 let providers = providers.unwrap_or_default();
                 let is_unknown = matches!(&error, QueryError::UnknownObject { .. });
-                let failure = match &error {
-                    QueryError::Path(_) => not_a_path(query, error, path),
+                let failure = match (file_of(path), &error) {
+                    (Some(file), _) => Failure::Usage(format!(
+                        "{file} names a file, not a counter; -s {} reads it",
+                        shell_word(&SourceAddress::file(&file).to_string())
+                    )),
+                    (None, QueryError::Path(_)) => not_a_path(query, error, path),
                     _ => explain_error(error, global, path, of_providers),
                 };
                 if paths.len() == 1 {

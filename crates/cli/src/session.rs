@@ -397,6 +397,12 @@ impl Session {
     /// A query over the source. Paths of a recording may name each machine that it has counters of.
     pub(crate) fn query(mut self) -> Result<Query, Failure> {
         let is_live = self.source.is_live();
+        // Without a sample no counter is found, which damage explains.
+        if self.source.recording().is_some_and(|one| one.span().is_ok_and(|span| span.samples == 0))
+        {
+            let _ = self.source.collect(&Ask::everything(), &mut Snapshot::new());
+            self.faults.report();
+        }
         let mut set = SourceSet::new(self.source);
         if let (false, Some(global)) = (is_live, self.global) {
             let global = Global { quiet: true, ..*global };

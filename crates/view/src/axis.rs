@@ -4,11 +4,12 @@ use crate::number::{bytes_scaled, push_float};
 use crate::past::Summary;
 use crate::scale::{Detail, Quantity, unit_for_people};
 use perfhive_format::CookedValue;
+use std::collections::HashMap;
 
 /// How the power of ten is chosen by which a line of a chart is multiplied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineScale {
-    /// The power with which the line's largest value fits.
+    /// The power with which the largest value of all lines of a path fits.
     #[default]
     Automatic,
     /// The power for which its counter asks.
@@ -78,6 +79,8 @@ impl std::str::FromStr for LineScale {
 /// What an axis has to know of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Scaled<'a> {
+    /// The path of the line. Lines of one path have one power of ten, so that they can be compared.
+    pub path: &'a str,
     /// The quantity of the line's values.
     pub quantity: &'a Quantity<'static>,
     /// The power of ten for which the line's counter asks.
@@ -122,8 +125,13 @@ impl Axis {
             let low = if low < 0.0 { -nice(-low, unit) } else { 0.0 };
             return Self { low, high, unit: Some(unit), powers: vec![0; lines.len()] };
         }
+        let mut largest: HashMap<&str, f64> = HashMap::new();
+        for line in lines {
+            let known = largest.entry(line.path).or_default();
+            *known = known.max(most(line)).max(-least(line));
+        }
         let power = |line: &Scaled<'_>| {
-            let largest = most(line).max(-least(line));
+            let largest = largest.get(line.path).copied().unwrap_or_default();
             line.scale.power(line.default, largest)
         };
         let powers: Vec<i8> = lines.iter().map(power).collect();
@@ -235,6 +243,7 @@ mod tests {
     fn lines_of_one_unit_share_an_axis_in_it() {
         let bytes = quantity("B");
         let line = |maximum| Scaled {
+            path: "",
             quantity: &bytes,
             default: -6,
             scale: LineScale::Automatic,
@@ -256,12 +265,21 @@ mod tests {
         let (bytes, percent) = (quantity("B"), quantity("%"));
         let lines = [
             Scaled {
+                path: r"\Process(*)\Working Set",
                 quantity: &bytes,
                 default: -6,
                 scale: LineScale::Automatic,
                 summary: summary(0.0, 1e9),
             },
             Scaled {
+                path: r"\Process(*)\Working Set",
+                quantity: &bytes,
+                default: -6,
+                scale: LineScale::Automatic,
+                summary: summary(0.0, 1e6),
+            },
+            Scaled {
+                path: r"\Process(*)\% Processor Time",
                 quantity: &percent,
                 default: 0,
                 scale: LineScale::Power(1),
@@ -269,8 +287,8 @@ mod tests {
             },
         ];
         let axis = Axis::of(&lines);
-        assert_eq!((axis.unit, axis.powers.as_slice()), (None, [-7, 1].as_slice()));
-        assert!((axis.place(0, 1e9) - 1.0).abs() < 1e-9 && (axis.place(1, 5.0) - 0.5).abs() < 1e-9);
+        assert_eq!((axis.unit, axis.powers.as_slice()), (None, [-7, -7, 1].as_slice()));
+        assert!((axis.place(0, 1e9) - 1.0).abs() < 1e-9 && (axis.place(2, 5.0) - 0.5).abs() < 1e-9);
         assert_eq!(LineScale::Automatic.power(0, 101.0), -1);
         assert_eq!(LineScale::Automatic.power(0, 100.0), 0);
         assert_eq!(LineScale::Automatic.power(0, 0.000_1), 6);

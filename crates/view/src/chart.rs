@@ -51,6 +51,7 @@ impl Chart<'_> {
             .iter()
             .zip(&summaries)
             .map(|(one, summary)| Scaled {
+                path: &one.line.path,
                 quantity: &one.line.what.quantity,
                 default: one.line.what.scale,
                 scale: one.scale,
@@ -148,7 +149,7 @@ impl Chart<'_> {
             let (colour, dashes) = (colour(one.colour).1, dashes(one.colour));
             let points = vec![(left - GLYPH.0, y - 4.5), (left + 2.0 * GLYPH.0, y - 4.5)];
             shapes.push(Shape::Lines { points, thickness: 3.0, dashes, colour });
-            let mut name = one.line.full_name();
+            let mut name = self.past.full_name(one.line, self.window);
             match axis.powers.get(place) {
                 Some(0) | None => {}
                 Some(power) => name.push_str(&format!("  × 10^{power}")),

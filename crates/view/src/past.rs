@@ -4,8 +4,10 @@
 //! process that comes back under its name goes on in the line of the one that is gone, with a gap
 //! between them.
 
+mod csv;
 mod samples;
 
+pub use csv::csv;
 pub use samples::{MOST_SAMPLE_BYTES, Samples};
 
 use crate::sample::{Sample, Value, What};
@@ -226,8 +228,8 @@ impl Past {
         any
     }
 
-    /// The place of the line for a value: the line of its identity, else a line of the same name whose
-    /// instance is gone, or of a path that had no instance so far, else a new line. `None` if there are [`MOST_LINES`]
+    /// The place of the line for a value: the line of its identity, else a line of the same name that has no value, or of
+    /// a path that had no instance so far, else a new line. `None` if there are [`MOST_LINES`]
     /// already.
     fn place_of(&mut self, value: &Value) -> Option<usize> {
         let key = Key {
@@ -241,14 +243,17 @@ impl Past {
         let name = value.instance.as_ref().map(|label| label.plain());
         let returns = |line: &Line| {
             line.path == value.path
-                && Arc::ptr_eq(&line.what, &value.what)
+                && line.what.is_same(&value.what)
                 && (line.instance == name || line.instance.is_none())
                 && !line.is_there
         };
-        let place = self.lines.iter().position(|line| value.is_wild && returns(line));
-        let place = match place {
+        let place = match self.lines.iter().position(returns) {
             Some(place) => {
                 self.places.retain(|_, known| *known != place);
+                if let Some(line) = self.lines.get_mut(place) {
+                    // A path that was not sampled for a while has its names looked up anew.
+                    line.what = Arc::clone(&value.what);
+                }
                 place
             }
             None if self.lines.len() < MOST_LINES => {
@@ -509,6 +514,15 @@ impl Past {
         later.map(|(_, name)| name.as_str()).or(line.instance.as_deref())
     }
 
+    /// The name of a line for people, `Object(Instance)\Counter`, with the last name that its instance has in a window.
+    #[must_use]
+    pub fn full_name(&self, line: &Line, window: Window) -> String {
+        let last = self.places(window).end.checked_sub(1);
+        let name = last.map_or(line.instance.as_deref(), |place| self.name_at(line, place));
+        let instance = name.map(|name| format!("({name})")).unwrap_or_default();
+        format!("{}{instance}\\{}", line.what.object, line.what.counter)
+    }
+
     /// The value of a line in the sample at a place.
     ///
     /// # Errors
@@ -519,39 +533,6 @@ impl Past {
             _ => Err(line.reason(self.first + place as u64)),
         }
     }
-}
-
-/// The values of lines in a window as CSV: a row for each time in UTC, a column for each line, an empty field where
-/// there is no value. Each line comes with its past and with the name of its column.
-#[must_use]
-pub fn csv(lines: &[(&Past, &Line, String)], window: Window) -> String {
-    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-    let mut out = String::from("time");
-    let mut times: Vec<FileTime> = Vec::new();
-    for (number, (past, _, name)) in lines.iter().enumerate() {
-        out.push(',');
-        out.push_str(&quoted(name));
-        let mut before = lines.iter().take(number);
-        if !before.any(|(known, ..)| std::ptr::eq(*known, *past)) {
-            times.extend(past.times.range(past.places(window)));
-        }
-    }
-    out.push('\n');
-    times.sort_unstable();
-    times.dedup();
-    for time in times {
-        out.push_str(&time.to_string());
-        for (past, line, _) in lines {
-            out.push(',');
-            let place = past.times.binary_search(&time).ok();
-            let value = place.and_then(|place| line.values.get(place));
-            if let Some(value) = value.filter(|value| !value.is_nan()) {
-                out.push_str(&value.to_string());
-            }
-        }
-        out.push('\n');
-    }
-    out
 }
 
 impl Line {

@@ -157,6 +157,17 @@ fn what(query: &Query, reading: &Reading) -> What {
     }
 }
 
+impl What {
+    /// Whether both are of the same counter of the same machine.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+            || self.index == other.index
+                && self.quantity.unit == other.quantity.unit
+                && [&self.machine, &self.object, &self.counter]
+                    == [&other.machine, &other.object, &other.counter]
+    }
+}
+
 impl Value {
     /// The value as a number, with a percentage below zero as zero; `None` where there is no finite number.
     #[must_use]

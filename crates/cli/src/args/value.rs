@@ -48,6 +48,12 @@ pub(crate) fn is_file(text: &str) -> bool {
     path.is_file() || is_capture(path) || is_other && !text.starts_with('\\')
 }
 
+/// The file that is named in the place of a path; as a path, its slashes were read as backslashes. `None` for another text.
+pub(crate) fn file_of(path: &str) -> Option<String> {
+    let file = path.replace('\\', "/");
+    (is_file(path) || std::path::Path::new(&file).is_file()).then_some(file)
+}
+
 /// Whether a path is the folder of a capture: with its manifest, or with data blocks.
 fn is_capture(path: &std::path::Path) -> bool {
     let is_block = |file: std::fs::DirEntry| {

@@ -158,6 +158,8 @@ pub(super) fn of_recording(global: &Global, wanted: &Wanted<'_>) -> Result<Repor
                 }
                 None => "has no sample",
             };
+            // Damage may be the reason.
+            session.faults.report();
             return Err(Failure::Missing(of_source(&global.source, what)));
         }
         Err(error) => return Err(error.into()),

@@ -24,7 +24,7 @@ impl Model {
                 format!("no source is the machine of {path}: there are {}", all.join(", "))
             });
             self.problem(path, why);
-        } else if let (Some(why), false) = (why, self.is_of_built_in(&path)) {
+        } else if let Some(why) = why.filter(|_| self.is_told(&path)) {
             let label = self.source(source).map_or("", |one| &one.label);
             self.message = Escaped(&format!("{label}: {why}")).to_string();
         }
@@ -64,16 +64,22 @@ impl Model {
         }
         self.problems.clear();
         self.message.clear();
-        effects.push(Effect::Paths(self.view.paths()));
+        // Those that were left may have further counters, too.
+        self.left.retain(|(view, _)| !view.is_built_in);
+        effects.push(Effect::Paths(self.paths()));
     }
 
-    /// Whether a path is of a built-in view. If a source lacks its counter, that is no mistake of the user.
-    fn is_of_built_in(&self, path: &str) -> bool {
-        self.view.is_built_in && self.view.paths().iter().any(|known| known == path)
+    /// Whether the user is told that a source lacks a path: not if the path is of a built-in view, or of views that were
+    /// left alone.
+    fn is_told(&self, path: &str) -> bool {
+        match self.view.has(path) {
+            true => !self.view.is_built_in,
+            false => !self.left.iter().any(|(view, _)| view.has(path)),
+        }
     }
 
     fn problem(&mut self, path: String, why: String) {
-        if self.is_of_built_in(&path) {
+        if self.view.is_built_in && self.view.has(&path) {
             for pane in &mut self.view.panes {
                 let sorted =
                     pane.sort.and_then(|sort| pane.counters.get(sort)?.path.clone().into());
@@ -93,9 +99,11 @@ impl Model {
             }
             return;
         }
-        self.message = Escaped(&why).to_string();
-        let is_shown = self.view.panes.iter().flat_map(|pane| &pane.counters);
-        if is_shown.into_iter().any(|counter| counter.path == path) {
+        let is_told = self.is_told(&path);
+        if is_told {
+            self.message = Escaped(&why).to_string();
+        }
+        if !is_told || self.view.has(&path) {
             self.problems.insert(path, why);
         }
     }

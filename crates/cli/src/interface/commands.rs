@@ -30,7 +30,7 @@ pub(crate) const COMMANDS: [(&str, &str); 18] = [
     ("split", "KIND       a new pane below all others"),
     ("threshold", "VALUE  above which the selected counter stands out"),
     ("top", "N            rows of this table; none shows all"),
-    ("view", "NAME        a built-in view"),
+    ("view", "NAME        a built-in view, or one that was shown before"),
 ];
 
 impl Model {
@@ -80,10 +80,9 @@ impl Model {
                 effects.push(Effect::Screenshot(typed_file(argument), Existing::Refused))
             }
             "view" => {
-                if !BUILT_IN.contains(&argument) {
-                    return Err(format!("the built-in views are {}", BUILT_IN.join(", ")));
+                if !self.show_named(argument, effects) {
+                    return Err(format!("the views are {}", self.view_names().join(", ")));
                 }
-                self.show_built_in(argument, effects);
             }
             "interval" => {
                 self.set_interval(drawn_interval(argument)?, effects);
@@ -159,6 +158,9 @@ impl Model {
                     "colour" => counter.colour = colour.unwrap_or(counter.colour),
                     _ => counter.threshold = threshold,
                 }
+                if matches!(name, "colour" | "marker") {
+                    self.forget_looks();
+                }
             }
         }
         Ok(())
@@ -173,18 +175,26 @@ impl Model {
             return starts(&mut names().into_iter().map(String::from), text);
         };
         let values: Vec<String> = match name {
-            "view" => BUILT_IN.iter().map(ToString::to_string).collect(),
+            "view" => self.view_names(),
             "kind" | "split" => Kind::ALL.iter().map(|(_, name)| (*name).to_string()).collect(),
             "colour" => COLOURS.iter().map(|(name, _)| (*name).to_string()).collect(),
             "scale" => vec!["auto".to_string(), "default".to_string()],
-            "add" => self.paths(argument),
+            "add" => self.paths_like(argument),
             _ => Vec::new(),
         };
         starts(&mut values.into_iter().map(|value| format!("{name} {value}")), text)
     }
 
+    /// The names of the built-in views, and of those that were left.
+    fn view_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = BUILT_IN.iter().map(ToString::to_string).collect();
+        let left = self.left.iter().map(|(view, _)| Escaped(&view.name).to_string());
+        names.extend(left.filter(|name| !BUILT_IN.contains(&name.as_str())));
+        names
+    }
+
     /// The short names and paths that begin with a text.
-    fn paths(&self, text: &str) -> Vec<String> {
+    fn paths_like(&self, text: &str) -> Vec<String> {
         let mut paths: Vec<String> =
             SHORT_NAMES.iter().map(|(name, _)| (*name).to_string()).collect();
         let objects = self.tree.iter().flat_map(|tree| &tree.objects);

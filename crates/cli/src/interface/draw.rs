@@ -99,6 +99,10 @@ impl Screen<'_> {
             [file] => drop(write!(right, "recording {}  ", Escaped(file))),
             files => drop(write!(right, "recording {} files  ", files.len())),
         }
+        let unkept: usize = model.sources.iter().map(|one| one.past.left_out()).sum();
+        if unkept > 0 {
+            let _ = write!(right, "{unkept} lines not kept  ");
+        }
         let every =
             model.sources.iter().map(|one| one.past_in(model.window()).1).max().unwrap_or(1);
         if every > 1 {

@@ -28,6 +28,9 @@ pub(super) fn written(file: &str, text: &str, existing: Existing) -> String {
     };
     match result {
         Ok(file) => format!("saved {file}"),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            format!("{file} exists and stays as it is; name another file")
+        }
         Err(error) => format!("{file}: {error}"),
     }
 }
@@ -112,7 +115,7 @@ mod tests {
             assert_eq!(read(name), text);
         }
         let note = written(&at("b.svg"), "4", Existing::Refused);
-        assert!(!note.starts_with("saved"), "{note}");
+        assert!(note.ends_with("b.svg exists and stays as it is; name another file"), "{note}");
         assert_eq!(read("b.svg"), "1");
         let names = std::fs::read_dir(&folder).unwrap().count();
         assert_eq!(names, 5, "a file was left behind");

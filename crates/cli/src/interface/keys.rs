@@ -37,6 +37,7 @@ pub(crate) enum Action {
     ZoomOut,
     Whole,
     Freeze,
+    Wrap,
     Clear,
     Mark,
     Compare,
@@ -58,6 +59,7 @@ pub(crate) enum Action {
     Screenshot,
     Copy,
     Built(u8),
+    Back,
     Suspend,
     Redraw,
 }
@@ -128,6 +130,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     key(KeyCode::Char('j'), Action::Down, "", "j", "select below"),
     key(KeyCode::Char('g'), Action::Top, "", "g", "select the first line or row"),
     key(KeyCode::Char(' '), Action::Freeze, "freeze", "Space", "freeze, and go on"),
+    key(KeyCode::Char('b'), Action::Wrap, "wrap", "b", "charts stand still behind a time bar"),
     key(KeyCode::Char('x'), Action::Clear, "clear", "x", "forget what was seen of live sources"),
     key(KeyCode::Left, Action::Left, "", "Left", "cursor to the sample before"),
     key(KeyCode::Right, Action::Right, "", "Right", "cursor to the sample behind"),
@@ -165,6 +168,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     key(KeyCode::Char('5'), Action::Built(4), "", "5", "view: network"),
     key(KeyCode::Char('6'), Action::Built(5), "", "6", "view: processes"),
     key(KeyCode::Char('7'), Action::Built(6), "", "7", "view: containers"),
+    key(KeyCode::Backspace, Action::Back, "back", "Backspace", "the view that was shown before"),
     control('z', Action::Suspend, "", "Ctrl-Z", "suspend"),
     control('l', Action::Redraw, "", "Ctrl-L", "draw everything anew"),
 ];

@@ -1,5 +1,6 @@
 //! The content of a view: panes with counters. `settings` reads and writes the files that hold one.
 
+use perfhive::CounterPath;
 use perfhive_view::axis::LineScale;
 use perfhive_view::palette::{LOOKS, look};
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,8 @@ impl Kind {
 pub(crate) struct Counter {
     /// The counter path. With wildcards it has several lines, of which the first has the look of the counter.
     pub(crate) path: String,
+    /// Whether the path has a wildcard in the place of the counter.
+    pub(crate) has_several: bool,
     /// The place of the first line's colour in the palette.
     pub(crate) colour: u8,
     /// The marker of the first line.
@@ -63,6 +66,7 @@ impl Counter {
         let (colour, marker) = look(number % LOOKS);
         Self {
             path: path.to_string(),
+            has_several: path.parse::<CounterPath>().is_ok_and(|path| path.counter.is_wild()),
             colour,
             marker,
             scale: LineScale::Automatic,
@@ -107,6 +111,8 @@ pub(crate) struct View {
     pub(crate) name: String,
     /// How many seconds charts show; `None` for a whole recording.
     pub(crate) seconds: Option<f64>,
+    /// Whether charts stand still and are overwritten from the left, with a bar at the newest sample.
+    pub(crate) wraps: bool,
     pub(crate) panes: Vec<Pane>,
     /// Whether this is an unchanged built-in view, whose counters are left out silently if the source lacks them.
     pub(crate) is_built_in: bool,
@@ -136,7 +142,7 @@ impl View {
             name: "counters".to_string(),
             seconds: Some(SECONDS),
             panes: vec![pane("", Kind::Chart, &paths)],
-            is_built_in: false,
+            ..Self::default()
         }
     }
 
@@ -157,7 +163,7 @@ impl View {
         panes.extend(
             sensors.take(MOST_PANES - 1).map(|(title, path)| pane(&title, Kind::Chart, &[&path])),
         );
-        Self { name: "experiment".to_string(), seconds: Some(SECONDS), panes, is_built_in: true }
+        Self::of_panes("experiment", panes)
     }
 
     /// The built-in view with this name; `None` if there is none.
@@ -350,7 +356,12 @@ impl View {
             ],
             _ => return None,
         };
-        Some(Self { name: name.to_string(), seconds: Some(SECONDS), panes, is_built_in: true })
+        Some(Self::of_panes(name, panes))
+    }
+
+    fn of_panes(name: &str, panes: Vec<Pane>) -> Self {
+        let (name, seconds) = (name.to_string(), Some(SECONDS));
+        Self { name, seconds, panes, is_built_in: true, wraps: false }
     }
 
     /// The place of a new pane below all others, of their mean height; `None` if they have no rows.
@@ -364,6 +375,11 @@ impl View {
     /// The row of each pane; `None` if a pane has none, so that the places of all follow from their kinds.
     pub(crate) fn rows(&self) -> Option<Vec<u16>> {
         self.panes.iter().map(|pane| Some(pane.share?.row)).collect()
+    }
+
+    /// Whether a pane has a counter with this path.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.panes.iter().flat_map(|pane| &pane.counters).any(|counter| counter.path == path)
     }
 
     /// The paths of all panes, without duplicates.

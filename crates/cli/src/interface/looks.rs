@@ -15,8 +15,17 @@ impl Looks {
         this
     }
 
-    fn take(&mut self, taken: (u8, char)) {
-        let number = (0..LOOKS).find(|number| look(*number) == taken);
+    fn number_of(wanted: (u8, char)) -> Option<usize> {
+        (0..LOOKS).find(|number| look(*number) == wanted)
+    }
+
+    /// Whether no line has a look yet.
+    pub(super) fn is_free(&self, look: (u8, char)) -> bool {
+        Self::number_of(look).and_then(|number| self.looks.get(number)) == Some(&0)
+    }
+
+    pub(super) fn take(&mut self, taken: (u8, char)) {
+        let number = Self::number_of(taken);
         if let Some(count) = number.and_then(|number| self.looks.get_mut(number)) {
             *count += 1;
         }

@@ -3,8 +3,10 @@
 //! Of a recording with many samples every so-many-th is read. Where charts show a part of it, that part is read
 //! again with as many samples as are read of a whole recording, and shown in place of the thinned one.
 
+use super::entries::LineKey;
 use super::layout::View;
-use super::model::{Effect, Model, is_drawn};
+use super::model::{Effect, Model};
+use super::views::is_drawn;
 use perfhive::FileTime;
 use perfhive_view::Sample;
 use perfhive_view::past::{Line, Past, Window};
@@ -22,11 +24,11 @@ pub(crate) struct Near {
 }
 
 impl Near {
-    pub(crate) fn note(&mut self, window: Window, samples: Vec<Sample>, view: &View) {
+    pub(crate) fn note(&mut self, window: Window, samples: Vec<Sample>, views: &[&View]) {
         // A read that was given up may still have sent samples.
         if window == self.window {
             for sample in samples {
-                self.past.note(&sample, |path| is_drawn(view, path));
+                self.past.note(&sample, |path| is_drawn(views, path));
             }
         }
     }
@@ -53,25 +55,38 @@ impl Near {
         self.window.from <= window.from && window.to <= self.window.to
     }
 
-    /// The lines of a path: those of the whole recording in their order, as they are in this part, and then those
-    /// that only this part has.
-    pub(crate) fn lines<'a>(&'a self, whole: &'a Past) -> Vec<(&'a Past, &'a Line)> {
+    /// The lines: those of the whole recording in their order, as they are in this part, and then those that only this
+    /// part has.
+    fn lines<'a>(&'a self, whole: &'a Past) -> Vec<(LineKey, &'a Past, &'a Line)> {
         let of = |line: &'a Line| {
             let near = self.lines.get(&line.number).and_then(|place| self.past.lines().get(*place));
-            near.map_or((whole, line), |line| (&self.past, line))
+            let (past, here) = near.map_or((whole, line), |line| (&self.past, line));
+            ((false, line.number), past, here)
         };
         let known: Vec<usize> = self.lines.values().copied().collect();
         let own = self.past.lines().iter().enumerate();
         let own = own.filter(|(place, _)| !known.contains(place));
-        whole.lines().iter().map(of).chain(own.map(|(_, line)| (&self.past, line))).collect()
+        let own = own.map(|(_, line)| ((true, line.number), &self.past, line));
+        whole.lines().iter().map(of).chain(own).collect()
     }
 }
 
 impl super::seen::Seen {
     /// The part that is read closely, if it covers a window.
-    pub(crate) fn near_in(&self, window: Option<Window>) -> Option<&Near> {
+    fn near_in(&self, window: Option<Window>) -> Option<&Near> {
         let near = self.near.as_ref().filter(|near| near.every.is_some())?;
         window.filter(|window| near.covers(*window)).map(|_| near)
+    }
+
+    /// The lines that are shown in a window, the oldest first.
+    pub(crate) fn lines_in(&self, window: Option<Window>) -> Vec<(LineKey, &Past, &Line)> {
+        match self.near_in(window) {
+            Some(near) => near.lines(&self.past),
+            None => {
+                let lines = self.past.lines().iter();
+                lines.map(|line| ((false, line.number), &self.past, line)).collect()
+            }
+        }
     }
 
     /// The samples that are shown in a window, and every how-many-th of the recording's they are.

@@ -1,7 +1,9 @@
 //! Handles the mouse.
 
+use super::layout::Kind;
 use super::model::{Effect, Mode, Model, Target};
 use super::panes::Edge;
+use super::time::unwrapped;
 use ratatui_core::layout::Position;
 use ratatui_crossterm::crossterm::event::{
     KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
@@ -18,9 +20,12 @@ impl Model {
         let mut hits = under().filter(|(_, target)| !matches!(target, Target::Edge(_)));
         let hit = hits.next().map(|(area, target)| (*area, target.clone()));
         let time = |model: &Self| {
-            let (area, Target::Plot(_)) = hit.as_ref()? else { return None };
+            let (area, Target::Plot(pane)) = hit.as_ref()? else { return None };
             let part = f64::from(mouse.column - area.x) / f64::from(area.width.max(2) - 1);
-            Some(model.window()?.at(part))
+            let is_chart = model.view.panes.get(*pane).is_some_and(|one| one.kind == Kind::Chart);
+            let window = model.window()?;
+            let bar = model.bar(window).filter(|_| is_chart);
+            Some(window.at(unwrapped(bar, part)))
         };
         match mouse.kind {
             MouseEventKind::Down(MouseButton::Left) => match &self.mode {
@@ -98,9 +103,12 @@ impl Model {
             Target::Pane(pane) | Target::Plot(pane) => self.focus = pane,
             Target::Entry(pane, place) => {
                 self.focus = pane;
+                let entries = self.entries(pane);
+                let is_other = self.selected(pane, &entries) != place;
+                let line = entries.get(place).and_then(|entry| entry.key);
                 if let Some(state) = self.states.get_mut(pane) {
-                    state.is_highlighted = state.selected != place || !state.is_highlighted;
-                    state.selected = place;
+                    state.is_highlighted = is_other || !state.is_highlighted;
+                    (state.selected, state.line) = (place, line);
                 }
             }
             Target::Column(pane, column) => {

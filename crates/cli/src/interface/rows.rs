@@ -3,7 +3,7 @@
 use super::layout::Pane;
 use super::model::{Model, Row};
 use crate::text::escape::Escaped;
-use perfhive::{CounterPath, Identity, InstanceRole};
+use perfhive::{Identity, InstanceRole};
 use perfhive_view::Value;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -35,8 +35,6 @@ pub(super) fn rows(model: &Model, place: usize) -> Vec<Row<'_>> {
 fn unordered<'a>(model: &'a Model, pane: &Pane) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'a>> = Vec::new();
     // A path to several counters would put all of them into one cell: each has a row of its own.
-    let are_several: Vec<bool> =
-        pane.counters.iter().map(|counter| has_several_counters(&counter.path)).collect();
     type Key<'a> = (usize, &'a str, Option<&'a Identity>, Option<(&'a str, u32)>);
     let mut places: HashMap<Key<'_>, usize> = HashMap::new();
     let columns = pane.counters.len();
@@ -58,7 +56,7 @@ fn unordered<'a>(model: &'a Model, pane: &Pane) -> Vec<Row<'a>> {
         if is_gone || value.instance.is_none() && value.value.is_err() {
             continue;
         }
-        let is_one_of_several = are_several.get(column) == Some(&true);
+        let is_one_of_several = pane.counters.get(column).is_some_and(|one| one.has_several);
         let counter = is_one_of_several.then_some(value.what.counter.as_str());
         let what = counter.map(|counter| (counter, value.what.index.0));
         let key = (source, value.what.object.as_str(), value.identity.as_ref(), what);
@@ -88,11 +86,6 @@ fn unordered<'a>(model: &'a Model, pane: &Pane) -> Vec<Row<'a>> {
         }
     }
     rows
-}
-
-/// Whether a path has a wildcard in the place of the counter.
-pub(super) fn has_several_counters(path: &str) -> bool {
-    path.parse::<CounterPath>().is_ok_and(|path| path.counter.is_wild())
 }
 
 fn sort(pane: &Pane, rows: &mut [Row<'_>]) {

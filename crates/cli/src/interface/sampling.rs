@@ -179,15 +179,19 @@ impl Reader {
     fn live(&mut self, orders: &Receiver<Order>) -> Result<(), Ended> {
         let mut next = Instant::now();
         let mut is_fresh = true;
+        let mut sampled: Option<Instant> = None;
         loop {
             let left = next.saturating_duration_since(Instant::now());
             match orders.recv_timeout(left) {
                 Ok(order) => {
-                    let is_paths = matches!(order, Order::Paths(_));
+                    let is_new = |path: &String| !self.paths.contains(path);
+                    let has_new = matches!(&order, Order::Paths(paths) if paths.iter().any(is_new));
                     let interval = self.interval;
                     self.follow(order)?;
-                    if is_paths {
-                        (next, is_fresh) = (Instant::now(), true);
+                    if has_new {
+                        // Rates of a shorter time would be spikes in the lines that go on.
+                        let soonest = sampled.map(|at| at + SOON.min(self.interval));
+                        (next, is_fresh) = (soonest.unwrap_or(next).max(Instant::now()), true);
                     } else if self.interval != interval {
                         next = next.min(Instant::now() + self.interval);
                     }
@@ -198,6 +202,7 @@ impl Reader {
             }
             if !self.paths.is_empty() {
                 self.sample()?;
+                sampled = Some(Instant::now());
             }
             let now = Instant::now();
             next = match std::mem::take(&mut is_fresh) {

@@ -79,12 +79,13 @@ impl Model {
             .iter()
             .filter_map(|entry| {
                 let (line, seen) = (entry.line?, self.source(entry.source)?);
-                let name = line.full_name();
+                let past = entry.past?;
+                let name = past.full_name(line, window);
                 let name = match self.has_several() {
                     true => format!(r"\\{}\{name}", seen.label),
                     false => name,
                 };
-                Some((entry.past?, line, name))
+                Some((past, line, name))
             })
             .collect();
         (span, perfhive_view::past::csv(&lines, window))

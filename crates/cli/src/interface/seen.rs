@@ -1,9 +1,10 @@
 //! What was seen of each source, and the time that all of them share.
 
 use super::layout::View;
-use super::model::{Effect, Model, is_drawn};
+use super::model::{Effect, Model};
 use super::near::Near;
 use super::tree::Tree;
+use super::views::is_drawn;
 use perfhive::FileTime;
 use perfhive_view::Sample;
 use perfhive_view::past::{MOST_BYTES, MOST_SAMPLE_BYTES, Past, Samples, Window};
@@ -104,9 +105,9 @@ impl Seen {
     }
 
     /// Adds samples, the oldest first.
-    pub(crate) fn note(&mut self, samples: Vec<Sample>, view: &View) {
+    pub(crate) fn note(&mut self, samples: Vec<Sample>, views: &[&View]) {
         for sample in samples {
-            self.past.note(&sample, |path| is_drawn(view, path));
+            self.past.note(&sample, |path| is_drawn(views, path));
             if let Some(time) = self.past.times().back().filter(|_| self.is_live) {
                 self.samples.note(*time, &sample);
             }

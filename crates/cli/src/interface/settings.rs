@@ -19,6 +19,8 @@ struct File {
     name: Option<String>,
     #[serde(default, deserialize_with = "seconds")]
     seconds: Option<f64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    wrap: bool,
     #[serde(default, rename = "pane")]
     panes: Vec<FilePane>,
 }
@@ -85,7 +87,7 @@ fn scale<'d, D: Deserializer<'d>>(from: D) -> Result<Option<String>, D::Error> {
 fn seconds<'d, D: Deserializer<'d>>(from: D) -> Result<Option<f64>, D::Error> {
     let seconds = f64::deserialize(from)?;
     if !(SHORTEST..=LONGEST).contains(&seconds) {
-        let why = format!("charts show {SHORTEST} to {LONGEST} seconds, not {seconds}");
+        let why = format!("charts show {SHORTEST} to {LONGEST} seconds, not {seconds:?}");
         return Err(D::Error::custom(why));
     }
     Ok(Some(seconds))
@@ -156,7 +158,7 @@ impl View {
             });
         }
         let name = file.name.unwrap_or_else(|| "counters".to_string());
-        Ok(Self { name, seconds: file.seconds, panes, is_built_in: false })
+        Ok(Self { name, seconds: file.seconds, wraps: file.wrap, panes, is_built_in: false })
     }
 
     /// The text of a settings file with this view.
@@ -189,6 +191,7 @@ impl View {
         let file = File {
             name: Some(self.name.clone()),
             seconds: self.seconds,
+            wrap: self.wraps,
             panes: self.panes.iter().map(pane).collect(),
         };
         toml::to_string(&file).unwrap_or_default()
@@ -204,7 +207,7 @@ mod tests {
     fn views_come_back_from_their_settings() {
         for name in BUILT_IN {
             let mut view = View::built_in(name).unwrap();
-            view.is_built_in = false;
+            (view.is_built_in, view.wraps) = (false, true);
             view.panes[0].share = Some(Share { row: 2, width: 7, height: 0 });
             let counter = &mut view.panes[0].counters[0];
             (counter.scale, counter.threshold, counter.colour) =
@@ -227,9 +230,10 @@ mod tests {
             ("[[pane]]\n[[pane.counter]]\npath = 'cpu'\nscale = '12'", "line 4, column 9"),
             ("[[pane]]\n[[pane.counter]]\npth = 'cpu'", "pth"),
             ("seconds = -5\n[[pane]]", "line 1, column 11"),
-            ("seconds = 0\n[[pane]]", "0.0001 to 100000000 seconds, not 0"),
+            ("seconds = 0\n[[pane]]", "0.0001 to 100000000 seconds, not 0.0"),
             ("seconds = nan\n[[pane]]", "line 1, column 11"),
-            ("seconds = 1e9\n[[pane]]", "line 1, column 11"),
+            ("seconds = 1e300\n[[pane]]", "line 1, column 11"),
+            ("seconds = 1e300\n[[pane]]", "seconds, not 1e300"),
             ("[[pane]]\ntop = 0", "line 2, column 7"),
             ("[[pane]]\nsort = 0", "line 2, column 8"),
             ("[[pane]]\n[[pane.counter]]\npath = 'cpu'\nthreshold = inf", "line 4, column 13"),

@@ -244,7 +244,7 @@ impl<'a> Loop<'a> {
 
     /// Runs the loop to its end; returns the signal that ended it, if there was one.
     fn run(&mut self, messages: &Receiver<Message>) -> Result<Option<i32>, Failure> {
-        self.order(None, &Order::Paths(self.model.view.paths()));
+        self.order(None, &Order::Paths(self.model.paths()));
         self.draw()?;
         let mut drawn = Instant::now();
         let mut is_stale = false;
@@ -354,7 +354,7 @@ impl<'a> Loop<'a> {
                 match view.and_then(|text| View::parse(&text)) {
                     Ok(view) => {
                         self.model.show(view);
-                        self.order(None, &Order::Paths(self.model.view.paths()));
+                        self.order(None, &Order::Paths(self.model.paths()));
                     }
                     Err(why) => drop(self.model.update(Event::Refused { file, why })),
                 }

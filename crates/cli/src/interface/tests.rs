@@ -1,6 +1,7 @@
 //! Tests of the interface without a terminal: whole screens, every key in every state, recordings compared
 //! with live sources.
 
+mod charts;
 mod driver;
 mod growing;
 mod looks;
@@ -9,6 +10,7 @@ mod reasons;
 mod recorded;
 mod several;
 mod time;
+mod views;
 
 use super::files::Existing;
 use super::keys::BINDINGS;
@@ -190,7 +192,7 @@ fn view() -> View {
             pane("Memory", Kind::Chart, &[MEMORY]),
             Pane { sort: Some(0), ..pane("Processes", Kind::Table, &PROCESSES) },
         ],
-        is_built_in: false,
+        ..View::default()
     }
 }
 
@@ -450,11 +452,24 @@ fn a_counter_has_colour_marker_scale_and_visibility() {
 fn counters_are_copied_pasted_and_saved_as_csv() {
     let mut model = model(view(), 5);
     assert_eq!(press(&mut model, KeyCode::Char('y')), [Effect::Copy(CPU.into())]);
+    assert_eq!(model.message, "copied 1 counter");
     let effects = model.update(Event::Paste("\"\\A\\B\"\r\n# not this\ncpu\n".into()));
     assert_eq!(effects, [Effect::Try(r"\A\B".into()), Effect::Try(CPU.into())]);
     // Terminals send a carriage return at the end of a line.
     let effects = model.update(Event::Paste("\\A\\B\rcpu\r".into()));
     assert_eq!(effects, [Effect::Try(r"\A\B".into()), Effect::Try(CPU.into())]);
+    // One message tells what became of all of them.
+    model.update(Event::Problem { path: r"\A\B".into(), why: "no object \"A\"".into() });
+    model.update(Event::Ready(CPU.into()));
+    let says = r#"1 of 2 pasted counters are in this pane; one is not: no object "A""#;
+    assert_eq!(model.message, says);
+    let many: Vec<String> = (0..70).map(|number| format!("\\A\\{number}\n")).collect();
+    assert_eq!(model.update(Event::Paste(many.concat())).len(), 64);
+    for number in 0..64 {
+        model.update(Event::Problem { path: format!(r"\A\{number}"), why: "no".into() });
+    }
+    assert!(model.message.starts_with("0 of 70 pasted"), "{}", model.message);
+    assert!(model.message.contains("; 70 are not, the first: a pane has"), "{}", model.message);
     types(&mut model, ":");
     model.update(Event::Paste("zz\rcpu".into()));
     assert!(matches!(&model.mode, Mode::Prompt(prompt) if prompt.text == "zz"));
@@ -630,51 +645,4 @@ fn a_screenshot_has_the_words_of_the_screen() {
         assert!(svg.contains(word), "{word}");
     }
     assert!(!svg.contains('\u{1b}'));
-}
-
-/// 20 lines of 600 points fill at least 20 cells of a column. `cargo xtask bench view` makes this test draw more often
-/// (`FRAMES`) and print the time of a frame.
-#[test]
-fn twenty_lines_are_drawn() {
-    use ratatui_core::{backend::TestBackend, terminal::Terminal};
-    const LINES: u64 = 20;
-    let frames = std::env::var("FRAMES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
-    let path = r"\Process(*)\% Processor Time";
-    let mut view = view();
-    view.panes = vec![pane("", Kind::Chart, &[path])];
-    view.seconds = Some(600.0);
-    let mut model = Model::new(view, vec![Seen::new("local:", "", true)], Duration::from_secs(1));
-    let mut script = Script::new();
-    let mut terminal = Terminal::new(TestBackend::new(200, 60)).unwrap();
-    let mut times = Vec::new();
-    for second in 0..600 + frames {
-        let values = (0..LINES).map(|id| {
-            let name = format!("process {id}");
-            let wave = 2.0 * ((second as f64 + 17.0 * id as f64) / 30.0).sin();
-            let number = Some(2.5 + 5.0 * id as f64 + wave);
-            script.value((path, 6, "%"), Some((&name, id + 1)), number)
-        });
-        let values = values.collect();
-        let time = FileTime(NOON + second * FileTime::PER_SECOND);
-        model.update(Event::Samples(vec![Sample { time, values }], Duration::ZERO));
-        if second >= 600 {
-            let start = std::time::Instant::now();
-            terminal.draw(|frame| drop(super::draw::draw(&model, Theme::True, frame))).unwrap();
-            times.push(start.elapsed());
-        }
-    }
-    // These lines are far apart; where they share a colour, some cells have a marker.
-    let buffer = terminal.backend().buffer();
-    let is_of_line =
-        |c| ('\u{2801}'..='\u{28ff}').contains(&c) || perfhive_view::palette::MARKERS.contains(&c);
-    let is_dots = |symbol: &str| symbol.starts_with(is_of_line);
-    let column = (0..60).filter_map(|y| buffer.cell((100, y)));
-    let dots = column.filter(|cell| is_dots(cell.symbol())).count();
-    assert!(dots >= 20, "{dots}");
-    times.sort();
-    println!(
-        "a frame of {LINES} lines of 600 points on 200 x 60 cells: median {:.2} ms, 95 of 100 within {:.2} ms",
-        times[times.len() / 2].as_secs_f64() * 1e3,
-        times[times.len() * 95 / 100].as_secs_f64() * 1e3
-    );
 }

@@ -11,6 +11,12 @@ pub(super) const SHORTEST: f64 = 1e-4;
 pub(super) const LONGEST: f64 = 1e8;
 
 impl Model {
+    /// The place of the time bar in a chart: 0 is the left edge, 1 the right one. `None` where the chart scrolls.
+    pub(crate) fn bar(&self, window: Window) -> Option<f64> {
+        self.seconds.filter(|_| self.view.wraps)?;
+        let width = window.width();
+        Some(window.to.0.rem_euclid(width) as f64 / width as f64)
+    }
     pub(super) fn move_cursor(&mut self, forward: bool) {
         let Some(window) = self.window() else { return };
         let next = match self.cursor {
@@ -178,5 +184,23 @@ impl Model {
         self.end = Some(FileTime(latest.max((span.from.0 + width).min(span.to.0))));
         self.cursor = Some(to);
         Ok(())
+    }
+}
+
+/// Where a time stands in a chart: `part` is its place in the window. Behind a bar lie the times before it.
+pub(super) fn wrapped(bar: Option<f64>, part: f64) -> f64 {
+    match bar {
+        Some(bar) if part + bar > 1.0 => part + bar - 1.0,
+        Some(bar) => part + bar,
+        None => part,
+    }
+}
+
+/// The place in the window of what stands at a place of a chart.
+pub(super) fn unwrapped(bar: Option<f64>, place: f64) -> f64 {
+    match bar {
+        Some(bar) if place <= bar => place + 1.0 - bar,
+        Some(bar) => place - bar,
+        None => place,
     }
 }

@@ -1,17 +1,15 @@
 //! Handles keys: actions, typed lines, the list of counters.
 
 use super::keys::action_of;
-use super::layout::MOST_COUNTERS;
 use super::model::{Effect, Mode, Model};
 use super::tree::{Choice, Chooser};
 use perfhive::{CounterPath, InstancePattern};
-use perfhive_view::typed_path;
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// The most characters of a typed line.
-const MOST_TYPED: usize = 1000;
+pub(super) const MOST_TYPED: usize = 1000;
 /// The characters that end a pasted line: terminals send a carriage return, as the key Enter does.
-const LINE_ENDS: [char; 2] = ['\n', '\r'];
+pub(super) const LINE_ENDS: [char; 2] = ['\n', '\r'];
 
 impl Model {
     pub(super) fn key(&mut self, key: KeyEvent, effects: &mut Vec<Effect>) {
@@ -232,26 +230,6 @@ impl Model {
                 self.mode = Mode::Normal;
             }
             None => {}
-        }
-    }
-
-    pub(super) fn paste(&mut self, text: &str, effects: &mut Vec<Effect>) {
-        match &mut self.mode {
-            Mode::Prompt(_) | Mode::Choose(_) => {
-                let line = text.split(LINE_ENDS).next().unwrap_or_default();
-                for c in line.chars().filter(|c| !c.is_control()).take(MOST_TYPED) {
-                    self.key(KeyEvent::from(KeyCode::Char(c)), effects);
-                }
-            }
-            Mode::Normal => {
-                // The format is that of typeperf's files: a path a line, possibly in quotes.
-                let lines = text.split(LINE_ENDS).map(|line| line.trim().trim_matches('"'));
-                let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
-                for line in lines.take(MOST_COUNTERS) {
-                    effects.push(Effect::Try(typed_path(line).into_owned()));
-                }
-            }
-            _ => {}
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use super::files::Existing;
 use super::keys::Action;
-use super::layout::{BUILT_IN, Counter, Kind, MOST_COUNTERS, MOST_PANES, Pane, View};
+use super::layout::{BUILT_IN, Counter, Kind, MOST_COUNTERS, MOST_PANES, Pane};
 use super::looks::Looks;
 use super::model::{Effect, Event, Mode, Model, Prompt, Question};
 use super::saving::file_part;
 use super::tree::Chooser;
+use super::views;
 use crate::text::escape::Escaped;
 use perfhive::{CounterPath, FileTime};
 use perfhive_view::axis::LineScale;
@@ -25,6 +26,7 @@ impl Model {
     pub(crate) fn update_from(&mut self, source: usize, event: Event) -> Vec<Effect> {
         let mut effects = Vec::new();
         let before = (self.time(), self.has_table());
+        let pasted = self.pasted_path(&event);
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key, &mut effects),
             Event::Key(_) => {}
@@ -36,6 +38,7 @@ impl Model {
             }
             Event::Samples(samples, took) => {
                 self.note(source, samples, took);
+                self.make_room(&mut effects);
             }
             Event::Later(forgotten, samples) => {
                 if let Some(seen) = self.sources.get_mut(source) {
@@ -47,6 +50,11 @@ impl Model {
                 if let Some(seen) = self.sources.get_mut(source) {
                     seen.forget();
                     seen.is_loading = true;
+                }
+                // The lines of a recording that is read anew have other numbers.
+                for state in &mut self.states {
+                    state.line = state.line.filter(|(of, _)| *of != source);
+                    state.looks.get_mut().retain(|(of, _), _| *of != source);
                 }
             }
             Event::Loaded { every } => {
@@ -64,7 +72,7 @@ impl Model {
             Event::Near(window, samples) => {
                 let (view, seen) = (&self.view, self.sources.get_mut(source));
                 if let Some(near) = seen.and_then(|seen| seen.near.as_mut()) {
-                    near.note(window, samples, view);
+                    near.note(window, samples, &views::all(view, &self.left));
                 }
             }
             Event::NearLoaded(window, every) => {
@@ -126,6 +134,9 @@ impl Model {
                 };
             }
         }
+        if let Some(path) = pasted {
+            self.tell_pasted(&path);
+        }
         if (self.time(), self.has_table()) != before {
             self.look(&mut effects);
         }
@@ -155,8 +166,9 @@ impl Model {
         let share = took.as_secs_f64() / self.interval.as_secs_f64() * 100.0;
         let mut count = String::new();
         number::push_grouped(&mut count, values as u64);
+        count.push_str(if values == 1 { " value" } else { " values" });
         let cost = format!(
-            "{} is costly: one sample of it took {milliseconds:.1} ms for {count} values. \
+            "{} is costly: one sample of it took {milliseconds:.1} ms for {count}. \
              At one in {} s that is {share:.1} % of a processor.",
             Escaped(&object),
             self.interval.as_secs_f64()
@@ -167,7 +179,7 @@ impl Model {
     fn note(&mut self, source: usize, samples: Vec<perfhive_view::Sample>, took: Duration) {
         let Some(seen) = self.sources.get_mut(source) else { return };
         seen.took = took;
-        seen.note(samples, &self.view);
+        seen.note(samples, &views::all(&self.view, &self.left));
         // The rings may have dropped the samples at the shown time; a recording that is read anew may bring them back.
         if let Some(oldest) = self.oldest().filter(|_| !self.is_loading()) {
             self.end = self.end.map(|end| end.max(oldest));
@@ -223,14 +235,10 @@ impl Model {
     /// Updates everything that depends on the counters. A changed view is no longer a built-in one.
     pub(super) fn changed(&mut self, effects: &mut Vec<Effect>) {
         self.view.is_built_in = false;
-        self.problems.retain(|path, _| {
-            self.view
-                .panes
-                .iter()
-                .any(|pane| pane.counters.iter().any(|counter| counter.path == *path))
-        });
+        let views = views::all(&self.view, &self.left);
+        self.problems.retain(|path, _| views.iter().any(|view| view.has(path)));
         self.drop_lines();
-        effects.push(Effect::Paths(self.view.paths()));
+        effects.push(Effect::Paths(self.paths()));
     }
 
     /// Changes how the focused pane shows its counters.
@@ -241,7 +249,7 @@ impl Model {
         self.drop_lines();
         if before == Kind::Table {
             // A table has no lines: those of a recording are read now.
-            effects.push(Effect::Paths(self.view.paths()));
+            effects.push(Effect::Paths(self.paths()));
         }
     }
 
@@ -310,6 +318,12 @@ impl Model {
                 self.end = self.end.or(newest).filter(|_| self.is_frozen);
                 self.cursor = self.cursor.filter(|_| self.is_frozen);
             }
+            Action::Wrap => {
+                self.view.wraps = !self.view.wraps;
+                if self.seconds.is_none() {
+                    self.message = "the whole time has no bar; + or :span shows a part".to_string();
+                }
+            }
             Action::Clear => {
                 // What is cleared of a recording would not be read again.
                 for one in self.sources.iter_mut().filter(|one| one.is_live) {
@@ -322,6 +336,9 @@ impl Model {
                 }
                 if self.is_live() {
                     (self.end, self.cursor, self.mark, self.spans) = (None, None, None, [None; 2]);
+                    self.left.clear();
+                    self.drop_lines();
+                    effects.push(Effect::Paths(self.paths()));
                 }
             }
             Action::Mark => self.set_mark(),
@@ -352,6 +369,7 @@ impl Model {
                     counter.colour =
                         (counter.colour + 1) % perfhive_view::palette::COLOURS.len() as u8;
                 }
+                self.forget_looks();
             }
             Action::Marker => {
                 if let Some(counter) = self.selected_counter() {
@@ -360,6 +378,7 @@ impl Model {
                     let next = place.map_or(0, |place| (place + 1) % all.len());
                     counter.marker = all.get(next).copied().unwrap_or('*');
                 }
+                self.forget_looks();
             }
             Action::Filter => {
                 if let (Some(pane), Some(state)) =
@@ -418,30 +437,29 @@ impl Model {
                 let paths = self.view.panes.get(self.focus).map(|pane| &pane.counters);
                 let paths: Vec<&str> =
                     paths.into_iter().flatten().map(|counter| counter.path.as_str()).collect();
-                self.message = format!("copied {} counters", paths.len());
+                let what = if paths.len() == 1 { "counter" } else { "counters" };
+                self.message = format!("copied {} {what}", paths.len());
                 effects.push(Effect::Copy(paths.join("\n")));
             }
             Action::Built(place) => {
                 let name = BUILT_IN.get(usize::from(place)).copied().unwrap_or_default();
-                self.show_built_in(name, effects);
+                self.show_named(name, effects);
             }
-        }
-    }
-
-    pub(super) fn show_built_in(&mut self, name: &str, effects: &mut Vec<Effect>) {
-        if let Some(view) = View::built_in(name) {
-            self.show(view);
-            effects.push(Effect::Paths(self.view.paths()));
+            Action::Back => match self.left.last().map(|(view, _)| view.name.clone()) {
+                Some(name) => drop(self.show_named(&name, effects)),
+                None => self.message = "no other view was shown before".to_string(),
+            },
         }
     }
 
     /// The place of the counter in the selected line of the legend, or of the column by which a table is sorted.
     fn selected_place(&self) -> Option<usize> {
-        let (pane, state) = (self.view.panes.get(self.focus)?, self.states.get(self.focus)?);
+        let pane = self.view.panes.get(self.focus)?;
         if pane.kind == Kind::Table {
             return Some(pane.sort.unwrap_or(0)).filter(|place| *place < pane.counters.len());
         }
-        self.entries(self.focus).get(state.selected).map(|entry| entry.counter)
+        let entries = self.entries(self.focus);
+        entries.get(self.selected(self.focus, &entries)).map(|entry| entry.counter)
     }
 
     pub(super) fn selected_counter(&mut self) -> Option<&mut Counter> {
@@ -449,14 +467,21 @@ impl Model {
         self.view.panes.get_mut(self.focus)?.counters.get_mut(place)
     }
 
+    /// Lets lines leave the looks that a counter has taken.
+    pub(super) fn forget_looks(&mut self) {
+        let state = self.states.get_mut(self.focus);
+        state.into_iter().for_each(|state| state.looks.get_mut().clear());
+    }
+
     /// The power of ten by which the selected line is multiplied at present.
     fn selected_power(&self) -> i8 {
-        let (Some(window), Some(state)) = (self.window(), self.states.get(self.focus)) else {
-            return 0;
-        };
+        let Some(window) = self.window() else { return 0 };
         let entries = self.entries(self.focus);
         let (axis, _) = self.axis(self.focus, &entries, window);
-        let before = entries.iter().take(state.selected).filter(|entry| entry.line.is_some());
+        let before = entries
+            .iter()
+            .take(self.selected(self.focus, &entries))
+            .filter(|entry| entry.line.is_some());
         axis.powers.get(before.count()).copied().unwrap_or(0)
     }
 
@@ -492,6 +517,7 @@ impl Model {
     /// Moves the selection in the focused pane by so many lines.
     pub(super) fn select(&mut self, by: isize) {
         let is_table = self.view.panes.get(self.focus).is_some_and(|one| one.kind == Kind::Table);
+        let mut lines = Vec::new();
         let (count, now, identities) = if is_table {
             let rows = self.rows(self.focus);
             let picked = self.states.get(self.focus).and_then(|state| state.picked.clone());
@@ -499,12 +525,15 @@ impl Model {
             let identities: Vec<_> = rows.iter().map(super::model::Row::key).collect();
             (rows.len(), place, identities)
         } else {
-            (self.entries(self.focus).len(), None, Vec::new())
+            let entries = self.entries(self.focus);
+            lines = entries.iter().map(|entry| entry.key).collect();
+            (entries.len(), Some(self.selected(self.focus, &entries)), Vec::new())
         };
         let Some(state) = self.states.get_mut(self.focus) else { return };
         let now = now.unwrap_or(state.selected).min(count.saturating_sub(1));
         state.selected = now.saturating_add_signed(by).min(count.saturating_sub(1));
         state.picked = identities.get(state.selected).cloned().flatten();
+        state.line = lines.get(state.selected).copied().flatten();
     }
 
     /// Adds a chart of the selected row's counter by which the table is sorted.

@@ -122,6 +122,39 @@ fn a_recording_that_is_not_there_is_no_counter_path() {
 }
 
 #[test]
+fn the_name_of_a_file_in_the_place_of_a_path_is_told() {
+    let folder = Folder::new();
+    let file = folder.file("a.phr", "");
+    let picture = folder.path().join("a.svg").display().to_string();
+    for args in [&["plot", &file, "cpu", "-o", &picture][..], &["get", &file]] {
+        let line = perfhive(args).fails(2);
+        assert!(line.contains("names a file, not a counter; -s "), "{line}");
+    }
+}
+
+#[test]
+fn a_recording_that_ends_in_its_first_sample_says_so() {
+    let folder = Folder::new();
+    let file = folder.path().join("a.phr").display().to_string();
+    let mut args = recording(&folder);
+    args.extend(["record", "-o", &file, "-n", "1"].map(String::from));
+    perfhive(&args).ok();
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &whole[..300]).unwrap();
+    let source = format!("file:{file}");
+    for command in [&["get", "memory"][..], &["report"], &["info"], &["list"]] {
+        let run = perfhive(["-s", &source].iter().chain(command));
+        assert!(run.err.contains("bytes are not a complete sample"), "{command:?}: {}", run.err);
+    }
+    #[cfg(target_os = "linux")]
+    if let Some(terminal) =
+        crate::tmux::Terminal::new(100, 24, &format!("perfhive view {file}; exec sh"))
+    {
+        terminal.wait_for(|screen| screen.contains("bytes are not a complete sample"));
+    }
+}
+
+#[test]
 fn the_folder_of_a_capture_is_a_source() {
     let folder = Folder::new();
     folder.file("manifest.jsonl", "");
@@ -221,6 +254,28 @@ mod on_a_terminal {
         let screen = terminal.wait_for(|screen| screen.contains("ended 0"));
         // The screen before the interface is restored.
         assert!(!screen.contains("% Processor Time"), "{screen}");
+    }
+
+    #[test]
+    fn a_look_at_another_view_and_back_keeps_the_history() {
+        let Some(terminal) = shell(120, 40, "perfhive view cpu") else { return };
+        // The whole time begins with the first sample.
+        terminal.write("0");
+        let axis = |screen: &str| {
+            let clock = |word: &&str| word.matches(':').count() == 2;
+            let times = |line: &str| line.split_whitespace().filter(clock).count() == 3;
+            let line = screen.lines().find(|line| times(line))?;
+            line.split_whitespace().next().map(str::to_string)
+        };
+        let screen = terminal.wait_for(|screen| axis(screen).is_some_and(|at| !at.contains('.')));
+        let begin = axis(&screen);
+        terminal.write("3");
+        terminal.wait_for(|screen| screen.contains("  memory  ") && screen.contains("Paging"));
+        terminal.press("BSpace");
+        let screen = terminal.wait_for(|screen| screen.contains("  counters  "));
+        assert_eq!(axis(&screen), begin, "{screen}");
+        terminal.write("q");
+        terminal.wait_for(|screen| screen.contains("ended 0"));
     }
 
     #[test]

@@ -190,3 +190,35 @@ fn kept_samples_stay_within_their_bytes_while_instances_come_and_go() {
     let in_use = (3000 - oldest + 99) as usize;
     assert_eq!((samples.sizes().1, samples.sizes().2), (in_use, in_use));
 }
+
+#[test]
+fn a_path_that_is_sampled_again_after_a_pause_stays_in_its_line() {
+    for is_wild in [false, true] {
+        let mut past = Past::default();
+        note(&mut past, 1, vec![value(&what(), is_wild, "java", 0, 7, 1.0)]);
+        note(&mut past, 2, vec![]);
+        // The names were looked up anew.
+        let again = what();
+        note(&mut past, 3, vec![value(&again, is_wild, "java", 0, 7, 3.0)]);
+        note(&mut past, 4, vec![value(&again, is_wild, "java", 0, 7, 4.0)]);
+        assert_eq!(past.lines().len(), 1);
+        assert_eq!(all(&past, 0), [Some(1.0), None, Some(3.0), Some(4.0)]);
+    }
+}
+
+#[test]
+fn a_column_has_the_last_name_of_its_instance_in_the_time() {
+    let (mut past, what) = (Past::default(), what());
+    let v = |order, id| value(&what, true, "java", order, id, 1.0);
+    note(&mut past, 1, vec![v(0, 7), v(1, 8)]);
+    note(&mut past, 2, vec![v(0, 8)]);
+    let at = |second: i64| FileTime(second * FileTime::PER_SECOND);
+    let head = |to: i64| {
+        let window = Window { from: at(0), to: at(to) };
+        let line = &past.lines()[1];
+        let text = csv(&[(&past, line, past.full_name(line, window))], window);
+        text.lines().next().unwrap().to_string()
+    };
+    assert_eq!(head(1), r#"time,"Process(java#1)\Working Set""#);
+    assert_eq!(head(2), r#"time,"Process(java)\Working Set""#);
+}

@@ -1,6 +1,7 @@
 //! Draws the histogram, with a bar for each line, and the report, with a number for each.
 
 use super::{Screen, row};
+use crate::interface::entries::Entry;
 use crate::interface::model::{Model, Target};
 use crate::text::escape::{Escaped, clip, width};
 use crate::text::wrap::push_wrapped;
@@ -21,19 +22,27 @@ pub(super) fn bar(cells: u16, part: f64) -> String {
 
 impl Screen<'_> {
     pub(super) fn histogram(&mut self, model: &Model, place: usize, area: Rect) {
-        let entries = model.entries(place);
+        let (entries, rest) = model.entries_and_rest(place);
         let Some(window) = model.window() else {
             self.waiting(model, place, area);
             return;
         };
         let (axis, _) = model.axis(place, &entries, window);
-        let names = entries.iter().map(|entry| width(&entry.name)).max().unwrap_or(0) as u16;
-        let names = names.min(area.width / 3);
-        let state = model.states.get(place).cloned().unwrap_or_default();
+        // Bars of several units are of different powers of ten.
+        let mut powers = axis.powers.iter();
+        let scale = |entry: &Entry<'_>| match entry.line.and_then(|_| powers.next()) {
+            None | Some(0) => String::new(),
+            Some(power) => format!(" ×10^{power}"),
+        };
+        let scales: Vec<String> = entries.iter().map(scale).collect();
+        let all = entries.iter().zip(&scales);
+        let names = all.map(|(entry, scale)| width(&entry.name) + width(scale)).max();
+        let names = names.unwrap_or(0).min(usize::from(area.width / 3)) as u16;
         let lines = usize::from(area.height);
-        let first = (state.selected + 1).saturating_sub(lines);
+        let selected = model.selected(place, &entries);
+        let first = (selected + 1).saturating_sub(lines);
         let mut on_axis = 0;
-        for (number, entry) in entries.iter().enumerate() {
+        for (number, (entry, scale)) in entries.iter().zip(&scales).enumerate() {
             let Some(line) = entry.line else { continue };
             let place_on_axis = on_axis;
             on_axis += 1;
@@ -42,11 +51,12 @@ impl Screen<'_> {
             }
             let screen = row(area, (number - first) as u16);
             self.hits.push((screen, Target::Entry(place, number)));
-            let is_selected = number == state.selected && place == model.focus;
+            let is_selected = number == selected && place == model.focus;
             let style =
                 if is_selected { Style::new().add_modifier(Modifier::BOLD) } else { Style::new() };
-            let (name, _) = clip(&entry.name, usize::from(names));
-            self.text(screen, 1, name, style);
+            let (name, _) = clip(&entry.name, usize::from(names).saturating_sub(width(scale)));
+            let end = self.text(screen, 1, name, style);
+            self.text(screen, end, scale, style);
             if !entry.is_visible {
                 continue;
             }
@@ -65,6 +75,19 @@ impl Screen<'_> {
                 None => {}
             }
         }
+        self.more(area, entries.len().saturating_sub(first + lines), rest);
+    }
+
+    /// Writes into the line above an area how many entries follow its last line, and how many lines are left out.
+    pub(super) fn more(&mut self, area: Rect, hidden: usize, rest: usize) {
+        let text = match (hidden, rest) {
+            (0, 0) => return,
+            (_, 0) => format!(" {hidden} more "),
+            (0, _) => format!(" {rest} smaller not shown "),
+            _ => format!(" {hidden} more, {rest} smaller not shown "),
+        };
+        let title = Rect { y: area.y.saturating_sub(1), height: 1, ..area };
+        self.text_to(title, area.width.saturating_sub(2), &text, self.theme.faint());
     }
 
     /// Draws a pane before the first sample: why its counters have none, if that is known.
@@ -84,14 +107,14 @@ impl Screen<'_> {
     }
 
     pub(super) fn report(&mut self, model: &Model, place: usize, area: Rect) {
-        let entries = model.entries(place);
-        let state = model.states.get(place).cloned().unwrap_or_default();
+        let (entries, rest) = model.entries_and_rest(place);
         let lines = usize::from(area.height);
-        let first = (state.selected + 1).saturating_sub(lines);
+        let selected = model.selected(place, &entries);
+        let first = (selected + 1).saturating_sub(lines);
         for (number, entry) in entries.iter().enumerate().skip(first).take(lines) {
             let screen = row(area, (number - first) as u16);
             self.hits.push((screen, Target::Entry(place, number)));
-            let is_selected = number == state.selected && place == model.focus;
+            let is_selected = number == selected && place == model.focus;
             let style =
                 if is_selected { Style::new().add_modifier(Modifier::BOLD) } else { Style::new() };
             let counter =
@@ -119,6 +142,7 @@ impl Screen<'_> {
             self.text(screen, 1, name, style);
             self.text_to(screen, screen.width.saturating_sub(1), value, style_of_value);
         }
+        self.more(area, entries.len().saturating_sub(first + lines), rest);
     }
 }
 

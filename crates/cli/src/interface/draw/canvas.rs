@@ -1,6 +1,7 @@
 //! Draws lines with braille characters, which have eight dots in each cell.
 
 use ratatui_core::layout::Rect;
+use std::ops::Range;
 
 /// A grid of dots, with the number of the line that last set a dot in each cell.
 pub(super) struct Canvas {
@@ -8,6 +9,8 @@ pub(super) struct Canvas {
     height: usize,
     dots: Vec<u8>,
     owners: Vec<u16>,
+    /// The columns of dots that can be set at present.
+    pub(super) columns: Range<i32>,
 }
 
 /// The bit of each dot in a cell: four rows of two.
@@ -17,7 +20,8 @@ impl Canvas {
     /// An empty canvas with the cells of an area.
     pub(super) fn new(area: Rect) -> Self {
         let (width, height) = (usize::from(area.width), usize::from(area.height));
-        Self { width, height, dots: vec![0; width * height], owners: vec![0; width * height] }
+        let (dots, owners) = (vec![0; width * height], vec![0; width * height]);
+        Self { width, height, dots, owners, columns: 0..width as i32 * 2 }
     }
 
     /// The width and height in dots.
@@ -27,10 +31,10 @@ impl Canvas {
 
     /// Sets a dot; the origin is the upper left corner. A dot outside of the canvas is ignored.
     fn dot(&mut self, x: i32, y: i32, owner: u16) {
-        let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return };
-        if x >= self.width * 2 {
+        if !self.columns.contains(&x) {
             return;
         }
+        let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return };
         let place = y / 4 * self.width + x / 2;
         let bit = BITS.get(y % 4).and_then(|row| row.get(x % 2)).copied().unwrap_or(0);
         if let (Some(dots), Some(known)) = (self.dots.get_mut(place), self.owners.get_mut(place)) {

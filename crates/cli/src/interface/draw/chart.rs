@@ -2,8 +2,10 @@
 
 use super::canvas::Canvas;
 use super::{Screen, row};
-use crate::interface::model::{Entry, Model, Target};
+use crate::interface::entries::Entry;
+use crate::interface::model::{Model, Target};
 use crate::interface::theme::Theme;
+use crate::interface::time::{unwrapped, wrapped};
 use crate::text::escape::width;
 use perfhive_view::axis::Axis;
 use perfhive_view::past::Window;
@@ -15,7 +17,8 @@ const MARKER_STEP: u16 = 10;
 
 impl Screen<'_> {
     pub(super) fn chart(&mut self, model: &Model, place: usize, area: Rect) {
-        let entries = model.entries(place);
+        let (entries, rest) = model.entries_and_rest(place);
+        self.more(area, 0, rest);
         let Some(window) = model.window() else {
             self.waiting(model, place, area);
             return;
@@ -51,9 +54,10 @@ impl Screen<'_> {
                 self.text(row(plot, lines - 1 - up), x, "·", self.theme.faint());
             }
         }
-        self.time_axis(model, window, row(rest, lines), plot);
+        let bar = model.bar(window);
+        self.time_axis(model, window, bar, row(rest, lines), plot);
         self.plot(model, place, &entries, &axis, window, plot);
-        self.cursor(model, window, plot);
+        self.cursor(model, window, bar, plot);
         self.hits.push((plot, Target::Plot(place)));
     }
 
@@ -67,7 +71,8 @@ impl Screen<'_> {
         area: Rect,
     ) {
         let state = model.states.get(place);
-        let highlighted = state.filter(|state| state.is_highlighted).map(|state| state.selected);
+        let highlighted =
+            state.filter(|state| state.is_highlighted).map(|_| model.selected(place, entries));
         let mut canvas = Canvas::new(area);
         let (wide, high) = canvas.size();
         // The highlighted line is drawn last, above the others.
@@ -77,6 +82,16 @@ impl Screen<'_> {
             entries.iter().take(number).filter(|entry| entry.line.is_some()).count()
         };
         let mut markers = Vec::new();
+        // A line is drawn in the whole width, or twice around a time bar: what is new before it, what is old behind it.
+        let copies = match model.bar(window) {
+            None => vec![(0.0, 0..wide)],
+            Some(bar) => {
+                let at = (bar * f64::from(wide - 1)).round() as i32;
+                let x = (bar * f64::from(area.width - 1)).round() as u16;
+                (0..area.height).for_each(|y| self.put(area, x, y, '│', self.theme.attention()));
+                vec![(bar - 1.0, 0..at + 1), (bar, at + 1..wide)]
+            }
+        };
         for number in order {
             let Some(entry) = entries.get(number).filter(|entry| entry.is_visible) else {
                 continue;
@@ -86,38 +101,43 @@ impl Screen<'_> {
             };
             let owner = number as u16;
             let on_axis = with_line(number);
-            let mut before: Option<(i32, i32)> = None;
             // Without colours each value has the line's marker. With colours some have, where a line above in the
             // legend has the same colour; the markers of lines that lie over one another are in different columns.
             let shares = |other: &Entry<'_>| other.line.is_some() && other.colour == entry.colour;
-            let (is_marked, mut next, step) = match self.theme {
+            let (is_marked, begin, step) = match self.theme {
                 Theme::Plain => (true, 0, 0),
                 _ => {
                     let first = number as u16 % MARKER_STEP;
                     (entries.iter().take(number).any(shares), first, MARKER_STEP)
                 }
             };
-            for point in past.points(line, window, wide as usize * 2) {
-                let Some(value) = point.value else {
-                    before = None;
-                    continue;
-                };
-                // Points outside the window are moved near to its edges, however far away they are.
-                let part = point.x.clamp(-1.0, 2.0);
-                let x = (part * f64::from(wide - 1)).round() as i32;
-                let y = ((1.0 - axis.place(on_axis, value)) * f64::from(high - 1)).round() as i32;
-                let dot = (x, y);
-                canvas.line(before.unwrap_or(dot), dot, owner);
-                if Some(number) == highlighted {
-                    // A highlighted line is two dots thick.
-                    let below = |dot: (i32, i32)| (dot.0, (dot.1 + 1).min(high - 1));
-                    canvas.line(below(before.unwrap_or(dot)), below(dot), owner);
+            let points = past.points(line, window, wide as usize * 2);
+            for (shift, columns) in &copies {
+                let (mut before, mut next): (Option<(i32, i32)>, _) = (None, begin);
+                canvas.columns = columns.clone();
+                for point in &points {
+                    let Some(value) = point.value else {
+                        before = None;
+                        continue;
+                    };
+                    // Points outside the window are moved near to its edges, however far away they are.
+                    let part = point.x.clamp(-1.0, 2.0) + shift;
+                    let x = (part * f64::from(wide - 1)).round() as i32;
+                    let up = axis.place(on_axis, value);
+                    let y = ((1.0 - up) * f64::from(high - 1)).round() as i32;
+                    let dot = (x, y);
+                    canvas.line(before.unwrap_or(dot), dot, owner);
+                    if Some(number) == highlighted {
+                        // A highlighted line is two dots thick.
+                        let below = |dot: (i32, i32)| (dot.0, (dot.1 + 1).min(high - 1));
+                        canvas.line(below(before.unwrap_or(dot)), below(dot), owner);
+                    }
+                    if is_marked && columns.contains(&x) && x as u16 / 2 >= next {
+                        markers.push((x as u16 / 2, y as u16 / 4, entry.marker, number));
+                        next = x as u16 / 2 + step;
+                    }
+                    before = Some(dot);
                 }
-                if is_marked && (0..wide).contains(&x) && x as u16 / 2 >= next {
-                    markers.push((x as u16 / 2, y as u16 / 4, entry.marker, number));
-                    next = x as u16 / 2 + step;
-                }
-                before = Some(dot);
             }
         }
         let style = |number: usize| {
@@ -152,46 +172,70 @@ impl Screen<'_> {
         }
     }
 
-    /// Draws times below the chart, and the marked spans between them.
-    pub(super) fn time_axis(&mut self, model: &Model, window: Window, line: Rect, plot: Rect) {
+    /// Draws times below the chart, and the marked spans between them. With a time bar these are the time at the bar and
+    /// that of the left edge.
+    pub(super) fn time_axis(
+        &mut self,
+        model: &Model,
+        window: Window,
+        bar: Option<f64>,
+        line: Rect,
+        plot: Rect,
+    ) {
         let line = Rect { x: plot.x, width: plot.width, ..line };
-        let label = |part: f64| model.clock(window.at(part), window);
-        let (first, last) = (label(0.0), label(1.0));
+        let label = |place: f64| model.clock(window.at(unwrapped(bar, place)), window);
+        let first = label(0.0);
         let wide = width(&first) as u16;
-        self.text(line, 0, &first, self.theme.faint());
-        if line.width >= 3 * wide + 4 {
-            let middle = label(0.5);
-            self.text(line, line.width / 2 - wide / 2, &middle, self.theme.faint());
+        let last = f64::from(line.width - 1);
+        let below_bar = bar.map(|bar| {
+            let x = ((bar * last).round() as u16).saturating_sub(wide / 2);
+            x.min(line.width.saturating_sub(wide))
+        });
+        if below_bar.is_none_or(|x| x > wide) {
+            self.text(line, 0, &first, self.theme.faint());
         }
-        if line.width >= 2 * wide + 2 {
-            self.text_to(line, line.width, &last, self.theme.faint());
+        if let (Some(bar), Some(x)) = (bar, below_bar) {
+            self.text(line, x, &label(bar), self.theme.faint());
+        } else {
+            if line.width >= 3 * wide + 4 {
+                self.text(line, line.width / 2 - wide / 2, &label(0.5), self.theme.faint());
+            }
+            if line.width >= 2 * wide + 2 {
+                self.text_to(line, line.width, &label(1.0), self.theme.faint());
+            }
         }
         let column = |time: perfhive::FileTime| {
             let part = (time.0 - window.from.0) as f64 / window.width() as f64;
-            (part.clamp(0.0, 1.0) * f64::from(line.width - 1)) as u16
+            (wrapped(bar, part.clamp(0.0, 1.0)) * last) as u16
         };
         for (span, name) in model.spans.iter().zip(["A", "B"]) {
             let Some(span) = span.filter(|span| span.to > window.from && span.from < window.to)
             else {
                 continue;
             };
-            let (from, to) = (column(span.from), column(span.to));
-            for x in from..=to {
+            let is_inside = |x: &u16| {
+                let time = window.at(unwrapped(bar, f64::from(*x) / last));
+                span.from <= time && time <= span.to
+            };
+            let mut inside: Vec<u16> = (0..line.width).filter(is_inside).collect();
+            let middle = inside.get(inside.len() / 2).copied().unwrap_or(column(span.from));
+            inside.extend([column(span.from), column(span.to)]);
+            for x in inside {
                 self.text(line, x, "━", self.theme.attention());
             }
-            self.text(line, from.midpoint(to), name, self.theme.attention());
+            self.text(line, middle, name, self.theme.attention());
         }
         if let Some(mark) = model.mark.filter(|mark| window.from <= *mark && *mark <= window.to) {
             self.text(line, column(mark), "┣", self.theme.attention());
         }
     }
 
-    pub(super) fn cursor(&mut self, model: &Model, window: Window, plot: Rect) {
+    pub(super) fn cursor(&mut self, model: &Model, window: Window, bar: Option<f64>, plot: Rect) {
         let Some(cursor) = model.cursor.filter(|at| window.from <= *at && *at <= window.to) else {
             return;
         };
         let part = (cursor.0 - window.from.0) as f64 / window.width() as f64;
-        let x = plot.x + (part * f64::from(plot.width - 1)).round() as u16;
+        let x = plot.x + (wrapped(bar, part) * f64::from(plot.width - 1)).round() as u16;
         for y in plot.y..plot.y + plot.height {
             if let Some(cell) = self.buffer.cell_mut((x, y)) {
                 cell.set_style(self.theme.selected());

@@ -1,7 +1,8 @@
 //! Draws the legend of a pane, and the value bar of its selected line.
 
 use super::{Screen, row};
-use crate::interface::model::{Entry, Model, Target};
+use crate::interface::entries::Entry;
+use crate::interface::model::{Model, Target};
 use crate::text::escape::{Escaped, clip, width};
 use perfhive_view::axis::Axis;
 use perfhive_view::chart::shown;
@@ -18,8 +19,8 @@ impl Screen<'_> {
         axis: &Axis,
         area: Rect,
     ) {
-        let state = model.states.get(place).cloned().unwrap_or_default();
-        let selected = state.selected.min(entries.len().saturating_sub(1));
+        let is_highlighted = model.states.get(place).is_some_and(|state| state.is_highlighted);
+        let selected = model.selected(place, entries);
         let lines = area.height;
         let first = (selected + 1).saturating_sub(usize::from(lines));
         let mut on_axis = entries.iter().take(first).filter(|entry| entry.line.is_some()).count();
@@ -35,7 +36,7 @@ impl Screen<'_> {
                 true => Style::new(),
                 false => self.theme.faint(),
             };
-            if is_selected && state.is_highlighted {
+            if is_selected && is_highlighted {
                 style = style.add_modifier(Modifier::BOLD);
             }
             let swatch = if entry.is_visible { entry.marker } else { '-' };
@@ -43,18 +44,22 @@ impl Screen<'_> {
             self.text(line, 1, &format!("{swatch}━"), self.theme.line(entry.colour));
             let (value, is_value) = self.entry_value(model, place, entry);
             let hidden = model.left_out_after(number + 1, entries.len(), first, usize::from(lines));
-            let mut name = entry.name.clone();
+            let mut behind = String::new();
             if power != 0 {
-                name.push_str(&format!(" ×10^{power}"));
+                behind.push_str(&format!(" ×10^{power}"));
             }
             if hidden > 0 {
-                name.push_str(&format!(" (and {hidden} more)"));
+                behind.push_str(&format!(" (and {hidden} more)"));
             }
             let room = usize::from(line.width.saturating_sub(5));
-            let value_room = room.saturating_sub(width(&name)).max(room / 2);
+            let value_room = room.saturating_sub(width(&entry.name) + width(&behind)).max(room / 2);
             let (value, _) = clip(&value, value_room);
-            let (name, _) = clip(&name, room.saturating_sub(width(value) + 1));
-            self.text(line, 4, name, style);
+            // Of a long name the end is left out, and what stands behind it stays.
+            let room = room.saturating_sub(width(value) + 1);
+            let (behind, _) = clip(&behind, room * 2 / 3);
+            let (name, _) = clip(&entry.name, room.saturating_sub(width(behind)));
+            let end = self.text(line, 4, name, style);
+            self.text(line, end, behind, style);
             let style = if is_value { style } else { self.theme.faint() };
             self.text_to(line, line.width.saturating_sub(1), value, style);
         }
@@ -86,8 +91,7 @@ impl Screen<'_> {
         summaries: &[Option<Summary>],
         line: Rect,
     ) {
-        let selected = model.states.get(place).map_or(0, |state| state.selected);
-        let selected = selected.min(entries.len().saturating_sub(1));
+        let selected = model.selected(place, entries);
         let entry = entries.get(selected);
         let summary = summaries.get(selected).copied().flatten();
         let (Some(quantity), Some(summary), Some(window)) =

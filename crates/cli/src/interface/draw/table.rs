@@ -4,7 +4,6 @@ use super::bars::bar;
 use super::{Screen, row};
 use crate::interface::layout::{Counter, Pane};
 use crate::interface::model::{Model, Row, Target};
-use crate::interface::rows::has_several_counters;
 use crate::text::escape::{Escaped, clip, width};
 use perfhive::NoValue;
 use perfhive_view::Value;
@@ -242,8 +241,7 @@ impl Screen<'_> {
 /// pattern in the path.
 fn title_of(model: &Model, counter: &Counter) -> String {
     let mut values = model.sources.iter().flat_map(|one| &one.latest.values);
-    let is_one = !has_several_counters(&counter.path);
-    let value = values.find(|value| is_one && *value.path == *counter.path);
+    let value = values.find(|value| !counter.has_several && *value.path == *counter.path);
     let name = value.map(|value| value.what.counter.clone());
     let name = name.or_else(|| {
         let path: perfhive::CounterPath = counter.path.parse().ok()?;

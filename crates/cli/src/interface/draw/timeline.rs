@@ -4,8 +4,9 @@
 //! counter is above 0.
 
 use super::{Screen, row};
+use crate::interface::entries::Entry;
 use crate::interface::layout::Kind;
-use crate::interface::model::{Entry, Model, Target};
+use crate::interface::model::{Model, Target};
 use crate::text::escape::{Escaped, clip, width};
 use perfhive_view::number::push_grouped;
 use perfhive_view::past::{Line, Past, Window};
@@ -96,28 +97,29 @@ impl Screen<'_> {
             height: high.min(lanes.len() as u16),
             ..area
         };
-        let selected = model.states.get(place).map_or(0, |state| state.selected);
+        let selected = model.selected(place, &entries);
         let focused = lanes.iter().position(|lane| lane.entry == selected).unwrap_or(0);
         let first = (focused + 1).saturating_sub(usize::from(high));
         for (number, lane) in lanes.iter().skip(first).take(usize::from(high)).enumerate() {
             let line = row(area, number as u16);
             self.hits.push((line, Target::Entry(place, lane.entry)));
-            self.lane_title(model, place, lane, Rect { width: gutter, ..line });
+            let is_selected = place == model.focus && lane.entry == selected;
+            self.lane_title(model, lane, Rect { width: gutter, ..line }, is_selected);
             self.lane(lane, window, row(plot, number as u16), has_first(lane, &lanes));
         }
-        self.time_axis(model, window, row(area, plot.height), plot);
+        self.time_axis(model, window, None, row(area, plot.height), plot);
         let shown = first + usize::from(plot.height);
         if shown < lanes.len() {
             let more = format!("{} more", lanes.len() - shown);
             let (more, _) = clip(&more, usize::from(gutter - 1));
             self.text(row(area, plot.height), 1, more, self.theme.faint());
         }
-        self.cursor(model, window, plot);
+        self.cursor(model, window, None, plot);
         self.hits.push((plot, Target::Plot(place)));
     }
 
     /// The name of a lane, and the count at the cursor or the end of the window.
-    fn lane_title(&mut self, model: &Model, place: usize, lane: &Lane<'_>, line: Rect) {
+    fn lane_title(&mut self, model: &Model, lane: &Lane<'_>, line: Rect, is_selected: bool) {
         let at = model.place_in(lane.past);
         let value = |line: &Line| lane.past.value_at(line, at?).ok();
         let mut count = String::new();
@@ -125,8 +127,6 @@ impl Screen<'_> {
             push_grouped(&mut count, value as u64);
         }
         let is_open = lane.bars.iter().any(|bar| value(bar).is_some_and(|open| open > 0.0));
-        let selected = model.states.get(place).map_or(0, |state| state.selected);
-        let is_selected = place == model.focus && selected == lane.entry;
         let mut style = self.theme.line(lane.colour);
         if is_open {
             style = style.add_modifier(Modifier::BOLD);

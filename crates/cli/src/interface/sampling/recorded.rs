@@ -113,6 +113,10 @@ impl Reader {
         let outcome = loop {
             // A query without paths asks the recording for nothing, and so never comes to its end.
             if self.sampler.paths().next().is_none() {
+                // Without names, what lies there may be a sample that is not complete, which is told.
+                if self.is_nameless() {
+                    let _ = self.steered.collect(&Ask::everything(), &mut skipped);
+                }
                 break None;
             }
             match orders.recv_timeout(due.saturating_duration_since(Instant::now())) {

@@ -104,16 +104,32 @@ fn of_many_instances_the_largest_have_lines() {
     let mut view = view();
     view.panes = vec![pane("", Kind::Chart, &[path])];
     let (mut script, mut model) = (Script::new(), model(view, 0));
-    let value = |id: u64| {
+    let mut value = |id: u64, busy| {
         let name = format!("process {id}");
-        let busy = if id == 90 { 80.0 } else { 0.0 };
         script.value((path, 6, "%"), Some((&name, id)), Some(busy))
     };
-    let values = (1..101).map(value).collect();
+    let values = (1..101).map(|id| value(id, if id == 90 { 80.0 } else { 0.0 })).collect();
     model.update(Event::Samples(vec![Sample { time: FileTime(NOON), values }], Duration::ZERO));
     let all = looks(&model);
     let names: Vec<&str> = all.iter().filter_map(|((_, name, _), _)| name.as_deref()).collect();
-    assert_eq!((names.len(), names[0], names[63]), (64, "process 1", "process 90"));
+    assert_eq!((names.len(), names[0], names[63]), (64, "process 90", "process 63"));
+    let screen = letters(&model, Theme::True, 80, 24);
+    assert!(screen.contains(" 36 smaller not shown "), "{screen}");
+    // A histogram of so many has the largest first, too; few bars keep their places.
+    model.view.panes[0].kind = Kind::Histogram;
+    let screen = letters(&model, Theme::True, 80, 24);
+    assert!(screen.contains(" 43 more, 36 smaller not shown "), "{screen}");
+    assert!(screen.lines().nth(2).unwrap().contains("process 90 "), "{screen}");
+    model.view.panes[0].kind = Kind::Chart;
+    // Those that are not shown have no looks, from the first sample on and once others are the largest.
+    differ(&model, 64);
+    let before = looks(&model);
+    let values: Vec<_> = (1..101).map(|id| value(id, if id < 80 { 0.0 } else { 1.0 })).collect();
+    let time = FileTime(NOON + FileTime::PER_SECOND);
+    model.update(Event::Samples(vec![Sample { time, values }], Duration::ZERO));
+    differ(&model, 64);
+    let stay = looks(&model).iter().filter(|one| before.contains(one)).count();
+    assert_eq!(stay, 44);
 }
 
 #[test]
@@ -135,7 +151,7 @@ fn lines_of_one_colour_have_their_markers_in_the_chart() {
     let cells = (2..15).flat_map(|y| (12..79).map(move |x| (x, y)));
     let drawn: Vec<&str> = cells.filter_map(|at| Some(buffer.cell(at)?.symbol())).collect();
     let count = |marker: &str| drawn.iter().filter(|symbol| **symbol == marker).count();
-    // The ninth and the tenth line have the colours of the first and the second.
-    assert!(count("+") > 3 && count("o") > 3, "{}", letters(&model, Theme::True, 80, 24));
-    assert_eq!(["*", "x", "#", "%", "@", "="].map(count), [0; 6]);
+    // The ninth and the tenth line have the colours of the first and the second, which the legend has below them.
+    assert!(count("*") > 3 && count("+") > 3, "{}", letters(&model, Theme::True, 80, 24));
+    assert_eq!(["o", "x", "#", "%", "@", "="].map(count), [0; 6]);
 }

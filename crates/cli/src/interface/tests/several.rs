@@ -108,7 +108,13 @@ fn a_log_of_another_day_has_no_values_at_the_time_of_live_samples() {
         model.update_from(1, Event::Samples(vec![sample], Duration::ZERO));
     }
     let values = |model: &Model| -> Vec<bool> {
-        model.entries(0).iter().map(|entry| model.value(entry).unwrap().is_ok()).collect()
+        let mut all: Vec<_> = model
+            .entries(0)
+            .iter()
+            .map(|entry| (entry.source, model.value(entry).unwrap().is_ok()))
+            .collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, is_there)| is_there).collect()
     };
     let machines = |model: &Model| -> Vec<usize> {
         model

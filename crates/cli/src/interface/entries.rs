@@ -1,0 +1,296 @@
+//! The entries of a legend: the lines of a pane, their order, looks and names.
+
+use super::layout::{Counter, Kind, MOST_COUNTERS};
+use super::looks::Looks;
+use super::model::Model;
+use crate::text::escape::Escaped;
+use perfhive_view::axis::{Axis, Scaled};
+use perfhive_view::past::{Line, Past, Summary, Window};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The most lines of a pane whose looks are known, with those that are not shown at present.
+const MOST_KNOWN: usize = 1024;
+
+/// The most bars or numbers that keep their places while their values change.
+const MOST_STEADY: usize = 32;
+
+/// The number of a line, and whether it is of a part that is read closely alone.
+pub(crate) type LineKey = (bool, u64);
+
+/// An entry of a legend: a line through samples, or a path without a line yet.
+pub(crate) struct Entry<'a> {
+    /// The place of the entry's counter in the pane.
+    pub(crate) counter: usize,
+    /// The number of the line's source.
+    pub(crate) source: usize,
+    /// By what the line is found again; `None` without a line.
+    pub(crate) key: Option<(usize, LineKey)>,
+    /// The samples to which the line belongs.
+    pub(crate) past: Option<&'a Past>,
+    pub(crate) line: Option<&'a Line>,
+    pub(crate) colour: u8,
+    pub(crate) marker: char,
+    /// The name: the part by which the lines of a pane differ.
+    pub(crate) name: String,
+    pub(crate) is_visible: bool,
+}
+
+impl<'a> Entry<'a> {
+    fn of(
+        (number, counter): (usize, &Counter),
+        source: usize,
+        found: Option<(LineKey, &'a Past, &'a Line)>,
+    ) -> Self {
+        Self {
+            counter: number,
+            source,
+            key: found.map(|(key, ..)| (source, key)),
+            past: found.map(|(_, past, _)| past),
+            line: found.map(|(.., line)| line),
+            colour: counter.colour,
+            marker: counter.marker,
+            name: found.map_or_else(|| counter.path.clone(), |_| String::new()),
+            is_visible: counter.is_visible,
+        }
+    }
+}
+
+impl Model {
+    /// The entries of a pane's legend: its counters in their order, and the lines of each with the largest value at the
+    /// shown time first. Those of a timeline, and a few bars or numbers, keep the order in which they came.
+    pub(crate) fn entries(&self, place: usize) -> Vec<Entry<'_>> {
+        self.entries_and_rest(place).0
+    }
+
+    /// The entries of a pane's legend, and how many lines are left out because others are larger.
+    pub(crate) fn entries_and_rest(&self, place: usize) -> (Vec<Entry<'_>>, usize) {
+        let Some(pane) = self.view.panes.get(place) else { return Default::default() };
+        let mut rest = 0;
+        let window = self.window();
+        let mut entries: Vec<Entry<'_>> = Vec::new();
+        let mut further = Vec::new();
+        for (number, counter) in pane.counters.iter().enumerate() {
+            let sources = self.sources.iter().enumerate();
+            let all = sources.flat_map(|(source, one)| {
+                let lines = one.lines_in(window).into_iter().enumerate();
+                lines.map(move |(age, found)| (age, source, found))
+            });
+            let lines: Vec<_> = all.filter(|(.., found)| *found.2.path == *counter.path).collect();
+            let is_seen =
+                |past: &Past, line: &Line| window.is_none_or(|window| past.is_seen(line, window));
+            // Instances that have ended before the shown time are left out, unless all have.
+            let some = lines.iter().any(|(.., (_, past, line))| is_seen(past, line));
+            let is_shown =
+                |(ordinal, (.., (_, past, line))): (usize, &(_, _, (_, &Past, &Line)))| {
+                    if some { is_seen(past, line) } else { ordinal == 0 }
+                };
+            let mut shown: Vec<bool> = lines.iter().enumerate().map(is_shown).collect();
+            // A timeline has a lane for each event.
+            if let Some(window) = window.filter(|_| pane.kind != Kind::Timeline) {
+                let most = |(.., (_, past, line)): &(_, _, (_, &Past, &Line))| {
+                    past.summary(line, window).map(|summary| summary.maximum)
+                };
+                rest += keep_largest(&mut shown, |place| lines.get(place).and_then(most));
+            }
+            if lines.is_empty() {
+                entries.push(Entry::of((number, counter), 0, None));
+            }
+            for (ordinal, (age, source, found)) in lines.into_iter().enumerate() {
+                if shown.get(ordinal) == Some(&true) {
+                    if ordinal > 0 {
+                        further.push((age, source, entries.len()));
+                    }
+                    entries.push(Entry::of((number, counter), source, Some(found)));
+                }
+            }
+        }
+        further.sort_unstable();
+        let further: Vec<usize> = further.into_iter().map(|(.., place)| place).collect();
+        self.give_looks(place, &mut entries, &further);
+        let is_steady = match pane.kind {
+            Kind::Chart | Kind::Table => false,
+            Kind::Histogram | Kind::Report => entries.len() <= MOST_STEADY,
+            Kind::Timeline => true,
+        };
+        if !is_steady {
+            self.largest_first(&mut entries);
+        }
+        let names: Vec<String> = entries.iter().map(|entry| self.instance_of(entry)).collect();
+        name_entries(&mut entries, &names);
+        self.name_sources(&mut entries);
+        (entries, rest)
+    }
+
+    /// Gives the further lines of each path a look: the one that they had before, else one that the fewest have, the
+    /// oldest line first. So a new line changes no other one.
+    fn give_looks(&self, place: usize, entries: &mut [Entry<'_>], further: &[usize]) {
+        let (Some(pane), Some(state)) = (self.view.panes.get(place), self.states.get(place)) else {
+            return;
+        };
+        let mut known = state.looks.borrow_mut();
+        let mut looks = Looks::of(pane.counters.iter().map(|one| (one.colour, one.marker)));
+        let mut new = Vec::new();
+        for place in further {
+            let Some(entry) = entries.get_mut(*place) else { continue };
+            match entry.key.and_then(|key| known.get(&key)).filter(|look| looks.is_free(**look)) {
+                Some(look) => {
+                    looks.take(*look);
+                    (entry.colour, entry.marker) = *look;
+                }
+                None => new.push(*place),
+            }
+        }
+        if known.len() > MOST_KNOWN {
+            known.clear();
+        }
+        for place in new {
+            let Some(entry) = entries.get_mut(place) else { continue };
+            (entry.colour, entry.marker) = looks.take_next(entry.colour);
+            known.extend(entry.key.map(|key| (key, (entry.colour, entry.marker))));
+        }
+    }
+
+    fn largest_first(&self, entries: &mut Vec<Entry<'_>>) {
+        let value = |entry: &Entry<'_>| self.value(entry).and_then(Result::ok);
+        let mut all: Vec<_> = entries
+            .drain(..)
+            .map(|entry| (value(&entry).unwrap_or(f64::NEG_INFINITY), entry))
+            .collect();
+        all.sort_by(|(a, one), (b, other)| {
+            one.counter.cmp(&other.counter).then_with(|| b.total_cmp(a))
+        });
+        entries.extend(all.into_iter().map(|(_, entry)| entry));
+    }
+
+    /// The place of the selected entry of a pane: the same line wherever it is in the order.
+    pub(crate) fn selected(&self, place: usize, entries: &[Entry<'_>]) -> usize {
+        let Some(state) = self.states.get(place) else { return 0 };
+        let is_picked = |entry: &Entry<'_>| state.line.is_some() && entry.key == state.line;
+        let found = entries.iter().position(is_picked);
+        found.unwrap_or(state.selected).min(entries.len().saturating_sub(1))
+    }
+
+    /// The name that an entry's instance has at the shown time; until it has one, that of the path, which says what
+    /// is missing.
+    fn instance_of(&self, entry: &Entry<'_>) -> String {
+        let (Some(past), Some(line)) = (entry.past, entry.line) else { return String::new() };
+        let place = self.place_in(past);
+        let name = place.map_or(line.instance.as_deref(), |place| past.name_at(line, place));
+        let of_path = || {
+            let path: perfhive::CounterPath = line.path.parse().ok()?;
+            path.instance.map(|instance| instance.to_string())
+        };
+        name.map(str::to_string).or_else(of_path).unwrap_or_default()
+    }
+
+    /// The axis of a pane for the visible entries of its legend, and the statistics of all entries.
+    pub(crate) fn axis(
+        &self,
+        place: usize,
+        entries: &[Entry<'_>],
+        window: Window,
+    ) -> (Axis, Vec<Option<Summary>>) {
+        let summaries: Vec<Option<Summary>> =
+            entries.iter().map(|entry| self.summary(entry, window)).collect();
+        let pane = self.view.panes.get(place);
+        let mut scaled = Vec::new();
+        for (entry, summary) in entries.iter().zip(&summaries) {
+            let counter = pane.and_then(|pane| pane.counters.get(entry.counter));
+            if let (Some(line), Some(counter)) = (entry.line, counter) {
+                scaled.push(Scaled {
+                    path: &line.path,
+                    quantity: &line.what.quantity,
+                    default: line.what.scale,
+                    scale: counter.scale,
+                    // A hidden line does not affect the axis.
+                    summary: summary.filter(|_| entry.is_visible),
+                });
+            }
+        }
+        (Axis::of(&scaled), summaries)
+    }
+
+    /// Puts the names of their sources before the names of entries, if there are several sources. If the entries differ
+    /// only in their sources, these are their names.
+    fn name_sources(&self, entries: &mut [Entry<'_>]) {
+        if !self.has_several() {
+            return;
+        }
+        let named: Vec<(usize, String)> = entries
+            .iter()
+            .filter(|entry| entry.line.is_some())
+            .map(|entry| (entry.source, entry.name.clone()))
+            .collect();
+        let names: HashSet<&String> = named.iter().map(|(_, name)| name).collect();
+        let sources: HashSet<usize> = named.iter().map(|(source, _)| *source).collect();
+        let differ_only = names.len() == 1 && named.len() > 1 && sources.len() == named.len();
+        for entry in entries.iter_mut().filter(|entry| entry.line.is_some()) {
+            let label = self.source(entry.source).map_or("", |one| &one.label);
+            let label = Escaped(label).to_string();
+            entry.name = match differ_only {
+                true => format!(r"\\{label}"),
+                false => format!(r"\\{label}\{}", entry.name),
+            };
+        }
+    }
+
+    /// The statistics of an entry's line in a window; `None` without values.
+    pub(crate) fn summary(&self, entry: &Entry<'_>, window: Window) -> Option<Summary> {
+        entry.past?.summary(entry.line?, window)
+    }
+
+    /// The value of an entry at the shown time, or why there is none; `None` for an entry without a line.
+    pub(crate) fn value(&self, entry: &Entry<'_>) -> Option<Result<f64, Arc<str>>> {
+        let (past, line) = (entry.past?, entry.line?);
+        let Some(place) = self.place_in(past) else {
+            return Some(Err("no sample at this time".into()));
+        };
+        Some(past.value_at(line, place))
+    }
+}
+
+/// Of more lines than a pane shows of a counter, keeps those with the largest values, of equal ones the older. Returns how
+/// many are left out.
+fn keep_largest(shown: &mut [bool], value: impl Fn(usize) -> Option<f64>) -> usize {
+    let places = || shown.iter().enumerate().filter(|(_, is_shown)| **is_shown);
+    let rest = places().count().saturating_sub(MOST_COUNTERS);
+    if rest == 0 {
+        return 0;
+    }
+    let mut values: Vec<(usize, f64)> =
+        places().map(|(place, _)| (place, value(place).unwrap_or(f64::NEG_INFINITY))).collect();
+    values.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    for (place, _) in values.into_iter().skip(MOST_COUNTERS) {
+        if let Some(is_shown) = shown.get_mut(place) {
+            *is_shown = false;
+        }
+    }
+    rest
+}
+
+/// Names entries by their differences: the instance alone if all entries are of one counter, and the object
+/// only if there are several.
+fn name_entries(entries: &mut [Entry<'_>], names: &[String]) {
+    let whats: Vec<_> = entries.iter().filter_map(|entry| Some(&entry.line?.what)).collect();
+    let Some(first) = whats.first() else { return };
+    let one_object = whats.iter().all(|what| what.object == first.object);
+    let one_counter = one_object && whats.iter().all(|what| what.counter == first.counter);
+    let mut named = entries.iter().zip(names).filter(|(entry, _)| entry.line.is_some());
+    let first_instance = named.next().map(|(_, name)| name);
+    let one_instance = named.all(|(_, name)| Some(name) == first_instance);
+    let several = entries.len() > 1;
+    for (entry, instance) in entries.iter_mut().zip(names) {
+        let Some(line) = entry.line else { continue };
+        entry.name = match (one_counter, one_object) {
+            (true, _) if several && !one_instance && !instance.is_empty() => instance.clone(),
+            (_, true) if instance.is_empty() || one_instance && instance == "_Total" => {
+                line.what.counter.clone()
+            }
+            (_, true) => format!("{instance}  {}", line.what.counter),
+            _ if instance.is_empty() => line.full_name(),
+            _ => format!(r"{}({instance})\{}", line.what.object, line.what.counter),
+        };
+        entry.name = Escaped(&entry.name).to_string();
+    }
+}

@@ -1,0 +1,91 @@
+//! The views that were left. Live sources go on collecting for them, so that their charts have no gap on return.
+
+use super::layout::{Kind, View};
+use super::model::{Effect, Model, PaneState};
+use std::collections::HashSet;
+
+/// The most views that are kept beside the shown one.
+const MOST_LEFT: usize = 8;
+
+/// The views that were left, the latest last, with the states of their panes.
+pub(super) type Left = Vec<(View, Vec<PaneState>)>;
+
+/// The shown view, and those that were left.
+pub(super) fn all<'a>(view: &'a View, left: &'a Left) -> Vec<&'a View> {
+    std::iter::once(view).chain(left.iter().map(|(view, _)| view)).collect()
+}
+
+/// Whether a pane of the views draws a path over time, so that its samples must be kept. Tables show one sample only.
+pub(super) fn is_drawn(views: &[&View], path: &str) -> bool {
+    let panes = views.iter().flat_map(|view| &view.panes).filter(|pane| pane.kind != Kind::Table);
+    panes.flat_map(|pane| &pane.counters).any(|counter| counter.path == path)
+}
+
+impl Model {
+    /// Shows a view with its own time. The one before is kept, unless it has the same name.
+    pub(crate) fn show(&mut self, view: View) {
+        self.seconds = view.seconds.filter(|_| self.is_live());
+        self.put(view, Vec::new());
+    }
+
+    /// Shows the view with this name, as it was left, at the shown time; a built-in one that is shown already, or that
+    /// lacks counters, as it is built in. `false` if there is none.
+    pub(super) fn show_named(&mut self, name: &str, effects: &mut Vec<Effect>) -> bool {
+        let whole = View::built_in(name);
+        let place = self.left.iter().position(|(view, _)| view.name == name);
+        let left = place.map(|place| self.left.remove(place)).filter(|(view, _)| {
+            let is_whole = |whole: &View| whole.paths() == view.paths();
+            !view.is_built_in || whole.as_ref().is_none_or(is_whole)
+        });
+        let Some((view, states)) = left.or(whole.map(|view| (view, Vec::new()))) else {
+            return self.view.name == name;
+        };
+        self.put(view, states);
+        effects.push(Effect::Paths(self.paths()));
+        true
+    }
+
+    fn put(&mut self, view: View, states: Vec<PaneState>) {
+        let before = std::mem::replace(&mut self.view, view);
+        let states = std::mem::replace(&mut self.states, states);
+        self.left.push((before, states));
+        self.left.retain(|(view, _)| view.name != self.view.name);
+        if self.left.len() > MOST_LEFT {
+            self.left.remove(0);
+        }
+        (self.focus, self.is_full) = (0, false);
+        let shown = self.view.paths();
+        self.problems.retain(|path, _| !shown.contains(path));
+        self.fit_states();
+        self.drop_lines();
+    }
+
+    /// The paths to collect: those of the shown view, and of live sources those of the views that were left, as far as
+    /// they can be read.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let mut paths = self.view.paths();
+        let mut known: HashSet<String> = paths.iter().cloned().collect();
+        let left = self.left.iter().filter(|_| self.is_live()).flat_map(|(view, _)| view.paths());
+        let left = left.filter(|path| !self.problems.contains_key(path));
+        paths.extend(left.filter(|path| known.insert(path.clone())));
+        paths
+    }
+
+    /// Drops the lines of paths that no pane draws.
+    pub(crate) fn drop_lines(&mut self) {
+        let views = all(&self.view, &self.left);
+        for one in &mut self.sources {
+            one.past.keep(|line| is_drawn(&views, &line.path));
+        }
+    }
+
+    /// Forgets the view that was left first if the shown ones need the room of its lines.
+    pub(super) fn make_room(&mut self, effects: &mut Vec<Effect>) {
+        let is_short = self.sources.iter().any(|one| one.is_live && one.past.left_out() > 0);
+        if is_short && !self.left.is_empty() {
+            self.left.remove(0);
+            self.drop_lines();
+            effects.push(Effect::Paths(self.paths()));
+        }
+    }
+}
