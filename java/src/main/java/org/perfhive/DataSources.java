@@ -2,7 +2,10 @@ package org.perfhive;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.ServiceLoader;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -33,7 +36,7 @@ public final class DataSources implements AutoCloseable {
                 }
             }
             return opened;
-        } catch (PerfhiveException error) {
+        } catch (RuntimeException error) {
             opened.close();
             throw error;
         }
@@ -65,10 +68,11 @@ public final class DataSources implements AutoCloseable {
      * @throws PerfhiveException if there is one of this name
      */
     public synchronized DataSources add(DataSource source) {
-        if (sources.stream().anyMatch(known -> known.name().equals(source.name()))) {
+        String name = Objects.requireNonNull(source.name(), "a data source without a name");
+        if (sources.stream().anyMatch(known -> known.name().equals(name))) {
             throw new PerfhiveException(
                     PerfhiveException.Kind.SAME_NAME,
-                    "there is a data source \"" + source.name() + "\" already");
+                    "there is a data source \"" + name + "\" already");
         }
         sources.add(source);
         return this;
@@ -97,7 +101,7 @@ public final class DataSources implements AutoCloseable {
         return folded.stream()
                 .filter(known -> known.name().equals(meant))
                 .findFirst()
-                .or(() -> folded.size() == 1 ? folded.stream().findFirst() : java.util.Optional.empty())
+                .or(() -> folded.size() == 1 ? folded.stream().findFirst() : Optional.empty())
                 .orElseThrow(() -> new PerfhiveException(
                         PerfhiveException.Kind.UNKNOWN_SOURCE,
                         "no data source \"" + name + "\"; there are: "
@@ -120,14 +124,19 @@ public final class DataSources implements AutoCloseable {
     /** Closes all data sources. What one of them throws comes when the others are closed. */
     @Override
     public synchronized void close() {
+        closeAll(sources, DataSource::close);
+    }
+
+    /** Closes each. What one throws comes when the others are closed, which are added to it if they throw. */
+    static <T> void closeAll(List<T> all, Consumer<T> close) {
         RuntimeException failure = null;
-        for (DataSource source : sources) {
+        for (T one : all) {
             try {
-                source.close();
+                close.accept(one);
             } catch (RuntimeException error) {
                 if (failure == null) {
                     failure = error;
-                } else {
+                } else if (failure != error) {
                     failure.addSuppressed(error);
                 }
             }
