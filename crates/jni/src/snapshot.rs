@@ -15,7 +15,8 @@ use crate::source::{self, OpenSource};
 use crate::wire::Answer;
 use perfhive::measure::{Operation, SensorKind, State, ValueType};
 use perfhive::{
-    Ask, Cached, CookedValue, NoValue, ObjectQuery, ObjectSample, Snapshot, Source, TitleIndex,
+    Ask, Cached, Catalogue, CookedValue, NoValue, ObjectQuery, ObjectSample, Snapshot, Source,
+    TitleIndex,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -78,7 +79,11 @@ impl CounterSnapshot {
         if let Wanted::Custom(list) = &wanted {
             request.extra_counters = list.iter().copied().filter(named).collect();
         }
-        let generation = source.catalogue(&Ask::nothing())?.generation;
+        let catalogue = source.catalogue(&Ask::new(request.objects.clone()))?;
+        if let Wanted::Custom(list) = &wanted {
+            list.iter().try_for_each(|one| check(&catalogue, *one))?;
+        }
+        let generation = catalogue.generation;
         let mut snapshot = Self {
             source,
             wanted,
@@ -240,6 +245,22 @@ impl CounterSnapshot {
         }
         Ok(())
     }
+}
+
+/// Checks that a source has an object and its counter.
+fn check(
+    catalogue: &Catalogue,
+    (object, counter): (TitleIndex, TitleIndex),
+) -> Result<(), Failure> {
+    let Some(found) = catalogue.object(object) else {
+        let message = format!("there is no object with the title index {object}");
+        return Err(Failure::new(Kind::UnknownCategory, message));
+    };
+    if counter.0 == 0 || found.counter(counter).is_some() {
+        return Ok(());
+    }
+    let message = format!("the object {object} has no counter with the title index {counter}");
+    Err(Failure::new(Kind::UnknownCounter, message))
 }
 
 /// The wanted objects among those of a snapshot. A source may answer with more objects.
