@@ -240,6 +240,12 @@ public final class CategoryData implements AutoCloseable {
     }
 
     @Override
+    public String toString() {
+        return category + " at " + time + ": " + counters.size() + " counters of " + instances.size()
+                + " instances";
+    }
+
+    @Override
     public void close() {
         object.close();
     }

@@ -2,6 +2,7 @@ package org.perfhive;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 
 /**
@@ -106,6 +107,7 @@ public final class CounterDataSource implements DataSource {
 
     @Override
     public Probe probe(Sensor sensor) {
+        Objects.requireNonNull(sensor);
         return probe;
     }
 

@@ -121,6 +121,11 @@ public final class DataSources implements AutoCloseable {
         return get(name.source()).find(name);
     }
 
+    @Override
+    public synchronized String toString() {
+        return sources.stream().map(DataSource::name).collect(Collectors.joining(", "));
+    }
+
     /** Closes all data sources. What one of them throws comes when the others are closed. */
     @Override
     public synchronized void close() {

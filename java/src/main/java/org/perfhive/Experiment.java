@@ -145,6 +145,7 @@ public final class Experiment implements AutoCloseable {
      *     calls
      */
     public Experiment bind(EventSource source, DataSources sources, List<SensorName> names) {
+        Objects.requireNonNull(sources);
         Binding binding = Binding.of(source);
         Set<CounterDataSource> used = new LinkedHashSet<>();
         Stream.concat(names.stream(), binding.watched.stream())

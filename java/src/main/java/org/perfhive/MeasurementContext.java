@@ -108,6 +108,8 @@ public final class MeasurementContext implements AutoCloseable {
      */
     public static MeasurementContext of(
             DataSources sources, List<SensorName> names, MeasurementOptions options) {
+        Objects.requireNonNull(sources);
+        Objects.requireNonNull(options);
         record Key(DataSource source, Probe probe) {}
         record Group(List<SelectedSensor> sensors, List<Integer> asked) {}
         Map<Key, Group> groups = new LinkedHashMap<>();

@@ -55,7 +55,7 @@ public class PerfhiveException extends RuntimeException {
      * @param message what is wrong
      */
     public PerfhiveException(Kind kind, String message) {
-        super(message);
+        super(Objects.requireNonNull(message));
         this.kind = Objects.requireNonNull(kind);
     }
 

@@ -6,6 +6,7 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -203,7 +204,7 @@ public final class ProbeReadings {
      * @param why the reason
      */
     public void addNone(int asked, Optional<String> instance, NoValue why) {
-        add(asked, instance, NONE, reason(why));
+        add(asked, instance, NONE, reason(Objects.requireNonNull(why)));
     }
 
     /**
