@@ -140,9 +140,9 @@ public final class Experiment implements AutoCloseable {
      *     are opened once more for the binding
      * @param names the sensors, of one instance each; none measures time alone
      * @return this object
-     * @throws PerfhiveException if a name means no sensor, is of all instances or of a data source
-     *     written in Java; of the kind {@code STATE} after the end, and for a second binding of
-     *     calls
+     * @throws PerfhiveException if a name means no sensor; of the kind {@code REFUSED} if it is of all
+     *     instances or of a data source written in Java; of the kind {@code STATE} after the end, and
+     *     for a second binding of calls
      */
     public Experiment bind(EventSource source, DataSources sources, List<SensorName> names) {
         Objects.requireNonNull(sources);
@@ -196,7 +196,7 @@ public final class Experiment implements AutoCloseable {
             return counters;
         }
         throw new PerfhiveException(
-                PerfhiveException.Kind.OTHER,
+                PerfhiveException.Kind.REFUSED,
                 "the data source \"" + source.name() + "\" is written in Java; an experiment measures"
                         + " those of the native library only. Measure it with a MeasurementContext.");
     }

@@ -42,7 +42,9 @@ public class PerfhiveException extends RuntimeException {
         /** A fault inside perfhive. */
         INTERNAL,
         /** A data source of the program's own failed, or something else. */
-        OTHER
+        OTHER,
+        /** What was asked for is a mistake of another kind, which the message names. */
+        REFUSED
     }
 
     /** The kind. */

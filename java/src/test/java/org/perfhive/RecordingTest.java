@@ -65,8 +65,24 @@ class RecordingTest {
 
     @Test
     void titlesOfASourceWithNamesOfItsOwnAreRefused() {
-        String message = fails(Kind.SOURCE, () -> CounterDataSource.open("local:", List.of("009.txt"))).getMessage();
+        String message = fails(Kind.REFUSED, () -> CounterDataSource.open("local:", List.of("009.txt"))).getMessage();
         assertTrue(message.contains("local: has names of its own"), message);
+    }
+
+    @Test
+    void aDateThatIsNoneCostsNoOtherData() throws Exception {
+        String data = System.getProperty("perfhive.data", "");
+        assumeTrue(!data.isEmpty(), "no real data");
+        byte[] block = Files.readAllBytes(Path.of(data, "windows-vista/s00_global.bin"));
+        // The calendar time of the block.
+        java.util.Arrays.fill(block, 36, 52, (byte) 0);
+        Path file = Files.write(Path.of(System.getProperty("perfhive.work"), "undated.bin"), block);
+        try (CounterDataSource source = CounterDataSource.open("file:" + file);
+                Category memory = Category.of(source, "4");
+                CategoryData read = memory.read()) {
+            assertTrue(read.time().isEmpty(), () -> "" + read);
+            assertTrue(read.values().get("", "24").isPresent());
+        }
     }
 
     @Test
