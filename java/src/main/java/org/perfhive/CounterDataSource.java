@@ -114,6 +114,7 @@ public final class CounterDataSource implements DataSource {
     private ProbeContext context(List<SelectedSensor> selection, Duration maxAge) {
         Message.Request request = object.request().int64(nanos(maxAge)).int32(selection.size());
         for (SelectedSensor selected : selection) {
+            MeasurementContext.checkOwn(selected.sensor(), name);
             Optional<String> instance = selected.instance();
             request.int64(selected.sensor().id()).bool(instance.isPresent());
             instance.ifPresent(request::text);

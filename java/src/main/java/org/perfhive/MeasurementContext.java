@@ -77,6 +77,7 @@ public final class MeasurementContext implements AutoCloseable {
         ProbeReadings[] each =
                 Arrays.stream(parts).map(part -> part.readings).toArray(ProbeReadings[]::new);
         this.all = new AllReadings(each, asked);
+        all.begin();
         for (Part part : parts) {
             fill(part, part.context::baseline, ProbeReadings::endBaseline);
         }
@@ -116,6 +117,7 @@ public final class MeasurementContext implements AutoCloseable {
         for (int place = 0; place < names.size(); place++) {
             DataSource source = sources.get(names.get(place).source());
             SelectedSensor selected = source.find(names.get(place));
+            checkOwn(selected.sensor(), source.name());
             Key key = new Key(source, source.probe(selected.sensor()));
             Group group =
                     groups.computeIfAbsent(key, k -> new Group(new ArrayList<>(), new ArrayList<>()));
@@ -139,6 +141,15 @@ public final class MeasurementContext implements AutoCloseable {
                 error.addSuppressed(also);
             }
             throw error;
+        }
+    }
+
+    /** A sensor of another data source would be measured as whatever has its number here. */
+    static void checkOwn(Sensor sensor, String source) {
+        if (!sensor.name().source().equals(source)) {
+            throw new PerfhiveException(
+                    PerfhiveException.Kind.UNKNOWN_SENSOR,
+                    sensor + " is not a sensor of the data source \"" + source + "\"");
         }
     }
 
