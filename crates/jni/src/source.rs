@@ -28,7 +28,8 @@ impl OpenSource {
     pub(crate) fn new(address: &str, titles: &[String]) -> Result<Self, Failure> {
         let parsed = address.parse::<SourceAddress>();
         if !titles.is_empty() && parsed.is_ok_and(|at| !at.scheme().capabilities.takes_titles) {
-            let message = format!("title lists name recorded blocks, but {address} has names of its own");
+            let message =
+                format!("title lists name recorded blocks, but {address} has names of its own");
             return Err(Failure::new(Kind::Refused, message));
         }
         let options = titles.iter().fold(OpenOptions::new(), OpenOptions::titles);

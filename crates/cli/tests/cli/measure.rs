@@ -310,13 +310,15 @@ fn a_damaged_object() {
 fn a_damaged_line_of_a_log() {
     let folder = Folder::new();
     for damaged in 0..3 {
-        let mut log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Memory\\Available Bytes\"\r\n".to_string();
+        let mut log =
+            "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Memory\\Available Bytes\"\r\n".to_string();
         for second in 0..3 {
             let rest = if second == damaged { ",\"2\"" } else { "" };
             log += &format!("\"11/26/2026 08:00:0{second}.000\",\"1\"{rest}\r\n");
         }
         let source = format!("file:{}", folder.file("log.csv", log));
-        let out = perfhive(["--source", &source, "measure", "Memory/Available Bytes", "--json"]).ok();
+        let out =
+            perfhive(["--source", &source, "measure", "Memory/Available Bytes", "--json"]).ok();
         let rows = stream(&out);
         let told = of_kind(&rows, "anomaly");
         assert_eq!(told.len(), 1, "{out}");
