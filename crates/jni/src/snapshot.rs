@@ -15,8 +15,8 @@ use crate::source::{self, OpenSource};
 use crate::wire::Answer;
 use perfhive::measure::{Operation, SensorKind, State, ValueType};
 use perfhive::{
-    Ask, Cached, Catalogue, CookedValue, NoValue, ObjectQuery, ObjectSample, Snapshot, Source,
-    TitleIndex,
+    Ask, Cached, Catalogue, CookedValue, Fault, NoValue, ObjectQuery, ObjectSample, Snapshot,
+    Source, TitleIndex,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -55,6 +55,7 @@ pub(crate) struct CounterSnapshot {
     shown: Snapshot,
     samples: HashMap<TitleIndex, ObjectSample>,
     items: Vec<Item>,
+    faults: Vec<Fault>,
 }
 
 impl CounterSnapshot {
@@ -95,8 +96,10 @@ impl CounterSnapshot {
             shown: Snapshot::new(),
             samples: HashMap::new(),
             items: Vec::new(),
+            faults: Vec::new(),
         };
         snapshot.source.collect(&snapshot.request, &mut snapshot.taken)?;
+        snapshot.faults.extend_from_slice(snapshot.taken.faults());
         snapshot.decode()?;
         Ok(snapshot)
     }
@@ -123,6 +126,8 @@ impl CounterSnapshot {
         self.expect(Operation::Sample, &[State::Prepared])?;
         self.state = State::Initialized;
         self.source.collect(&self.request, &mut self.taken)?;
+        self.faults.clear();
+        self.faults.extend_from_slice(self.taken.faults());
         self.state = State::Sampled;
         let is_settled = self.count == SETTLING;
         self.count += u32::from(!is_settled);
@@ -222,6 +227,11 @@ impl CounterSnapshot {
             answer.text(&instance.name().to_text().replace('\0', "\u{fffd}"));
         }
         Ok(())
+    }
+
+    /// The faults of the newest sample.
+    pub(crate) fn faults(&self) -> &[Fault] {
+        &self.faults
     }
 
     pub(crate) fn item_count(&self) -> Result<usize, Failure> {

@@ -47,6 +47,24 @@ class RecordingTest {
     }
 
     @Test
+    void damageIsAFaultOfASnapshotsSample() throws Exception {
+        for (int damaged = 0; damaged < 3; damaged++) {
+            try (CounterDataSource source = CounterDataSource.open(log(damaged));
+                    CounterSnapshot snapshot = CounterSnapshot.createSnapshot(source, SnapshotType.GLOBAL)) {
+                for (int sample = 0; sample < 3; sample++) {
+                    if (sample > 0) {
+                        snapshot.prepareSnapshot();
+                        int expected = sample == damaged ? CounterSnapshot.ANOMALY : 0;
+                        assertEquals(expected, snapshot.sampleSnapshot());
+                        snapshot.decodeSnapshot();
+                    }
+                    assertEquals(sample == damaged ? 1 : 0, snapshot.faults().size(), "" + sample);
+                }
+            }
+        }
+    }
+
+    @Test
     void theEndOfARecordingEndsTheBindingsOfAnExperimentWithTheReason() throws Exception {
         try (DataSources sources = DataSources.open(log(-1));
                 Experiment experiment = Experiment.builder().start()) {
