@@ -24,20 +24,34 @@ public final class DataSources implements AutoCloseable {
      * @throws PerfhiveException if one cannot be read, or two have one name
      */
     public static DataSources open(String... addresses) {
+        return filled(opened -> {
+            for (String address : addresses) {
+                opened.addOrClose(CounterDataSource.open(address));
+            }
+        });
+    }
+
+    /** Filled data sources; where that fails, what was opened is closed. */
+    private static DataSources filled(Consumer<DataSources> fill) {
         DataSources opened = new DataSources();
         try {
-            for (String address : addresses) {
-                CounterDataSource source = CounterDataSource.open(address);
-                try {
-                    opened.add(source);
-                } catch (PerfhiveException error) {
-                    source.close();
-                    throw error;
-                }
-            }
+            fill.accept(opened);
             return opened;
+        } catch (RuntimeException | Error error) {
+            try {
+                opened.close();
+            } catch (RuntimeException also) {
+                error.addSuppressed(also);
+            }
+            throw error;
+        }
+    }
+
+    private void addOrClose(DataSource source) {
+        try {
+            add(source);
         } catch (RuntimeException error) {
-            opened.close();
+            source.close();
             throw error;
         }
     }
@@ -48,16 +62,17 @@ public final class DataSources implements AutoCloseable {
      *
      * @return the data sources
      * @throws java.util.ServiceConfigurationError if one cannot be made
+     * @throws PerfhiveException if two have one name
      */
     public static DataSources load() {
-        DataSources loaded = new DataSources();
-        ServiceLoader.load(DataSource.class).forEach(loaded::add);
-        if (loaded.sources.isEmpty()) {
-            // The thread's class loader may not see this jar, as in pools and application servers.
-            ServiceLoader.load(DataSource.class, DataSource.class.getClassLoader())
-                    .forEach(loaded::add);
-        }
-        return loaded;
+        return filled(loaded -> {
+            ServiceLoader.load(DataSource.class).forEach(loaded::addOrClose);
+            if (loaded.sources.isEmpty()) {
+                // The thread's class loader may not see this jar, as in pools and application servers.
+                ServiceLoader.load(DataSource.class, DataSource.class.getClassLoader())
+                        .forEach(loaded::addOrClose);
+            }
+        });
     }
 
     /**
