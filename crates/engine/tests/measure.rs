@@ -480,6 +480,12 @@ fn faults_of_the_baseline_are_in_the_record_of_the_first_sample() {
         cycle(&mut context);
         assert_eq!(anomalies(&context), Vec::<String>::new());
     }
+    // At the end of a recording the record is that of the failure.
+    let answers = [Answer::Partial(1, list()), Answer::Fails(SourceErrorKind::EndOfData)];
+    let mut context = context(&Scripted::new(answers), &[&format!("{TIME}#7")]);
+    context.prepare().unwrap();
+    assert!(context.sample().is_err());
+    assert!(anomalies(&context).contains(&"test.host: PID 9: no permission".to_string()));
 }
 
 #[test]

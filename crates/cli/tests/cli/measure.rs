@@ -326,6 +326,12 @@ fn a_damaged_line_of_a_log() {
         assert_eq!(sample, &damaged.max(1), "{out}");
         assert!(message.contains(&format!("line {} is damaged", damaged + 2)), "{message}");
     }
+    // There is no sample behind the baseline.
+    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Memory\\Available Bytes\"\r\n\
+               \"11/26/2026 08:00:00.000\",\"1\",\"2\"\r\n";
+    let source = format!("file:{}", folder.file("log.csv", log));
+    let run = perfhive(["--source", &source, "measure", "Memory/Available Bytes"]);
+    assert!(run.err.contains("warning: log.HOST: line 2 is damaged"), "{}", run.err);
 }
 
 #[test]

@@ -382,22 +382,23 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
         anomalies: &mut Vec<Anomaly>,
     ) -> Result<(), MeasureError> {
         self.direct.iter_mut().for_each(DirectInstance::sample);
+        let mut collected = Ok(());
         if self.collects() {
             self.request.until = deadline;
-            let collected = self.source.collect(&self.request, &mut self.snapshot);
+            collected = self.source.collect(&self.request, &mut self.snapshot);
             let source = || Arc::clone(&self.name);
             // The message of an error is allocated too, and is not a buffer.
             if collected.is_ok() && self.snapshot.has_grown() {
                 anomalies.push(Anomaly::BufferGrown { source: source() });
             }
-            collected?;
             let age = self.snapshot.age();
             if !age.is_zero() {
                 anomalies.push(Anomaly::Aged { source: source(), age });
             }
         }
+        // At the end of a recording no other sample can tell them.
         self.report_faults(anomalies);
-        Ok(())
+        Ok(collected?)
     }
 
     fn decode(
