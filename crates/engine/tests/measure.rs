@@ -465,6 +465,29 @@ fn clocks_that_stand_still_or_go_back_and_missing_objects_have_reasons() {
     assert_eq!(anomalies(&context), expected);
 }
 
+/// The baseline has no record of its own, and the first value is made of it.
+#[test]
+fn faults_of_the_baseline_are_in_the_record_of_the_first_sample() {
+    let list = || vec![("a", 7, 3, 0)];
+    for first in [Answer::Machine(2, list()), Answer::Partial(2, list())] {
+        let answers = [Answer::Partial(1, list()), first, Answer::Machine(3, list())];
+        let scripted = Scripted::new(answers);
+        let mut context = context(&scripted, &[&format!("{TIME}#7")]);
+        cycle(&mut context);
+        let mut told = anomalies(&context);
+        told.retain(|anomaly| !anomaly.contains("buffer"));
+        assert_eq!(told, ["test.host: PID 9: no permission"]);
+        cycle(&mut context);
+        assert_eq!(anomalies(&context), Vec::<String>::new());
+    }
+    // At the end of a recording the record is that of the failure.
+    let answers = [Answer::Partial(1, list()), Answer::Fails(SourceErrorKind::EndOfData)];
+    let mut context = context(&Scripted::new(answers), &[&format!("{TIME}#7")]);
+    context.prepare().unwrap();
+    assert!(context.sample().is_err());
+    assert!(anomalies(&context).contains(&"test.host: PID 9: no permission".to_string()));
+}
+
 #[test]
 fn unknown_sensor_names_are_errors_with_the_nearest_names() {
     let scripted = Scripted::new([Answer::Machine(1, vec![("a", 7, 3, 0), ("b", 71, 4, 0)])]);

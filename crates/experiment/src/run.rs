@@ -518,6 +518,10 @@ impl Bound {
             if is_ready {
                 match context.sample() {
                     Ok(record) => sample = record.duration,
+                    // A recording has nothing for later events either.
+                    Err(MeasureError::Source(error)) if error.is_end_of_data() => {
+                        return Err(error.to_string());
+                    }
                     Err(_) => is_ready = false,
                 }
             }
@@ -544,6 +548,7 @@ impl Bound {
 
     fn counts(&self) -> BindingCounts {
         let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        let failure = locked(&self.failure).clone();
         BindingCounts {
             source: Arc::clone(&self.source),
             events: load(&self.events).saturating_sub(load(&self.filtered_late)),
@@ -554,9 +559,10 @@ impl Bound {
             busy: Duration::from_nanos(load(&self.busy)),
             limit: Some(load(&self.limit)).filter(|limit| *limit < u64::MAX),
             columns: self.columns.clone(),
-            running: !self.stopped.load(Ordering::Relaxed)
+            running: failure.is_none()
+                && !self.stopped.load(Ordering::Relaxed)
                 && load(&self.events) < load(&self.limit),
-            failure: locked(&self.failure).clone(),
+            failure,
         }
     }
 }

@@ -48,13 +48,22 @@ impl ThresholdCrossing {
         Ok(Self { name, context, readings, interval, above, below, is_above: false })
     }
 
-    /// The value now; `None` where there is none.
-    fn value(&mut self) -> Option<f64> {
-        self.context.prepare().ok()?;
-        self.context.sample().ok()?;
-        self.context.decode(&mut self.readings).ok()?;
-        let value = self.readings.iter().next()?.value.as_ref().ok()?;
-        Some(value.as_f64())
+    /// The value now; `None` where there is none. The end of a recording is an error.
+    fn value(&mut self) -> io::Result<Option<f64>> {
+        let mut cycle = || {
+            self.context.prepare()?;
+            self.context.sample()?;
+            self.context.decode(&mut self.readings).map(drop)
+        };
+        match cycle() {
+            Ok(()) => {}
+            Err(MeasureError::Source(error)) if error.is_end_of_data() => {
+                return Err(io::Error::other(error));
+            }
+            Err(_) => return Ok(None),
+        }
+        let reading = self.readings.iter().next();
+        Ok(reading.and_then(|one| one.value.as_ref().ok()).map(|value| value.as_f64()))
     }
 }
 
@@ -69,7 +78,7 @@ impl EventSource for ThresholdCrossing {
                 return Ok(None);
             }
             // Without a value nothing has changed.
-            let Some(value) = self.value() else { continue };
+            let Some(value) = self.value()? else { continue };
             let kind = match self.is_above {
                 false if value >= self.above => EventKind::Start,
                 true if value < self.below => EventKind::End,

@@ -37,7 +37,7 @@ operations! {
     Open, Sensors, Find, Instances, Advance, Names, Probe,
     Structure, Reasons, Anomalies,
     Snapshot, SnapshotPrepare, SnapshotSample, SnapshotDecode, SnapshotObjects, SnapshotCounters,
-    SnapshotInstances, SnapshotItemCount, SnapshotItems,
+    SnapshotInstances, SnapshotItemCount, SnapshotItems, SnapshotFaults,
     Categories, CategoryInstances, CategoryHas, CategoryCounters, CategoryRead, DataPlaces,
     DataValues, DataOne, Counter, CounterNext, Calculate,
     Experiment, ExperimentBind, ExperimentListen, ExperimentBindings, ExperimentEnd,
@@ -101,7 +101,8 @@ fn answer_to(op: Op, request: &mut Request<'_>, answer: &mut Answer) -> Result<(
         | Op::SnapshotCounters
         | Op::SnapshotInstances
         | Op::SnapshotItemCount
-        | Op::SnapshotItems => snapshot(op, request, answer)?,
+        | Op::SnapshotItems
+        | Op::SnapshotFaults => snapshot(op, request, answer)?,
         Op::Categories
         | Op::CategoryInstances
         | Op::CategoryHas
@@ -198,6 +199,7 @@ fn snapshot(op: Op, request: &mut Request<'_>, answer: &mut Answer) -> Result<()
             }
             Op::SnapshotCounters => snapshot.counters(request.index()?, answer)?,
             Op::SnapshotInstances => snapshot.instances(request.index()?, answer)?,
+            Op::SnapshotFaults => categories::faults(snapshot.faults(), answer),
             Op::SnapshotItemCount => _ = answer.count(snapshot.item_count()?),
             _ => snapshot.items(answer)?,
         }

@@ -223,7 +223,7 @@ fn identity(identity: &Identity, answer: &mut Answer) {
 }
 
 /// Puts faults into the answer.
-fn faults(faults: &[Fault], answer: &mut Answer) {
+pub(crate) fn faults(faults: &[Fault], answer: &mut Answer) {
     answer.count(faults.len());
     for fault in faults {
         answer.text(&fault.provider).i64(fault.object.map_or(-1, |object| i64::from(object.0)));

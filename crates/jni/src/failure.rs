@@ -22,6 +22,7 @@ pub(crate) enum Kind {
     Handle = 13,
     Internal = 14,
     Other = 15,
+    Refused = 16,
 }
 
 /// A failure on its way to Java.
@@ -67,6 +68,7 @@ impl From<MeasureError> for Failure {
             MeasureError::SensorInstances { .. } => Kind::Instances,
             MeasureError::SameName(_) => Kind::SameName,
             MeasureError::State { .. } => Kind::State,
+            MeasureError::Refused(_) => Kind::Refused,
             MeasureError::Source(source) => return source.clone().into(),
             _ => Kind::Other,
         };

@@ -15,7 +15,8 @@ use crate::source::{self, OpenSource};
 use crate::wire::Answer;
 use perfhive::measure::{Operation, SensorKind, State, ValueType};
 use perfhive::{
-    Ask, Cached, CookedValue, NoValue, ObjectQuery, ObjectSample, Snapshot, Source, TitleIndex,
+    Ask, Cached, Catalogue, CookedValue, Fault, NoValue, ObjectQuery, ObjectSample, Snapshot,
+    Source, TitleIndex,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -54,6 +55,7 @@ pub(crate) struct CounterSnapshot {
     shown: Snapshot,
     samples: HashMap<TitleIndex, ObjectSample>,
     items: Vec<Item>,
+    faults: Vec<Fault>,
 }
 
 impl CounterSnapshot {
@@ -78,7 +80,11 @@ impl CounterSnapshot {
         if let Wanted::Custom(list) = &wanted {
             request.extra_counters = list.iter().copied().filter(named).collect();
         }
-        let generation = source.catalogue(&Ask::nothing())?.generation;
+        let catalogue = source.catalogue(&Ask::new(request.objects.clone()))?;
+        if let Wanted::Custom(list) = &wanted {
+            list.iter().try_for_each(|one| check(&catalogue, *one))?;
+        }
+        let generation = catalogue.generation;
         let mut snapshot = Self {
             source,
             wanted,
@@ -90,8 +96,10 @@ impl CounterSnapshot {
             shown: Snapshot::new(),
             samples: HashMap::new(),
             items: Vec::new(),
+            faults: Vec::new(),
         };
         snapshot.source.collect(&snapshot.request, &mut snapshot.taken)?;
+        snapshot.faults.extend_from_slice(snapshot.taken.faults());
         snapshot.decode()?;
         Ok(snapshot)
     }
@@ -118,6 +126,8 @@ impl CounterSnapshot {
         self.expect(Operation::Sample, &[State::Prepared])?;
         self.state = State::Initialized;
         self.source.collect(&self.request, &mut self.taken)?;
+        self.faults.clear();
+        self.faults.extend_from_slice(self.taken.faults());
         self.state = State::Sampled;
         let is_settled = self.count == SETTLING;
         self.count += u32::from(!is_settled);
@@ -219,6 +229,11 @@ impl CounterSnapshot {
         Ok(())
     }
 
+    /// The faults of the newest sample.
+    pub(crate) fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
     pub(crate) fn item_count(&self) -> Result<usize, Failure> {
         self.expect(Operation::Read, &[State::Initialized])?;
         Ok(self.items.len())
@@ -240,6 +255,22 @@ impl CounterSnapshot {
         }
         Ok(())
     }
+}
+
+/// Checks that a source has an object and its counter.
+fn check(
+    catalogue: &Catalogue,
+    (object, counter): (TitleIndex, TitleIndex),
+) -> Result<(), Failure> {
+    let Some(found) = catalogue.object(object) else {
+        let message = format!("there is no object with the title index {object}");
+        return Err(Failure::new(Kind::UnknownCategory, message));
+    };
+    if counter.0 == 0 || found.counter(counter).is_some() {
+        return Ok(());
+    }
+    let message = format!("the object {object} has no counter with the title index {counter}");
+    Err(Failure::new(Kind::UnknownCounter, message))
 }
 
 /// The wanted objects among those of a snapshot. A source may answer with more objects.

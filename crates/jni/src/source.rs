@@ -7,7 +7,9 @@ use perfhive::measure::{
     self, DataSource, DataSources, SelectedSensor, Sensor, SensorId, SensorInstances, SensorKind,
     SensorName, SensorSelection, SharedCounters, ValueType,
 };
-use perfhive::{Ask, LanguageId, OpenOptions, SharedSource, Source as _, TitleDatabase};
+use perfhive::{
+    Ask, LanguageId, OpenOptions, SharedSource, Source as _, SourceAddress, TitleDatabase,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +26,12 @@ pub(crate) struct OpenSource {
 
 impl OpenSource {
     pub(crate) fn new(address: &str, titles: &[String]) -> Result<Self, Failure> {
+        let parsed = address.parse::<SourceAddress>();
+        if !titles.is_empty() && parsed.is_ok_and(|at| !at.scheme().capabilities.takes_titles) {
+            let message =
+                format!("title lists name recorded blocks, but {address} has names of its own");
+            return Err(Failure::new(Kind::Refused, message));
+        }
         let options = titles.iter().fold(OpenOptions::new(), OpenOptions::titles);
         let source = measure::data_source(address, &options)?;
         let name = source.name().to_string();

@@ -141,6 +141,12 @@ impl Measuring {
             match context.sample() {
                 Ok(record) => self.cost.add(record),
                 Err(MeasureError::Source(error)) if error.is_end_of_data() => {
+                    // Only faults that no sample has shown, of what is measured.
+                    drop(self.faults.take());
+                    let rest = context.record()?.anomalies.iter();
+                    let rest = rest.filter(|one| matches!(one, Anomaly::Partial { .. }));
+                    rest.for_each(|one| self.faults.add(one.to_string()));
+                    self.faults.report();
                     return match self.cost.samples() {
                         0 => Err(Failure::Missing(format!(
                             "{error}, and measuring takes two: the first is the baseline; \

@@ -305,6 +305,35 @@ fn a_damaged_object() {
     assert_eq!(of_kind(&rows, "reading").len(), 2);
 }
 
+/// A damaged part of a recording is told wherever it is, also where it is the baseline.
+#[test]
+fn a_damaged_line_of_a_log() {
+    let folder = Folder::new();
+    for damaged in 0..3 {
+        let mut log =
+            "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Memory\\Available Bytes\"\r\n".to_string();
+        for second in 0..3 {
+            let rest = if second == damaged { ",\"2\"" } else { "" };
+            log += &format!("\"11/26/2026 08:00:0{second}.000\",\"1\"{rest}\r\n");
+        }
+        let source = format!("file:{}", folder.file("log.csv", log));
+        let out =
+            perfhive(["--source", &source, "measure", "Memory/Available Bytes", "--json"]).ok();
+        let rows = stream(&out);
+        let told = of_kind(&rows, "anomaly");
+        assert_eq!(told.len(), 1, "{out}");
+        let (sample, message) = (&told[0]["sample"], told[0]["message"].as_str().unwrap());
+        assert_eq!(sample, &damaged.max(1), "{out}");
+        assert!(message.contains(&format!("line {} is damaged", damaged + 2)), "{message}");
+    }
+    // There is no sample behind the baseline.
+    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Memory\\Available Bytes\"\r\n\
+               \"11/26/2026 08:00:00.000\",\"1\",\"2\"\r\n";
+    let source = format!("file:{}", folder.file("log.csv", log));
+    let run = perfhive(["--source", &source, "measure", "Memory/Available Bytes"]);
+    assert!(run.err.contains("warning: log.HOST: line 2 is damaged"), "{}", run.err);
+}
+
 #[test]
 fn a_source_that_cannot_be_read() {
     let folder = Folder::new();

@@ -107,7 +107,8 @@ pub struct SampleRecord {
     /// How long before the sample the collection of its oldest data began; zero if all data was
     /// collected for the sample.
     pub age: Duration,
-    /// The anomalies of the sample; after decoding, also those of instances that came or went.
+    /// The anomalies of the sample, and of the first sample those of the baseline too; after
+    /// decoding, also those of instances that came or went.
     pub anomalies: Vec<Anomaly>,
 }
 

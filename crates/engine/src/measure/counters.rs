@@ -121,6 +121,8 @@ struct CounterProbe<S> {
     targets: Vec<ProbedCounter>,
     /// Instances that are read without blocks. Their objects are not in `request`.
     direct: Vec<DirectInstance>,
+    /// The faults of the baseline, which has no record: the first sample reports them.
+    untold: Vec<Fault>,
 }
 
 impl<S: Source> CounterProbe<S> {
@@ -139,6 +141,7 @@ impl<S: Source> CounterProbe<S> {
             objects: Vec::new(),
             targets: Vec::new(),
             direct: Vec::new(),
+            untold: Vec::new(),
         };
         for (asked, wanted) in wanted.iter().enumerate() {
             let (object, counter) = (object_of(wanted.sensor), counter_of(wanted.sensor));
@@ -234,6 +237,7 @@ impl<S: Source> CounterProbe<S> {
             probe.source.collect(&probe.request, &mut probe.snapshot)
         })?;
         sampled.ok_or_else(|| changing(&self.name))?;
+        self.untold = self.snapshot.faults().to_vec();
         for probed in &mut self.objects {
             probed.moved = false;
             match probed.index.index() {
@@ -284,6 +288,26 @@ impl<S: Source> CounterProbe<S> {
         }
         self.note_instances();
         Ok(())
+    }
+
+    /// Reports the faults of the sample, and with the first one those of the baseline.
+    fn report_faults(&mut self, anomalies: &mut Vec<Anomaly>) {
+        let new = self.snapshot.faults();
+        let is_new = |fault: &&Fault| !new.iter().any(|other| other.message == fault.message);
+        let faults = new.iter().chain(self.untold.iter().filter(is_new));
+        let count = faults.clone().count();
+        // No more anomalies are added than fit without allocating; the last of them counts the
+        // rest.
+        let room = anomalies.capacity() - anomalies.len();
+        let kept = if count > room { room.saturating_sub(1) } else { count };
+        anomalies.extend(faults.take(kept).map(|fault| Anomaly::Partial {
+            source: Arc::clone(&self.name),
+            message: Arc::clone(&fault.message),
+        }));
+        if let count @ 1.. = count - kept {
+            anomalies.push(Anomaly::More { source: Arc::clone(&self.name), count });
+        }
+        self.untold.clear();
     }
 
     /// Notes which objects to ask for.
@@ -358,35 +382,23 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
         anomalies: &mut Vec<Anomaly>,
     ) -> Result<(), MeasureError> {
         self.direct.iter_mut().for_each(DirectInstance::sample);
-        if !self.collects() {
-            return Ok(());
+        let mut collected = Ok(());
+        if self.collects() {
+            self.request.until = deadline;
+            collected = self.source.collect(&self.request, &mut self.snapshot);
+            let source = || Arc::clone(&self.name);
+            // The message of an error is allocated too, and is not a buffer.
+            if collected.is_ok() && self.snapshot.has_grown() {
+                anomalies.push(Anomaly::BufferGrown { source: source() });
+            }
+            let age = self.snapshot.age();
+            if !age.is_zero() {
+                anomalies.push(Anomaly::Aged { source: source(), age });
+            }
         }
-        self.request.until = deadline;
-        let collected = self.source.collect(&self.request, &mut self.snapshot);
-        let source = || Arc::clone(&self.name);
-        // The message of an error is allocated too, and is not a buffer.
-        if collected.is_ok() && self.snapshot.has_grown() {
-            anomalies.push(Anomaly::BufferGrown { source: source() });
-        }
-        collected?;
-        let age = self.snapshot.age();
-        if !age.is_zero() {
-            anomalies.push(Anomaly::Aged { source: source(), age });
-        }
-        let partial = |fault: &Fault| Anomaly::Partial {
-            source: source(),
-            message: Arc::clone(&fault.message),
-        };
-        let faults = self.snapshot.faults();
-        // No more anomalies are added than fit without allocating; the last of them counts the
-        // rest.
-        let room = anomalies.capacity() - anomalies.len();
-        let kept = if faults.len() > room { room.saturating_sub(1) } else { faults.len() };
-        anomalies.extend(faults.iter().take(kept).map(partial));
-        if let count @ 1.. = faults.len() - kept {
-            anomalies.push(Anomaly::More { source: source(), count });
-        }
-        Ok(())
+        // At the end of a recording no other sample can tell them.
+        self.report_faults(anomalies);
+        Ok(collected?)
     }
 
     fn decode(

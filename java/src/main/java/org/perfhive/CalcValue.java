@@ -93,4 +93,15 @@ public final class CalcValue {
     public int instanceIndex() {
         return instanceIndex;
     }
+
+    @Override
+    public String toString() {
+        String value = switch (valueType) {
+            case DOUBLE -> Double.toString(doubleValue());
+            case NONE -> "no value";
+            default -> Long.toUnsignedString(bits);
+        };
+        return "object " + perfObjectIndex + ", counter " + counterIndex + ", instance " + instanceIndex
+                + " = " + value;
+    }
 }

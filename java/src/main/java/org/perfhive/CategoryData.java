@@ -1,5 +1,6 @@
 package org.perfhive;
 
+import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.LocalDateTime;
 import java.time.ZoneOffset;
@@ -16,7 +17,7 @@ import java.util.OptionalDouble;
  */
 public final class CategoryData implements AutoCloseable {
     private final String category;
-    private final Instant time;
+    private final Optional<Instant> time;
     private final List<Counter> counters;
     private final List<String> instances;
     private final Map<String, Integer> rows;
@@ -110,14 +111,7 @@ public final class CategoryData implements AutoCloseable {
 
     CategoryData(String category, Message answer) {
         this.category = category;
-        LocalDateTime whole = LocalDateTime.of(
-                answer.int32(),
-                answer.int32(),
-                answer.int32(),
-                answer.int32(),
-                answer.int32(),
-                answer.int32());
-        time = whole.toInstant(ZoneOffset.UTC).plusMillis(answer.int32());
+        time = time(answer.ints(7));
         counters = List.copyOf(
                 answer.list(() -> new Counter(answer.text(), CounterType.of(answer))));
         instances = List.copyOf(answer.list(answer::text));
@@ -138,10 +132,20 @@ public final class CategoryData implements AutoCloseable {
     /**
      * The time of the sample.
      *
-     * @return the time
+     * @return the time; empty where that in the data is no date
      */
-    public Instant time() {
+    public Optional<Instant> time() {
         return time;
+    }
+
+    private static Optional<Instant> time(int[] parts) {
+        try {
+            LocalDateTime whole =
+                    LocalDateTime.of(parts[0], parts[1], parts[2], parts[3], parts[4], parts[5]);
+            return Optional.of(whole.toInstant(ZoneOffset.UTC).plusMillis(parts[6]));
+        } catch (DateTimeException noDate) {
+            return Optional.empty();
+        }
     }
 
     /**
@@ -237,6 +241,12 @@ public final class CategoryData implements AutoCloseable {
             places.putIfAbsent(names.get(place), place);
         }
         return places;
+    }
+
+    @Override
+    public String toString() {
+        return category + time.map(at -> " at " + at).orElse("") + ": " + counters.size() + " counters of " + instances.size()
+                + " instances";
     }
 
     @Override

@@ -2,6 +2,7 @@ package org.perfhive;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 
 /**
@@ -106,12 +107,14 @@ public final class CounterDataSource implements DataSource {
 
     @Override
     public Probe probe(Sensor sensor) {
+        Objects.requireNonNull(sensor);
         return probe;
     }
 
     private ProbeContext context(List<SelectedSensor> selection, Duration maxAge) {
         Message.Request request = object.request().int64(nanos(maxAge)).int32(selection.size());
         for (SelectedSensor selected : selection) {
+            MeasurementContext.checkOwn(selected.sensor(), name);
             Optional<String> instance = selected.instance();
             request.int64(selected.sensor().id()).bool(instance.isPresent());
             instance.ifPresent(request::text);

@@ -114,6 +114,11 @@ public final class CounterNames {
         return Optional.empty();
     }
 
+    @Override
+    public String toString() {
+        return indices.length + " names";
+    }
+
     static int byteLength(List<String> names) {
         return Math.multiplyExact(2, names.stream().mapToInt(name -> name.length() + 1).sum() + 1);
     }

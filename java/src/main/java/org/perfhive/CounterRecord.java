@@ -1,5 +1,7 @@
 package org.perfhive;
 
+import java.util.Objects;
+
 /**
  * One counter of an object of a {@link CounterSnapshot}.
  *
@@ -14,4 +16,10 @@ public record CounterRecord(
         int counterIndex,
         int counterType,
         SensorKind counterKind,
-        ValueType valueType) {}
+        ValueType valueType) {
+    /** Checks the parts. */
+    public CounterRecord {
+        Objects.requireNonNull(counterKind);
+        Objects.requireNonNull(valueType);
+    }
+}

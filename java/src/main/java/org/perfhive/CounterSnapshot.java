@@ -213,6 +213,17 @@ public final class CounterSnapshot implements AutoCloseable {
         return 0;
     }
 
+    /**
+     * What could not be collected for the newest sample, and warnings; before the first
+     * {@code sampleSnapshot}, for the sample that was taken for the snapshot's creation.
+     *
+     * @return the faults
+     */
+    public List<Fault> faults() {
+        Message answer = object.request().send(Native.Op.SNAPSHOT_FAULTS);
+        return List.copyOf(answer.list(() -> Fault.of(answer)));
+    }
+
     static void check(int needed, int length) {
         if (length < needed) {
             throw new IllegalArgumentException(

@@ -2,7 +2,10 @@ package org.perfhive;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.ServiceLoader;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -21,20 +24,34 @@ public final class DataSources implements AutoCloseable {
      * @throws PerfhiveException if one cannot be read, or two have one name
      */
     public static DataSources open(String... addresses) {
+        return filled(opened -> {
+            for (String address : addresses) {
+                opened.addOrClose(CounterDataSource.open(address));
+            }
+        });
+    }
+
+    /** Filled data sources; where that fails, what was opened is closed. */
+    private static DataSources filled(Consumer<DataSources> fill) {
         DataSources opened = new DataSources();
         try {
-            for (String address : addresses) {
-                CounterDataSource source = CounterDataSource.open(address);
-                try {
-                    opened.add(source);
-                } catch (PerfhiveException error) {
-                    source.close();
-                    throw error;
-                }
-            }
+            fill.accept(opened);
             return opened;
-        } catch (PerfhiveException error) {
-            opened.close();
+        } catch (RuntimeException | Error error) {
+            try {
+                opened.close();
+            } catch (RuntimeException also) {
+                error.addSuppressed(also);
+            }
+            throw error;
+        }
+    }
+
+    private void addOrClose(DataSource source) {
+        try {
+            add(source);
+        } catch (RuntimeException error) {
+            source.close();
             throw error;
         }
     }
@@ -45,16 +62,17 @@ public final class DataSources implements AutoCloseable {
      *
      * @return the data sources
      * @throws java.util.ServiceConfigurationError if one cannot be made
+     * @throws PerfhiveException if two have one name
      */
     public static DataSources load() {
-        DataSources loaded = new DataSources();
-        ServiceLoader.load(DataSource.class).forEach(loaded::add);
-        if (loaded.sources.isEmpty()) {
-            // The thread's class loader may not see this jar, as in pools and application servers.
-            ServiceLoader.load(DataSource.class, DataSource.class.getClassLoader())
-                    .forEach(loaded::add);
-        }
-        return loaded;
+        return filled(loaded -> {
+            ServiceLoader.load(DataSource.class).forEach(loaded::addOrClose);
+            if (loaded.sources.isEmpty()) {
+                // The thread's class loader may not see this jar, as in pools and application servers.
+                ServiceLoader.load(DataSource.class, DataSource.class.getClassLoader())
+                        .forEach(loaded::addOrClose);
+            }
+        });
     }
 
     /**
@@ -65,10 +83,11 @@ public final class DataSources implements AutoCloseable {
      * @throws PerfhiveException if there is one of this name
      */
     public synchronized DataSources add(DataSource source) {
-        if (sources.stream().anyMatch(known -> known.name().equals(source.name()))) {
+        String name = Objects.requireNonNull(source.name(), "a data source without a name");
+        if (sources.stream().anyMatch(known -> known.name().equals(name))) {
             throw new PerfhiveException(
                     PerfhiveException.Kind.SAME_NAME,
-                    "there is a data source \"" + source.name() + "\" already");
+                    "there is a data source \"" + name + "\" already");
         }
         sources.add(source);
         return this;
@@ -97,7 +116,7 @@ public final class DataSources implements AutoCloseable {
         return folded.stream()
                 .filter(known -> known.name().equals(meant))
                 .findFirst()
-                .or(() -> folded.size() == 1 ? folded.stream().findFirst() : java.util.Optional.empty())
+                .or(() -> folded.size() == 1 ? folded.stream().findFirst() : Optional.empty())
                 .orElseThrow(() -> new PerfhiveException(
                         PerfhiveException.Kind.UNKNOWN_SOURCE,
                         "no data source \"" + name + "\"; there are: "
@@ -117,17 +136,27 @@ public final class DataSources implements AutoCloseable {
         return get(name.source()).find(name);
     }
 
+    @Override
+    public synchronized String toString() {
+        return sources.stream().map(DataSource::name).collect(Collectors.joining(", "));
+    }
+
     /** Closes all data sources. What one of them throws comes when the others are closed. */
     @Override
     public synchronized void close() {
+        closeAll(sources, DataSource::close);
+    }
+
+    /** Closes each. What one throws comes when the others are closed, which are added to it if they throw. */
+    static <T> void closeAll(List<T> all, Consumer<T> close) {
         RuntimeException failure = null;
-        for (DataSource source : sources) {
+        for (T one : all) {
             try {
-                source.close();
+                close.accept(one);
             } catch (RuntimeException error) {
                 if (failure == null) {
                     failure = error;
-                } else {
+                } else if (failure != error) {
                     failure.addSuppressed(error);
                 }
             }

@@ -29,6 +29,8 @@ public final class Experiment implements AutoCloseable {
     /** Calls are events once they are bound. */
     private volatile Optional<Points> points = Optional.empty();
     private Optional<ExperimentEnd> ended = Optional.empty();
+    /** When waiting for listeners ends, once the experiment has ended. */
+    private long until;
 
     /** The parts of an experiment before it starts. */
     public static final class Builder {
@@ -140,11 +142,12 @@ public final class Experiment implements AutoCloseable {
      *     are opened once more for the binding
      * @param names the sensors, of one instance each; none measures time alone
      * @return this object
-     * @throws PerfhiveException if a name means no sensor, is of all instances or of a data source
-     *     written in Java; of the kind {@code STATE} after the end, and for a second binding of
-     *     calls
+     * @throws PerfhiveException if a name means no sensor; of the kind {@code REFUSED} if it is of all
+     *     instances or of a data source written in Java; of the kind {@code STATE} after the end, and
+     *     for a second binding of calls
      */
     public Experiment bind(EventSource source, DataSources sources, List<SensorName> names) {
+        Objects.requireNonNull(sources);
         Binding binding = Binding.of(source);
         Set<CounterDataSource> used = new LinkedHashSet<>();
         Stream.concat(names.stream(), binding.watched.stream())
@@ -195,7 +198,7 @@ public final class Experiment implements AutoCloseable {
             return counters;
         }
         throw new PerfhiveException(
-                PerfhiveException.Kind.OTHER,
+                PerfhiveException.Kind.REFUSED,
                 "the data source \"" + source.name() + "\" is written in Java; an experiment measures"
                         + " those of the native library only. Measure it with a MeasurementContext.");
     }
@@ -291,24 +294,26 @@ public final class Experiment implements AutoCloseable {
     /**
      * Ends the experiment: closes the event sources, waits for the events that they have, and for the
      * listeners to take the last records, as long as {@link Builder#listenerTimeout} says. Called
-     * again, it returns the same figures.
+     * again, it returns the same figures, and waits for no longer in all.
      *
      * @return the figures
      */
     public ExperimentEnd end() {
         ExperimentEnd end;
+        long last;
         synchronized (ending) {
             if (ended.isEmpty()) {
                 ended = Optional.of(ExperimentEnd.read(object.request().send(Native.Op.EXPERIMENT_END)));
+                // Half of what the clock has left to count, at most.
+                until = System.nanoTime()
+                        + Math.min(CounterDataSource.nanos(listenerTimeout), Long.MAX_VALUE / 2);
             }
             end = ended.get();
+            last = until;
         }
-        // Half of what the clock has left to count, at most.
-        long until = System.nanoTime()
-                + Math.min(CounterDataSource.nanos(listenerTimeout), Long.MAX_VALUE / 2);
         try {
             for (Listening listening : listeners) {
-                listening.await(until);
+                listening.await(last);
             }
         } catch (InterruptedException stopped) {
             Thread.currentThread().interrupt();

@@ -52,6 +52,7 @@ public record ExperimentEnd(
      * @return the figures, if there were sections of this name
      */
     public Optional<EventSummary> section(String name) {
+        Objects.requireNonNull(name);
         return events.stream().filter(event -> event.isSection() && event.name().equals(name)).findFirst();
     }
 

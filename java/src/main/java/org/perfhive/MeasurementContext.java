@@ -8,9 +8,11 @@ import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
@@ -34,7 +36,7 @@ import java.util.function.Consumer;
  *
  * <p>Any other operation is a {@link PerfhiveException} of the kind {@code STATE} and changes
  * nothing; so is one while another thread is at work. After {@code close}, each is an
- * {@link IllegalStateException}, also one that was at work.
+ * {@link IllegalStateException}, also one that was at work: the data sources are let go at its end.
  */
 public final class MeasurementContext implements AutoCloseable {
     private final AtomicReference<State> state = new AtomicReference<>(State.INITIALIZING);
@@ -47,6 +49,7 @@ public final class MeasurementContext implements AutoCloseable {
     private volatile Readings readings;
     private long duration;
     private volatile boolean closed;
+    private final AtomicBoolean areClosed = new AtomicBoolean();
 
     /** One probe of the context. */
     private static final class Part {
@@ -58,7 +61,7 @@ public final class MeasurementContext implements AutoCloseable {
 
         Part(String source, ProbeContext context, List<SelectedSensor> selection) {
             this.source = source;
-            this.context = context;
+            this.context = Objects.requireNonNull(context, "a probe of " + source + " opened nothing");
             this.readings = new ProbeReadings(selection);
         }
     }
@@ -74,6 +77,7 @@ public final class MeasurementContext implements AutoCloseable {
         ProbeReadings[] each =
                 Arrays.stream(parts).map(part -> part.readings).toArray(ProbeReadings[]::new);
         this.all = new AllReadings(each, asked);
+        all.begin();
         for (Part part : parts) {
             fill(part, part.context::baseline, ProbeReadings::endBaseline);
         }
@@ -105,12 +109,15 @@ public final class MeasurementContext implements AutoCloseable {
      */
     public static MeasurementContext of(
             DataSources sources, List<SensorName> names, MeasurementOptions options) {
+        Objects.requireNonNull(sources);
+        Objects.requireNonNull(options);
         record Key(DataSource source, Probe probe) {}
         record Group(List<SelectedSensor> sensors, List<Integer> asked) {}
         Map<Key, Group> groups = new LinkedHashMap<>();
         for (int place = 0; place < names.size(); place++) {
             DataSource source = sources.get(names.get(place).source());
             SelectedSensor selected = source.find(names.get(place));
+            checkOwn(selected.sensor(), source.name());
             Key key = new Key(source, source.probe(selected.sensor()));
             Group group =
                     groups.computeIfAbsent(key, k -> new Group(new ArrayList<>(), new ArrayList<>()));
@@ -127,9 +134,22 @@ public final class MeasurementContext implements AutoCloseable {
                     .map(group -> group.asked.stream().mapToInt(Integer::intValue).toArray())
                     .toArray(int[][]::new);
             return new MeasurementContext(parts.toArray(Part[]::new), asked, options);
-        } catch (RuntimeException error) {
-            parts.forEach(part -> part.context.close());
+        } catch (RuntimeException | Error error) {
+            try {
+                DataSources.closeAll(parts, part -> part.context.close());
+            } catch (RuntimeException also) {
+                error.addSuppressed(also);
+            }
             throw error;
+        }
+    }
+
+    /** A sensor of another data source would be measured as whatever has its number here. */
+    static void checkOwn(Sensor sensor, String source) {
+        if (!sensor.name().source().equals(source)) {
+            throw new PerfhiveException(
+                    PerfhiveException.Kind.UNKNOWN_SENSOR,
+                    sensor + " is not a sensor of the data source \"" + source + "\"");
         }
     }
 
@@ -148,6 +168,18 @@ public final class MeasurementContext implements AutoCloseable {
         State now = state.get();
         if (!possible.contains(now) || !state.compareAndSet(now, working)) {
             throw notPossible(operation);
+        }
+        if (closed) {
+            leave(now);
+        }
+    }
+
+    /** Ends the work on an operation; where the context was closed meanwhile, what was at work is let go now. */
+    private void leave(State next) {
+        state.set(next);
+        if (closed) {
+            closeParts();
+            checkOpen();
         }
     }
 
@@ -193,7 +225,7 @@ public final class MeasurementContext implements AutoCloseable {
             }
             next = State.PREPARED;
         } finally {
-            state.set(next);
+            leave(next);
         }
     }
 
@@ -239,7 +271,7 @@ public final class MeasurementContext implements AutoCloseable {
             next = State.SAMPLED;
             return anomalies;
         } finally {
-            state.set(next);
+            leave(next);
         }
     }
 
@@ -262,15 +294,12 @@ public final class MeasurementContext implements AutoCloseable {
                         part.failed = asFailure(error);
                     }
                 }
-                // Closed meanwhile, it has nothing to read.
-                checkOpen();
                 part.context.fail(part.failed, part.readings);
             }
-            checkOpen();
             readings = all.end();
             return readings;
         } finally {
-            state.set(State.INITIALIZED);
+            leave(State.INITIALIZED);
         }
     }
 
@@ -391,7 +420,6 @@ public final class MeasurementContext implements AutoCloseable {
 
     /** Where all data sources fail. */
     private PerfhiveException firstFailure() {
-        checkOpen();
         for (Part part : parts) {
             if (part.failed != null) {
                 return part.failed;
@@ -410,11 +438,19 @@ public final class MeasurementContext implements AutoCloseable {
         return parts[place].readings;
     }
 
+    /** Waits for nothing: where another thread is at work, its data sources are let go at the end of that. */
     @Override
     public void close() {
         closed = true;
-        for (Part part : parts) {
-            part.context.close();
+        State now = state.get();
+        if (CAN_PREPARE.contains(now)) {
+            closeParts();
+        }
+    }
+
+    private void closeParts() {
+        if (!areClosed.getAndSet(true)) {
+            DataSources.closeAll(Arrays.asList(parts), part -> part.context.close());
         }
     }
 }

@@ -42,7 +42,9 @@ public class PerfhiveException extends RuntimeException {
         /** A fault inside perfhive. */
         INTERNAL,
         /** A data source of the program's own failed, or something else. */
-        OTHER
+        OTHER,
+        /** What was asked for is a mistake of another kind, which the message names. */
+        REFUSED
     }
 
     /** The kind. */
@@ -55,7 +57,7 @@ public class PerfhiveException extends RuntimeException {
      * @param message what is wrong
      */
     public PerfhiveException(Kind kind, String message) {
-        super(message);
+        super(Objects.requireNonNull(message));
         this.kind = Objects.requireNonNull(kind);
     }
 

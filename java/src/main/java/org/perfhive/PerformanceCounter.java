@@ -192,6 +192,12 @@ public final class PerformanceCounter implements AutoCloseable {
         object.request().int32(5).send(Native.Op.COUNTER_NEXT);
     }
 
+    /** Returns the path: {@code \Process(java)\% Processor Time}. */
+    @Override
+    public String toString() {
+        return "\\" + category + (instance.isEmpty() ? "" : "(" + instance + ")") + "\\" + name;
+    }
+
     @Override
     public void close() {
         object.close();

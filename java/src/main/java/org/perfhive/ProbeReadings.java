@@ -6,6 +6,7 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -120,12 +121,15 @@ public final class ProbeReadings {
         }
     }
 
+    private boolean hasOneReading(int asked) {
+        return !sensor(asked).hasInstances() || selection.get(asked).instance().isPresent();
+    }
+
     /** Sensors of one reading have that reading in each sample, so that no other moves to its place. */
     private void fillUp(int asked, NoValue why) {
         for (; next < asked; next++) {
-            SelectedSensor selected = selection.get(next);
-            if (!selected.sensor().hasInstances() || selected.instance().isPresent()) {
-                put(next, selected.instance(), NONE, reason(why));
+            if (hasOneReading(next)) {
+                put(next, selection.get(next).instance(), NONE, reason(why));
             }
         }
     }
@@ -135,6 +139,13 @@ public final class ProbeReadings {
             throw new IllegalArgumentException(
                     "readings are added in the order of the selection: " + sensor(asked) + " comes before "
                             + sensor(next - 1));
+        }
+        if (sensor(asked).hasInstances() != instance.isPresent()) {
+            throw new IllegalArgumentException(
+                    sensor(asked) + (instance.isPresent() ? " has no instances" : " has instances: name one"));
+        }
+        if (asked == next - 1 && hasOneReading(asked)) {
+            throw new IllegalArgumentException(sensor(asked) + " has one reading in a sample");
         }
         fillUp(asked, NOT_ADDED);
         next = asked + 1;
@@ -171,7 +182,8 @@ public final class ProbeReadings {
      * @param instance the instance; empty for a sensor without instances
      * @param value the number, which is taken as unsigned
      * @throws ArithmeticException if the sensor's type is {@code INT32} and the number is larger
-     * @throws IllegalArgumentException if the sensor's type is {@code DOUBLE}
+     * @throws IllegalArgumentException if the sensor's type is {@code DOUBLE}, an instance is there where
+     *     the sensor has none or the other way round, or the sensor's one reading was added before
      */
     public void addLong(int asked, Optional<String> instance, long value) {
         checkType(asked, sensor(asked).valueType() != ValueType.DOUBLE);
@@ -188,7 +200,8 @@ public final class ProbeReadings {
      * @param asked the place of the sensor in the selection
      * @param instance the instance; empty for a sensor without instances
      * @param value the number
-     * @throws IllegalArgumentException if the sensor's type is not {@code DOUBLE}
+     * @throws IllegalArgumentException if the sensor's type is not {@code DOUBLE}; and as
+     *     {@link #addLong}
      */
     public void addDouble(int asked, Optional<String> instance, double value) {
         checkType(asked, sensor(asked).valueType() == ValueType.DOUBLE);
@@ -203,7 +216,7 @@ public final class ProbeReadings {
      * @param why the reason
      */
     public void addNone(int asked, Optional<String> instance, NoValue why) {
-        add(asked, instance, NONE, reason(why));
+        add(asked, instance, NONE, reason(Objects.requireNonNull(why)));
     }
 
     /**
@@ -212,8 +225,9 @@ public final class ProbeReadings {
      * @param value the raw value
      */
     public void raw(long value) {
-        codes[count - 1] |= RAW;
-        raw[count - 1] = value;
+        int place = lastPlace();
+        codes[place] |= RAW;
+        raw[place] = value;
     }
 
     /**
@@ -222,8 +236,16 @@ public final class ProbeReadings {
      * @param value the raw value
      */
     public void before(long value) {
-        codes[count - 1] |= BEFORE;
-        before[count - 1] = value;
+        int place = lastPlace();
+        codes[place] |= BEFORE;
+        before[place] = value;
+    }
+
+    private int lastPlace() {
+        if (count == 0) {
+            throw new IllegalStateException("no reading was added that a raw value could belong to");
+        }
+        return count - 1;
     }
 
     private int reason(NoValue why) {

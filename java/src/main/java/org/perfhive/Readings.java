@@ -203,6 +203,7 @@ public final class Readings extends AbstractList<SensorReading> implements Rando
      * @return the value as a double, if the sensor is measured and has one
      */
     public OptionalDouble valueOf(SensorName name) {
+        Objects.requireNonNull(name);
         for (int index = 0; index < size; index++) {
             if (hasValue(index) && slot(index).name().equals(name)) {
                 return OptionalDouble.of(approximately(index));

@@ -317,14 +317,14 @@ class ExperimentTest {
             EventSource calls = new EventSource.Calls("x");
             fails(Kind.UNKNOWN_SENSOR, () -> experiment.bind(calls, sources, "linux.procfs/No/Such"));
             fails(Kind.UNKNOWN_SOURCE, () -> experiment.bind(calls, sources, "no/No/Such"));
-            fails(Kind.OTHER, () -> experiment.bind(
+            fails(Kind.REFUSED, () -> experiment.bind(
                     calls, sources, Machine.sensor("Process", "Working Set") + "#*"));
             fails(Kind.BAD_NAME, () -> experiment.bind(new EventSource.Calls(""), sources));
             experiment.bind(calls, sources);
             fails(Kind.STATE, () -> experiment.bind(new EventSource.Calls("y"), sources));
             assertThrows(NullPointerException.class, () -> experiment.call(null));
             try (DataSources own = new DataSources().add(new JavaSourceTest.Shop())) {
-                String message = fails(Kind.OTHER, () -> experiment.bind(
+                String message = fails(Kind.REFUSED, () -> experiment.bind(
                         new EventSource.Interval(Duration.ofMillis(1)), own, JavaSourceTest.NAME + "/Orders/Count"))
                         .getMessage();
                 assertTrue(message.contains("MeasurementContext"), message);

@@ -262,10 +262,15 @@ class JavaSourceTest {
         assertThrows(IllegalArgumentException.class, () -> out.addDouble(0, Optional.of("c"), 4));
         assertThrows(IllegalArgumentException.class, () -> out.addLong(0, Optional.of("c"), 4));
         assertThrows(IllegalArgumentException.class, () -> out.addDouble(1, Optional.empty(), 4));
+        // A second reading of a sensor that has one, and instances where there are none.
+        assertThrows(IllegalArgumentException.class, () -> out.addLong(1, Optional.empty(), 4));
+        assertThrows(IllegalArgumentException.class, () -> out.addLong(1, Optional.of("a"), 4));
         assertThrows(ArithmeticException.class, () -> out.addLong(1, Optional.empty(), 1L << 32));
         out.end();
         List<SensorSlot> slots = List.of(out.slots);
         out.clear();
+        assertThrows(IllegalStateException.class, () -> out.raw(1));
+        assertThrows(IllegalArgumentException.class, () -> out.addDouble(0, Optional.empty(), 1));
         out.addDouble(0, Optional.of("new"), 1);
         out.addLong(1, Optional.empty(), 3);
         out.takeBack(3);
@@ -283,6 +288,30 @@ class JavaSourceTest {
             assertEquals(State.INITIALIZED, context.state());
             Shop.broken = false;
             assertTrue(context.cycle().hasValue(0));
+        }
+    }
+
+    @Test
+    void sensorsOfAnotherSourceAreRefused() {
+        try (DataSources sources = both()) {
+            SensorName name = SensorName.parse(NAMES[3]);
+            SelectedSensor foreign = sources.find(name);
+            DataSource confused = new Shop() {
+                @Override
+                public String name() {
+                    return "confused";
+                }
+
+                @Override
+                public SelectedSensor find(SensorName wanted) {
+                    return foreign;
+                }
+            };
+            sources.add(confused);
+            fails(Kind.UNKNOWN_SENSOR, () -> MeasurementContext.of(sources, "confused/Orders/Count"));
+            Probe probe = sources.get(Machine.SOURCE).probe(foreign.sensor());
+            SelectedSensor own = sources.find(SensorName.parse(NAMES[0]));
+            fails(Kind.UNKNOWN_SENSOR, () -> probe.open(List.of(own), Duration.ZERO));
         }
     }
 

@@ -63,6 +63,35 @@ class ReadingsTest {
         }
     }
 
+    /** While a data source adds the next sample, the readings before are of no use, those of the baseline too. */
+    @Test
+    void readingsAreOfNoUseWhileTheNextSampleIsDecoded() {
+        Sensor sensor = new SingleSensor(1, SensorName.of("test", "Orders", "Count"),
+                new Sensor.Traits(SensorKind.GAUGE, ValueType.INT64, "", "", false));
+        Readings[] before = new Readings[1];
+        Probe probe = (selection, maxAge) -> new ProbeContext() {
+            @Override
+            public void prepare() {}
+
+            @Override
+            public int sample(long patienceNanos) {
+                return 0;
+            }
+
+            @Override
+            public void decode(ProbeReadings out) {
+                out.addLong(0, Optional.empty(), 1);
+                assertThrows(ConcurrentModificationException.class, () -> before[0].hasValue(0));
+            }
+        };
+        DataSources sources = new DataSources().add(new TestSource("test", List.of(sensor), probe));
+        MeasurementContext context = MeasurementContext.of(sources, "test/Orders/Count");
+        for (int cycle = 0; cycle < 3; cycle++) {
+            before[0] = context.values();
+            assertTrue(context.cycle().hasValue(0));
+        }
+    }
+
     @Test
     void valuesOfASensorAreCopiedAtOnce() {
         try (DataSources sources = DataSources.open("local:");

@@ -111,6 +111,19 @@ class SnapshotTest {
     }
 
     @Test
+    void unknownObjectsAndCountersAreRefused() {
+        try (CounterDataSource source = new CounterDataSource()) {
+            fails(Kind.UNKNOWN_CATEGORY, () -> CounterSnapshot.createSnapshot(
+                    source, SnapshotType.CUSTOM, new SnapshotInput(MEMORY, 0), new SnapshotInput(1 << 30, 0)));
+            // A counter of another object, and no index at all.
+            for (int counter : new int[] {ID_PROCESS, -1}) {
+                fails(Kind.UNKNOWN_COUNTER, () -> CounterSnapshot.createSnapshot(
+                        source, SnapshotType.CUSTOM, new SnapshotInput(MEMORY, counter)));
+            }
+        }
+    }
+
+    @Test
     void instancesThatComeAreAnAnomalyAndHaveNoRateYet() throws Exception {
         try (CounterDataSource source = new CounterDataSource();
                 CounterSnapshot snapshot = CounterSnapshot.createSnapshot(

@@ -3,6 +3,7 @@ package org.perfhive.jfr;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.stream.Collectors;
 import org.perfhive.Anomaly;
 import org.perfhive.EventRecord;
@@ -29,6 +30,8 @@ public final class FlightRecorder {
      * @param readings the readings of the sample
      */
     public static void commit(SampleRecord record, Readings readings) {
+        Objects.requireNonNull(record);
+        Objects.requireNonNull(readings);
         SampleEvent sample = new SampleEvent();
         if (sample.shouldCommit()) {
             sample.sampleDuration = record.duration().toNanos();

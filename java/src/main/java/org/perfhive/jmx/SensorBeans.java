@@ -2,9 +2,11 @@ package org.perfhive.jmx;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import javax.management.Attribute;
 import javax.management.AttributeList;
@@ -24,6 +26,7 @@ import org.perfhive.DataSources;
 import org.perfhive.MeasurementContext;
 import org.perfhive.MeasurementOptions;
 import org.perfhive.NoValue;
+import org.perfhive.PerfhiveException;
 import org.perfhive.Readings;
 import org.perfhive.Sensor;
 import org.perfhive.SensorName;
@@ -37,24 +40,27 @@ import org.perfhive.ValueType;
  * sensor, named {@code org.perfhive:source=S,group=G} or with {@code ,instance=I} behind it. The
  * parts are quoted ({@link ObjectName#quote}).
  *
- * <p>Reading an attribute samples all sensors anew if the last sample is older than a limit, so
- * that rates are over that time or longer; the first ones are over the time since the beans were made. A sensor without a value throws an
- * {@link MBeanException} with the reason. The instances are those of the moment when the beans were
- * made.
+ * <p>Reading attributes samples all sensors anew if the last sample is older than a limit, once for a
+ * call, so that rates are over that time or longer; the first ones are over the time since the beans
+ * were made. An attribute without a value is an {@link MBeanException} with the reason, also where the
+ * sample fails; reading several leaves it out. The instances are those of the moment when the beans
+ * were made.
  */
 public final class SensorBeans implements AutoCloseable {
     private final MBeanServer server;
     private final MeasurementContext context;
-    private final long maxAgeNanos;
+    private final Duration maxAge;
     private final List<ObjectName> names = new ArrayList<>();
+    /** The last sample; the baseline has no rates, and is no sample. */
+    private Optional<Readings> readings = Optional.empty();
     private long sampled;
+    /** The places of the readings of the last sample; empty until a reading is not where it was. */
+    private final Map<SensorName, Integer> places = new HashMap<>();
 
     private SensorBeans(MBeanServer server, MeasurementContext context, Duration maxAge) {
         this.server = server;
         this.context = context;
-        this.maxAgeNanos = maxAge.toNanos();
-        // The baseline has no rates: the first reading of an attribute samples.
-        this.sampled = System.nanoTime() - maxAgeNanos;
+        this.maxAge = maxAge;
     }
 
     /**
@@ -71,6 +77,10 @@ public final class SensorBeans implements AutoCloseable {
     public static SensorBeans register(
             MBeanServer server, DataSources sources, List<SensorName> sensors, Duration maxAge)
             throws JMException {
+        Objects.requireNonNull(server);
+        if (maxAge.isNegative()) {
+            throw new IllegalArgumentException("a negative time");
+        }
         MeasurementContext context =
                 MeasurementContext.of(sources, sensors, MeasurementOptions.DEFAULT);
         SensorBeans beans = new SensorBeans(server, context, maxAge);
@@ -85,11 +95,12 @@ public final class SensorBeans implements AutoCloseable {
 
     private void registerAll() throws JMException {
         Map<ObjectName, Bean> beans = new LinkedHashMap<>();
-        for (SensorReading reading : context.values()) {
-            SensorSlot slot = reading.slot();
+        Readings baseline = context.values();
+        for (int place = 0; place < baseline.size(); place++) {
+            SensorSlot slot = baseline.slot(place);
             beans.computeIfAbsent(nameOf(slot), name -> new Bean())
-                    .slots
-                    .putIfAbsent(slot.sensor().name().sensor(), slot);
+                    .attributes
+                    .putIfAbsent(slot.sensor().name().sensor(), new Shown(slot, place));
         }
         for (Map.Entry<ObjectName, Bean> bean : beans.entrySet()) {
             server.registerMBean(bean.getValue(), bean.getKey());
@@ -124,25 +135,53 @@ public final class SensorBeans implements AutoCloseable {
         return List.copyOf(names);
     }
 
-    private Readings sample() {
-        if (System.nanoTime() - sampled >= maxAgeNanos) {
-            context.cycle();
+    /** The sample for a call; the failure to take one is in a form that clients without perfhive can read. */
+    private Readings sample() throws MBeanException {
+        boolean isOld = readings.isEmpty()
+                || Duration.ofNanos(System.nanoTime() - sampled).compareTo(maxAge) >= 0;
+        if (isOld) {
+            try {
+                readings = Optional.of(context.cycle());
+            } catch (PerfhiveException | IllegalStateException failure) {
+                throw new MBeanException(null, failure.getMessage());
+            }
             sampled = System.nanoTime();
+            places.clear();
         }
-        return context.values();
+        return readings.get();
     }
 
-    private synchronized Object value(SensorSlot slot) throws MBeanException {
-        SensorName name = slot.name();
-        for (SensorReading reading : sample()) {
-            if (reading.slot() == slot || reading.name().equals(name)) {
-                if (reading.value().isPresent()) {
-                    return plain(reading.value().get());
-                }
-                throw new MBeanException(null, reading.noValue().map(NoValue::message).orElse(""));
+    private Number value(Shown shown, Readings sample) throws MBeanException {
+        int place = place(shown, sample);
+        if (place < 0) {
+            throw new MBeanException(null, shown.slot.name() + " is gone");
+        }
+        SensorReading reading = sample.get(place);
+        if (reading.value().isEmpty()) {
+            throw new MBeanException(null, reading.noValue().map(NoValue::message).orElse(""));
+        }
+        try {
+            return plain(reading.value().get());
+        } catch (ArithmeticException tooLarge) {
+            throw new MBeanException(null, tooLarge.getMessage());
+        }
+    }
+
+    /** The place of a reading, negative if it is gone. It seldom moves. */
+    private int place(Shown shown, Readings sample) {
+        if (shown.place >= 0 && shown.place < sample.size() && sample.slot(shown.place) == shown.slot) {
+            return shown.place;
+        }
+        if (places.isEmpty()) {
+            for (int place = 0; place < sample.size(); place++) {
+                places.putIfAbsent(sample.slot(place).name(), place);
             }
         }
-        throw new MBeanException(null, name + " is gone");
+        shown.place = places.getOrDefault(shown.slot.name(), -1);
+        if (shown.place >= 0) {
+            shown.slot = sample.slot(shown.place);
+        }
+        return shown.place;
     }
 
     private static Number plain(ValueHandle value) {
@@ -166,32 +205,59 @@ public final class SensorBeans implements AutoCloseable {
         context.close();
     }
 
+    /** A sensor of a bean, and the place of its last reading. */
+    private static final class Shown {
+        SensorSlot slot;
+        int place;
+
+        Shown(SensorSlot slot, int place) {
+            this.slot = slot;
+            this.place = place;
+        }
+    }
+
     /** One group, or one instance of it. */
     private final class Bean implements DynamicMBean {
-        final Map<String, SensorSlot> slots = new LinkedHashMap<>();
+        final Map<String, Shown> attributes = new LinkedHashMap<>();
 
         @Override
         public Object getAttribute(String attribute)
                 throws AttributeNotFoundException, MBeanException {
-            SensorSlot slot = slots.get(attribute);
-            if (slot == null) {
+            Shown shown = attributes.get(attribute);
+            if (shown == null) {
                 throw new AttributeNotFoundException(attribute);
             }
-            return value(slot);
+            synchronized (SensorBeans.this) {
+                return value(shown, sample());
+            }
         }
 
         /** Attributes without a value are left out, as the interface has it. */
         @Override
-        public AttributeList getAttributes(String[] attributes) {
+        public AttributeList getAttributes(String[] wanted) {
             AttributeList list = new AttributeList();
-            for (String attribute : attributes) {
+            synchronized (SensorBeans.this) {
                 try {
-                    list.add(new Attribute(attribute, getAttribute(attribute)));
-                } catch (AttributeNotFoundException | MBeanException error) {
-                    continue;
+                    Readings sample = sample();
+                    for (String attribute : wanted) {
+                        add(list, attribute, sample);
+                    }
+                } catch (MBeanException failure) {
+                    return list;
                 }
             }
             return list;
+        }
+
+        private void add(AttributeList list, String attribute, Readings sample) {
+            Shown shown = attributes.get(attribute);
+            if (shown != null) {
+                try {
+                    list.add(new Attribute(attribute, value(shown, sample)));
+                } catch (MBeanException noValue) {
+                    return;
+                }
+            }
         }
 
         @Override
@@ -212,8 +278,8 @@ public final class SensorBeans implements AutoCloseable {
 
         @Override
         public MBeanInfo getMBeanInfo() {
-            MBeanAttributeInfo[] attributes = slots.entrySet().stream()
-                    .map(slot -> info(slot.getKey(), slot.getValue().sensor()))
+            MBeanAttributeInfo[] attributes = this.attributes.entrySet().stream()
+                    .map(shown -> info(shown.getKey(), shown.getValue().slot.sensor()))
                     .toArray(MBeanAttributeInfo[]::new);
             return new MBeanInfo(
                     SensorBeans.class.getName(), "sensors of perfhive", attributes, null, null, null);
