@@ -29,6 +29,10 @@ const PROBE_BYTES: usize = 384 << 10;
 const MOST_BYTES: usize = 256 << 10;
 /// The room of a ring that tells of threads: more than 1,000 of them.
 const THREAD_BYTES: usize = 64 << 10;
+/// A ring with no more room than this may have lost a record.
+const FULL: usize = 128;
+/// The length of a record's header.
+const HEADER: usize = 8;
 /// The longest record that is read, without its header: that of a name.
 const RECORD_BYTES: usize = 40;
 
@@ -87,6 +91,9 @@ pub(crate) struct PerfRings {
     closed: Arc<AtomicBool>,
     woken: Arc<OwnedFd>,
     lost: u64,
+    /// The time up to which records may have been lost.
+    torn: u64,
+    gap: u64,
 }
 
 struct Ring {
@@ -99,6 +106,9 @@ struct Ring {
     lost: u64,
     /// The time of the last record that was read.
     last: u64,
+    /// Its room in bytes, and how much was read since it was last seen empty.
+    room: usize,
+    read: usize,
 }
 
 impl PerfRings {
@@ -125,6 +135,8 @@ impl PerfRings {
             closed: Arc::default(),
             woken: Arc::new(woken),
             lost: 0,
+            torn: 0,
+            gap: 0,
         })
     }
 
@@ -169,7 +181,15 @@ impl PerfRings {
             let sampler = opened?.sampled(size)?;
             let place = EventData::new_u64(self.rings.len() as u64);
             epoll::add(&self.epoll, borrowed(&sampler), place, EventFlags::IN)?;
-            self.rings.push(Ring { sampler, probe, counts_lost, lost: 0, last: 0 });
+            self.rings.push(Ring {
+                sampler,
+                probe,
+                counts_lost,
+                lost: 0,
+                last: 0,
+                room: size,
+                read: 0,
+            });
         }
         Ok(())
     }
@@ -200,16 +220,23 @@ impl PerfRings {
         self.until = clock::now();
         let room = MOST_WAITING.saturating_sub(self.waiting.len());
         let most = (room / self.rings.len().max(1)).max(LEAST);
-        let mut is_all = true;
+        let (mut is_all, mut is_torn) = (true, false);
         for ring in &mut self.rings {
             let (count, lost) = ring.drain(most, &mut self.waiting);
             self.lost += lost;
-            if count == most {
+            // The kernel tells of a loss only with the next record of the same processor.
+            is_torn |= lost > 0 || ring.read + FULL >= ring.room;
+            if count < most {
+                ring.read = 0;
+            } else {
                 self.until = self.until.min(ring.last);
                 is_all = false;
             }
         }
         self.waiting.sort_unstable_by(|one, other| other.cmp(one));
+        if is_torn {
+            self.torn = clock::now();
+        }
         is_all
     }
 
@@ -247,6 +274,15 @@ impl PerfRings {
         self.lost
     }
 
+    /// The [`gap`](crate::PerfEvent::gap) of an event at this time. Where records may have been lost, on whichever
+    /// processor, each event has another one.
+    pub(crate) fn gap(&mut self, time: u64) -> u64 {
+        let is_torn = u64::from(time <= self.torn);
+        let gap = self.gap + is_torn;
+        self.gap = gap + is_torn;
+        gap
+    }
+
     /// As the [`closer`](crate::EventSource::closer) of an event source.
     pub(crate) fn closer(&self) -> Closer {
         let (closed, woken) = (Arc::clone(&self.closed), Arc::clone(&self.woken));
@@ -267,6 +303,7 @@ impl Ring {
             // Where the ring begins anew, a record is in two parts.
             let mut bytes = [0; RECORD_BYTES];
             let length = record.len();
+            self.read += HEADER + length;
             let parts = record.data().iter().copied().flatten();
             bytes.iter_mut().zip(parts).for_each(|(to, from)| *to = *from);
             let bytes = bytes.get(..length).unwrap_or(&bytes);

@@ -108,6 +108,59 @@ fn program_is_measured_at_its_calls() {
     is_tidy(&folder);
 }
 
+/// A program with sections, each of some milliseconds, of which every third call alone is recorded, and one whose end is
+/// lost with a start because perfhive is stopped meanwhile.
+const CUT: &str = r#"
+#include "perfhive_experiment.h"
+#include <signal.h>
+int main(void)
+{
+    for (int i = 0; i < 30; i++) {
+        perfhive_start("short");
+        perfhive_end("short");
+    }
+    perfhive_start("long");
+    usleep(200000);
+    kill(getppid(), SIGSTOP);
+    for (int i = 0; i < 20000; i++)
+        perfhive_call("flood");
+    perfhive_end("long");
+    perfhive_start("long");
+    kill(getppid(), SIGCONT);
+    usleep(200000);
+    perfhive_end("long");
+    perfhive_start("last");
+    perfhive_end("last");
+    return 0;
+}
+"#;
+
+#[test]
+fn events_that_are_left_out_or_lost_lengthen_no_section() {
+    let folder = Folder::new();
+    let program = compile(&folder, CUT);
+    let file = folder.path().join("records.jsonl");
+    let mut command = experiment(&folder, &["run", "--where", "call short: every 3", "-o"]);
+    command.arg(&file);
+    for name in ["short", "long", "last"] {
+        command.args(["--on", &format!("call {name}")]);
+    }
+    let run = finish(command.args(["--", &program]));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let lines = lines(&file);
+    let sections: Vec<&Value> =
+        of_kind(&lines, "section").iter().map(|one| &one["event"]).collect();
+    assert_eq!(sections, ["last"], "{}", run.err);
+    let end = of_kind(&lines, "end")[0];
+    assert_eq!(end["unmatched"], 20 + 2, "{end}");
+    assert!(end["sources"][0]["missed"].as_u64() > Some(1000), "{end}");
+    assert!(run.err.contains("! 22 starts without an end"), "{}", run.err);
+    // The view has no bar for them either.
+    let source = format!("file:{}", file.display());
+    let run = perfhive(["get", "-s", &source, r"\Experiment Events(long)\Open Sections"]);
+    assert!(run.out.contains('0'), "{}", run.out);
+}
+
 /// A program that knows nothing of perfhive, with threads and forks.
 const UNMODIFIED: &str = r#"
 #include <pthread.h>
