@@ -431,8 +431,8 @@ impl ExperimentHandle {
         self.each(source, |bound| bound.limit.store(events, Ordering::Relaxed))
     }
 
-    /// Sets the filter of the bindings of this event source, or of all without a name; `None` records
-    /// everything. Returns the number of bindings.
+    /// Sets the filter of the bindings of this event source, or without a name of all but those with an
+    /// [interval](EventSource::interval); `None` records everything. Returns the number of bindings.
     ///
     /// # Errors
     /// A filter with a sensor that one of them does not have; then none is changed.
@@ -442,7 +442,10 @@ impl ExperimentHandle {
         filter: Option<&EventFilter>,
     ) -> Result<usize, BadFilter> {
         let list = locked(&self.0.bound);
-        let of_source = list.iter().filter(|one| source.is_none_or(|it| it == &*one.bound.source));
+        let of_source = list.iter().filter(|one| match source {
+            Some(source) => source == &*one.bound.source,
+            None => one.bound.interval.is_none(),
+        });
         let mut new = Vec::new();
         for one in of_source {
             let filter =
