@@ -189,8 +189,10 @@ impl Calls {
                 self.counts.clear();
                 self.gap += 1;
             }
-            let next = self.counts.insert(key, count.wrapping_add(1));
-            self.gap += u64::from(event.lost > 0 || next.is_some_and(|next| count > next));
+            let next = self.counts.entry(key).or_insert(count);
+            self.gap += u64::from(event.lost > 0 || count > *next);
+            // Calls in signal handlers have the numbers of the call around them, too.
+            *next = count.wrapping_add(1).max(*next);
             self.full = self.full.filter(|full| event.time <= *full);
             // An empty one wakes the source.
             if event.name.is_empty() {

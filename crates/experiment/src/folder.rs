@@ -128,7 +128,8 @@ fn make_around() -> io::Result<PathBuf> {
     for around in arounds() {
         match DirBuilder::new().mode(0o700).create(&around) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                failed = named(&around, &error);
+                let what = format!("{error}; set XDG_RUNTIME_DIR to a folder of this user's");
+                failed = named(&around, &io::Error::new(error.kind(), what));
             }
             _ => return check_private(&around).map(|()| around),
         }

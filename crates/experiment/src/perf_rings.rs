@@ -6,6 +6,8 @@
 //! that must come before another one was in its ring when the other one was made.
 #![allow(unsafe_code, reason = "perf-event2 lends its descriptors as numbers")]
 
+mod tears;
+
 use crate::clock;
 use crate::event::Closer;
 use perf_event::events::Software;
@@ -18,6 +20,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tears::{Span, Tears, united};
 
 /// The most records that wait in memory.
 const MOST_WAITING: usize = 1 << 16;
@@ -91,9 +94,7 @@ pub(crate) struct PerfRings {
     closed: Arc<AtomicBool>,
     woken: Arc<OwnedFd>,
     lost: u64,
-    /// The time up to which records may have been lost.
-    torn: u64,
-    gap: u64,
+    tears: Tears,
 }
 
 struct Ring {
@@ -135,8 +136,7 @@ impl PerfRings {
             closed: Arc::default(),
             woken: Arc::new(woken),
             lost: 0,
-            torn: 0,
-            gap: 0,
+            tears: Tears::new(),
         })
     }
 
@@ -220,12 +220,11 @@ impl PerfRings {
         self.until = clock::now();
         let room = MOST_WAITING.saturating_sub(self.waiting.len());
         let most = (room / self.rings.len().max(1)).max(LEAST);
-        let (mut is_all, mut is_torn) = (true, false);
+        let (mut is_all, mut torn) = (true, None);
         for ring in &mut self.rings {
-            let (count, lost) = ring.drain(most, &mut self.waiting);
+            let (count, lost, tear) = ring.drain(most, &mut self.waiting);
             self.lost += lost;
-            // The kernel tells of a loss only with the next record of the same processor.
-            is_torn |= lost > 0 || ring.read + FULL >= ring.room;
+            torn = united(torn, tear);
             if count < most {
                 ring.read = 0;
             } else {
@@ -234,8 +233,9 @@ impl PerfRings {
             }
         }
         self.waiting.sort_unstable_by(|one, other| other.cmp(one));
-        if is_torn {
-            self.torn = clock::now();
+        if let Some((from, to)) = torn {
+            let earliest = self.waiting.last().map(|record| record.time);
+            self.tears.add((from, to.min(clock::now())), earliest);
         }
         is_all
     }
@@ -274,13 +274,9 @@ impl PerfRings {
         self.lost
     }
 
-    /// The [`gap`](crate::PerfEvent::gap) of an event at this time. Where records may have been lost, on whichever
-    /// processor, each event has another one.
+    /// The [`gap`](crate::PerfEvent::gap) of the record that was handed out last, which has this time.
     pub(crate) fn gap(&mut self, time: u64) -> u64 {
-        let is_torn = u64::from(time <= self.torn);
-        let gap = self.gap + is_torn;
-        self.gap = gap + is_torn;
-        gap
+        self.tears.gap(time)
     }
 
     /// As the [`closer`](crate::EventSource::closer) of an event source.
@@ -294,9 +290,10 @@ impl PerfRings {
 }
 
 impl Ring {
-    /// Reads up to `most` records; returns how many there were, and how many were lost.
-    fn drain(&mut self, most: usize, out: &mut Vec<PerfRecord>) -> (usize, u64) {
-        let (mut count, mut lost) = (0, 0);
+    /// Reads up to `most` records; returns how many there were, how many were lost, and from when to when some may have
+    /// been.
+    fn drain(&mut self, most: usize, out: &mut Vec<PerfRecord>) -> (usize, u64, Option<Span>) {
+        let (mut count, mut lost, mut torn, mut lost_behind) = (0, 0, None, None);
         while count < most {
             let Some(record) = self.sampler.next_record() else { break };
             count += 1;
@@ -310,14 +307,23 @@ impl Ring {
             match Told::read((record.ty(), record.misc()), self.probe, bytes) {
                 Told::Record(record) => {
                     self.last = record.time;
+                    torn = united(torn, lost_behind.take().map(|from| (from, record.time)));
                     out.push(record);
                 }
-                Told::Lost(more) => lost += more,
+                Told::Lost(more) => {
+                    lost += more;
+                    lost_behind.get_or_insert(self.last);
+                }
                 Told::Other => {}
             }
         }
         self.lost += lost;
-        (count, lost)
+        // The kernel tells of a loss only with the next record of the same processor.
+        if self.read + FULL >= self.room {
+            lost_behind.get_or_insert(self.last);
+        }
+        torn = united(torn, lost_behind.map(|from| (from, u64::MAX)));
+        (count, lost, torn)
     }
 }
 
