@@ -5,7 +5,7 @@ use crate::args::{
     ExperimentBind, ExperimentEvent, ExperimentFetch, ExperimentLimit, ExperimentOne,
     ExperimentSource, Format, Global,
 };
-use crate::failure::{Exit, Failure, Outcome, complain, warn};
+use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::output::Output;
 use crate::text::escape::Escaped;
 use crate::text::style::Style;
@@ -49,8 +49,11 @@ fn connect(process: u32) -> io::Result<ManagedExperiment> {
     ManagedExperiment::connect(&ExperimentFolder::manage_of(process)?, process, PATIENCE)
 }
 
+/// An experiment with what it has.
+type Asked = io::Result<(ManagedExperiment, Value)>;
+
 /// Asks all experiments at once what they have, so that those that hang are waited for together.
-fn ask_all() -> Result<Vec<(u32, io::Result<(ManagedExperiment, Value)>)>, Failure> {
+fn ask_all() -> Result<Vec<(u32, Asked)>, Failure> {
     let running = ExperimentFolder::running().map_err(|error| failed(&error))?;
     let ask = |process| {
         let mut one = connect(process)?;
@@ -61,14 +64,14 @@ fn ask_all() -> Result<Vec<(u32, io::Result<(ManagedExperiment, Value)>)>, Failu
         .into_iter()
         .map(|process| (process, std::thread::spawn(move || ask(process))))
         .collect();
-    let answer = |thread: std::thread::JoinHandle<_>| {
-        thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
-    };
-    let mut answers: Vec<_> =
-        asked.into_iter().map(|(process, thread)| (process, answer(thread))).collect();
+    let answers = asked.into_iter().map(|(process, thread)| {
+        (process, thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
+    });
+    let mut answers: Vec<(u32, Asked)> = answers.collect();
     // Of one that begins or ends there is nothing to manage.
-    let is_there = |asked: &io::Result<_>| !matches!(asked, Err(error) if error.kind() == io::ErrorKind::NotFound);
-    answers.retain(|(_, asked)| is_there(asked));
+    answers.retain(
+        |(_, asked)| !matches!(asked, Err(error) if error.kind() == io::ErrorKind::NotFound),
+    );
     Ok(answers)
 }
 
