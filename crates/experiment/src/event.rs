@@ -65,7 +65,8 @@ pub trait EventSource: Send {
     /// A function that closes the source.
     fn closer(&self) -> Closer;
 
-    /// The number of events that the source knows it missed.
+    /// The number of events that the source knows it missed. If they may have been starts or ends, the next event has
+    /// another [`gap`](PerfEvent::gap).
     fn missed(&self) -> u64;
 
     /// The names of events of which it tells starts alone, or ends alone: they make no sections, and none lacks its
