@@ -8,7 +8,7 @@
  *
  * `perfhive experiment run --on 'call paid' --on 'call checkout' -- ./program` measures the program at
  * these points. Without an experiment a call costs some nanoseconds. No call waits, fails or changes
- * errno. Names are up to 96 bytes long; the rest is cut off. There is nothing to link with: all files of a
+ * errno. Names are up to 96 bytes long; the rest is cut off, and a call with an empty name is none. There is nothing to link with: all files of a
  * program that include this header share one descriptor. A shared library has a descriptor and counts of its own.
  *
  * A call takes the clocks first and last; the thread's next call tells what its calls have cost, which is taken off the
@@ -16,7 +16,8 @@
  *
  * The experiment names a FIFO in the environment variable PERFHIVE_CALLS. It is used only if it belongs to
  * this user, no other user may write to it, and the program has no more rights than its caller. It is
- * opened for reading too, so that the end of the experiment raises no SIGPIPE.
+ * opened for reading too, so that the end of the experiment raises no SIGPIPE. A program that closes its descriptors
+ * has it opened anew by the next call; nothing is written to another file that has the descriptor's number by then.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -93,10 +94,10 @@ static inline int perfhive_calls_right(const struct stat *file)
     return S_ISFIFO(file->st_mode) && file->st_uid == geteuid() && !(file->st_mode & 077);
 }
 
-static inline int perfhive_calls_open(void)
+/* Opens the FIFO in the place of the one before, 0 without one. */
+static inline int perfhive_calls_open(int before)
 {
     struct stat file;
-    int unused = 0;
     int fifo = -1;
     const char *path = getenv("PERFHIVE_CALLS");
     /* The environment of a program with more rights is its caller's. */
@@ -107,20 +108,40 @@ static inline int perfhive_calls_open(void)
             close(fifo);
             fifo = -1;
         }
+        /* The standard streams are the program's. */
+        if (fifo >= 0 && fifo < 3) {
+            int number = fcntl(fifo, F_DUPFD_CLOEXEC, 3);
+            close(fifo);
+            fifo = number;
+        }
+        /* Device and number stay those of the first one. */
+        if (fifo >= 0 && before != 0
+            && (file.st_dev != perfhive_calls_device || file.st_ino != perfhive_calls_number)) {
+            close(fifo);
+            fifo = -1;
+        }
     }
     if (fifo >= 0) {
         /* The same in every thread. */
         perfhive_calls_device = file.st_dev;
         perfhive_calls_number = file.st_ino;
     }
-    if (!__atomic_compare_exchange_n(&perfhive_calls_fifo, &unused, fifo >= 0 ? fifo + 1 : -1, 0,
+    if (!__atomic_compare_exchange_n(&perfhive_calls_fifo, &before, fifo >= 0 ? fifo + 1 : -1, 0,
                                      __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
         /* Another thread was faster. */
         if (fifo >= 0)
             close(fifo);
-        return unused;
+        return before;
     }
     return fifo >= 0 ? fifo + 1 : -1;
+}
+
+/* Whether a descriptor is the FIFO: a program that closes all its descriptors may have another file there. */
+static inline int perfhive_calls_same(int fifo)
+{
+    struct stat file;
+    return fstat(fifo - 1, &file) == 0 && file.st_dev == perfhive_calls_device
+        && file.st_ino == perfhive_calls_number;
 }
 
 static inline uint64_t perfhive_calls_nanos(clockid_t clock)
@@ -137,21 +158,20 @@ static inline void perfhive_calls_tell(uint8_t kind, const char *name)
         return;
     int before = errno;
     if (fifo == 0)
-        fifo = perfhive_calls_open();
+        fifo = perfhive_calls_open(0);
     if (fifo > 0) {
         /* Read before the clocks: the time of a call in a signal handler lies within that of this one from here on. */
         struct perfhive_caller by = perfhive_calls_by;
         struct perfhive_event event;
-        struct stat file;
         size_t length = 0;
         /* Not strnlen, of which compilers warn where the name's own array is shorter. */
         while (length < sizeof event.name && name[length] != 0)
             length++;
         event.time = perfhive_calls_nanos(CLOCK_MONOTONIC);
         event.thread_time = perfhive_calls_nanos(CLOCK_THREAD_CPUTIME_ID);
-        /* A program that closes all its descriptors may have another file there. */
-        if (fstat(fifo - 1, &file) == 0 && file.st_dev == perfhive_calls_device
-            && file.st_ino == perfhive_calls_number) {
+        if (!perfhive_calls_same(fifo))
+            fifo = perfhive_calls_open(fifo);
+        if (fifo > 0 && perfhive_calls_same(fifo)) {
             event.process = (uint32_t)getpid();
             if (by.process != event.process) {
                 by.process = event.process;

@@ -6,7 +6,8 @@
 //! The FIFO is opened for reading too, so that the kernel never sends `SIGPIPE` when the experiment
 //! has ended. A call takes the clocks first and last, and the thread's next call tells what it cost: whatever that
 //! depends on, such as the time since the call before, is measured. Before each event the descriptor is compared with what was opened: a program that closes
-//! all its descriptors, as daemons do, may have another file there.
+//! all its descriptors, as daemons do, may have another file there. The FIFO is opened anew then, at a number that is none of
+//! the standard streams'.
 
 use crate::EventKind;
 
@@ -16,7 +17,7 @@ pub const CALLS_VARIABLE: &str = "PERFHIVE_CALLS";
 /// Tells a running experiment that the program is at a point. Without one, or where the experiment has
 /// not asked for this name, nothing comes of it.
 ///
-/// Names are up to 96 bytes long; the rest is cut off.
+/// Names are up to 96 bytes long; the rest is cut off. A call with an empty name is none.
 ///
 /// ```
 /// perfhive_experiment::call("paid");
@@ -89,8 +90,8 @@ mod linux {
     use rustix::process::{getegid, geteuid, getgid, getuid};
     use rustix::time::{ClockId, clock_gettime};
     use std::cell::Cell;
-    use std::os::fd::OwnedFd;
-    use std::path::Path;
+    use std::os::fd::{AsRawFd as _, OwnedFd};
+    use std::path::{Path, PathBuf};
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -106,6 +107,9 @@ mod linux {
         })
         .as_ref()
     }
+
+    /// The first descriptor that is none of a standard stream.
+    const STANDARD: i32 = 3;
 
     /// The calls of a thread, with its number.
     #[derive(Clone, Copy)]
@@ -130,10 +134,13 @@ mod linux {
     /// The FIFO to an experiment.
     #[derive(Debug)]
     pub(super) struct CallPipe {
+        path: PathBuf,
         fifo: OwnedFd,
         /// Device and number of the FIFO.
         opened: (u64, u64),
         lost: AtomicU32,
+        /// The FIFO opened again, once the program has closed the descriptor; `None` where that failed.
+        again: OnceLock<Option<Box<CallPipe>>>,
     }
 
     impl CallPipe {
@@ -150,12 +157,35 @@ mod linux {
             if !is_right(&there) {
                 return Err(rustix::io::Errno::ACCESS);
             }
-            let fifo = rustix::fs::open(path, flags, Mode::empty())?;
+            let mut fifo = rustix::fs::open(path, flags, Mode::empty())?;
+            if fifo.as_raw_fd() < STANDARD {
+                fifo = rustix::io::fcntl_dupfd_cloexec(&fifo, STANDARD)?;
+            }
             let stat = rustix::fs::fstat(&fifo)?;
             if !is_right(&stat) {
                 return Err(rustix::io::Errno::ACCESS);
             }
-            Ok(Self { fifo, opened: (stat.st_dev, stat.st_ino), lost: AtomicU32::new(0) })
+            Ok(Self {
+                path: path.into(),
+                fifo,
+                opened: (stat.st_dev, stat.st_ino),
+                lost: AtomicU32::new(0),
+                again: OnceLock::new(),
+            })
+        }
+
+        /// The pipe whose descriptor is still the FIFO; `None` without one.
+        fn open_one(&self) -> Option<&Self> {
+            let mut pipe = self;
+            loop {
+                let is_same = rustix::fs::fstat(&pipe.fifo)
+                    .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == pipe.opened);
+                if is_same {
+                    return Some(pipe);
+                }
+                let open = || Self::open(&pipe.path).ok().map(Box::new);
+                pipe = pipe.again.get_or_init(open).as_deref()?;
+            }
         }
 
         /// Writes an event, if it fits.
@@ -168,11 +198,7 @@ mod linux {
             let mut by = caller.get();
             let time = nanos_of(ClockId::Monotonic);
             let thread_time = nanos_of(ClockId::ThreadCPUTime);
-            let same = rustix::fs::fstat(&self.fifo)
-                .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.opened);
-            if !same {
-                return;
-            }
+            let Some(pipe) = self.open_one() else { return };
             let number = |id: rustix::process::Pid| id.as_raw_nonzero().get().unsigned_abs();
             let process = number(rustix::process::getpid());
             if by.process != process {
@@ -183,7 +209,7 @@ mod linux {
             let Caller { process, thread, calls } = by;
             let event = WireEvent { kind, lost, process, thread, time, thread_time, calls, name };
             let mut buffer = [0; LONGEST];
-            let written = rustix::io::write(&self.fifo, event.encode(&mut buffer));
+            let written = rustix::io::write(&pipe.fifo, event.encode(&mut buffer));
             if written.is_err() {
                 // Saturating is not needed: it would take hours at full speed.
                 self.lost.fetch_add(lost.wrapping_add(1), Ordering::Relaxed);
@@ -192,6 +218,31 @@ mod linux {
             by.calls.thread_time += nanos_of(ClockId::ThreadCPUTime).saturating_sub(thread_time);
             by.calls.time += nanos_of(ClockId::Monotonic).saturating_sub(time);
             caller.set(by);
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn descriptor_that_is_another_file_by_now_is_not_written_and_the_fifo_opened_anew() {
+            let folder = std::env::temp_dir().join(format!("perfhive-call-{}", std::process::id()));
+            std::fs::create_dir(&folder).unwrap();
+            let (path, other) = (folder.join("calls"), folder.join("other"));
+            rustix::fs::mkfifoat(rustix::fs::CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
+            let mut pipe = CallPipe::open(&path).unwrap();
+            let fifo =
+                std::mem::replace(&mut pipe.fifo, std::fs::File::create(&other).unwrap().into());
+            let mut read = [0; 1024];
+            for _ in 0..2 {
+                pipe.tell(EventKind::Point, b"paid");
+                let length = rustix::io::read(&fifo, &mut read).unwrap();
+                let (event, _) = WireEvent::decode(&read[..length]).unwrap().unwrap();
+                assert_eq!((event.name, event.lost), (&b"paid"[..], 0));
+            }
+            assert_eq!(std::fs::read(&other).unwrap(), b"");
+            std::fs::remove_dir_all(&folder).unwrap();
         }
     }
 }

@@ -7,7 +7,7 @@ use perfhive_engine::measure::MOST_EVENT_NAMES;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex};
 const PIPE_BYTES: usize = 1 << 20;
 /// How much is read at once.
 const READ_BYTES: usize = 1 << 16;
+/// The most counts of calls that are followed.
+const MOST_COUNTS: usize = 4096;
 
 /// The names of calls: those that are events, and others that have come. Clones are of one source.
 #[derive(Clone, Debug)]
@@ -116,6 +118,9 @@ pub struct Calls {
     /// The part of the buffer that is not used yet.
     unread: (usize, usize),
     missed: u64,
+    gap: u64,
+    /// The number of the next call of each thread's count.
+    counts: HashMap<(u32, u32, u64), u64>,
     /// How much may still be read after the source was closed: a program that goes on to call does not
     /// keep it open.
     rest: usize,
@@ -151,6 +156,8 @@ impl Calls {
             buffer: vec![0; READ_BYTES].into(),
             unread: (0, 0),
             missed: 0,
+            gap: 0,
+            counts: HashMap::with_capacity(MOST_COUNTS),
             rest: PIPE_BYTES,
             full: None,
         })
@@ -175,6 +182,17 @@ impl Calls {
             let Some((event, length)) = decoded else { return Ok(None) };
             self.unread.0 += length;
             self.missed += u64::from(event.lost);
+            // Another thread may tell what this one lost, and later than this event.
+            let (count, key) =
+                (event.calls.count, (event.process, event.thread, event.calls.counter));
+            if self.counts.len() >= MOST_COUNTS && !self.counts.contains_key(&key) {
+                self.counts.clear();
+                self.gap += 1;
+            }
+            let next = self.counts.entry(key).or_insert(count);
+            self.gap += u64::from(event.lost > 0 || count > *next);
+            // Calls in signal handlers have the numbers of the call around them, too.
+            *next = count.wrapping_add(1).max(*next);
             self.full = self.full.filter(|full| event.time <= *full);
             // An empty one wakes the source.
             if event.name.is_empty() {
@@ -198,6 +216,7 @@ impl Calls {
                 thread: event.thread,
                 thread_time: Some(event.thread_time),
                 calls: Some(event.calls),
+                gap: self.gap,
             }));
         }
     }

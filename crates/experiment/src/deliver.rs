@@ -148,6 +148,7 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
                 "time": self.seconds(record.event.time),
                 "pid": record.event.process,
                 "tid": record.event.thread,
+                "gap": record.event.gap,
                 "delay": record.delay().as_secs_f64(),
                 "sample": record.sample.as_secs_f64(),
                 "values": values,

@@ -24,6 +24,10 @@ pub struct PerfEvent {
     pub thread_time: Option<u64>,
     /// The calls of the thread before this one, where the thread itself told them.
     pub calls: Option<CallTotals>,
+    /// A number that grows with each start or end of this name that may have been missed, left out or lost before this
+    /// event. Between a start and an end with different numbers there may be others, so they are no section. An event
+    /// source counts what it missed; the binding adds the rest.
+    pub gap: u64,
 }
 
 impl PerfEvent {
@@ -38,6 +42,7 @@ impl PerfEvent {
             thread: 0,
             thread_time: None,
             calls: None,
+            gap: 0,
         }
     }
 }
@@ -60,7 +65,8 @@ pub trait EventSource: Send {
     /// A function that closes the source.
     fn closer(&self) -> Closer;
 
-    /// The number of events that the source knows it missed.
+    /// The number of events that the source knows it missed. If they may have been starts or ends, the next event has
+    /// another [`gap`](PerfEvent::gap).
     fn missed(&self) -> u64;
 
     /// The names of events of which it tells starts alone, or ends alone: they make no sections, and none lacks its

@@ -278,6 +278,16 @@ fn place(columns: &[RecordColumn], text: &str) -> Result<usize, BadFilter> {
     }
 }
 
+/// Whether an event is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Now,
+    /// Others like it are.
+    NotNow,
+    /// It is not, and none of its name, kind and thread is.
+    Never,
+}
+
 /// A filter at work. Deciding allocates nothing.
 #[derive(Debug)]
 pub(crate) struct BoundFilter {
@@ -307,8 +317,8 @@ impl BoundFilter {
     }
 
     /// Whether an event is to be measured.
-    pub(crate) fn wants(&mut self, event: &PerfEvent) -> bool {
-        let Some(rule) = self.rule(&event.name, event.kind) else { return true };
+    pub(crate) fn wants(&mut self, event: &PerfEvent) -> Choice {
+        let Some(rule) = self.rule(&event.name, event.kind) else { return Choice::Now };
         let holds = rule.terms.iter().all(|term| match term {
             Term::Process(comparison, limit) => comparison.holds(f64::from(event.process), *limit),
             Term::Thread(comparison, limit) => comparison.holds(f64::from(event.thread), *limit),
@@ -317,14 +327,15 @@ impl BoundFilter {
             Term::Seconds(..) | Term::Sensor(..) | Term::Every(_) => true,
         });
         if !holds {
-            return false;
+            return Choice::Never;
         }
         rule.passed += 1;
         let passed = rule.passed;
-        rule.terms.iter().all(|term| match term {
+        let is_due = rule.terms.iter().all(|term| match term {
             Term::Every(number) => passed % number == 0,
             _ => true,
-        })
+        });
+        if is_due { Choice::Now } else { Choice::NotNow }
     }
 
     /// Whether an event with these readings is to be recorded. A sensor without a value compares with
@@ -396,7 +407,8 @@ mod tests {
             ("seconds > 100", true),
         ] {
             let event = event("checkout", EventKind::Start, 7);
-            assert_eq!(filter(text).wants(&event), is_wanted, "{text}");
+            let wanted = if is_wanted { Choice::Now } else { Choice::Never };
+            assert_eq!(filter(text).wants(&event), wanted, "{text}");
         }
     }
 
@@ -405,7 +417,7 @@ mod tests {
         let mut filter = filter("type = point and every 10");
         let wanted = (0..200).filter(|number| {
             let kind = if number % 2 == 0 { EventKind::Point } else { EventKind::Start };
-            filter.wants(&event("a", kind, 1))
+            filter.wants(&event("a", kind, 1)) == Choice::Now
         });
         assert_eq!(wanted.count(), 10);
     }
@@ -418,7 +430,7 @@ mod tests {
         let events = [("a", 7), ("a", 8), ("b", 8), ("c", 9)];
         let wanted =
             events.map(|(name, process)| all.wants(&event(name, EventKind::Point, process)));
-        assert_eq!(wanted, [true, false, true, true]);
+        assert_eq!(wanted, [Choice::Now, Choice::Never, Choice::Now, Choice::Now]);
     }
 
     #[test]
@@ -428,9 +440,10 @@ mod tests {
         let ends = EventFilter::default().of_name("f").of_kind(EventKind::End);
         let mut all = starts.or_else(ends).or_else(of("pid = 8")).bound(&[]).unwrap();
         let mut wanted = |name, kind| all.wants(&event(name, kind, 7));
-        assert_eq!([0; 4].map(|_| wanted("f", EventKind::Start)), [false, true, false, true]);
-        assert_eq!([0; 2].map(|_| wanted("f", EventKind::End)), [true, true]);
-        assert!(!wanted("g", EventKind::Point), "the filter of all other names decides");
+        use Choice::{Never, NotNow, Now};
+        assert_eq!([0; 4].map(|_| wanted("f", EventKind::Start)), [NotNow, Now, NotNow, Now]);
+        assert_eq!([0; 2].map(|_| wanted("f", EventKind::End)), [Now, Now]);
+        assert_eq!(wanted("g", EventKind::Point), Never, "the filter of all other names decides");
     }
 
     #[test]

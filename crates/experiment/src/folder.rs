@@ -19,7 +19,7 @@ const NAME: &str = "experiment-";
 /// A folder of this process's experiment, which only its user can enter. It is removed when it is
 /// dropped; what a process that was killed has left is removed by the next experiment.
 ///
-/// It lies in the folder `perfhive` of `XDG_RUNTIME_DIR`, or, where that is not set, in `perfhive-UID` of
+/// It lies in the folder `perfhive` of `XDG_RUNTIME_DIR`, or, where that is no folder of this user's, in `perfhive-UID` of
 /// the folder for temporary files.
 #[derive(Debug)]
 pub struct ExperimentFolder {
@@ -34,8 +34,7 @@ impl ExperimentFolder {
     /// Where it cannot be made, another user could enter the folder around it, or this process has
     /// one already.
     pub fn create() -> io::Result<Self> {
-        let around = around()?;
-        make_private(&around)?;
+        let around = make_around()?;
         remove_abandoned(&around);
         let path = around.join(format!("{NAME}{}", std::process::id()));
         DirBuilder::new().mode(0o700).create(&path).map_err(|error| named(&path, &error))?;
@@ -65,28 +64,41 @@ impl ExperimentFolder {
     /// The socket of management of another process's experiment, whether there is one or not.
     ///
     /// # Errors
-    /// As [`create`](Self::create).
+    /// Where the process has no folder.
     pub fn manage_of(process: u32) -> io::Result<PathBuf> {
-        Ok(around()?.join(format!("{NAME}{process}")).join(MANAGE))
+        let name = format!("{NAME}{process}");
+        let folders = arounds().into_iter().filter(|around| check_private(around).is_ok());
+        let found = folders.map(|around| around.join(&name)).find(|path| path.is_dir());
+        found.map(|path| path.join(MANAGE)).ok_or_else(|| {
+            let what = format!("process {process} has no experiment of this user");
+            io::Error::new(io::ErrorKind::NotFound, what)
+        })
     }
 
     /// The processes of this user with experiments under way, in order.
     ///
     /// # Errors
-    /// Where the folder around them cannot be read. One that is missing has none.
+    /// Where a folder around them cannot be read, or another user could enter it. One that is missing has none.
     pub fn running() -> io::Result<Vec<u32>> {
-        let around = around()?;
-        let entries = match std::fs::read_dir(&around) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(named(&around, &error)),
-        };
+        let (mut entries, mut failed) = (Vec::new(), None);
+        for around in arounds() {
+            match check_private(&around).and_then(|()| std::fs::read_dir(&around)) {
+                Ok(found) => entries.extend(found.flatten()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => failed = Some(error),
+            }
+        }
+        // A folder that another user has made takes away nothing of the others.
+        if let Some(error) = failed.filter(|_| entries.is_empty()) {
+            return Err(error);
+        }
         let process = |entry: std::fs::DirEntry| {
             let number = entry.file_name().to_str()?.strip_prefix(NAME)?.parse().ok()?;
             (!is_abandoned(&entry.path())).then_some(number)
         };
-        let mut found: Vec<u32> = entries.flatten().filter_map(process).collect();
+        let mut found: Vec<u32> = entries.into_iter().filter_map(process).collect();
         found.sort_unstable();
+        found.dedup();
         Ok(found)
     }
 }
@@ -97,23 +109,36 @@ impl Drop for ExperimentFolder {
     }
 }
 
-/// The folder around those of all experiments.
-fn around() -> io::Result<PathBuf> {
+/// The folders that may be around those of experiments, the best one first. A session has `XDG_RUNTIME_DIR`, and a job of
+/// the same user may have none.
+fn arounds() -> Vec<PathBuf> {
     let set = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    match set.filter(|path| path.is_absolute()) {
-        Some(runtime) => Ok(runtime.join("perfhive")),
-        None => Ok(std::env::temp_dir().join(format!("perfhive-{}", geteuid().as_raw()))),
-    }
+    let is_own = |path: &PathBuf| {
+        let meta = std::fs::metadata(path);
+        path.is_absolute() && meta.is_ok_and(|meta| meta.uid() == geteuid().as_raw())
+    };
+    let runtime = set.filter(is_own).map(|runtime| runtime.join("perfhive"));
+    let temporary = std::env::temp_dir().join(format!("perfhive-{}", geteuid().as_raw()));
+    runtime.into_iter().chain([temporary]).collect()
 }
 
-/// Makes a folder that only this user can enter, or finds it made so.
-fn make_private(path: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(named(path, &error));
+/// Makes the folder around those of experiments, or finds it: that of the session if that can be.
+fn make_around() -> io::Result<PathBuf> {
+    let mut failed = io::Error::from(io::ErrorKind::NotFound);
+    for around in arounds() {
+        match DirBuilder::new().mode(0o700).create(&around) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                let what = format!("{error}; set XDG_RUNTIME_DIR to a folder of this user's");
+                failed = named(&around, &io::Error::new(error.kind(), what));
+            }
+            _ => return check_private(&around).map(|()| around),
         }
-        _ => {}
     }
+    Err(failed)
+}
+
+/// Fails if another user can enter a folder.
+fn check_private(path: &Path) -> io::Result<()> {
     let meta = std::fs::symlink_metadata(path).map_err(|error| named(path, &error))?;
     if !meta.is_dir() || meta.uid() != geteuid().as_raw() || meta.mode() & 0o077 != 0 {
         let what = "it is not a folder of this user's that no other can enter; set \

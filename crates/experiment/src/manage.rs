@@ -9,7 +9,7 @@
 //! | `{"do": "sensors"}` | the sensors that can be bound, by group; with `"text"` those with it in their names |
 //! | `{"do": "bind", "event": E, "sensors": [...]}`, with `"where"` for a filter | `{"note": N}`, what there is to know of it or `null` |
 //! | `{"do": "start"}`, `"stop"`, with `"source"` for one | `{"bindings": N}` |
-//! | `{"do": "limit", "events": N}`, `null` for none, with `"source"`, with `"where"` for another filter, `"none"` for none | `{"bindings": N}` |
+//! | `{"do": "limit", "events": N}`, `null` for none, with `"source"`, with `"where"` for another filter (`"none"` for none), which without a source is not for intervals | `{"bindings": N}` |
 //! | `{"do": "fetch"}` | the lines of [`JsonLines`] from now on, and `{"kind": "alive"}` each second |
 //!
 //! An answer `{"error": "...", "why": W}` says what was wrong: `missing` is something that is not there, `refused` a wrong
@@ -23,7 +23,10 @@ use crate::deliver::JsonLines;
 use crate::event::locked;
 use crate::filter::EventFilter;
 use crate::run::{BindingCounts, ExperimentHandle};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::geteuid;
+use rustix::time::Timespec;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use std::io::{self, Read as _, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -147,7 +150,10 @@ fn accept(listener: &UnixListener, served: &Arc<Served>) {
         if served.connections.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS {
             served.connections.fetch_sub(1, Ordering::AcqRel);
             let _ = stream.set_nonblocking(true);
-            let _ = answer(&mut stream, &wrong(&io::Error::other("too many managers at once")));
+            let what = format!(
+                "{CONNECTIONS} managers are connected to the experiment, which is the most; try again when one has ended"
+            );
+            let _ = answer(&mut stream, &wrong(&io::Error::other(what)));
             continue;
         }
         let theirs = Arc::clone(served);
@@ -185,19 +191,65 @@ fn serve(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
     let mut lines = Lines::default();
     loop {
         let Some(line) = lines.next(stream, LONGEST_REQUEST, DEADLINE)? else { return Ok(()) };
-        let request: Value = match serde_json::from_slice(&line) {
-            Ok(request) => request,
-            Err(error) => return answer(stream, &wrong(&refused(&format!("no request: {error}")))),
-        };
-        if request["do"] == "fetch" {
-            served.fetching.fetch_add(1, Ordering::AcqRel);
-            let fetched = fetch(stream, served);
-            served.fetching.fetch_sub(1, Ordering::AcqRel);
-            return fetched;
+        // A manager that has given up was told that there was no answer.
+        if is_gone(stream) {
+            return Ok(());
         }
-        let result = served.result(&request).unwrap_or_else(|error| wrong(&error));
-        answer(stream, &result)?;
+        let result = match serde_json::from_slice(&line) {
+            Ok(Request::Fetch {}) => {
+                served.fetching.fetch_add(1, Ordering::AcqRel);
+                let fetched = fetch(stream, served);
+                served.fetching.fetch_sub(1, Ordering::AcqRel);
+                return fetched;
+            }
+            Ok(request) => served.result(request),
+            Err(error) => Err(refused(&format!("no request: {error}"))),
+        };
+        answer(stream, &result.unwrap_or_else(|error| wrong(&error)))?;
     }
+}
+
+/// Whether the other side has closed the connection.
+fn is_gone(stream: &UnixStream) -> bool {
+    let mut waited = [PollFd::new(stream, PollFlags::empty())];
+    poll(&mut waited, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok()
+        && waited.iter().any(|one| one.revents().contains(PollFlags::HUP))
+}
+
+/// A request of the module's table.
+#[derive(Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+enum Request {
+    List {},
+    Sensors {
+        text: Option<String>,
+    },
+    Bind {
+        event: String,
+        #[serde(default)]
+        sensors: Vec<String>,
+        #[serde(rename = "where")]
+        filter: Option<String>,
+    },
+    Start {
+        source: Option<String>,
+    },
+    Stop {
+        source: Option<String>,
+    },
+    Limit {
+        #[serde(deserialize_with = "present")]
+        events: Option<u64>,
+        source: Option<String>,
+        #[serde(rename = "where")]
+        filter: Option<String>,
+    },
+    Fetch {},
+}
+
+/// A value that may be `null`, and not left out.
+fn present<'a, D: Deserializer<'a>>(value: D) -> Result<Option<u64>, D::Error> {
+    Option::deserialize(value)
 }
 
 /// What an answer says of the kind of an error.
@@ -217,55 +269,58 @@ fn refused(what: &str) -> io::Error {
 }
 
 impl Served {
-    fn result(&self, request: &Value) -> io::Result<Value> {
-        let source = request["source"].as_str();
-        let bindings = |count| match (count, source) {
-            (0, Some(source)) => {
-                let what = format!("there is no event source {source:?}");
-                Err(io::Error::new(io::ErrorKind::NotFound, what))
-            }
-            (count, _) => Ok(json!({"bindings": count})),
-        };
-        match request["do"].as_str() {
-            Some("list") => {
+    fn result(&self, request: Request) -> io::Result<Value> {
+        match request {
+            Request::List {} => {
                 let mut about = (self.about)();
                 let list: Vec<Value> = self.handle.bindings().iter().map(described).collect();
                 about["bindings"] = list.into();
                 Ok(about)
             }
-            Some("start") => bindings(self.handle.set_running(source, true)),
-            Some("stop") => bindings(self.handle.set_running(source, false)),
-            Some("limit") => {
-                let events = &request["events"];
-                if !events.is_null() && !events.is_u64() {
-                    return Err(refused("a limit is a number of events, or null"));
-                }
-                if let Some(text) = request["where"].as_str() {
-                    let filter = match text {
-                        "none" => None,
-                        text => Some(
-                            text.parse::<EventFilter>().map_err(|why| refused(&why.to_string()))?,
-                        ),
-                    };
-                    let set = self.handle.set_filter(source, filter.as_ref());
-                    set.map_err(|why| refused(&why.to_string()))?;
-                }
-                bindings(self.handle.set_limit(source, events.as_u64()))
+            Request::Start { source } => {
+                changed(self.handle.set_running(source.as_deref(), true), source.as_deref())
             }
-            Some("sensors") => locked(&self.sensors)(request["text"].as_str()),
-            Some("bind") => {
-                let event = request["event"].as_str();
-                let event = event.ok_or_else(|| refused("bind takes an event"))?.to_string();
-                let sensors = request["sensors"].as_array().map(Vec::as_slice).unwrap_or_default();
-                let sensors = sensors.iter().map(|one| one.as_str().map(str::to_string));
-                let sensors: Option<Vec<String>> = sensors.collect();
-                let sensors = sensors.ok_or_else(|| refused("sensors are texts"))?;
-                let filter = request["where"].as_str().map(str::to_string);
+            Request::Stop { source } => {
+                changed(self.handle.set_running(source.as_deref(), false), source.as_deref())
+            }
+            Request::Limit { events, source, filter } => {
+                let source = source.as_deref();
+                if let Some(text) = filter {
+                    self.set_filter(source, &text)?;
+                }
+                changed(self.handle.set_limit(source, events), source)
+            }
+            Request::Sensors { text } => locked(&self.sensors)(text.as_deref()),
+            Request::Bind { event, sensors, filter } => {
                 let note = locked(&self.bind)(BindRequest { event, sensors, filter })?;
                 Ok(json!({"note": note}))
             }
-            _ => Err(refused("expected list, sensors, bind, start, stop, limit or fetch")),
+            Request::Fetch {} => Err(refused("fetch has records for its answer")),
         }
+    }
+
+    fn set_filter(&self, source: Option<&str>, text: &str) -> io::Result<()> {
+        let filter = (text != "none").then(|| text.parse::<EventFilter>()).transpose();
+        let set = filter.and_then(|filter| self.handle.set_filter(source, filter.as_ref()));
+        match (set.map_err(|why| refused(&why.to_string()))?, source) {
+            (0, None) => {
+                let what = "a filter is for all events but those of intervals, and there are no others; name an event \
+                            source";
+                Err(refused(what))
+            }
+            (count, _) => changed(count, source).map(drop),
+        }
+    }
+}
+
+/// The answer of a request that changed so many bindings.
+fn changed(count: usize, source: Option<&str>) -> io::Result<Value> {
+    match (count, source) {
+        (0, Some(source)) => {
+            let what = format!("there is no event source {source:?}");
+            Err(io::Error::new(io::ErrorKind::NotFound, what))
+        }
+        (count, _) => Ok(json!({"bindings": count})),
     }
 }
 
@@ -428,11 +483,23 @@ impl ManagedExperiment {
     /// Asks one of the requests of the module's table but `fetch`.
     ///
     /// # Errors
-    /// No answer in time, one that is none, or an error that the experiment answers ([`io::ErrorKind::NotFound`],
+    /// No answer in time, one that is no object, or an error that the experiment answers ([`io::ErrorKind::NotFound`],
     /// [`io::ErrorKind::InvalidInput`], [`io::ErrorKind::Other`]).
     pub fn ask(&mut self, request: &Value) -> io::Result<Value> {
-        answer(&mut self.stream, request)?;
-        self.line()?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        self.request(request)?;
+        match self.line()? {
+            Some(answer) if answer.is_object() => Ok(answer),
+            Some(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "an answer that is none")),
+            None => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    /// Writes a request. A connection that was closed by then has an answer that says why.
+    fn request(&mut self, request: &Value) -> io::Result<()> {
+        match answer(&mut self.stream, request) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
+        }
     }
 
     /// Asks for records from now on, which [`next_line`](Self::next_line) returns.
@@ -440,7 +507,7 @@ impl ManagedExperiment {
     /// # Errors
     /// Where the request cannot be written.
     pub fn fetch(&mut self) -> io::Result<()> {
-        answer(&mut self.stream, &json!({"do": "fetch"}))
+        self.request(&json!({"do": "fetch"}))
     }
 
     /// The next line of records; `None` at the end.

@@ -6,6 +6,8 @@
 //! that must come before another one was in its ring when the other one was made.
 #![allow(unsafe_code, reason = "perf-event2 lends its descriptors as numbers")]
 
+mod tears;
+
 use crate::clock;
 use crate::event::Closer;
 use perf_event::events::Software;
@@ -18,6 +20,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tears::{Span, Tears, united};
 
 /// The most records that wait in memory.
 const MOST_WAITING: usize = 1 << 16;
@@ -29,6 +32,10 @@ const PROBE_BYTES: usize = 384 << 10;
 const MOST_BYTES: usize = 256 << 10;
 /// The room of a ring that tells of threads: more than 1,000 of them.
 const THREAD_BYTES: usize = 64 << 10;
+/// A ring with no more room than this may have lost a record.
+const FULL: usize = 128;
+/// The length of a record's header.
+const HEADER: usize = 8;
 /// The longest record that is read, without its header: that of a name.
 const RECORD_BYTES: usize = 40;
 
@@ -87,6 +94,7 @@ pub(crate) struct PerfRings {
     closed: Arc<AtomicBool>,
     woken: Arc<OwnedFd>,
     lost: u64,
+    tears: Tears,
 }
 
 struct Ring {
@@ -99,6 +107,9 @@ struct Ring {
     lost: u64,
     /// The time of the last record that was read.
     last: u64,
+    /// Its room in bytes, and how much was read since it was last seen empty.
+    room: usize,
+    read: usize,
 }
 
 impl PerfRings {
@@ -125,6 +136,7 @@ impl PerfRings {
             closed: Arc::default(),
             woken: Arc::new(woken),
             lost: 0,
+            tears: Tears::new(),
         })
     }
 
@@ -169,7 +181,15 @@ impl PerfRings {
             let sampler = opened?.sampled(size)?;
             let place = EventData::new_u64(self.rings.len() as u64);
             epoll::add(&self.epoll, borrowed(&sampler), place, EventFlags::IN)?;
-            self.rings.push(Ring { sampler, probe, counts_lost, lost: 0, last: 0 });
+            self.rings.push(Ring {
+                sampler,
+                probe,
+                counts_lost,
+                lost: 0,
+                last: 0,
+                room: size,
+                read: 0,
+            });
         }
         Ok(())
     }
@@ -200,16 +220,23 @@ impl PerfRings {
         self.until = clock::now();
         let room = MOST_WAITING.saturating_sub(self.waiting.len());
         let most = (room / self.rings.len().max(1)).max(LEAST);
-        let mut is_all = true;
+        let (mut is_all, mut torn) = (true, None);
         for ring in &mut self.rings {
-            let (count, lost) = ring.drain(most, &mut self.waiting);
+            let (count, lost, tear) = ring.drain(most, &mut self.waiting);
             self.lost += lost;
-            if count == most {
+            torn = united(torn, tear);
+            if count < most {
+                ring.read = 0;
+            } else {
                 self.until = self.until.min(ring.last);
                 is_all = false;
             }
         }
         self.waiting.sort_unstable_by(|one, other| other.cmp(one));
+        if let Some((from, to)) = torn {
+            let earliest = self.waiting.last().map(|record| record.time);
+            self.tears.add((from, to.min(clock::now())), earliest);
+        }
         is_all
     }
 
@@ -247,6 +274,11 @@ impl PerfRings {
         self.lost
     }
 
+    /// The [`gap`](crate::PerfEvent::gap) of the record that was handed out last, which has this time.
+    pub(crate) fn gap(&mut self, time: u64) -> u64 {
+        self.tears.gap(time)
+    }
+
     /// As the [`closer`](crate::EventSource::closer) of an event source.
     pub(crate) fn closer(&self) -> Closer {
         let (closed, woken) = (Arc::clone(&self.closed), Arc::clone(&self.woken));
@@ -258,29 +290,40 @@ impl PerfRings {
 }
 
 impl Ring {
-    /// Reads up to `most` records; returns how many there were, and how many were lost.
-    fn drain(&mut self, most: usize, out: &mut Vec<PerfRecord>) -> (usize, u64) {
-        let (mut count, mut lost) = (0, 0);
+    /// Reads up to `most` records; returns how many there were, how many were lost, and from when to when some may have
+    /// been.
+    fn drain(&mut self, most: usize, out: &mut Vec<PerfRecord>) -> (usize, u64, Option<Span>) {
+        let (mut count, mut lost, mut torn, mut lost_behind) = (0, 0, None, None);
         while count < most {
             let Some(record) = self.sampler.next_record() else { break };
             count += 1;
             // Where the ring begins anew, a record is in two parts.
             let mut bytes = [0; RECORD_BYTES];
             let length = record.len();
+            self.read += HEADER + length;
             let parts = record.data().iter().copied().flatten();
             bytes.iter_mut().zip(parts).for_each(|(to, from)| *to = *from);
             let bytes = bytes.get(..length).unwrap_or(&bytes);
             match Told::read((record.ty(), record.misc()), self.probe, bytes) {
                 Told::Record(record) => {
                     self.last = record.time;
+                    torn = united(torn, lost_behind.take().map(|from| (from, record.time)));
                     out.push(record);
                 }
-                Told::Lost(more) => lost += more,
+                Told::Lost(more) => {
+                    lost += more;
+                    lost_behind.get_or_insert(self.last);
+                }
                 Told::Other => {}
             }
         }
         self.lost += lost;
-        (count, lost)
+        // The kernel tells of a loss only with the next record of the same processor.
+        if self.read + FULL >= self.room {
+            lost_behind.get_or_insert(self.last);
+        }
+        torn = united(torn, lost_behind.map(|from| (from, u64::MAX)));
+        (count, lost, torn)
     }
 }
 

@@ -55,6 +55,10 @@ impl PerfRings {
         match self.0 {}
     }
 
+    pub(crate) fn gap(&mut self, _time: u64) -> u64 {
+        match self.0 {}
+    }
+
     pub(crate) fn closer(&self) -> Closer {
         match self.0 {}
     }

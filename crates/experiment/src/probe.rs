@@ -216,13 +216,12 @@ impl EventSource for Probes {
                     }
                     let Some((name, kind)) = self.probes.get(probe) else { continue };
                     return Ok(Some(PerfEvent {
-                        name: Arc::clone(name),
                         kind: *kind,
                         time: record.time,
                         process,
                         thread,
-                        thread_time: None,
-                        calls: None,
+                        gap: self.rings.gap(record.time),
+                        ..PerfEvent::now(name)
                     }));
                 }
             }

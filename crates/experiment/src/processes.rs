@@ -51,6 +51,8 @@ pub struct Processes {
     alive: AliveProcesses,
     events: VecDeque<PerfEvent>,
     missed: u64,
+    /// The times at which the kernel had no room for messages.
+    gaps: u64,
     closed: Arc<AtomicBool>,
     woken: Arc<OwnedFd>,
 }
@@ -149,6 +151,7 @@ impl Processes {
             alive: AliveProcesses::default(),
             events: VecDeque::with_capacity(1024),
             missed: 0,
+            gaps: 0,
             closed: Arc::default(),
             woken: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
         })
@@ -190,7 +193,11 @@ impl Processes {
                 Ok(length) => length,
                 Err(Errno::AGAIN) => return Ok(()),
                 // The kernel had no room. The numbers of the next messages tell for how many.
-                Err(Errno::NOBUFS | Errno::INTR) => continue,
+                Err(Errno::NOBUFS) => {
+                    self.gaps += 1;
+                    continue;
+                }
+                Err(Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
             };
             let Some(told) = Told::read(bytes.get(..length).unwrap_or_default()) else { continue };
@@ -201,7 +208,8 @@ impl Processes {
             let expected = next.insert(told.processor, told.number.wrapping_add(1));
             let gap = expected.map_or(0, |expected| told.number.wrapping_sub(expected));
             // A negative one is that of a message in another order.
-            self.missed += i32::try_from(gap).map_or(0, |gap| u64::from(gap.unsigned_abs()));
+            let gap = i32::try_from(gap).map_or(0, |gap| u64::from(gap.unsigned_abs()));
+            (self.missed, self.gaps) = (self.missed + gap, self.gaps + gap);
             match told.kind {
                 // One that was reaped already has no name any more.
                 EXEC if self.started(told.process, told.time).is_none() => self.missed += 1,
@@ -238,9 +246,9 @@ impl Processes {
     }
 
     fn push(&mut self, name: Arc<str>, kind: EventKind, process: u32, time: u64) {
-        let thread = process;
-        let (thread_time, calls) = (None, None);
-        self.events.push_back(PerfEvent { name, kind, time, process, thread, thread_time, calls });
+        let (thread, gap) = (process, self.gaps);
+        let event = PerfEvent { kind, time, process, thread, gap, ..PerfEvent::now(&name) };
+        self.events.push_back(event);
     }
 }
 

@@ -189,7 +189,7 @@ impl RecordStore {
     }
 
     /// Keeps a record, without allocating. The time at which it is complete is read last.
-    pub(crate) fn keep(&self, head: RecordHead, readings: &Readings) -> (Kept, u64) {
+    pub(crate) fn keep(&self, head: &RecordHead, readings: &Readings) -> (Kept, u64) {
         let mut filling = locked(&self.filling);
         let (half, lost) = &mut *filling;
         if half.heads.len() >= self.capacity {
@@ -207,7 +207,7 @@ impl RecordStore {
                 *place = RecordedReading { value, raw: reading.raw };
             }
         }
-        half.heads.push(head);
+        half.heads.push(head.clone());
         let done = crate::clock::now();
         half.done.push(done);
         let is_half = half.heads.len() == self.capacity / 2;

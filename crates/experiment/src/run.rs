@@ -1,14 +1,16 @@
 //! Experiments: bindings at work, and the delivery of their records.
 
 mod delivering;
+mod gaps;
 
 use crate::clock;
 use crate::deliver::Delivery;
 use crate::event::{Closer, EventSource, locked};
-use crate::filter::{BadFilter, BoundFilter, EventFilter};
+use crate::filter::{BadFilter, BoundFilter, Choice, EventFilter};
 use crate::record::{Half, Kept, RecordColumn, RecordHead, RecordStore};
 use crate::section::{Halves, Sections};
 use crate::summary::ExperimentSummary;
+use gaps::Gaps;
 use perfhive_engine::measure::{MeasureError, MeasurementContext, Readings};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -130,6 +132,8 @@ struct Bound {
     filtered: AtomicU64,
     filtered_late: AtomicU64,
     filter: Mutex<Option<BoundFilter>>,
+    /// How often the filter was changed.
+    filters: AtomicU64,
     stopped: AtomicBool,
     limit: AtomicU64,
     failure: Mutex<Option<String>>,
@@ -349,6 +353,7 @@ impl ExperimentHandle {
             filtered: AtomicU64::new(0),
             filtered_late: AtomicU64::new(0),
             filter: Mutex::new(filter),
+            filters: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             limit: AtomicU64::new(u64::MAX),
             failure: Mutex::new(None),
@@ -426,8 +431,8 @@ impl ExperimentHandle {
         self.each(source, |bound| bound.limit.store(events, Ordering::Relaxed))
     }
 
-    /// Sets the filter of the bindings of this event source, or of all without a name; `None` records
-    /// everything. Returns the number of bindings.
+    /// Sets the filter of the bindings of this event source, or without a name of all but those with an
+    /// [interval](EventSource::interval); `None` records everything. Returns the number of bindings.
     ///
     /// # Errors
     /// A filter with a sensor that one of them does not have; then none is changed.
@@ -437,7 +442,10 @@ impl ExperimentHandle {
         filter: Option<&EventFilter>,
     ) -> Result<usize, BadFilter> {
         let list = locked(&self.0.bound);
-        let of_source = list.iter().filter(|one| source.is_none_or(|it| it == &*one.bound.source));
+        let of_source = list.iter().filter(|one| match source {
+            Some(source) => source == &*one.bound.source,
+            None => one.bound.interval.is_none(),
+        });
         let mut new = Vec::new();
         for one in of_source {
             let filter =
@@ -445,7 +453,10 @@ impl ExperimentHandle {
             new.push((&one.bound, filter));
         }
         let count = new.len();
-        new.into_iter().for_each(|(bound, filter)| *locked(&bound.filter) = filter);
+        for (bound, filter) in new {
+            *locked(&bound.filter) = filter;
+            bound.filters.fetch_add(1, Ordering::Relaxed);
+        }
         Ok(count)
     }
 
@@ -486,6 +497,7 @@ impl Bound {
         let mut readings = Readings::new();
         // What earlier event sources of the binding missed, and the time of the last event that they told.
         let (mut missed, mut told, mut last) = (0, 0, 0);
+        let mut gaps = Gaps::default();
         loop {
             // Ready before the event, so that the sample is taken at once. Where all data sources
             // fail, the event has no values, and the next one may.
@@ -493,9 +505,10 @@ impl Bound {
             let event = source.wait();
             let taken = clock::now();
             self.missed.store(missed + source.missed(), Ordering::Relaxed);
-            let Some(event) = event.map_err(|error| error.to_string())? else {
+            let Some(mut event) = event.map_err(|error| error.to_string())? else {
                 let Some(next) = locked(&self.next).take() else { return Ok(()) };
                 missed += source.missed();
+                gaps.end_source(missed);
                 (source, told) = (next, last);
                 continue;
             };
@@ -504,14 +517,21 @@ impl Bound {
                 continue;
             }
             last = event.time;
+            gaps.of_source(event.gap, missed + source.missed());
             let full = self.events.load(Ordering::Relaxed) >= self.limit.load(Ordering::Relaxed);
             if full || self.stopped.load(Ordering::Relaxed) {
                 self.skipped.fetch_add(1, Ordering::Relaxed);
+                gaps.leave_out(&event);
                 continue;
             }
             // Not locked while it is measured: the delivery looks at the filter, too.
-            if !locked(&self.filter).as_mut().is_none_or(|filter| filter.wants(&event)) {
+            let wanted = locked(&self.filter).as_mut().map(|filter| filter.wants(&event));
+            if let Some(wanted @ (Choice::NotNow | Choice::Never)) = wanted {
                 self.filtered.fetch_add(1, Ordering::Relaxed);
+                // Where it never is, the other halves of its sections are left out, too.
+                if wanted == Choice::NotNow {
+                    gaps.leave_out(&event);
+                }
                 continue;
             }
             let mut sample = Duration::ZERO;
@@ -533,10 +553,15 @@ impl Bound {
             let wants = |filter: &mut BoundFilter| filter.wants_readings(&event, &readings);
             if !locked(&self.filter).as_mut().is_none_or(wants) {
                 self.filtered.fetch_add(1, Ordering::Relaxed);
+                gaps.leave_out(&event);
                 continue;
             }
+            event.gap = gaps.of(&event) + self.filters.load(Ordering::Relaxed);
             let head = RecordHead { event, taken, sample, sampled };
-            let (kept, done) = self.store.keep(head, &readings);
+            let (kept, done) = self.store.keep(&head, &readings);
+            if kept == Kept::Lost {
+                gaps.leave_out(&head.event);
+            }
             self.events.fetch_add(1, Ordering::Relaxed);
             self.busy.fetch_add(done.saturating_sub(taken), Ordering::Relaxed);
             if kept == Kept::HalfFull {

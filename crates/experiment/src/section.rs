@@ -1,4 +1,6 @@
 //! Sections: what lies between a start and its end.
+//!
+//! Between a start and an end with different [`gap`](PerfEvent::gap)s there may have been others, so they make no section.
 
 use crate::EventKind;
 use crate::event::PerfEvent;
@@ -105,6 +107,13 @@ impl Sections {
         let key = (event.process, event.thread);
         // Events that the thread did not tell itself are no calls of it.
         let calls = u64::from(event.thread_time.is_some());
+        if let Some(open) = self.threads.get_mut(&key).filter(|_| event.kind != EventKind::Point) {
+            let before = open.len();
+            open.retain(|one| {
+                one.start.event.name != event.name || one.start.event.gap == event.gap
+            });
+            self.unmatched += (before - open.len()) as u64;
+        }
         match event.kind {
             _ if self.halves.has(event) => {
                 self.count_call(key, calls);
@@ -330,6 +339,33 @@ mod tests {
         assert_eq!(section.thread_time, Some(Duration::from_nanos(15)));
         sections.add(&record(Start, "open", 1, 60));
         assert_eq!(sections.unmatched(), 3);
+    }
+
+    #[test]
+    fn start_and_end_with_a_gap_between_them_make_no_section() {
+        use EventKind::{End, Start};
+        let mut sections = Sections::default();
+        let mut add = |kind, name, time, gap| {
+            let record = record(kind, name, 1, time);
+            let event = PerfEvent { gap, ..record.event };
+            let section = sections.add(&EventRecord { event, ..record });
+            section.map(|section| section.duration.as_nanos())
+        };
+        // Another name's gap is none of this one.
+        add(Start, "outer", 10, 0);
+        add(Start, "a", 20, 0);
+        assert_eq!(add(End, "a", 30, 1), None);
+        add(Start, "a", 40, 1);
+        add(Start, "a", 50, 2);
+        assert_eq!(add(End, "a", 60, 2), Some(10));
+        assert_eq!(add(End, "a", 70, 2), None);
+        assert_eq!(add(End, "outer", 80, 0), Some(70));
+        // Starts without a chance take no room of others.
+        for gap in 3..1000 {
+            add(Start, "a", 100, gap);
+        }
+        assert_eq!(add(End, "a", 110, 999), Some(10));
+        assert_eq!(sections.unmatched(), 4 + 996);
     }
 
     #[test]

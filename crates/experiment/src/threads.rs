@@ -118,13 +118,11 @@ impl EventSource for Threads {
     fn wait(&mut self) -> io::Result<Option<PerfEvent>> {
         let Self { event: name, start, end, from, .. } = self;
         let event = |kind, time, process, thread| PerfEvent {
-            name: Arc::clone(name),
             kind,
             time,
             process,
             thread,
-            thread_time: None,
-            calls: None,
+            ..PerfEvent::now(name)
         };
         let rings = match from {
             From::Kernel(rings) => rings,
@@ -137,7 +135,8 @@ impl EventSource for Threads {
                 _ => continue,
             };
             if record.thread != record.process {
-                return Ok(Some(event(kind, record.time, record.process, record.thread)));
+                let event = event(kind, record.time, record.process, record.thread);
+                return Ok(Some(PerfEvent { gap: rings.gap(record.time), ..event }));
             }
         }
         Ok(None)

@@ -84,6 +84,7 @@ impl CallQueue {
         event.process = std::process::id();
         event.thread = thread;
         event.thread_time = thread_time;
+        event.gap = queue.missed;
         queue.events.push_back(event);
         // Waking takes longer than all the rest, and a source that is at work looks again by itself.
         if std::mem::take(&mut queue.is_waiting) {
@@ -143,6 +144,7 @@ mod tests {
         queue.tell(second, EventKind::Point, 8, None);
         queue.tell(second, EventKind::Point, 8, None);
         assert_eq!(source.missed(), 2);
+        assert_eq!(queue.lock().events.iter().map(|one| one.gap).collect::<Vec<u64>>(), [0, 1]);
         source.closer()();
         // After closing, what was told before is still measured, and nothing else.
         queue.tell(first, EventKind::Point, 7, None);

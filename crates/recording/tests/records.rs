@@ -125,6 +125,22 @@ fn events_and_readings_are_samples_in_the_order_of_time() {
 }
 
 #[test]
+fn section_that_may_have_ended_unseen_is_not_open() {
+    let mut lines = known();
+    // The end is lost, and two more sections.
+    lines.retain(|line| line["kind"] != "section");
+    lines[4]["gap"] = json!(5);
+    let open = values(Scratch::new(text(&lines)).open());
+    assert_eq!(
+        open.iter().map(|one| one[1].unwrap()).collect::<Vec<f64>>(),
+        [1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
+    );
+    lines[4]["type"] = json!("start");
+    let open = values(Scratch::new(text(&lines)).open());
+    assert_eq!(open[4][..2], [Some(2.0), Some(1.0)]);
+}
+
+#[test]
 fn records_are_the_same_behind_a_recording() {
     let (file, copy) = (Scratch::new(text(&known())), Scratch::new(""));
     let mut source = file.open();

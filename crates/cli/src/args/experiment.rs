@@ -89,7 +89,7 @@ pub(crate) struct ExperimentLimit {
     #[arg(value_name = "SOURCE")]
     pub(crate) event_source: Option<String>,
 
-    /// Which of the events are recorded, as for run; none for all
+    /// Which of the events are recorded, as for run; none for all. Without SOURCE it is for all but intervals
     #[arg(long = "where", value_name = "FILTER", value_parser = filter_text)]
     pub(crate) filter: Option<String>,
 }

@@ -51,9 +51,8 @@ fn program_is_measured_at_an_interval_and_its_exit_code_passed_on() {
     let sensor = format!("linux.procfs/Process/Working Set#{}", lines[0]["pid"]);
     let sizes: Vec<f64> =
         records.iter().filter_map(|one| one["values"][&sensor].as_f64()).collect();
-    // The last one may meet the program as it ends, when it has no memory any more.
-    let running = sizes.split_last().unwrap().1;
-    assert!(running.len() >= 3 && running.iter().all(|size| *size > 0.0), "{sizes:?}");
+    // A program that ends has no memory any more, and then there is no value.
+    assert!(sizes.len() >= 3 && sizes.iter().all(|size| *size > 0.0), "{sizes:?}");
     let end = of_kind(&lines, "end");
     assert_eq!(end[0]["sources"][0]["events"], records.len());
     is_tidy(&folder);
@@ -106,6 +105,59 @@ fn program_is_measured_at_its_calls() {
         assert!(section["seconds"].as_f64().unwrap() > 0.0);
     }
     is_tidy(&folder);
+}
+
+/// A program with sections, each of some milliseconds, of which every third call alone is recorded, and one whose end is
+/// lost with a start because perfhive is stopped meanwhile.
+const CUT: &str = r#"
+#include "perfhive_experiment.h"
+#include <signal.h>
+int main(void)
+{
+    for (int i = 0; i < 30; i++) {
+        perfhive_start("short");
+        perfhive_end("short");
+    }
+    perfhive_start("long");
+    usleep(200000);
+    kill(getppid(), SIGSTOP);
+    for (int i = 0; i < 20000; i++)
+        perfhive_call("flood");
+    perfhive_end("long");
+    perfhive_start("long");
+    kill(getppid(), SIGCONT);
+    usleep(200000);
+    perfhive_end("long");
+    perfhive_start("last");
+    perfhive_end("last");
+    return 0;
+}
+"#;
+
+#[test]
+fn events_that_are_left_out_or_lost_lengthen_no_section() {
+    let folder = Folder::new();
+    let program = compile(&folder, CUT);
+    let file = folder.path().join("records.jsonl");
+    let mut command = experiment(&folder, &["run", "--where", "call short: every 3", "-o"]);
+    command.arg(&file);
+    for name in ["short", "long", "last"] {
+        command.args(["--on", &format!("call {name}")]);
+    }
+    let run = finish(command.args(["--", &program]));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let lines = lines(&file);
+    let sections: Vec<&Value> =
+        of_kind(&lines, "section").iter().map(|one| &one["event"]).collect();
+    assert_eq!(sections, ["last"], "{}", run.err);
+    let end = of_kind(&lines, "end")[0];
+    assert_eq!(end["unmatched"], 20 + 2, "{end}");
+    assert!(end["sources"][0]["missed"].as_u64() > Some(1000), "{end}");
+    assert!(run.err.contains("! 22 starts without an end"), "{}", run.err);
+    // The view has no bar for them either.
+    let source = format!("file:{}", file.display());
+    let run = perfhive(["get", "-s", &source, r"\Experiment Events(long)\Open Sections"]);
+    assert!(run.out.contains('0'), "{}", run.out);
 }
 
 /// A program that knows nothing of perfhive, with threads and forks.
@@ -597,7 +649,10 @@ fn signals_and_lines_are_events() {
     let row = run.err.lines().find(|line| line.starts_with("line 0")).unwrap_or_default();
     assert_eq!((run.code, row.split_whitespace().nth(3)), (Some(0), Some("2")), "{}", run.err);
     let wrong = finish(experiment(&folder, &["run", "--on", "line 97", "--", "true"]).arg("x"));
-    assert!(wrong.fails(2).contains("line 97: No such file"));
+    assert!(wrong.fails(1).contains("line 97: No such file"));
+    let wrong =
+        finish(experiment(&folder, &["run", "--on", "line ./no-fifo", "--", "true"]).arg("x"));
+    assert!(wrong.fails(1).contains("line ./no-fifo: No such file"));
 }
 
 #[test]
@@ -709,6 +764,53 @@ fn running_experiment_is_managed_from_another_process() {
 }
 
 #[test]
+fn experiment_that_is_stopped_is_one_that_does_not_answer() {
+    let folder = Folder::new();
+    let running = Running::new(&folder, &["interval 20ms"], &["sleep", "600"]);
+    let (program, perfhive) =
+        (running.program.unwrap().to_string(), running.child.id().to_string());
+    let kill = |signal: &str| {
+        assert!(Command::new("kill").args([signal, &perfhive]).status().unwrap().success());
+    };
+    kill("-STOP");
+    for args in [&["stop", &program][..], &["list", &program], &["stop", &perfhive], &["list"]] {
+        let run = finish(&mut experiment(&folder, args));
+        assert_eq!(run.code, Some(3), "{args:?}: {}", run.err);
+        assert!(run.err.contains("does not answer in time"), "{args:?}: {}", run.err);
+    }
+    kill("-CONT");
+    assert!(finish(&mut experiment(&folder, &["list"])).ok().contains("running"));
+}
+
+#[test]
+fn experiment_without_a_runtime_folder_is_managed_all_the_same() {
+    let folder = Folder::new();
+    let gone = folder.path().join("gone");
+    let of = |args: &[&str]| {
+        let mut command = experiment(&folder, args);
+        finish(command.env("XDG_RUNTIME_DIR", &gone).env("TMPDIR", folder.path()))
+    };
+    let run = of(&["run", "--on", "interval 5ms", "--", "sleep", "0.05"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(of(&["list"]).ok(), "No experiment of yours is under way.\n");
+    // One that was started without it is found from a session with it.
+    let mut command = experiment(&folder, &["run", "--on", "interval 5ms", "--", "cat"]);
+    command.env_remove("XDG_RUNTIME_DIR").env("TMPDIR", folder.path());
+    command.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let begun = std::time::Instant::now();
+    loop {
+        let run = finish(experiment(&folder, &["list"]).env("TMPDIR", folder.path()));
+        if run.out.contains("cat") {
+            break;
+        }
+        assert!(begun.elapsed().as_secs() < 60, "{}{}", run.out, run.err);
+    }
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
 fn every_kind_of_event_is_bound_to_a_running_program() {
     let folder = Folder::new();
     let of = |args: &[&str]| finish(&mut experiment(&folder, args));
@@ -756,6 +858,7 @@ fn every_kind_of_event_is_bound_to_a_running_program() {
         ("call checkout", 2, "without calls"),
         ("line 3", 2, "name a FIFO by its path"),
         ("line /dev/null", 2, "it is no FIFO"),
+        ("line /no/fifo", 1, "No such file"),
         ("uprobe no_such_function", 1, "no function no_such_function"),
     ] {
         let wrong = of(&["bind", &program, event]);

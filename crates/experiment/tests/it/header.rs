@@ -59,6 +59,45 @@ int main(void)
 }
 "#;
 
+/// Closes its descriptors, gives their numbers to another file, and closes the standard streams, too.
+const CLOSING: &str = r#"
+#include "perfhive_experiment.h"
+
+int main(int count, char **words)
+{
+    (void)count;
+    perfhive_call("paid");
+    for (int i = 3; i < 100; i++)
+        close(i);
+    for (int i = 0; i < 10; i++)
+        open(words[1], O_WRONLY | O_CREAT, 0600);
+    perfhive_call("paid");
+    for (int i = 0; i < 100; i++)
+        close(i);
+    perfhive_call("paid");
+    return open(words[1], O_WRONLY);
+}
+"#;
+
+#[test]
+fn program_that_closes_its_descriptors_goes_on_calling_and_its_files_are_its_own() {
+    let folder = Folder::new();
+    let program = folder.path("program");
+    compile(&folder, CLOSING, &["-x", "c"]);
+    let (fifo, file) = (folder.path("calls"), folder.path("file"));
+    let mut calls = Calls::listen(&fifo, &["paid"]).unwrap();
+    let status = Command::new(program).arg(&file).env(CALLS_VARIABLE, &fifo).status().unwrap();
+    // The first descriptor is the program's.
+    assert_eq!(status.code(), Some(0));
+    (calls.closer())();
+    let mut count = 0;
+    while calls.wait().unwrap().is_some() {
+        count += 1;
+    }
+    assert_eq!((count, calls.missed()), (3, 0));
+    assert_eq!(std::fs::read(&file).unwrap(), b"");
+}
+
 const NAMES: &str = r#"
 #include "perfhive_experiment.h"
 

@@ -6,7 +6,7 @@ use perfhive_experiment::{
     BindRequest, Experiment, ExperimentManager, Interval, ManagedExperiment, RecordBatch, Section,
 };
 use serde_json::{Value, json};
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -96,25 +96,51 @@ fn experiment_is_listed_stopped_started_limited_and_bound() {
     use ErrorKind::{InvalidInput, NotFound};
     for (request, kind, message) in [
         (json!({"do": "bind", "event": "wink", "sensors": ["a"]}), NotFound, "no event wink"),
-        (json!({"do": "bind"}), InvalidInput, "bind takes an event"),
+        (json!({"do": "bind"}), InvalidInput, "missing field `event`"),
         (
             json!({"do": "bind", "event": "burst", "sensors": [1]}),
             InvalidInput,
-            "sensors are texts",
+            "expected a string",
         ),
         (json!({"do": "stop", "source": "no such"}), NotFound, "no event source"),
-        (json!({"do": "limit", "events": "many"}), InvalidInput, "a limit is a number"),
-        (json!({"do": "dance"}), InvalidInput, "expected list"),
-        (json!(7), InvalidInput, "expected list"),
+        (json!({"do": "stop", "source": 7}), InvalidInput, "expected a string"),
+        (json!({"do": "stop", "sauce": "interval 1ms"}), InvalidInput, "sauce"),
+        (json!({"do": "limit", "events": "many"}), InvalidInput, "expected u64"),
+        (json!({"do": "limit", "events": -1}), InvalidInput, "expected u64"),
+        (json!({"do": "limit", "source": "interval 1ms"}), InvalidInput, "missing field `events`"),
+        (json!({"do": "limit", "events": null, "where": 7}), InvalidInput, "expected a string"),
+        (json!({"do": "list", "more": 1}), InvalidInput, "more"),
+        (json!({"do": "dance"}), InvalidInput, "dance"),
+        (json!({}), InvalidInput, "no request"),
+        (json!(7), InvalidInput, "no request"),
+        (json!([[[[[]]]]]), InvalidInput, "no request"),
     ] {
         let error = client.ask(&request).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(message), "{error}");
     }
+    assert!(experiment.bindings()[0].running, "nothing of it had an effect");
     let end = experiment.end();
     assert_eq!(end.bindings[1].events, 7);
     drop(manager);
     assert!(!socket.exists());
+}
+
+#[test]
+fn filter_without_a_source_is_for_all_but_intervals() {
+    let folder = Folder::new();
+    let socket = folder.path("manage");
+    let (experiment, manager) = running(&socket);
+    let mut client = client(&socket, LONG);
+    let none = json!({"do": "limit", "events": null, "where": "name = burst and every 2"});
+    let error = client.ask(&none).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    client.ask(&json!({"do": "bind", "event": "burst"})).unwrap();
+    client.ask(&none).unwrap();
+    let now = events(&mut client);
+    more_than(&mut client, now + 3);
+    assert_eq!(experiment.end().bindings[0].filtered, 0);
+    drop(manager);
 }
 
 #[test]
@@ -179,15 +205,12 @@ fn clients_that_hang_hold_no_one_up() {
     more_than(&mut client, now);
 
     // There is room for a few more.
-    let many: Vec<UnixStream> = (0..8).map(|_| UnixStream::connect(&socket).unwrap()).collect();
-    let mut refused = 0;
-    for mut one in many {
-        one.set_read_timeout(Some(SHORT)).unwrap();
-        let mut text = String::new();
-        let _ = one.read_to_string(&mut text);
-        refused += usize::from(text.contains("too many managers"));
-    }
-    assert!((1..8).contains(&refused), "{refused}");
+    let mut many: Vec<ManagedExperiment> = (0..8).map(|_| self::client(&socket, LONG)).collect();
+    let list = json!({"do": "list"});
+    let errors = many.iter_mut().filter_map(|one| one.ask(&list).err());
+    let errors: Vec<String> = errors.map(|error| error.to_string()).collect();
+    assert!((1..8).contains(&errors.len()), "{errors:?}");
+    assert!(errors.iter().all(|error| error.starts_with("8 managers are connected")), "{errors:?}");
     let begun = Instant::now();
     let end = experiment.end();
     drop(manager);
@@ -220,6 +243,7 @@ fn process_that_hangs_or_lies_holds_no_manager_up() {
     assert_eq!(lying(&socket, Vec::new()).kind(), ErrorKind::TimedOut);
     assert_eq!(lying(&socket, b"half a line".to_vec()).kind(), ErrorKind::TimedOut);
     assert_eq!(lying(&socket, b"no json\n".to_vec()).kind(), ErrorKind::InvalidData);
+    assert_eq!(lying(&socket, b"[[[[[]]]]]\n".to_vec()).kind(), ErrorKind::InvalidData);
     let endless = lying(&socket, vec![b'x'; 5 << 20]);
     assert!([ErrorKind::InvalidData, ErrorKind::TimedOut].contains(&endless.kind()), "{endless}");
     let deep = "[".repeat(100_000) + "\n";

@@ -242,6 +242,120 @@ impl perfhive_experiment::EventSource for Sections {
     }
 }
 
+/// Starts and ends of one name in turn, each a millisecond behind the one before.
+fn starts_and_ends(count: u64) -> Vec<PerfEvent> {
+    let name: Arc<str> = "work".into();
+    let events = (1..=count).map(|number| {
+        let mut event = PerfEvent::now(&name);
+        event.kind = if number % 2 == 0 { EventKind::End } else { EventKind::Start };
+        event.time = 1_000_000 * number;
+        event
+    });
+    events.collect()
+}
+
+#[test]
+fn events_that_are_left_out_lengthen_no_section() {
+    for (filter, gap_at, found) in [
+        ("name = work", None, 150),
+        ("every 3", None, 0),
+        // What an event source missed: a start and an end.
+        ("name = work", Some(151), 149),
+    ] {
+        let filter: EventFilter = filter.parse().unwrap();
+        let mut events = starts_and_ends(300);
+        if let Some(at) = gap_at {
+            events.iter_mut().skip(at).for_each(|event| event.gap = 2);
+        }
+        events.reverse();
+        let (sender, sections) = channel();
+        let deliver = move |_: &RecordBatch<'_>, sections: &[Section]| {
+            sections.iter().for_each(|one| sender.send(one.duration).unwrap());
+        };
+        let experiment = Experiment::builder().deliver(deliver).start().unwrap();
+        experiment.bind_where(Sections(events), context(shown()), filter).unwrap();
+        let end = experiment.end();
+        let sections: Vec<Duration> = sections.iter().collect();
+        assert_eq!(sections, vec![Duration::from_millis(1); found]);
+        let kept = end.bindings[0].events;
+        assert_eq!(end.summary.unmatched, kept - 2 * found as u64);
+    }
+}
+
+/// Events with something to do before each.
+struct Scripted(std::collections::VecDeque<(Box<dyn FnOnce() + Send>, PerfEvent)>);
+
+impl perfhive_experiment::EventSource for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn wait(&mut self) -> io::Result<Option<PerfEvent>> {
+        let Some((before, event)) = self.0.pop_front() else { return Ok(None) };
+        before();
+        Ok(Some(event))
+    }
+
+    fn closer(&self) -> perfhive_experiment::Closer {
+        Box::new(|| {})
+    }
+
+    fn missed(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn events_without_room_lengthen_no_section() {
+    let (held, is_held) = channel();
+    let (go_on, wait) = channel::<()>();
+    let (held, wait) = (Mutex::new(held), Mutex::new(wait));
+    let delivered = Arc::new(Mutex::new(0));
+    let (theirs, counted) = (Arc::clone(&delivered), Arc::clone(&delivered));
+    let deliver = move |batch: &RecordBatch<'_>, sections: &[Section]| {
+        assert!(sections.is_empty(), "{sections:?}");
+        let _ = held.lock().unwrap().send(());
+        let _ = wait.lock().unwrap().recv_timeout(Duration::from_secs(60));
+        *theirs.lock().unwrap() += batch.len();
+    };
+    let experiment = Experiment::builder().capacity(2).deliver(deliver).start().unwrap();
+    let hold = move || is_held.recv_timeout(Duration::from_secs(60)).unwrap();
+    let release = move || {
+        drop(go_on);
+        while *counted.lock().unwrap() < 3 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let nothing = || Box::new(|| {}) as Box<dyn FnOnce() + Send>;
+    let mut events = starts_and_ends(6);
+    // While the first start is delivered, two others take the room, and an end and a start are lost.
+    (events[1].kind, events[2].kind) = (EventKind::Point, EventKind::Point);
+    events[3].kind = EventKind::End;
+    events[4].kind = EventKind::Start;
+    let before = [nothing(), Box::new(hold), nothing(), nothing(), nothing(), Box::new(release)];
+    let script = before.into_iter().zip(events).collect();
+    experiment.bind(Scripted(script), context(shown())).unwrap();
+    let end = experiment.end();
+    assert_eq!((end.bindings[0].lost, end.summary.unmatched), (2, 2));
+}
+
+#[test]
+fn filter_that_was_changed_meanwhile_lengthens_no_section() {
+    let experiment = Experiment::builder().start().unwrap();
+    let other: EventFilter = "name = other".parse().unwrap();
+    let handles = [experiment.handle(), experiment.handle()];
+    let [first, second] = handles;
+    let narrow = move || assert_eq!(first.set_filter(None, Some(&other)).unwrap(), 1);
+    let widen = move || assert_eq!(second.set_filter(None, None).unwrap(), 1);
+    let nothing = || Box::new(|| {}) as Box<dyn FnOnce() + Send>;
+    let before = [nothing(), Box::new(narrow), nothing(), Box::new(widen)];
+    let script = before.into_iter().zip(starts_and_ends(4)).collect();
+    experiment.bind(Scripted(script), context(shown())).unwrap();
+    let end = experiment.end();
+    assert!(end.summary.events.iter().all(|one| one.kind.is_some()), "no section");
+    assert_eq!((end.bindings[0].filtered, end.summary.unmatched), (2, 2));
+}
+
 #[test]
 fn sections_are_chosen_by_their_seconds() {
     let memory = Memory::default();

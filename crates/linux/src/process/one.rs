@@ -44,6 +44,8 @@ pub(super) struct OneProcess {
     read_at: i64,
     /// Whether the values that were read last are the last ones of a process that has ended.
     has_ended: bool,
+    /// Whether it had ended or was about to.
+    is_ending: bool,
 }
 
 /// Where the counters from `stat` come from, if not from there.
@@ -109,6 +111,7 @@ impl OneProcess {
             least,
             read_at: 0,
             has_ended: false,
+            is_ending: false,
         };
         one.read_files().filter(|_| is_few)?;
         // The clock's number is that of the process in this program's own namespace.
@@ -131,7 +134,7 @@ impl OneProcess {
         reader.read(std::slice::from_mut(known), *wanted, Some(few));
         let (slot, _) = reader.processes().next()?;
         self.sample = slot.sample;
-        self.has_ended = known.has_ended;
+        (self.has_ended, self.is_ending) = (known.has_ended, known.is_ending);
         self.read_at = monotonic();
         (self.sample.identity().1 == *start).then_some(())
     }
@@ -169,6 +172,7 @@ impl InstanceReader for OneProcess {
         if self.has_ended {
             return Err(NoValue::Vanished);
         }
+        self.is_ending = false;
         let mut clocks = self.clock.clocks();
         let mut used = self.read_used();
         // A program that was not running between the two would show a time that does not fit.
@@ -183,6 +187,11 @@ impl InstanceReader for OneProcess {
                 _ => None,
             };
             self.read_files().ok_or(NoValue::Vanished)?;
+            // It may have begun to end between the files; its state is read first.
+            let memory = self.sample.values().get(MEMORY).unwrap_or_default();
+            if self.memory && !self.is_ending && memory.iter().all(|value| *value == 0) {
+                self.read_files().ok_or(NoValue::Vanished)?;
+            }
             // It was this process's clock: `stat` is still that of the same one.
             self.least = self.least.max(last.unwrap_or(0));
             // Read behind the process, as for a block.
@@ -196,7 +205,7 @@ impl InstanceReader for OneProcess {
                 }
                 _ => row.fit(value),
             });
-            let value = value.filter(|_| !self.has_ended || row.kind.samples() == 2);
+            let value = value.filter(|_| !self.is_ending || row.kind.samples() == 2);
             *out = value.map(|value| {
                 let value = if *value_size == 4 { value & 0xffff_ffff } else { value };
                 RawSample { value_size: *value_size, ..RawSample::new(value, clocks) }

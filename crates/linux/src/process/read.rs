@@ -278,6 +278,7 @@ impl ProcessReader {
         let schedule = wanted.schedule.then(|| Schedule::parse(self.files.reader.text()));
         let (numbers, virtual_bytes, threads) =
             (Numbers::of(&stat), stat.virtual_bytes, stat.threads);
+        known.is_ending = super::rest::has_ended(&stat) && threads <= 1;
         let start = self.names.len();
         instance_name(stat.name, pid, &mut self.name);
         self.names.extend_from_slice(&self.name);

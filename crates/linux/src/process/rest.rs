@@ -435,7 +435,7 @@ fn is_since(major: u64, minor: u64) -> bool {
 
 /// Whether a process has ended or is about to. It gives its children away before it is a zombie, and
 /// long before where its first thread is the last one.
-fn has_ended(stat: &Stat<'_>) -> bool {
+pub(super) fn has_ended(stat: &Stat<'_>) -> bool {
     stat.flags & PF_EXITING != 0 || matches!(stat.state, b'Z' | b'X' | b'x')
 }
 

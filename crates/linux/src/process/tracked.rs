@@ -12,6 +12,8 @@ pub(super) struct Tracked {
     pub(super) is_kernel_thread: bool,
     /// Whether it had ended when `stat` was read, and only waits for its parent.
     pub(super) has_ended: bool,
+    /// Whether it had ended or was about to: the kernel takes its memory away before the end.
+    pub(super) is_ending: bool,
     /// The number of its first thread or, if that has ended, of another one: the files of a thread
     /// that has ended tell nothing of the memory and files that the others share.
     pub(super) alive: u32,
@@ -90,6 +92,7 @@ impl Tracked {
             io_pause: 0,
             is_kernel_thread: false,
             has_ended: false,
+            is_ending: false,
             alive: pid,
             start: 0,
             stat: KeptFile::default(),

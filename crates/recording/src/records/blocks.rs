@@ -36,7 +36,7 @@ const COUNTERS: [(&str, CounterType, &str); 6] = [
     (
         "Open Sections",
         CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
-        "Sections of this name that have started and not ended.",
+        "Sections of this name that have started and not ended. What may have ended unseen is none.",
     ),
     (
         "Sections",
@@ -231,9 +231,12 @@ impl EventBlocks {
         }
     }
 
-    /// Notes an event.
-    pub(crate) fn note(&mut self, event: usize, kind: RecordKind) {
+    /// Notes an event; behind a gap no end is that of a start before it.
+    pub(crate) fn note(&mut self, event: usize, kind: RecordKind, is_behind_gap: bool) {
         let Some(row) = self.events.get_mut(event) else { return };
+        if is_behind_gap {
+            row.open = 0;
+        }
         match kind {
             RecordKind::Point => row.events += 1,
             RecordKind::Start => (row.events, row.open) = (row.events + 1, row.open + 1),

@@ -36,6 +36,8 @@ pub enum RecordLine {
         #[serde(rename = "type")]
         kind: RecordKind,
         time: f64,
+        #[serde(default)]
+        gap: u64,
         delay: f64,
         sample: f64,
         values: BTreeMap<String, Option<f64>>,

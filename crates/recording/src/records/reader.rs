@@ -35,7 +35,7 @@ struct Happening {
 #[derive(Clone, Copy, Debug)]
 enum What {
     /// An event, with the place of its values and their number.
-    Event { kind: RecordKind, is_by_clock: bool, values: u32, count: u32 },
+    Event { kind: RecordKind, is_behind_gap: bool, is_by_clock: bool, values: u32, count: u32 },
     /// Nothing: the end of the experiment.
     Nothing,
     /// The end of a section; NaN for a time that is not known.
@@ -68,6 +68,8 @@ struct Reading {
     clocks: HashSet<String>,
     /// Events and values without a place.
     left_out: u64,
+    /// The gap of the last event of each name.
+    gaps: HashMap<u32, u64>,
     /// Sections by their starts.
     sections: Vec<(FileTime, u32)>,
     /// Whether the line about the experiment came, and whether it said when it began.
@@ -97,6 +99,7 @@ impl EventRecords {
             sensors: HashMap::new(),
             clocks: HashSet::new(),
             left_out: 0,
+            gaps: HashMap::new(),
             sections: Vec::new(),
             has_head: false,
             has_start: false,
@@ -156,8 +159,8 @@ impl EventRecords {
             self.next += 1;
             let event = one.event as usize;
             match one.what {
-                What::Event { kind, is_by_clock, values, count } => {
-                    self.blocks.note(event, kind);
+                What::Event { kind, is_behind_gap, is_by_clock, values, count } => {
+                    self.blocks.note(event, kind, is_behind_gap);
                     let values = values as usize..values as usize + count as usize;
                     for (sensor, value) in self.values.get(values).unwrap_or_default() {
                         if is_by_clock {
@@ -215,13 +218,15 @@ impl Reading {
                     let _ = self.sensor(&sensor.name);
                 }
             }
-            RecordLine::Record { source, event, kind, time, values, .. } => {
+            RecordLine::Record { source, event, kind, time, gap, values, .. } => {
                 if self.records.values.len() + values.len() > MOST_VALUES {
                     self.left_out += 1;
                     return Ok(());
                 }
                 // Readings count although their event has no place.
                 let event = self.event(&event).unwrap_or(NO_EVENT);
+                let is_behind_gap =
+                    self.gaps.insert(event, gap).is_some_and(|before| before != gap);
                 let is_by_clock = self.clocks.contains(&source);
                 let begin = self.records.values.len();
                 for (name, value) in values {
@@ -233,7 +238,7 @@ impl Reading {
                 }
                 let count = (self.records.values.len() - begin) as u32;
                 let values = begin as u32;
-                let what = What::Event { kind, is_by_clock, values, count };
+                let what = What::Event { kind, is_behind_gap, is_by_clock, values, count };
                 self.push(time, event, what);
             }
             RecordLine::Section { event, time, seconds, .. } => {
@@ -295,8 +300,13 @@ impl Reading {
             match starts.get_mut(&(time, event)).filter(|left| **left > 0) {
                 Some(left) => *left -= 1,
                 None => {
-                    let (kind, is_by_clock) = (RecordKind::Start, false);
-                    let what = What::Event { kind, is_by_clock, values: 0, count: 0 };
+                    let what = What::Event {
+                        kind: RecordKind::Start,
+                        is_behind_gap: false,
+                        is_by_clock: false,
+                        values: 0,
+                        count: 0,
+                    };
                     self.records.happenings.push(Happening { time, event, what });
                 }
             }

@@ -124,6 +124,14 @@ fn row(table: &mut Table, event: &str, what: &str, figures: &SummaryFigures, sca
     table.text(Style::Faint, unit);
 }
 
+/// The line about starts and ends that are in no section.
+pub(in crate::command) fn unmatched(count: u64) -> String {
+    format!(
+        "! {count} starts without an end, or ends without a start; they make no section either where events between them \
+         were left out"
+    )
+}
+
 /// What measuring cost: seconds in perfhive for an event, the share of a time, and processor seconds of the
 /// program for a call.
 pub(in crate::command) fn push_cost(

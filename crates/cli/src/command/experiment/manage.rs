@@ -5,7 +5,7 @@ use crate::args::{
     ExperimentBind, ExperimentEvent, ExperimentFetch, ExperimentLimit, ExperimentOne,
     ExperimentSource, Format, Global,
 };
-use crate::failure::{Exit, Failure, Outcome, complain, warn};
+use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::output::Output;
 use crate::text::escape::Escaped;
 use crate::text::style::Style;
@@ -26,7 +26,9 @@ fn failed(error: &io::Error) -> Failure {
 /// The failure of a process's experiment.
 fn of_process(process: u32) -> impl Fn(io::Error) -> Failure {
     move |error| match error.kind() {
-        io::ErrorKind::TimedOut => {
+        io::ErrorKind::NotFound => Failure::Missing(format!("process {process} has no experiment")),
+        // One that is stopped accepts no connection either.
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
             Failure::Source(format!("the experiment of process {process} does not answer in time"))
         }
         _ => Failure::Source(format!("the experiment of process {process}: {error}")),
@@ -47,23 +49,50 @@ fn connect(process: u32) -> io::Result<ManagedExperiment> {
     ManagedExperiment::connect(&ExperimentFolder::manage_of(process)?, process, PATIENCE)
 }
 
+/// An experiment with what it has.
+type Asked = io::Result<(ManagedExperiment, Value)>;
+
+/// Asks all experiments at once what they have, so that those that hang are waited for together.
+fn ask_all() -> Result<Vec<(u32, Asked)>, Failure> {
+    let running = ExperimentFolder::running().map_err(|error| failed(&error))?;
+    let ask = |process| {
+        let mut one = connect(process)?;
+        let about = one.ask(&json!({"do": "list"}))?;
+        Ok((one, about))
+    };
+    let asked: Vec<_> = running
+        .into_iter()
+        .map(|process| (process, std::thread::spawn(move || ask(process))))
+        .collect();
+    let answers = asked.into_iter().map(|(process, thread)| {
+        (process, thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
+    });
+    let mut answers: Vec<(u32, Asked)> = answers.collect();
+    // Of one that begins or ends there is nothing to manage.
+    answers.retain(
+        |(_, asked)| !matches!(asked, Err(error) if error.kind() == io::ErrorKind::NotFound),
+    );
+    Ok(answers)
+}
+
 /// The experiment that a process runs, or that runs the process as its program.
 fn find(pid: u32) -> Result<ManagedExperiment, Failure> {
     let running = ExperimentFolder::running().map_err(|error| failed(&error))?;
     if running.contains(&pid) {
         return connect(pid).map_err(of_process(pid));
     }
-    for process in running {
-        let listed = connect(process).and_then(|mut one| {
-            let about = one.ask(&json!({"do": "list"}))?;
-            Ok((one, about))
-        });
+    let mut hanging = Vec::new();
+    for (process, listed) in ask_all()? {
         match listed {
             Ok((one, about)) if about["pid"] == pid => return Ok(one),
             Ok(_) => {}
-            // One that ends meanwhile, or hangs, may be the one that is wanted.
-            Err(error) => complain(&of_process(process)(error).message()),
+            // It may be the one that is wanted.
+            Err(error) => hanging.push(of_process(process)(error)),
         }
+    }
+    if !hanging.is_empty() {
+        let what = format!("whether process {pid} has an experiment is not known");
+        return Err(Failure::Source(what).behind(hanging));
     }
     let what =
         format!("process {pid} has no experiment; perfhive experiment list shows those there are");
@@ -91,12 +120,10 @@ pub(super) fn list(global: &Global, args: &ExperimentOne) -> Outcome {
             list.push((process, about));
         }
         None => {
-            for process in ExperimentFolder::running().map_err(|error| failed(&error))? {
-                match connect(process).and_then(|mut one| one.ask(&json!({"do": "list"}))) {
-                    Ok(about) => list.push((process, about)),
-                    Err(error) => {
-                        exit = of_process(process)(error).report();
-                    }
+            for (process, asked) in ask_all()? {
+                match asked {
+                    Ok((_, about)) => list.push((process, about)),
+                    Err(error) => exit = of_process(process)(error).report(),
                 }
             }
         }
@@ -204,11 +231,15 @@ fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
     line("Other calls of the program", others.collect());
 }
 
-/// Asks, and ends well if the experiment does as it is asked.
-fn ask(pid: u32, request: &Value) -> Outcome {
+/// Asks, and ends well if the experiment does as it is asked: its answer then has this field.
+fn ask(pid: u32, request: &Value, field: &str) -> Outcome {
     let mut one = find(pid)?;
     let process = one.process();
     let answer = one.ask(request).map_err(of_request(process))?;
+    if answer.get(field).is_none() {
+        let what = "it answers something else than it was asked";
+        return Err(of_process(process)(io::Error::new(io::ErrorKind::InvalidData, what)));
+    }
     if let Some(note) = answer["note"].as_str() {
         warn(note);
     }
@@ -235,17 +266,19 @@ pub(super) fn bind(args: &ExperimentBind) -> Outcome {
     ask(
         args.pid,
         &json!({"do": "bind", "event": event, "sensors": args.sensor, "where": args.filter}),
+        "note",
     )
 }
 
 pub(super) fn set_running(args: &ExperimentSource, running: bool) -> Outcome {
     let what = if running { "start" } else { "stop" };
-    ask(args.pid, &json!({"do": what, "source": args.event_source}))
+    ask(args.pid, &json!({"do": what, "source": args.event_source}), "bindings")
 }
 
 pub(super) fn limit(args: &ExperimentLimit) -> Outcome {
     let (events, source) = (args.limit.0, &args.event_source);
-    ask(args.pid, &json!({"do": "limit", "events": events, "source": source, "where": args.filter}))
+    let request = json!({"do": "limit", "events": events, "source": source, "where": args.filter});
+    ask(args.pid, &request, "bindings")
 }
 
 pub(super) fn fetch(args: &ExperimentFetch) -> Outcome {

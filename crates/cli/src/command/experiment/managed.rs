@@ -4,7 +4,7 @@ use super::events::{are_halves, conflict};
 use super::kernel::{
     kind_of, kind_of_threads, listed_processes, listed_threads, probe, watched_names,
 };
-use super::run::{LISTED, LOOKED_AT, Sensors};
+use super::run::{LISTED, LOOKED_AT, Sensors, wrong};
 use super::sources::{LineEvents, SignalEvents};
 use crate::args::{ExperimentEvent as Event, Global, experiment_event};
 use crate::failure::Failure;
@@ -228,7 +228,7 @@ impl Managed {
         filter: EventFilter,
     ) -> Result<Option<String>, Failure> {
         let failed = |error: io::Error| Failure::Source(format!("{event}: {error}"));
-        let wrong = |error: io::Error| Failure::Usage(format!("{event}: {error}"));
+        let wrong = |error: io::Error| wrong(&event.to_string(), &error);
         let context = match wanted.sensors.as_slice() {
             [] => self.sensors.context(),
             texts => self.sensors.context_of(&self.global, texts),

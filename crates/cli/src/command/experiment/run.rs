@@ -228,7 +228,7 @@ fn told(events: &[ExperimentEvent]) -> Result<(Vec<SignalEvents>, Vec<LineEvents
     let (mut signals, mut lines) = (Vec::new(), Vec::new());
     for event in events {
         let name = event.to_string();
-        let failed = |error: io::Error| Failure::Usage(format!("{name}: {error}"));
+        let failed = |error: io::Error| wrong(&name, &error);
         match event {
             ExperimentEvent::Signal(word) => {
                 signals.push(SignalEvents::of_word(&name, word).map_err(failed)?);
@@ -243,6 +243,15 @@ fn told(events: &[ExperimentEvent]) -> Result<(Vec<SignalEvents>, Vec<LineEvents
         }
     }
     Ok((signals, lines))
+}
+
+/// The failure of an event that the command line names.
+pub(super) fn wrong(event: &str, error: &io::Error) -> Failure {
+    let what = format!("{event}: {error}");
+    match error.kind() {
+        io::ErrorKind::NotFound => Failure::Missing(what),
+        _ => Failure::Usage(what),
+    }
 }
 
 fn failed(error: io::Error) -> Failure {

@@ -125,7 +125,7 @@ fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
     }
     let (unmatched, unnamed) = (end.summary.unmatched, end.summary.unnamed);
     if unmatched > 0 {
-        attention(format!("! {unmatched} starts without an end, or ends without a start"));
+        attention(figures::unmatched(unmatched));
     }
     if unnamed > 0 {
         attention(format!("! {unnamed} events have no figures: there are too many names"));

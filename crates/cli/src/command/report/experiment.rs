@@ -169,7 +169,7 @@ impl Records {
                     }
                 }
             }
-            Line::Record { source, event, kind, time, delay, sample, values } => {
+            Line::Record { source, event, kind, time, delay, sample, values, .. } => {
                 self.note(time);
                 if let Some(around) = &mut self.around {
                     let kind = kind_of(kind);

@@ -87,7 +87,7 @@ pub(super) fn page(
             }
         }
         if *unmatched > 0 {
-            attention(format!("! {unmatched} starts without an end, or ends without a start"));
+            attention(figures::unmatched(*unmatched));
         }
     }
     if records.left_out > 0 {
