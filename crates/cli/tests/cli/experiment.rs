@@ -12,7 +12,9 @@ fn experiment(folder: &Folder, args: &[&str]) -> Command {
     let mode = std::fs::Permissions::from_mode(0o700);
     std::fs::set_permissions(folder.path(), mode).unwrap();
     let mut command = command();
-    command.arg("experiment").args(args).env("XDG_RUNTIME_DIR", folder.path());
+    // Managers look for experiments in both.
+    command.env("XDG_RUNTIME_DIR", folder.path()).env("TMPDIR", folder.path());
+    command.arg("experiment").args(args);
     command
 }
 
@@ -688,7 +690,10 @@ impl Running {
             assert!(begun.elapsed().as_secs() < 60, "no experiment");
             let run = finish(&mut experiment(folder, &["list", "--json"]));
             let list: Value = serde_json::from_str(&run.out).unwrap_or_default();
-            running.program = list[0]["pid"].as_u64();
+            // Another experiment of this user's is not the test's to end.
+            let own = (list.as_array().into_iter().flatten())
+                .find(|one| one["perfhive"] == running.child.id());
+            running.program = own.and_then(|own| own["pid"].as_u64());
         }
         running
     }
@@ -958,7 +963,7 @@ fn records_that_reach_the_limit_of_the_size_of_files_are_an_error_and_stay_reada
         "ulimit -f 64; exec \"$0\" experiment run --on 'interval 1ms' -o \"$1\" -- sleep 2";
     let mut shell = Command::new("bash");
     shell.args(["-c", limited, env!("CARGO_BIN_EXE_perfhive"), &file]);
-    let run = finish(shell.env("XDG_RUNTIME_DIR", folder.path()));
+    let run = finish(shell.env("XDG_RUNTIME_DIR", folder.path()).env("TMPDIR", folder.path()));
     assert_eq!(run.code, Some(3), "{}", run.err);
     assert!(run.err.contains("the records are not complete"), "{}", run.err);
     assert!(perfhive(["report", &file]).out.contains("interval 1ms"));
