@@ -146,6 +146,16 @@ impl BpfReader {
         if matches!(self.state, State::Waiting) {
             let is_loaded = matches!(of_all.state, State::Loaded(_));
             self.collections = if is_loaded { FIRST } else { 0 };
+            // One process has one time, whichever of both reads it.
+            self.shown.now.clone_from(&of_all.shown.now);
+        }
+    }
+
+    /// What `/proc` left out of times that it told last. A session that never showed these has nothing to go on from.
+    fn cut(&self, told: CpuTimes, files: &ProcFiles) -> CpuTimes {
+        match self.choice {
+            ReaderChoice::Bpf => CpuTimes::default(),
+            ReaderChoice::Auto | ReaderChoice::Proc => told.behind_ticks(files.units(1)),
         }
     }
 
@@ -299,24 +309,27 @@ impl BpfReader {
             return false;
         };
         let (id, start) = ((pid, 0), slot.start);
-        let before = self.shown.of(id, start);
+        let known = self.shown.of(id, start);
         // A security module may refuse more than capabilities do. Each process is asked once.
-        let open = before.map_or_else(|| reader.files.tells_io(pid), |shown| shown.open);
-        let before = before.map(|shown| shown.times);
+        let open = known.map_or_else(|| reader.files.tells_io(pid), |shown| shown.open);
+        let told = from_nanos(detail.user_told, detail.kernel_told);
+        let cut = known.map_or_else(|| self.cut(told, &reader.files), |shown| shown.cut);
         let there = if !needs_proc(slot.marks, slot.threads, wanted) {
             name_of(slot, detail, &mut self.name);
             reader.set_name(&self.name, pid);
-            let least = before.unwrap_or_else(|| from_nanos(detail.user_told, detail.kernel_told));
+            let least = known.map_or(told, |shown| shown.times);
             let time = time(detail.user, detail.kernel, detail.runtime, least);
-            from_slot((slot, detail), time, wanted, open, reader, sample)
+            from_slot((slot, detail), time.minus(cut), wanted, open, reader, sample)
         } else {
             reader.process(&mut Tracked::new(pid), wanted, sample)
         };
         if !there {
             return false;
         }
-        let (user, kernel) = sample.raise_times(before.map(|shown| (shown.user, shown.kernel)));
-        self.shown.now.push(ShownTask { id, start, times: CpuTimes { user, kernel }, open });
+        let least = known.map(|shown| shown.times.minus(cut));
+        let (user, kernel) = sample.raise_times(least.map(|least| (least.user, least.kernel)));
+        let times = CpuTimes { user, kernel }.plus(cut);
+        self.shown.now.push(ShownTask { id, start, times, cut, open });
         true
     }
 
@@ -352,12 +365,13 @@ impl BpfReader {
             };
             let ThreadSlot { start, user, kernel, runtime, .. } = *slot;
             let id = (*pid, *tid);
-            let before = self.shown_threads.of(id, start).map(|shown| shown.times);
-            let least = before.unwrap_or_else(|| from_nanos(slot.user_told, slot.kernel_told));
-            let now = time(user, kernel, runtime, least);
-            self.shown_threads.now.push(ShownTask { id, start, times: now, open: true });
+            let known = self.shown_threads.of(id, start);
+            let told = from_nanos(slot.user_told, slot.kernel_told);
+            let cut = known.map_or_else(|| self.cut(told, files), |shown| shown.cut);
+            let times = time(user, kernel, runtime, known.map_or(told, |shown| shown.times));
+            self.shown_threads.now.push(ShownTask { id, start, times, cut, open: true });
             let start = files.start_time_of_nanos(start);
-            write(&thread_from_slot(slot, now, start, id, wanted))?;
+            write(&thread_from_slot(slot, times.minus(cut), start, id, wanted))?;
         }
         Ok(())
     }

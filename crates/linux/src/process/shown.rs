@@ -8,13 +8,39 @@ pub(super) struct CpuTimes {
     pub(super) kernel: u64,
 }
 
+impl CpuTimes {
+    /// The part behind whole ticks, which `/proc` does not show.
+    pub(super) fn behind_ticks(self, tick: u64) -> Self {
+        let tick = tick.max(1);
+        Self { user: self.user % tick, kernel: self.kernel % tick }
+    }
+
+    pub(super) fn plus(self, cut: Self) -> Self {
+        Self {
+            user: self.user.saturating_add(cut.user),
+            kernel: self.kernel.saturating_add(cut.kernel),
+        }
+    }
+
+    pub(super) fn minus(self, cut: Self) -> Self {
+        Self {
+            user: self.user.saturating_sub(cut.user),
+            kernel: self.kernel.saturating_sub(cut.kernel),
+        }
+    }
+}
+
 /// A process or thread, and what was shown of it.
 #[derive(Clone, Copy)]
 pub(super) struct ShownTask {
     /// Numbers of the process and, for a thread, of that.
     pub(super) id: (u32, u32),
     pub(super) start: u64,
+    /// Its times, with `cut`.
     pub(super) times: CpuTimes,
+    /// What is never shown of its times: the part of a tick that `/proc` had left out when it was read last. Shown
+    /// once the program runs, this would be time that the task seemed to have taken since.
+    pub(super) cut: CpuTimes,
     /// Whether `/proc` would permit reading its `io`.
     pub(super) open: bool,
 }
@@ -98,7 +124,7 @@ mod tests {
         let told = |user| CpuTimes { user, kernel: 0 };
         for id in [2, 5, 9] {
             let times = told(u64::from(id));
-            known.now.push(ShownTask { id: (id, 0), start: 7, times, open: true });
+            known.now.push(ShownTask { id: (id, 0), start: 7, times, cut: told(0), open: true });
         }
         known.begin();
         let mut of = |id, start| known.of(id, start).map(|known| known.times);

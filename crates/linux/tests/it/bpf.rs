@@ -274,6 +274,31 @@ fn both_readers_agree_while_nothing_much_happens() {
 }
 
 #[test]
+fn processes_that_sleep_take_no_time_when_the_program_takes_over() {
+    if refused() {
+        return;
+    }
+    let mut children = Children(Vec::new());
+    let pids: Vec<u32> = (0..20).map(|_| children.spawn("sleep", &["600"])).collect();
+    pids.iter().for_each(|pid| wait_for_sleep(*pid, "sleep"));
+    // The first collections read /proc, which shows whole ticks.
+    let mut machine = machine(ReaderChoice::Auto);
+    let mut times = || {
+        let look = machine.look(&[230, 232], &[]);
+        [(230, 6), (232, 6)].map(|(object, counter)| {
+            let all = instances(&look, object);
+            let own = all.iter().filter(|(id, _)| pids.contains(&(id.0 as u32)));
+            own.map(|(id, (.., values))| (*id, values[&counter])).collect::<Vec<_>>()
+        })
+    };
+    let first = times();
+    assert_eq!(first.each_ref().map(Vec::len), [20, 20]);
+    for _ in 0..4 {
+        assert_eq!(times(), first);
+    }
+}
+
+#[test]
 fn changes_from_outside_are_seen_in_a_process_that_does_not_run() {
     if refused() {
         return;
