@@ -157,8 +157,11 @@ impl Columns {
         self.values.resize(self.paths.len(), None);
         for (number, reading) in query.readings().iter().enumerate() {
             let place = self.place(number, reading);
-            if let Some(cell) = place.and_then(|place| self.values.get_mut(place)) {
-                *cell = reading.value.as_ref().ok().map(|value| value.as_f64());
+            // One that has ended comes behind the one that has its number now, and takes nothing of its cell.
+            if let (Some(cell), Ok(value)) =
+                (place.and_then(|place| self.values.get_mut(place)), &reading.value)
+            {
+                *cell = Some(value.as_f64());
             }
         }
         self.row.clear();
