@@ -41,7 +41,7 @@ use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
 use crate::status::ProviderStatus;
 use crate::titles::TitleSet;
 use names::{names_match, unknown_counter, unknown_object};
-use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_format::{CalendarTime, LanguageId, TitleIndex};
 use sample::ObjectState;
 use sources::QuerySource;
 use std::collections::{HashMap, HashSet};
@@ -147,6 +147,8 @@ pub struct Query {
     snapshot: Snapshot,
     /// The faults of the last collection, by source.
     faults: Vec<(usize, Vec<Fault>)>,
+    /// The time of the last collection.
+    time: Option<CalendarTime>,
     max_age: Option<Duration>,
 }
 
@@ -180,6 +182,7 @@ impl Query {
             readings: Vec::new(),
             snapshot: Snapshot::new(),
             faults: Vec::new(),
+            time: None,
             max_age: None,
         })
     }
@@ -278,6 +281,7 @@ impl Query {
     pub fn collect_until(&mut self, deadline: Option<Instant>) -> Result<(), QueryError> {
         self.readings.clear();
         self.faults.clear();
+        self.time = None;
         let mut errors = HashMap::new();
         let mut good = 0;
         let mut first_error = None;
@@ -288,6 +292,7 @@ impl Query {
             match self.collect_slot(number, deadline) {
                 Ok(()) => {
                     good += 1;
+                    self.time = self.time.or(self.snapshot.system_time());
                     self.faults.push((number, self.snapshot.faults().to_vec()));
                     for ((_, object), state) in
                         self.objects.iter_mut().filter(|((slot, _), _)| *slot == number)
@@ -381,10 +386,17 @@ impl Query {
         top
     }
 
+    /// Calendar time of the last collection, UTC: of the first source that answered, whether it has the objects or not.
+    /// `None` where none answered with a block.
+    #[must_use]
+    pub fn time(&self) -> Option<CalendarTime> {
+        self.time
+    }
+
     /// Calendar time of the sample that a reading comes from, UTC; `None` if the newest sample
     /// lacks the object.
     #[must_use]
-    pub fn time_of(&self, reading: &Reading) -> Option<perfhive_format::CalendarTime> {
+    pub fn time_of(&self, reading: &Reading) -> Option<CalendarTime> {
         let state = self.objects.get(&(reading.source, reading.object))?;
         state.current().map(sample::ObjectSample::system_time)
     }

@@ -566,3 +566,33 @@ fn logs_that_were_joined_to_one_file_give_no_values_of_other_counters() {
         );
     }
 }
+
+/// The first rundll32 ends, and the second one has its number from then on.
+#[test]
+fn an_instance_has_its_value_in_the_sample_in_which_it_takes_the_number_of_one_that_ended() {
+    let Some(path) = log() else { return };
+    let folder = Folder::new();
+    let out = folder.path().join("out.csv").display().to_string();
+    perfhive(["convert", &path, "-o", &out, "-p", r"\Process(rundll32*)\ID Process"]).ok();
+    let text = std::fs::read_to_string(&out).unwrap();
+    let blank = text.lines().skip(1).filter(|line| line.split(',').nth(2) == Some(r#"" ""#));
+    let line = text.lines().find(|line| line.contains(" 19:47:38.599")).unwrap();
+    assert!(line.contains(r#""580""#), "{line}");
+    assert!(blank.count() > 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn samples_that_lack_the_object_of_a_chart_have_their_own_time() {
+    let folder = Folder::new();
+    let [file, chart] =
+        ["a.phr", "a.svg"].map(|name| folder.path().join(name).display().to_string());
+    for objects in [&["System"][..], &["System", "Memory"]] {
+        let args = ["record", "-o", &file, "-i", "0.05", "-n", "2", "-s", "proc:"];
+        perfhive(args.iter().chain(objects)).ok();
+    }
+    let source = format!("file:{file}");
+    perfhive(["plot", "-s", &source, r"\Memory\Available Bytes", "-o", &chart]).ok();
+    let text = std::fs::read_to_string(&chart).unwrap();
+    assert!(text.contains("UTC") && !text.contains("1601"), "{text}");
+}
