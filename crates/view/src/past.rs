@@ -98,8 +98,8 @@ pub struct Past {
     places: HashMap<Key, usize>,
     next_line: u64,
     most_bytes: usize,
-    /// How many instances of the newest sample have no line, because there are [`MOST_LINES`].
-    left_out: usize,
+    /// The paths of the instances of the newest sample that have no line, because there are [`MOST_LINES`].
+    left_out: Vec<Arc<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -127,7 +127,7 @@ impl Past {
             places: HashMap::new(),
             next_line: 0,
             most_bytes,
-            left_out: 0,
+            left_out: Vec::new(),
         }
     }
 
@@ -137,7 +137,7 @@ impl Past {
         let newest = self.times.back().map_or(i64::MIN, |time| time.0.saturating_add(1));
         self.times.push_back(FileTime(sample.time.0.max(newest)));
         let number = self.first + self.times.len() as u64 - 1;
-        self.left_out = 0;
+        self.left_out.clear();
         for line in &mut self.lines {
             line.is_there = false;
         }
@@ -170,7 +170,7 @@ impl Past {
             return;
         }
         let Some(place) = self.place_of(value) else {
-            self.left_out += 1;
+            self.left_out.push(Arc::clone(&value.path));
             return;
         };
         let length = self.times.len();
@@ -375,7 +375,13 @@ impl Past {
     /// How many instances of the newest sample have no line, because there are [`MOST_LINES`].
     #[must_use]
     pub fn left_out(&self) -> usize {
-        self.left_out
+        self.left_out.len()
+    }
+
+    /// Whether the newest sample has such an instance of a path that `is_wanted`.
+    #[must_use]
+    pub fn leaves_out(&self, is_wanted: impl Fn(&str) -> bool) -> bool {
+        self.left_out.iter().any(|path| is_wanted(path))
     }
 
     /// The time from the oldest to the newest sample; `None` before there are two samples.

@@ -65,7 +65,7 @@ impl Model {
         self.problems.clear();
         self.message.clear();
         // Those that were left may have further counters, too.
-        self.left.retain(|(view, _)| !view.is_built_in);
+        self.left.retain(|one| !one.view.is_built_in);
         effects.push(Effect::Paths(self.paths()));
     }
 
@@ -74,7 +74,7 @@ impl Model {
     fn is_told(&self, path: &str) -> bool {
         match self.view.has(path) {
             true => !self.view.is_built_in,
-            false => !self.left.iter().any(|(view, _)| view.has(path)),
+            false => !self.left.iter().any(|one| one.view.has(path)),
         }
     }
 

@@ -62,6 +62,9 @@ impl Model {
     ) -> Result<(), String> {
         let Some((_, help)) = COMMANDS.iter().find(|(known, _)| *known == name) else {
             let names = names();
+            if names.contains(&name) {
+                return Err(format!("{name} takes nothing behind it"));
+            }
             let near = perfhive::nearest(name, names.iter().copied(), 2);
             return Err(format!("no command {name:?}{}", did_you_mean(&near)));
         };
@@ -188,7 +191,7 @@ impl Model {
     /// The names of the built-in views, and of those that were left.
     fn view_names(&self) -> Vec<String> {
         let mut names: Vec<String> = BUILT_IN.iter().map(ToString::to_string).collect();
-        let left = self.left.iter().map(|(view, _)| Escaped(&view.name).to_string());
+        let left = self.left.iter().map(|one| Escaped(&one.view.name).to_string());
         names.extend(left.filter(|name| !BUILT_IN.contains(&name.as_str())));
         names
     }

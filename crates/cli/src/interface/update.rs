@@ -336,7 +336,7 @@ impl Model {
                 }
                 if self.is_live() {
                     (self.end, self.cursor, self.mark, self.spans) = (None, None, None, [None; 2]);
-                    self.left.clear();
+                    self.left.iter_mut().for_each(|one| one.rests = true);
                     self.drop_lines();
                     effects.push(Effect::Paths(self.paths()));
                 }
@@ -445,7 +445,7 @@ impl Model {
                 let name = BUILT_IN.get(usize::from(place)).copied().unwrap_or_default();
                 self.show_named(name, effects);
             }
-            Action::Back => match self.left.last().map(|(view, _)| view.name.clone()) {
+            Action::Back => match self.left.last().map(|one| one.view.name.clone()) {
                 Some(name) => drop(self.show_named(&name, effects)),
                 None => self.message = "no other view was shown before".to_string(),
             },

@@ -7,12 +7,21 @@ use std::collections::HashSet;
 /// The most views that are kept beside the shown one.
 const MOST_LEFT: usize = 8;
 
-/// The views that were left, the latest last, with the states of their panes.
-pub(super) type Left = Vec<(View, Vec<PaneState>)>;
+/// A view that was left, with the states of its panes.
+pub(super) struct LeftView {
+    pub(super) view: View,
+    states: Vec<PaneState>,
+    /// Whether live sources are no longer sampled for it, until it is shown again.
+    pub(super) rests: bool,
+}
 
-/// The shown view, and those that were left.
+/// The views that were left, the latest last.
+pub(super) type Left = Vec<LeftView>;
+
+/// The shown view, and those that were left and are sampled.
 pub(super) fn all<'a>(view: &'a View, left: &'a Left) -> Vec<&'a View> {
-    std::iter::once(view).chain(left.iter().map(|(view, _)| view)).collect()
+    let left = left.iter().filter(|one| !one.rests).map(|one| &one.view);
+    std::iter::once(view).chain(left).collect()
 }
 
 /// Whether a pane of the views draws a path over time, so that its samples must be kept. Tables show one sample only.
@@ -32,11 +41,13 @@ impl Model {
     /// lacks counters, as it is built in. `false` if there is none.
     pub(super) fn show_named(&mut self, name: &str, effects: &mut Vec<Effect>) -> bool {
         let whole = View::built_in(name);
-        let place = self.left.iter().position(|(view, _)| view.name == name);
-        let left = place.map(|place| self.left.remove(place)).filter(|(view, _)| {
-            let is_whole = |whole: &View| whole.paths() == view.paths();
-            !view.is_built_in || whole.as_ref().is_none_or(is_whole)
-        });
+        let place = self.left.iter().position(|one| one.view.name == name);
+        let left =
+            place.map(|place| self.left.remove(place)).filter(|LeftView { view, .. }| {
+                let is_whole = |whole: &View| whole.paths() == view.paths();
+                !view.is_built_in || whole.as_ref().is_none_or(is_whole)
+            });
+        let left = left.map(|LeftView { view, states, .. }| (view, states));
         let Some((view, states)) = left.or(whole.map(|view| (view, Vec::new()))) else {
             return self.view.name == name;
         };
@@ -48,8 +59,8 @@ impl Model {
     fn put(&mut self, view: View, states: Vec<PaneState>) {
         let before = std::mem::replace(&mut self.view, view);
         let states = std::mem::replace(&mut self.states, states);
-        self.left.push((before, states));
-        self.left.retain(|(view, _)| view.name != self.view.name);
+        self.left.push(LeftView { view: before, states, rests: false });
+        self.left.retain(|one| one.view.name != self.view.name);
         if self.left.len() > MOST_LEFT {
             self.left.remove(0);
         }
@@ -65,7 +76,8 @@ impl Model {
     pub(crate) fn paths(&self) -> Vec<String> {
         let mut paths = self.view.paths();
         let mut known: HashSet<String> = paths.iter().cloned().collect();
-        let left = self.left.iter().filter(|_| self.is_live()).flat_map(|(view, _)| view.paths());
+        let left = self.left.iter().filter(|one| !one.rests && self.is_live());
+        let left = left.flat_map(|one| one.view.paths());
         let left = left.filter(|path| !self.problems.contains_key(path));
         paths.extend(left.filter(|path| known.insert(path.clone())));
         paths
@@ -79,11 +91,19 @@ impl Model {
         }
     }
 
-    /// Forgets the view that was left first if the shown ones need the room of its lines.
+    /// Stops sampling for the view that was left first and has lines of its own, if the shown one needs their room.
     pub(super) fn make_room(&mut self, effects: &mut Vec<Effect>) {
-        let is_short = self.sources.iter().any(|one| one.is_live && one.past.left_out() > 0);
-        if is_short && !self.left.is_empty() {
-            self.left.remove(0);
+        let live = || self.sources.iter().filter(|one| one.is_live);
+        if !live().any(|one| one.past.leaves_out(|path| self.view.has(path))) {
+            return;
+        }
+        let gives = |left: &LeftView| {
+            let is_own = |path: &str| left.view.has(path) && !self.view.has(path);
+            live().any(|one| one.past.lines().iter().any(|line| is_own(&line.path)))
+        };
+        let place = self.left.iter().position(|left| !left.rests && gives(left));
+        if let Some(left) = place.and_then(|place| self.left.get_mut(place)) {
+            left.rests = true;
             self.drop_lines();
             effects.push(Effect::Paths(self.paths()));
         }
