@@ -99,6 +99,13 @@ impl Interval {
         let every = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1000);
         Self { name: name.into(), every, due: 0, missed: 0, closed: Arc::default() }
     }
+
+    /// Counts from this time on, on the clock of [`PerfEvent::time`], instead of from its first wait: events that are due
+    /// by then are missed, and counted.
+    #[must_use]
+    pub fn since(self, time: u64) -> Self {
+        Self { due: time, ..self }
+    }
 }
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -172,6 +179,15 @@ mod tests {
         let steps = (third.time - second.time) / 1_000_000;
         assert!(steps >= 5, "{steps}");
         assert_eq!(interval.missed() - missed, steps - 1);
+    }
+
+    #[test]
+    fn interval_counts_what_it_missed_before_it_waits() {
+        let begin = clock::now() - 10_500_000;
+        let mut interval = Interval::new("interval 1ms", Duration::from_millis(1)).since(begin);
+        let first = interval.wait().unwrap().unwrap();
+        let steps = (first.time - begin) / 1_000_000;
+        assert!(steps >= 11 && interval.missed() == steps - 1, "{steps} {}", interval.missed());
     }
 
     #[test]

@@ -207,7 +207,7 @@ impl Managed {
         let refused = |what: &str| Err(what.to_string());
         match &self.names {
             _ if has_filter => {
-                refused("the calls have one filter, which limit PID none calls --where sets")
+                refused("the calls have one filter, which limit PID none call --where sets")
             }
             _ if !wanted.sensors.is_empty() => {
                 refused("calls are measured with the sensors of the others")

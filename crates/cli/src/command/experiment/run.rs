@@ -12,7 +12,7 @@ use crate::sensors::{find_one, with_syntax};
 use crate::signals::{Event, Signals, end_by};
 use perfhive::experiment::{
     AliveProcesses, CALLS_VARIABLE, Calls, EventFilter, EventKind, EventSource as _, Experiment,
-    ExperimentFolder, Interval, JsonLines, Processes, RecordBatch, Section, SocketLines,
+    ExperimentFolder, Interval, JsonLines, PerfEvent, Processes, RecordBatch, Section, SocketLines,
     ThresholdCrossing,
 };
 use perfhive::measure::{DataSources, MeasurementContext, SensorName, data_source, name_of};
@@ -178,10 +178,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         }
     }
     let process = held.process();
-    let begun = Instant::now();
+    let (begun, begin) = (Instant::now(), PerfEvent::now(&"begin".into()).time);
     let program = held.begin()?;
     for (event, every, context) in intervals {
-        let source = Interval::new(&event.to_string(), *every);
+        let source = Interval::new(&event.to_string(), *every).since(begin);
         experiment.bind_where(source, context, filter_of(args, event))?;
     }
     let managed = Managed {
