@@ -44,8 +44,12 @@ public final class CounterNames {
      * @param language the language's number as Windows has it: 9 for English, 7 for German
      * @return the names
      * @throws PerfhiveException if the source does not have the language
+     * @throws IllegalArgumentException if it is no number of a language: 0 to 65,535
      */
     public static CounterNames of(CounterDataSource source, int language) {
+        if (language < 0 || language > 0xFFFF) {
+            throw new IllegalArgumentException(language + " is no number of a language");
+        }
         return new CounterNames(source.object().request().int32(language).send(Native.Op.NAMES));
     }
 

@@ -21,8 +21,8 @@ import java.util.function.Consumer;
  * sample disturbs the program as little as possible: {@link #prepare} makes everything ready,
  * {@link #sample} only takes the data and allocates nothing, {@link #decode} makes values of it.
  *
- * <p>Making a context takes a baseline, so that the first cycle has rates. A data source that fails
- * loses its own sensors only; where all fail, the operation does.
+ * <p>Making a context takes a baseline, so that the first cycle has rates; where a data source fails
+ * at that, no context is made. One that fails later loses its own sensors only; where all fail, the operation does.
  *
  * <table>
  * <caption>States</caption>
@@ -105,7 +105,8 @@ public final class MeasurementContext implements AutoCloseable {
      * @param names the names
      * @param options clocks, patience and age
      * @return the context
-     * @throws PerfhiveException if a name means no sensor, or a source fails
+     * @throws PerfhiveException if a name means no sensor, or a source fails; what a source written in Java throws
+     *     comes as it is
      */
     public static MeasurementContext of(
             DataSources sources, List<SensorName> names, MeasurementOptions options) {

@@ -12,6 +12,7 @@ public interface ProbeContext extends AutoCloseable {
      * Adds the readings of the first sample, which show the structure.
      *
      * @param out the readings, empty
+     * @throws PerfhiveException where that fails: then no context is made
      */
     default void baseline(ProbeReadings out) {}
 

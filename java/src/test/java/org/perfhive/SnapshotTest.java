@@ -187,6 +187,9 @@ class SnapshotTest {
             assertThrows(IllegalArgumentException.class,
                     () -> names.getNames(new char[1], new int[names.getCount()]));
             fails(Kind.SOURCE, () -> CounterNames.of(source, 4096));
+            for (int language : new int[] {-5, 65545}) {
+                assertThrows(IllegalArgumentException.class, () -> CounterNames.of(source, language));
+            }
         }
     }
 }
