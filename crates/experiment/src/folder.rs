@@ -5,6 +5,7 @@ use rustix::process::geteuid;
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// What a folder may hold.
@@ -37,6 +38,11 @@ impl ExperimentFolder {
         let around = make_around()?;
         remove_abandoned(&around);
         let path = around.join(format!("{NAME}{}", std::process::id()));
+        // The longer of both names of sockets.
+        SocketAddr::from_pathname(path.join(MANAGE)).map_err(|error| {
+            let what = format!("{error}; set XDG_RUNTIME_DIR to a folder with a shorter path");
+            named(&path, &io::Error::new(error.kind(), what))
+        })?;
         DirBuilder::new().mode(0o700).create(&path).map_err(|error| named(&path, &error))?;
         let lock = File::create_new(path.join(LOCK)).map_err(|error| named(&path, &error))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;

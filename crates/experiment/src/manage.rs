@@ -100,11 +100,7 @@ impl ExperimentManager {
         bind: impl FnMut(BindRequest) -> io::Result<Option<String>> + Send + 'static,
         sensors: impl FnMut(Option<&str>) -> io::Result<Value> + Send + 'static,
     ) -> io::Result<Self> {
-        let listener = UnixListener::bind(path).map_err(|error| {
-            let what =
-                format!("{}: {error}; set XDG_RUNTIME_DIR to another folder", path.display());
-            io::Error::new(error.kind(), what)
-        })?;
+        let listener = UnixListener::bind(path)?;
         let served = Arc::new(Served {
             handle,
             about: Box::new(about),

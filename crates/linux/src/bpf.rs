@@ -31,7 +31,7 @@
 //! - **The verifier reads functions.** What loops or reads memory stands in functions that are not
 //!   inlined, because the verifier checks each once; in one piece it would follow every combination
 //!   of branches.
-//! - **It is loaded at the third collection** of a session, since loading takes as long as some
+//! - **It is loaded behind the third collection** of a session, since loading takes as long as some
 //!   eight readings of 600 processes. A refusal that could be foreseen (capabilities, kernel,
 //!   namespaces) is not a fault; any other one is reported once.
 

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReaderChoice {
-    /// By BPF where that is possible, otherwise from `/proc`. BPF is used from a session's third collection
+    /// By BPF where that is possible, otherwise from `/proc`. BPF is used from a session's fourth collection
     /// on, since loading the program takes as long as reading `/proc` several times.
     #[default]
     Auto,

@@ -220,7 +220,8 @@ impl ProcessSession {
         if !is_few {
             self.reader.files.idle(&mut self.stat_file, &mut self.stat);
         }
-        let by_bpf = match Wants::of(wanted, of_threads) {
+        let of_bpf = Wants::of(wanted, of_threads);
+        let by_bpf = match of_bpf {
             Some(wants) => {
                 let (few, count) = (is_few.then_some(&self.few), self.pids.len());
                 let done = self.bpf.sample(wants, &self.stat, count, few, &mut self.reader);
@@ -289,6 +290,10 @@ impl ProcessSession {
             if wants(&THREAD_V2) {
                 self.by_number.write(mark, self.thread_v2.template(wanted.mask())?, out)?;
             }
+        }
+        if let Some(wants) = of_bpf {
+            self.bpf.get_ready(wants, &self.stat, self.pids.len(), &mut self.reader);
+            self.reader.files.faults.report(PROCESS.index, out);
         }
         self.maps.write(&mut self.reader.files.reader, out)
     }

@@ -19,7 +19,7 @@ use crate::cpus::SystemStat;
 use crate::root::ProcRoot;
 use crate::table::{IO_COUNTERS, PEAK_COUNTERS};
 
-/// The collection that loads the program. Loading takes longer than a few readings of `/proc`, so a
+/// The collection behind which the program is loaded. Loading takes longer than a few readings of `/proc`, so a
 /// session of one or two collections does without.
 const FIRST: u32 = 3;
 
@@ -107,7 +107,7 @@ impl BpfReader {
             State::Refused => return Ok(false),
             State::Waiting => {
                 self.collections += 1;
-                if self.choice == ReaderChoice::Proc || !only && self.collections < FIRST {
+                if !only {
                     return Ok(false);
                 }
             }
@@ -133,11 +133,37 @@ impl BpfReader {
             self.state = State::Waiting;
             return Err(refusal);
         }
+        self.refuse(&refusal, reader);
+        Ok(false)
+    }
+
+    /// Loads the program behind a collection. Loaded within one, it would make the times in it those of a
+    /// moment much later than the sample's.
+    pub(super) fn get_ready(
+        &mut self,
+        wants: Wants,
+        stat: &SystemStat,
+        count: usize,
+        reader: &mut ProcessReader,
+    ) {
+        let is_due = self.choice == ReaderChoice::Auto && self.collections >= FIRST;
+        if !is_due || !matches!(self.state, State::Waiting) {
+            return;
+        }
+        // What the program does not meet is known from a run for all.
+        let done = self.run(wants, stat, count, false);
+        let done = done.and_then(|()| self.find_missing(wants, stat, reader));
+        self.leave_out();
+        if let Err(refusal) = done {
+            self.refuse(&refusal, reader);
+        }
+    }
+
+    fn refuse(&mut self, refusal: &Refusal, reader: &mut ProcessReader) {
         self.state = State::Refused;
         if refusal.is_surprising() {
             reader.files.faults.object(format_args!("/proc is read from now on: {refusal}"));
         }
-        Ok(false)
     }
 
     /// Loads the program, for collections of few processes, as soon as another reader has done so
@@ -145,7 +171,7 @@ impl BpfReader {
     pub(super) fn follow(&mut self, of_all: &Self) {
         if matches!(self.state, State::Waiting) {
             let is_loaded = matches!(of_all.state, State::Loaded(_));
-            self.collections = if is_loaded { FIRST } else { 0 };
+            self.collections = if is_loaded { FIRST - 1 } else { 0 };
             // One process has one time, whichever of both reads it.
             self.shown.now.clone_from(&of_all.shown.now);
         }

@@ -313,8 +313,8 @@ fn process_whose_first_thread_has_ended_has_the_memory_of_the_others() {
     });
     for reader in [ReaderChoice::Proc, ReaderChoice::Auto] {
         let mut machine = Machine::with(&ProcRoot::default(), &LinuxOptions::new().reader(reader));
-        // The third collection is the first through BPF.
-        for _ in 0..4 {
+        // The fourth collection is the first through BPF.
+        for _ in 0..5 {
             let extra = [172, 178, 952].map(|counter| (230, counter));
             let look = machine.look(&[230], &extra);
             let process = look.process(child.id()).unwrap();

@@ -114,7 +114,7 @@ fn name_of_copy(folder: &Path) -> String {
 #[cfg(feature = "bpf")]
 pub(crate) fn reader_of_local(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
     Some(match perfhive_linux::bpf_refusal(&ProcRoot::default()) {
-        None => "processes from /proc, from the third sample on through BPF".to_string(),
+        None => "processes from /proc, from the fourth sample on through BPF".to_string(),
         Some(why) => format!("processes from /proc, not through BPF: {why}"),
     })
 }

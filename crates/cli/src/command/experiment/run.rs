@@ -408,7 +408,7 @@ impl Sensors {
     }
 
     /// Reads the sensors before the program begins, as often as it takes until processes are read through BPF, where
-    /// that is permitted: the program is loaded at a third sample, which takes many times as long as the others.
+    /// that is permitted: the program is loaded behind a third sample, which takes many times as long as the others.
     fn warm(&mut self) -> Result<(), Failure> {
         const SAMPLES: usize = 3;
         if cfg!(feature = "bpf") {

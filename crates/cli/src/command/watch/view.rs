@@ -53,7 +53,7 @@ impl View {
         let summary = sample.selection.summary(query);
         let any = summary.first().copied().or_else(|| query.readings().first());
         let machine = any.map_or("", |reading| &*reading.machine);
-        let time = any.and_then(|reading| query.time_of(reading));
+        let time = any.and_then(|reading| query.time_of(reading)).or(query.time());
         let time = time.and_then(|time| local(time, sample.interval));
         let mut title = machine.to_string();
         if let Some(time) = time {
