@@ -174,7 +174,7 @@ mod linux {
             })
         }
 
-        /// The pipe whose descriptor is still the FIFO; `None` without one.
+        /// The pipe that still has the FIFO at its descriptor; `None` without one.
         fn open_one(&self) -> Option<&Self> {
             let mut pipe = self;
             loop {

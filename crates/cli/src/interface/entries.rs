@@ -9,7 +9,7 @@ use perfhive_view::past::{Line, Past, Summary, Window};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The most lines of a pane whose looks are known, with those that are not shown at present.
+/// The most lines of a pane that have a look, with those that are not shown at present.
 const MOST_KNOWN: usize = 1024;
 
 /// The most bars or numbers that keep their places while their values change.

@@ -109,8 +109,8 @@ fn program_is_measured_at_its_calls() {
     is_tidy(&folder);
 }
 
-/// A program with sections, each of some milliseconds, of which every third call alone is recorded, and one whose end is
-/// lost with a start because perfhive is stopped meanwhile.
+/// A program with sections of some milliseconds, of which every third call alone is recorded. The end of one section
+/// is lost with a start, because perfhive is stopped meanwhile.
 const CUT: &str = r#"
 #include "perfhive_experiment.h"
 #include <signal.h>

@@ -51,7 +51,7 @@ pub(crate) struct TextLog {
     columns: Vec<Place>,
     /// Whether a caption follows the columns, below which lines may have a cell.
     has_caption: bool,
-    /// The columns whose path another one before has, too.
+    /// The columns with a path that another one before has, too.
     repeated: HashSet<usize>,
     /// The objects of each machine, the log's own first.
     machines: Vec<(String, Vec<Object>)>,
