@@ -4,8 +4,8 @@
 //! A promise that does not hold is a panic here, which the fuzzer reports.
 
 use perfhive_format::{
-    BaseColumn, Clocks, CounterBlock, CounterDefinition, CounterPlan, DataBlock, Instance,
-    ObjectLayout, PerfObject, Schema,
+    BaseColumn, Clocks, CounterBlock, CounterDefinition, CounterPlan, CounterType, DataBlock,
+    Instance, ObjectLayout, PerfObject, Schema, ValueError,
 };
 
 /// Looking up a parent walks its object, so a block of n instances would take
@@ -91,19 +91,26 @@ fn walk_instance(instance: Instance<'_>) {
 }
 
 fn walk_values(object: PerfObject<'_>, block: CounterBlock<'_>, plans: &[CounterPlan]) {
+    let is_absent_values = |plan: &CounterPlan| plan.counter_type == CounterType::ABSENT_VALUES;
+    let says_absent = plans.iter().any(is_absent_values);
     for (counter, plan) in object.counters().zip(plans) {
         check_plan(counter, plan);
         if let Ok(data) = block.data(&counter) {
             within(block.as_bytes(), data);
             assert_eq!(data.len(), counter.size() as usize);
         }
-        // A plan may read more: the first 8 of a multi timer's 12 bytes.
+        // A plan may read more: the first 8 of a multi timer's 12 bytes. And it knows the counters
+        // that an instance has no value of, of which the view shows the bytes.
         let value = block.value(&counter);
-        if let Ok(value) = value {
-            assert_eq!(plan.value(block), Ok(value), "a plan reads what the view reads");
-        }
-        if counter.size() == 4 || counter.size() == 8 {
-            assert_eq!(plan.value(block).is_ok(), value.is_ok());
+        if plan.value(block) == Err(ValueError::Absent) {
+            assert!(says_absent, "the object says which values are absent");
+        } else {
+            if let Ok(value) = value {
+                assert_eq!(plan.value(block), Ok(value), "a plan reads what the view reads");
+            }
+            if counter.size() == 4 || counter.size() == 8 {
+                assert_eq!(plan.value(block).is_ok(), value.is_ok());
+            }
         }
         if let Ok(sample) = plan.sample(object, block) {
             assert_eq!(plan.value(block), Ok(sample.value));
