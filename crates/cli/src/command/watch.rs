@@ -179,7 +179,7 @@ impl Watching {
         let rows = |arrangement: &Arrangement, absent: &[Absent]| -> Vec<Row> {
             let readings = arrangement.of(query, selection.readings(query), None).readings;
             let rows = readings.into_iter().map(|reading| Row::new(query, reading));
-            rows.chain(absent.iter().map(|one| Row::absent(&one.path, &one.why))).collect()
+            rows.chain(absent.iter().map(|one| Row::absent(query, &one.path, &one.why))).collect()
         };
         let sample = Sample {
             query,
@@ -217,7 +217,7 @@ impl Watching {
                     true => arrangement.of(query, selection.readings(query), None).readings,
                     false => Vec::new(),
                 };
-                let absent = self.absent.iter().map(|one| Row::absent(&one.path, &one.why));
+                let absent = self.absent.iter().map(|one| Row::absent(query, &one.path, &one.why));
                 let chosen = (chosen.as_slice(), absent.collect());
                 wide.push(&mut text, output, query, chosen, self.faults.time());
             }
