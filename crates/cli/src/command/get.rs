@@ -91,7 +91,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         output.readings(&mut records, &mut text, &mut all.rows);
         records.end(&mut text);
     }
-    output.write(&text)?;
+    output.write_whole(&text)?;
     let complete = unmatched.is_none() && all.rows.iter().all(Row::has_value);
     for note in notes.into_iter().chain(unmatched) {
         complain(&note);

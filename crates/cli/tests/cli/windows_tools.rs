@@ -151,6 +151,19 @@ fn what_cannot_be_written_to_its_end_leaves_what_was_there() {
             vec!["convert", &log, "-p", r"\Memory\No*", "-o", out],
             vec!["get", "--source", &source, r"\Memory\No", "-o", out],
             vec!["watch", "--source", &source, r"\Memory\No", "-o", out],
+            // The names of the columns alone are no result.
+            vec![
+                "watch",
+                "-s",
+                &source,
+                r"\Memory\*",
+                "--begin",
+                "2100-01-01",
+                "-f",
+                "csv",
+                "-o",
+                out,
+            ],
         ]
         .map(|words| words.into_iter().map(str::to_string).collect::<Vec<_>>())
     };
@@ -256,6 +269,7 @@ fn a_full_disk_leaves_what_was_there() {
         vec!["relog", &log, "-q", "-o", &link, "-y"],
         vec!["typeperf", "--source", &source, r"\Process(*)\Working Set", "-o", &link, "-y"],
         vec!["typeperf", "--source", &source, "-qx", "Process", "-o", &link, "-y"],
+        vec!["get", "--source", &source, r"\Process(*)\Working Set", "-o", &link],
     ];
     for args in &runs {
         // A limit of the size of files stands for a full disk.
