@@ -29,7 +29,7 @@ fn remove(path: &Path) {
 /// An output that is written under another name in its folder, and gets its own when it is finished: half an output
 /// would be taken for all that there was.
 pub(crate) struct Unfinished {
-    path: PathBuf,
+    target: PathBuf,
     /// Where it is written; the same for what cannot be replaced: a device or a pipe.
     beside: PathBuf,
 }
@@ -54,16 +54,18 @@ impl Unfinished {
     fn begin(path: &Path, create: impl FnOnce(&Path) -> io::Result<()>) -> Result<Self, Failure> {
         let failed =
             |error| Failure::Source(format!("{}: cannot be written: {error}", path.display()));
-        let mut output = Self { path: path.to_path_buf(), beside: path.to_path_buf() };
+        let mut output = Self { target: path.to_path_buf(), beside: path.to_path_buf() };
         match fs::metadata(path) {
             // A link stays; what it leads to is replaced.
-            Ok(found) if found.is_file() => output.path = fs::canonicalize(path).map_err(failed)?,
+            Ok(found) if found.is_file() => {
+                output.target = fs::canonicalize(path).map_err(failed)?
+            }
             Ok(_) => return Ok(output),
             // A link to nothing stays, too: only what it leads to is created.
             Err(_) if path.is_symlink() => return Ok(output),
             Err(_) => {}
         }
-        let mut beside = output.path.clone().into_os_string();
+        let mut beside = output.target.clone().into_os_string();
         beside.push(format!(".{}.new", std::process::id()));
         output.beside = PathBuf::from(beside);
         begun().push(output.beside.clone());
@@ -80,7 +82,7 @@ impl Unfinished {
     pub(crate) fn named(&self, error: SourceError) -> SourceError {
         match self.beside.display().to_string() == error.source_name() {
             true => {
-                SourceError::new(error.kind(), &self.path.display().to_string(), error.message())
+                SourceError::new(error.kind(), &self.target.display().to_string(), error.message())
             }
             false => error,
         }
@@ -91,14 +93,14 @@ impl Unfinished {
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         let mut begun = begun();
         let Some(place) = begun.iter().position(|path| *path == self.beside) else { return Ok(()) };
-        if let Ok(about) = fs::metadata(&self.path) {
+        if let Ok(about) = fs::metadata(&self.target) {
             // The output is whole, whatever becomes of its permissions.
             let _ = fs::set_permissions(&self.beside, about.permissions());
         }
         let failed = |error| {
-            Failure::Source(format!("{}: cannot be replaced: {error}", self.path.display()))
+            Failure::Source(format!("{}: cannot be replaced: {error}", self.target.display()))
         };
-        fs::rename(&self.beside, &self.path).map_err(failed)?;
+        fs::rename(&self.beside, &self.target).map_err(failed)?;
         begun.remove(place);
         Ok(())
     }
