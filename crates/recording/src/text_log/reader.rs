@@ -230,8 +230,7 @@ impl TextLog {
                 {
                     continue;
                 }
-                let line = self.line;
-                let name = self.path.display().to_string();
+                let (line, name) = (self.line, self.path.display().to_string());
                 let what = format!(
                     "another log begins at line {line} and is left out: make a file of its own of it"
                 );
