@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::text::records::{Records, Shape};
 use crate::text::style::Palette;
 use crate::text::table::Layout;
+use crate::unfinished::write_whole;
 use perfhive_view::{Detail, KEYS, LOCAL_KEYS, Row};
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -199,6 +200,14 @@ impl Output {
             Format::Table | Format::Json => json,
             Format::Csv => Shape::Csv,
             Format::Tsv => Shape::Tsv,
+        }
+    }
+
+    /// Writes all that the output gets. A file that exists stays where that fails.
+    pub(crate) fn write_whole(&self, text: &str) -> Result<(), Failure> {
+        match &self.file {
+            Some((_, path)) if !text.is_empty() => write_whole(path, text),
+            _ => self.write(text),
         }
     }
 

@@ -110,6 +110,7 @@ fn is_ignored(signal: i32) -> bool {
 /// shell knows that its own script must end as well, and reports 130 for
 /// Ctrl-C.
 pub(crate) fn end_by(signal: i32) -> ! {
+    let _nothing_more = crate::unfinished::discard_all();
     #[cfg(unix)]
     let _ = signal_hook::low_level::emulate_default_handler(signal);
     std::process::exit(128 + signal)

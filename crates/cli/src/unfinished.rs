@@ -1,95 +1,117 @@
-//! Files that are written to their end or not at all.
+//! Outputs that are written to their end or not at all.
 
 use crate::failure::Failure;
-use std::fs::{self, OpenOptions};
+use perfhive::SourceError;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// An output until it is written to its end. If that fails, what was there before is there again: half an output
-/// would be taken for all that there was.
-pub(crate) struct Unfinished {
-    path: PathBuf,
-    before: Before,
+/// What is to be removed where a signal ends the program.
+static BEGUN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn begun() -> MutexGuard<'static, Vec<PathBuf>> {
+    BEGUN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was at the path before.
-enum Before {
-    Nothing,
-    /// A file, which has this name meanwhile.
-    Aside(PathBuf),
-    /// A file of this length, which is continued.
-    Continued(u64),
-    /// Something that stays: a device or a pipe, or an output that is finished.
-    Stays,
+/// Removes what is not written to its end. Until the guard is dropped nothing is begun or finished.
+pub(crate) fn discard_all() -> impl Drop {
+    let mut begun = begun();
+    begun.drain(..).for_each(|path| remove(&path));
+    begun
+}
+
+/// Removes a file or folder; the error that is told is the one of writing.
+fn remove(path: &Path) {
+    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+}
+
+/// An output that is written under another name in its folder, and gets its own when it is finished: half an output
+/// would be taken for all that there was.
+pub(crate) struct Unfinished {
+    target: PathBuf,
+    /// Where it is written; the same for what cannot be replaced: a device or a pipe.
+    beside: PathBuf,
 }
 
 impl Unfinished {
-    /// Before the output is created: a file that exists is set aside.
-    pub(crate) fn replace(path: &Path) -> Result<Self, Failure> {
-        let failed = |error: io::Error| {
-            let what = "cannot be replaced; name another file";
-            Failure::Source(format!("{}: {what}: {error}", path.display()))
-        };
-        let found = match fs::metadata(path) {
-            Ok(found) => found,
-            // A link to nothing stays, too: only what it leads to is created.
-            Err(_) if path.is_symlink() => {
-                return Ok(Self { path: path.to_path_buf(), before: Before::Stays });
-            }
-            Err(_) => return Ok(Self { path: path.to_path_buf(), before: Before::Nothing }),
-        };
-        if !found.is_file() {
-            return Ok(Self { path: path.to_path_buf(), before: Before::Stays });
-        }
-        // A link stays; what it leads to is replaced.
-        let path = fs::canonicalize(path).map_err(failed)?;
-        let mut aside = path.clone().into_os_string();
-        aside.push(format!(".{}.before", std::process::id()));
-        let aside = PathBuf::from(aside);
-        fs::rename(&path, &aside).map_err(failed)?;
-        Ok(Self { path, before: Before::Aside(aside) })
+    /// An output that the caller creates, such as a folder.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn new(path: &Path) -> Result<Self, Failure> {
+        Self::begin(path, |_| Ok(()))
     }
 
-    /// Before the output is appended to, or created.
-    pub(crate) fn append(path: &Path) -> Self {
-        let before = match fs::metadata(path) {
-            Ok(found) if found.is_file() => Before::Continued(found.len()),
-            Ok(_) => Before::Stays,
-            Err(_) => Before::Nothing,
-        };
-        Self { path: path.to_path_buf(), before }
+    /// An output to a file, which is created empty; it replaces the one that exists.
+    pub(crate) fn replace(path: &Path) -> Result<Self, Failure> {
+        Self::begin(path, |beside| File::create_new(beside).map(drop))
+    }
+
+    /// An output that goes on with a copy of the file that exists.
+    pub(crate) fn append(path: &Path) -> Result<Self, Failure> {
+        Self::begin(path, |beside| fs::copy(path, beside).map(drop))
+    }
+
+    fn begin(path: &Path, create: impl FnOnce(&Path) -> io::Result<()>) -> Result<Self, Failure> {
+        let failed =
+            |error| Failure::Source(format!("{}: cannot be written: {error}", path.display()));
+        let mut output = Self { target: path.to_path_buf(), beside: path.to_path_buf() };
+        match fs::metadata(path) {
+            // A link stays; what it leads to is replaced.
+            Ok(found) if found.is_file() => {
+                output.target = fs::canonicalize(path).map_err(failed)?
+            }
+            Ok(_) => return Ok(output),
+            // A link to nothing stays, too: only what it leads to is created.
+            Err(_) if path.is_symlink() => return Ok(output),
+            Err(_) => {}
+        }
+        let mut beside = output.target.clone().into_os_string();
+        beside.push(format!(".{}.new", std::process::id()));
+        output.beside = PathBuf::from(beside);
+        begun().push(output.beside.clone());
+        // Where this fails, dropping the output removes what there is of it.
+        create(&output.beside).map(|()| output).map_err(failed)
     }
 
     /// Where the output is written.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        &self.beside
     }
 
-    /// Keeps the output, which is written to its end, with the permissions of the file that it replaces.
-    pub(crate) fn finished(mut self) {
-        if let Before::Aside(aside) = std::mem::replace(&mut self.before, Before::Stays) {
-            // The output is whole, whatever becomes of its permissions and of the file that it replaces.
-            let _ = fs::metadata(&aside)
-                .and_then(|about| fs::set_permissions(&self.path, about.permissions()));
-            let _ = fs::remove_file(aside);
+    /// An error of writing, with the name of the output instead of the one under which it is written.
+    pub(crate) fn named(&self, error: SourceError) -> SourceError {
+        match self.beside.display().to_string() == error.source_name() {
+            true => {
+                SourceError::new(error.kind(), &self.target.display().to_string(), error.message())
+            }
+            false => error,
         }
+    }
+
+    /// Gives the output, which is written to its end, its name, and the permissions of the file that it replaces.
+    /// Does nothing if it has them.
+    pub(crate) fn finish(&self) -> Result<(), Failure> {
+        let mut begun = begun();
+        let Some(place) = begun.iter().position(|path| *path == self.beside) else { return Ok(()) };
+        if let Ok(about) = fs::metadata(&self.target) {
+            // The output is whole, whatever becomes of its permissions.
+            let _ = fs::set_permissions(&self.beside, about.permissions());
+        }
+        let failed = |error| {
+            Failure::Source(format!("{}: cannot be replaced: {error}", self.target.display()))
+        };
+        fs::rename(&self.beside, &self.target).map_err(failed)?;
+        begun.remove(place);
+        Ok(())
     }
 }
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // The error that is told is the one of writing.
-        let _ = match &self.before {
-            Before::Stays => Ok(()),
-            Before::Nothing => fs::remove_file(&self.path),
-            Before::Aside(aside) => {
-                fs::remove_file(&self.path).or(Ok(())).and_then(|()| fs::rename(aside, &self.path))
-            }
-            Before::Continued(length) => {
-                let file = OpenOptions::new().write(true).open(&self.path);
-                file.and_then(|file| file.set_len(*length))
-            }
-        };
+        let mut begun = begun();
+        if let Some(place) = begun.iter().position(|path| *path == self.beside) {
+            remove(&begun.remove(place));
+        }
     }
 }
 
@@ -98,6 +120,5 @@ pub(crate) fn write_whole(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Fa
     let unfinished = Unfinished::replace(path)?;
     fs::write(unfinished.path(), bytes)
         .map_err(|error| Failure::Source(format!("{}: {error}", path.display())))?;
-    unfinished.finished();
-    Ok(())
+    unfinished.finish()
 }

@@ -127,13 +127,15 @@ pub struct Span {
     pub end: FileTime,
     /// The number of samples.
     pub samples: u64,
+    /// Whether a sample is earlier than one before it, because the clock was set back.
+    pub goes_back: bool,
 }
 
 impl Span {
-    /// The span from `begin` to `end`, with this number of samples.
+    /// The span from `begin` to `end`, with this number of samples in the order of time.
     #[must_use]
     pub fn new(begin: FileTime, end: FileTime, samples: u64) -> Self {
-        Self { begin, end, samples }
+        Self { begin, end, samples, goes_back: false }
     }
 }
 

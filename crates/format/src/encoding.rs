@@ -25,10 +25,18 @@ struct CodePage {
     upper: &'static str,
 }
 
-static CODE_PAGES: [CodePage; 3] = [
+static CODE_PAGES: [CodePage; 8] = [
     CodePage {
         name: "437",
         upper: "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}",
+    },
+    CodePage {
+        name: "737",
+        upper: "ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩαβγδεζηθικλμνξοπρσςτυφχψ░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀ωάέήϊίόύϋώΆΈΉΊΌΎΏ±≥≤ΪΫ÷≈°∙·√ⁿ²■\u{a0}",
+    },
+    CodePage {
+        name: "775",
+        upper: "ĆüéāäģåćłēŖŗīŹÄÅÉæÆōöĢ¢ŚśÖÜø£Ø×¤ĀĪóŻżź”¦©®¬½¼Ł«»░▒▓│┤ĄČĘĖ╣║╗╝ĮŠ┐└┴┬├─┼ŲŪ╚╔╩╦╠═╬Žąčęėįšųūž┘┌█▄▌▐▀ÓßŌŃõÕµńĶķĻļņĒŅ’\u{ad}±“¾¶§÷„°∙·¹³²■\u{a0}",
     },
     CodePage {
         name: "850",
@@ -37,6 +45,18 @@ static CODE_PAGES: [CodePage; 3] = [
     CodePage {
         name: "852",
         upper: "ÇüéâäůćçłëŐőîŹÄĆÉĹĺôöĽľŚśÖÜŤťŁ×čáíóúĄąŽžĘę¬źČş«»░▒▓│┤ÁÂĚŞ╣║╗╝Żż┐└┴┬├─┼Ăă╚╔╩╦╠═╬¤đĐĎËďŇÍÎě┘┌█▄ŢŮ▀ÓßÔŃńňŠšŔÚŕŰýÝţ´\u{ad}˝˛ˇ˘§÷¸°¨˙űŘř■\u{a0}",
+    },
+    CodePage {
+        name: "857",
+        upper: "ÇüéâäàåçêëèïîıÄÅÉæÆôöòûùİÖÜø£ØŞşáíóúñÑĞğ¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ºªÊËÈ\u{fffd}ÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµ\u{fffd}×ÚÛÙìÿ¯´\u{ad}±\u{fffd}¾¶§÷¸°¨·¹³²■\u{a0}",
+    },
+    CodePage {
+        name: "858",
+        upper: "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒáíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈ€ÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u{ad}±‗¾¶§÷¸°¨·¹³²■\u{a0}",
+    },
+    CodePage {
+        name: "862",
+        upper: "אבגדהוזחטיךכלםמןנסעףפץצקרשת¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}",
     },
 ];
 
@@ -75,7 +95,9 @@ impl FileEncoding {
                     Some(place) => page.upper.chars().nth(place.into()).unwrap_or('\u{fffd}'),
                     None => char::from(*byte),
                 };
-                (bytes.iter().map(character).collect(), false)
+                let text: String = bytes.iter().map(character).collect();
+                let is_damaged = text.contains('\u{fffd}');
+                (text.into(), is_damaged)
             }
         }
     }
@@ -90,7 +112,7 @@ impl fmt::Display for UnknownEncoding {
         write!(
             f,
             "{:?} is not an encoding that is known; known are utf-8, utf-16le, utf-16be, the code pages 437, \
-             850, 852, 866, 874, 932, 936, 949, 950, 1250 to 1258, 20866, 21866, 28591 to 28606 and 54936, and \
+             737, 775, 850, 852, 857, 858, 862, 866, 874, 932, 936, 949, 950, 1250 to 1258, 20866, 21866, 28591 to 28606 and 54936, and \
              names such as shift_jis and koi8-r",
             self.0
         )
@@ -145,6 +167,11 @@ mod tests {
             ("437", &b"\x81\xe1\xff"[..], "\u{fc}\u{df}\u{a0}"),
             ("cp850", b"Prozessorzeit\x84\x9b\xb8", "Prozessorzeit\u{e4}\u{f8}\u{a9}"),
             ("852", b"\x88\xa5", "\u{142}\u{105}"),
+            ("737", b"\x80\xab", "\u{391}\u{3c4}"),
+            ("775", b"\xd0", "\u{105}"),
+            ("857", b"\x98\xa7", "\u{130}\u{11f}"),
+            ("cp858", b"\xd5", "\u{20ac}"),
+            ("862", b"\x80", "\u{5d0}"),
             ("866", b"\x8f\xe0", "\u{41f}\u{440}"),
             ("20866", b"\xf0", "\u{41f}"),
             ("28591", b"\xe4", "\u{e4}"),
@@ -158,7 +185,7 @@ mod tests {
         for page in &CODE_PAGES {
             assert_eq!(page.upper.chars().count(), 128, "{}", page.name);
         }
-        for unknown in ["28590", "28602", "281", "1259", "858", ""] {
+        for unknown in ["28590", "28602", "281", "1259", "859", ""] {
             assert!(unknown.parse::<FileEncoding>().is_err(), "{unknown}");
         }
     }

@@ -226,6 +226,7 @@ impl<R: Read + Seek> BinaryLog<R> {
                 );
                 return Err(SourceError::new(SourceErrorKind::Mismatch, &self.name, message));
             }
+            self.span.goes_back |= time < self.span.end;
             self.span.end = time;
             self.span.samples += 1;
             self.mark(mark);

@@ -74,8 +74,12 @@ impl Samples for Chain {
         for (_, part) in &mut self.parts {
             let span = part.span()?;
             if span.samples > 0 {
-                let begin = if all.samples == 0 { span.begin } else { all.begin };
-                all = Span::new(begin, span.end, all.samples + span.samples);
+                if all.samples == 0 {
+                    all.begin = span.begin;
+                }
+                all.goes_back |= span.goes_back || span.begin < all.end;
+                all.end = span.end;
+                all.samples += span.samples;
             }
         }
         Ok(all)

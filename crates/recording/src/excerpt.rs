@@ -77,7 +77,8 @@ impl Excerpt {
         SourceError::new(SourceErrorKind::EndOfData, self.source.name(), message)
     }
 
-    /// The next sample of the part. One that is too early lies behind others, where the clock was set back.
+    /// The next sample of the part. Behind one that is too late there may be others where the clock was set back,
+    /// and only there.
     fn next(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         loop {
             self.source.collect(ask, out).map_err(|error| match error.is_end_of_data() {
@@ -86,8 +87,13 @@ impl Excerpt {
             })?;
             let time = out.frames().first().map(|frame| frame.time());
             if time.zip(self.end).is_some_and(|(time, end)| time > end) {
-                out.clear();
-                return Err(self.end_of_data());
+                match self.source.recording().map(|recording| recording.span()).transpose()? {
+                    Some(span) if span.goes_back => continue,
+                    _ => {
+                        out.clear();
+                        return Err(self.end_of_data());
+                    }
+                }
             }
             if time.zip(self.begin).is_none_or(|(time, begin)| time >= begin) {
                 return Ok(());
@@ -156,7 +162,9 @@ impl Recording for Excerpt {
         let result = loop {
             match self.collect(&Ask::everything(), &mut out) {
                 Ok(()) => {
-                    span.end = out.frames().first().map_or(span.end, |frame| frame.time());
+                    let time = out.frames().first().map_or(span.end, |frame| frame.time());
+                    span.goes_back |= span.samples > 0 && time < span.end;
+                    span.end = time;
                     span.samples += 1;
                     if span.samples == 1 {
                         span.begin = span.end;

@@ -109,11 +109,10 @@ impl Samples for InMemory {
 
     fn span(&mut self) -> Result<Span, SourceError> {
         let time = |sample: Option<&Vec<_>>| sample.map_or(FileTime(0), |one| Self::time(one));
-        Ok(Span::new(
-            time(self.samples.first()),
-            time(self.samples.last()),
-            self.samples.len() as u64,
-        ))
+        let (begin, end) = (time(self.samples.first()), time(self.samples.last()));
+        let mut span = Span::new(begin, end, self.samples.len() as u64);
+        span.goes_back = !self.samples.is_sorted_by_key(|sample| Self::time(sample));
+        Ok(span)
     }
 
     fn latest(&mut self) -> Result<FileTime, SourceError> {

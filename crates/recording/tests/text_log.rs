@@ -268,7 +268,11 @@ fn a_written_log_is_byte_for_byte_that_of_windows() {
 
 #[test]
 fn bad_lines_are_faults_and_the_others_are_read() {
-    let bad = LOG.to_string() + "garbage\r\n\"08/14/2007 15:42:38.659\",\"5\"\r\n\"99/99/2007";
+    let long = "x".repeat(100_000);
+    let bad = LOG.to_string()
+        + "garbage\r\n"
+        + &long
+        + "\r\n\"08/14/2007 15:42:38.659\",\"5\"\r\n\"99/99/2007";
     let file = Scratch::new(bad);
     let found = values(file.open(), &[r"\Process(a, b#1)\% Processor Time"]);
     assert_eq!(found.last().unwrap()[0], None);
@@ -284,8 +288,12 @@ fn bad_lines_are_faults_and_the_others_are_read() {
         faults,
         [
             "line 4: \"garbage\" is not a time; the line is left out",
-            "line 5 is damaged and has no values: 2 columns instead of 4, or a quote is missing",
-            "line 6, the last one, is not complete and left out",
+            &format!(
+                "line 5: \"{}\" and 99920 bytes more is not a time; the line is left out",
+                &long[..80]
+            ),
+            "line 6 is damaged and has no values: 2 columns instead of 4, or a quote is missing",
+            "line 7, the last one, is not complete and left out",
         ]
     );
 }

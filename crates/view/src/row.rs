@@ -97,7 +97,7 @@ impl Row {
             value,
             quantity: Quantity { counter_type, unit, is_identifier: is_identifier(&counter) },
             unit: unit.into(),
-            time: query.time_of(reading).and_then(rfc3339),
+            time: query.time_of(reading).or(query.time()).and_then(rfc3339),
             machine: reading.machine.to_string(),
             object,
             instance: reading.instance.as_ref().map(|label| label.plain()),
@@ -110,9 +110,10 @@ impl Row {
         }
     }
 
-    /// The row of a path that cannot be read at the moment; `reason` becomes its status.
+    /// The row of a path that the query does not have, since it cannot be read at the moment; `reason` becomes its
+    /// status.
     #[must_use]
-    pub fn absent(text: &str, reason: &str) -> Self {
+    pub fn absent(query: &Query, text: &str, reason: &str) -> Self {
         let path: Option<CounterPath> = text.parse().ok();
         let part = |part: &dyn Fn(&CounterPath) -> String| path.as_ref().map(part);
         let why = NoValue::ObjectMissing(Some(reason.into()));
@@ -124,7 +125,7 @@ impl Row {
             value: RowValue::None(why),
             quantity: Quantity { counter_type: None, unit: "", is_identifier: false },
             unit: Cow::Borrowed(""),
-            time: None,
+            time: query.time().and_then(rfc3339),
             machine: String::new(),
             local_names: (object.clone(), counter.clone()),
             object,

@@ -9,6 +9,7 @@ use crate::failure::{Exit, Failure, Outcome, of_source, warn};
 use crate::output::Output;
 use crate::paths::add_paths;
 use crate::session::Session;
+use crate::signals::Signals;
 use crate::text::escape::Escaped;
 use crate::unfinished::Unfinished;
 use perfhive::recording::{
@@ -24,6 +25,7 @@ use perfhive_view::number::push_grouped;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The forms of perfmon's logs.
 #[derive(Clone, Copy)]
@@ -69,6 +71,8 @@ impl Form {
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let form = Form::of(&args.output)?;
+    // A signal removes what is unfinished.
+    let _signals = Signals::listen_with(Duration::ZERO);
     let mut global = global.clone();
     let names: Vec<String> = args.inputs.iter().map(|file| file.display().to_string()).collect();
     global.source = format!("file:{}", names.join(","));
@@ -124,12 +128,14 @@ fn to_recording(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
     refuse_existing(&args.output)?;
     let options = RecordingOptions::new();
     let unfinished = Unfinished::replace(&args.output)?;
-    let mut writer = RecordingWriter::open(&args.output, session.source.name(), &options)?;
+    let named = |error| unfinished.named(error);
+    let name = session.source.name();
+    let mut writer = RecordingWriter::open(unfinished.path(), name, &options).map_err(named)?;
     let mut snapshot = Snapshot::new();
     let progress = Progress::of(global);
     loop {
         match session.source.collect(&Ask::everything(), &mut snapshot) {
-            Ok(()) => writer.add(&snapshot, &titles)?,
+            Ok(()) => writer.add(&snapshot, &titles).map_err(named)?,
             Err(error) if error.is_end_of_data() => break,
             Err(error) => return Err(error.into()),
         }
@@ -141,8 +147,8 @@ fn to_recording(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
     if samples == 0 {
         return Err(Failure::Missing(of_source(&global.source, "has no sample")));
     }
-    let bytes = writer.finish()?;
-    unfinished.finished();
+    let bytes = writer.finish().map_err(named)?;
+    unfinished.finish()?;
     Ok((samples, bytes))
 }
 
@@ -249,12 +255,14 @@ pub(super) fn to_binary(
     let titles = english_titles(&mut Session::open(last)?);
     let zone = selected.zone.clone();
     let unfinished = Unfinished::replace(selected.output)?;
-    let mut writer = BinaryLogWriter::create(unfinished.path(), zone, counters, &titles)?;
+    let named = |error| unfinished.named(error);
+    let writer = BinaryLogWriter::create(unfinished.path(), zone, counters, &titles);
+    let mut writer = writer.map_err(named)?;
     let (mut written, mut all) = (0, 0);
     for (recording, paths) in recordings {
         written = 0;
         for_each_sample(recording, paths, false, |query, time| {
-            writer.add(time, query.readings())?;
+            writer.add(time, query.readings()).map_err(named)?;
             written += 1;
             progress.show("wrote", written);
             Ok(())
@@ -263,8 +271,8 @@ pub(super) fn to_binary(
     }
     drop(progress);
     warn_of_fewer(last, all, before);
-    let bytes = writer.finish()?;
-    unfinished.finished();
+    let bytes = writer.finish().map_err(named)?;
+    unfinished.finish()?;
     Ok((written, bytes))
 }
 
@@ -295,24 +303,26 @@ fn to_text(
     let progress = Progress::of(global);
     let (output, zone) = (selected.output, selected.zone.clone());
     let unfinished = match selected.appends {
-        true => Unfinished::append(output),
+        true => Unfinished::append(output)?,
         false => Unfinished::replace(output)?,
     };
-    let mut writer = match selected.appends {
-        true => TextLogWriter::append(output, form, zone, columns.paths())?,
-        false => TextLogWriter::create(unfinished.path(), form, zone, columns.paths())?,
+    let named = |error| unfinished.named(error);
+    let writer = match selected.appends {
+        true => TextLogWriter::append(unfinished.path(), form, zone, columns.paths()),
+        false => TextLogWriter::create(unfinished.path(), form, zone, columns.paths()),
     };
+    let mut writer = writer.map_err(named)?;
     let mut written = 0;
     for_each_sample(global, selected.paths, false, |query, time| {
-        writer.add(time, columns.row(query).iter().copied())?;
+        writer.add(time, columns.row(query).iter().copied()).map_err(named)?;
         written += 1;
         progress.show("wrote", written);
         Ok(())
     })?;
     drop(progress);
     warn_of_fewer(global, written, before);
-    let bytes = writer.finish()?;
-    unfinished.finished();
+    let bytes = writer.finish().map_err(named)?;
+    unfinished.finish()?;
     Ok((written, bytes))
 }
 

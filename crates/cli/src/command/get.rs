@@ -72,7 +72,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     } else if args.choice.wide {
         let mut wide = Wide::new(None);
         let chosen = chosen(&query, &paths, &args.choice.arrangement(output.is_terminal_table()));
-        let absent = absent_rows(&paths).collect();
+        let absent = absent_rows(&query, &paths).collect();
         wide.push(&mut text, &output, &query, (&chosen, absent), faults.time());
     } else if output.is_table() {
         let layout = output.layout_of_labels();
@@ -91,7 +91,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         output.readings(&mut records, &mut text, &mut all.rows);
         records.end(&mut text);
     }
-    output.write(&text)?;
+    output.write_whole(&text)?;
     let complete = unmatched.is_none() && all.rows.iter().all(Row::has_value);
     for note in notes.into_iter().chain(unmatched) {
         complain(&note);
@@ -152,9 +152,9 @@ fn chosen<'q>(query: &'q Query, paths: &[Added], arrangement: &Arrangement) -> V
 }
 
 /// The rows of the paths to objects that cannot be read at the moment.
-fn absent_rows(paths: &[Added]) -> impl Iterator<Item = Row> {
+fn absent_rows(query: &Query, paths: &[Added]) -> impl Iterator<Item = Row> {
     let absent = paths.iter().filter_map(|path| path.as_ref().err());
-    absent.map(|one| Row::absent(&one.path, &one.why))
+    absent.map(move |one| Row::absent(query, &one.path, &one.why))
 }
 
 /// The rows of the last collection, in the order of the paths, or else in the order of `--sort`.
@@ -187,7 +187,7 @@ fn rows_of(
                 }
                 Err(absent) => {
                     all.curves.push(String::new());
-                    all.rows.push(Row::absent(&absent.path, &absent.why));
+                    all.rows.push(Row::absent(query, &absent.path, &absent.why));
                 }
             }
         }
@@ -197,7 +197,7 @@ fn rows_of(
     let arranged = arrangement.of(query, readings, room);
     let curves = arranged.readings.iter().map(curve).collect();
     let rows = arranged.readings.into_iter().map(|reading| Row::new(query, reading));
-    let mut rows: Vec<Row> = rows.chain(absent_rows(paths)).collect();
+    let mut rows: Vec<Row> = rows.chain(absent_rows(query, paths)).collect();
     let mut left_out = if args.choice.top.is_none() { arranged.left_out } else { 0 };
     // One instance may have more counters than the window has lines.
     if let Some(room) = room.filter(|room| rows.len() > *room) {

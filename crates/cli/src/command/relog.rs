@@ -6,13 +6,17 @@ use crate::args::{Global, Relog as Args};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
 use crate::session::Session;
+use crate::signals::Signals;
 use crate::text::time::zone_at;
 use crate::unfinished::write_whole;
 use perfhive::recording::TextZone;
 use perfhive::{Ask, FileTime, Snapshot, Source as _, SourceAddress, Span};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
+    // A signal removes what is unfinished.
+    let _signals = Signals::listen_with(Duration::ZERO);
     let mut global = global.clone();
     global.source = address(&args.inputs);
     (global.begin, global.end) = (args.begin.or(global.begin), args.end.or(global.end));
@@ -92,21 +96,10 @@ fn write(
         return Ok(to_log(global, &selected, form)?.0);
     }
     // The catalogue at the beginning of a binary log has the counters of all samples, so the log is
-    // written anew. What there was is replaced when all is written.
-    let failed = |error: std::io::Error| Failure::Source(format!("{}: {error}", file.display()));
-    let mut name = file.as_os_str().to_owned();
-    name.push(".new");
-    let new = PathBuf::from(name);
-    refuse_existing(&new, args.yes)?;
+    // written anew.
     let source = address(&[file.to_path_buf()]);
     let before = Global { source, begin: None, end: None, every: None, ..global.clone() };
-    let selected = Selected { output: &new, ..selected };
-    let result = to_binary(&[(&before, &[]), (global, paths)], &selected)
-        .and_then(|(samples, _)| std::fs::rename(&new, file).map(|()| samples).map_err(failed));
-    if result.is_err() {
-        let _ = std::fs::remove_file(&new);
-    }
-    result
+    Ok(to_binary(&[(&before, &[]), (global, paths)], &selected)?.0)
 }
 
 fn span(session: &mut Session) -> Result<Span, Failure> {

@@ -228,7 +228,8 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
                 Some(path) => {
                     let (begun, what) = (Unfinished::replace(path)?, (&query, &columns));
                     let zone = zone.clone();
-                    file = Some(LogFile::create(begun.path(), form, zone, what, &titles)?);
+                    let log = LogFile::create(begun.path(), form, zone, what, &titles);
+                    file = Some(log.map_err(|error| begun.named(error))?);
                     unfinished = Some(begun);
                 }
                 None => output.write(lines.first(columns.paths()))?,
@@ -237,11 +238,11 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
         // As the tool does, a rate's first sample is not shown.
         if !std::mem::take(&mut is_first) {
             let row = columns.row(&query);
-            match &mut file {
-                Some(file) => {
-                    file.add(time, &query, row)?;
+            match file.as_mut().zip(unfinished.as_ref()) {
+                Some((file, begun)) => {
+                    file.add(time, &query, row).map_err(|error| begun.named(error))?;
                     // From the first sample on the log is worth more than what was there before.
-                    unfinished.take().into_iter().for_each(Unfinished::finished);
+                    begun.finish()?;
                 }
                 None => output.write(lines.sample(time, row.iter().copied()))?,
             }

@@ -39,6 +39,8 @@ enum Face {
 /// A running watch.
 struct Watching {
     output: Output,
+    /// The line of names, which is written with the first sample: a file is replaced by samples only.
+    head: String,
     face: Face,
     faults: Faults,
     history: History,
@@ -79,23 +81,23 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
         Selection::default()
     };
     let output = Output::to(global, args.choice.output.as_deref());
-    let mut text = String::new();
+    let mut head = String::new();
     let live = query.is_live();
     let face = if args.choice.wide {
         Face::Wide(Wide::new(args.interval.or(live.then_some(USUAL))))
     } else if !output.is_table() {
-        Face::Rows(output.stream(output.row_keys(), &mut text))
+        Face::Rows(output.stream(output.row_keys(), &mut head))
     } else if Screen::is_possible(&output) {
         Face::Redrawn(Box::default(), Signals::listen())
     } else {
         Face::Tables
     };
     let replay = Replay::of(global, args.speed, live)?;
-    output.write(&text)?;
     let busiest_first =
         matches!(face, Face::Redrawn(..) | Face::Wide(_)) && output.is_terminal_table();
     let mut watching = Watching {
         output,
+        head,
         face,
         faults,
         history: History::default(),
@@ -169,7 +171,6 @@ impl Watching {
     }
 
     fn show(&mut self, query: &Query, selection: &Selection, first: bool) -> Result<(), Failure> {
-        let mut text = String::new();
         let mut notes = missing_instances(query);
         if !first {
             notes.extend(self.choice.without_match(query));
@@ -179,7 +180,7 @@ impl Watching {
         let rows = |arrangement: &Arrangement, absent: &[Absent]| -> Vec<Row> {
             let readings = arrangement.of(query, selection.readings(query), None).readings;
             let rows = readings.into_iter().map(|reading| Row::new(query, reading));
-            rows.chain(absent.iter().map(|one| Row::absent(&one.path, &one.why))).collect()
+            rows.chain(absent.iter().map(|one| Row::absent(query, &one.path, &one.why))).collect()
         };
         let sample = Sample {
             query,
@@ -203,6 +204,7 @@ impl Watching {
         if first {
             return Ok(());
         }
+        let mut text = std::mem::take(&mut self.head);
         match &mut self.face {
             Face::Rows(records) => {
                 let mut rows = rows(&self.arrangement, &self.absent);
@@ -217,7 +219,7 @@ impl Watching {
                     true => arrangement.of(query, selection.readings(query), None).readings,
                     false => Vec::new(),
                 };
-                let absent = self.absent.iter().map(|one| Row::absent(&one.path, &one.why));
+                let absent = self.absent.iter().map(|one| Row::absent(query, &one.path, &one.why));
                 let chosen = (chosen.as_slice(), absent.collect());
                 wide.push(&mut text, output, query, chosen, self.faults.time());
             }

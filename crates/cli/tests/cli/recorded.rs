@@ -144,6 +144,28 @@ fn explain_tells_type_and_formula() {
 }
 
 #[test]
+fn a_sample_that_lacks_an_object_has_its_time_in_every_row() {
+    let folder = crate::run::Folder::new();
+    let log = |name: &str, second: u32, path: &str| {
+        let text = format!(
+            "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A{path}\"\r\n\"11/24/2026 10:00:0{second}.000\",\"7\"\r\n"
+        );
+        folder.file(name, text)
+    };
+    let paths = [r"\Memory\Available Bytes", r"\System\Processes"];
+    let logs = [log("1.csv", 1, paths[0]), log("2.csv", 2, paths[1])];
+    let source = format!("file:{}", logs.join(","));
+    let out = perfhive(["watch", paths[0], paths[1], "--json", "-s", &source]).ok();
+    let row = |line: &str| {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        (row["time"].as_str().map(str::to_string), row["value"].is_number())
+    };
+    let found: Vec<_> = out.lines().map(row).collect();
+    let at = |second: u32| Some(format!("2026-11-24T10:00:0{second}.000Z"));
+    assert_eq!(found, [(at(1), true), (at(1), false), (at(2), false), (at(2), true)], "{out}");
+}
+
+#[test]
 fn watch_shows_every_sample_without_waiting() {
     let Some(mut args) = vista(3) else {
         return;

@@ -466,18 +466,21 @@ fn a_part_has_what_lies_in_it_also_where_the_clock_was_set_back() {
     }
     for file in [&log, &phr, &blg] {
         let source = format!("file:{file}");
-        for (begin, wanted) in
-            [("2026-11-24 10:01:28Z", vec![88, 89]), ("2026-11-24 10:00:05Z", (5..90).collect())]
-        {
+        for (option, bound, wanted) in [
+            ("--begin", "2026-11-24 10:01:28Z", vec![88, 89]),
+            ("--begin", "2026-11-24 10:00:05Z", (5..90).collect()),
+            ("--end", "2026-11-24 09:00:10Z", (0..11).collect()),
+            ("--end", "+10s", (0..11).chain(0..90).collect()),
+        ] {
             let args =
-                ["watch", r"\Memory\Available Bytes", "--json", "--begin", begin, "-s", &source];
+                ["watch", r"\Memory\Available Bytes", "--json", option, bound, "-s", &source];
             let rows = perfhive(args).ok();
             let value = |line: &str| {
                 serde_json::from_str::<serde_json::Value>(line).unwrap()["value"].as_f64()
             };
             let values: Vec<f64> = rows.lines().filter_map(value).collect();
             let wanted: Vec<f64> = wanted.into_iter().map(f64::from).collect();
-            assert_eq!(values, wanted, "{file} {begin}");
+            assert_eq!(values, wanted, "{file} {option} {bound}");
         }
     }
 }

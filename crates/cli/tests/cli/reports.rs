@@ -150,6 +150,34 @@ fn processes_have_the_same_names_in_a_text_log_as_in_a_binary_one() {
 }
 
 #[test]
+fn a_process_that_is_blank_in_a_text_log_half_of_the_time_is_not_seen_always() {
+    let folder = Folder::new();
+    let column = |name| format!(",\"\\\\A\\Process({name})\\Working Set\"");
+    let columns = ["half", "some", "all"].map(column).concat();
+    let mut text = format!("\"(PDH-CSV 4.0) (UTC)(0)\"{columns}\r\n");
+    for second in 0..8 {
+        // The first line of a log of rates is blank.
+        let [half, some, all] =
+            [second > 3, second % 2 == 1, second > 0].map(|is_there| match is_there {
+                true => "4096",
+                false => " ",
+            });
+        text.push_str(&format!(
+            "\"11/24/2026 10:00:0{second}.000\",\"{half}\",\"{some}\",\"{all}\"\r\n"
+        ));
+    }
+    let log = folder.file("a.csv", text);
+    let said = perfhive(["report", &log]).ok();
+    let seen = |name: &str| {
+        let line = said.lines().find(|line| line.trim_start().starts_with(name));
+        line.unwrap_or_else(|| panic!("{said}")).to_string()
+    };
+    assert!(seen("half").ends_with("10:00:04 UTC to 2026-11-24 10:00:07 UTC"), "{said}");
+    assert!(seen("some").ends_with("10:00:01 UTC to 2026-11-24 10:00:07 UTC"), "{said}");
+    assert!(seen("all").ends_with("always"), "{said}");
+}
+
+#[test]
 fn a_page_is_whole_and_needs_nothing_else() {
     let folder = Folder::new();
     let log = log(&folder, "a.csv", 90.0);

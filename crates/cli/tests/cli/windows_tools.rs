@@ -151,6 +151,19 @@ fn what_cannot_be_written_to_its_end_leaves_what_was_there() {
             vec!["convert", &log, "-p", r"\Memory\No*", "-o", out],
             vec!["get", "--source", &source, r"\Memory\No", "-o", out],
             vec!["watch", "--source", &source, r"\Memory\No", "-o", out],
+            // The names of the columns alone are no result.
+            vec![
+                "watch",
+                "-s",
+                &source,
+                r"\Memory\*",
+                "--begin",
+                "2100-01-01",
+                "-f",
+                "csv",
+                "-o",
+                out,
+            ],
         ]
         .map(|words| words.into_iter().map(str::to_string).collect::<Vec<_>>())
     };
@@ -168,6 +181,67 @@ fn what_cannot_be_written_to_its_end_leaves_what_was_there() {
     perfhive(["relog", &log, "-f", "csv", "-o", &old, "-y"]).ok();
     assert_eq!(std::fs::read(&old).unwrap(), std::fs::read(&log).unwrap());
     assert_eq!(count(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_leaves_what_was_there() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let folder = Folder::new();
+    // Writing it takes longer than sending a signal.
+    let line = |second: u32| {
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        format!("\"11/24/2026 {hour:02}:{minute:02}:{second:02}.000\",\"7\"\r\n")
+    };
+    let lines: String = (0..20_000).map(line).collect();
+    let names = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n";
+    let log = folder.file("a.csv", format!("{names}{lines}"));
+    let old = folder.path().join("old.csv").display().to_string();
+    let new = folder.path().join("new.phr").display().to_string();
+    let names = || {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|one| one.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    for (signal, number, args) in [
+        ("-TERM", 15, vec!["convert", &log, "-o", &old]),
+        ("-INT", 2, vec!["convert", &log, "-o", &new]),
+        ("-INT", 2, vec!["relog", &log, "-f", "csv", "-y", "-o", &old]),
+        ("-HUP", 1, vec!["relog", &log, "-f", "bin", "-y", "-o", &old]),
+        ("-TERM", 15, vec!["relog", &log, "-f", "csv", "-a", "-o", &old]),
+    ] {
+        let before = if args.contains(&"-a") { names_and_first(&log) } else { "old".to_string() };
+        loop {
+            std::fs::write(&old, &before).unwrap();
+            let mut child = crate::run::command();
+            let child = child.args(&args).stdout(std::process::Stdio::null());
+            let mut child = child.spawn().unwrap();
+            let is_begun = || names().iter().any(|name| name.ends_with(".new"));
+            while !is_begun() && child.try_wait().unwrap().is_none() {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            let id = child.id().to_string();
+            let _ = std::process::Command::new("kill").args([signal, &id]).status();
+            let status = child.wait().unwrap();
+            if status.success() {
+                // It was faster than the signal.
+                let _ = std::fs::remove_file(&new);
+                continue;
+            }
+            assert_eq!(status.signal(), Some(number), "{args:?}");
+            break;
+        }
+        assert_eq!(names(), ["a.csv", "old.csv"], "{args:?}");
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), before, "{args:?}");
+    }
+}
+
+/// The first two lines of a text log.
+#[cfg(unix)]
+fn names_and_first(log: &str) -> String {
+    std::fs::read_to_string(log).unwrap().split_inclusive('\n').take(2).collect()
 }
 
 #[cfg(target_os = "linux")]
@@ -195,6 +269,7 @@ fn a_full_disk_leaves_what_was_there() {
         vec!["relog", &log, "-q", "-o", &link, "-y"],
         vec!["typeperf", "--source", &source, r"\Process(*)\Working Set", "-o", &link, "-y"],
         vec!["typeperf", "--source", &source, "-qx", "Process", "-o", &link, "-y"],
+        vec!["get", "--source", &source, r"\Process(*)\Working Set", "-o", &link],
     ];
     for args in &runs {
         // A limit of the size of files stands for a full disk.

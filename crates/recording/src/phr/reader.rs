@@ -166,9 +166,8 @@ struct Key {
 pub(crate) struct Reader {
     frames: Frames,
     keys: Vec<Key>,
-    samples: u64,
-    /// The time of the last sample.
-    last: FileTime,
+    /// Their span.
+    span: Span,
     /// Where the sound frames end.
     end: u64,
     /// Whether there may be others behind.
@@ -205,8 +204,7 @@ impl Reader {
         let mut reader = Self {
             frames: Frames::open(path)?,
             keys: Vec::new(),
-            samples: 0,
-            last: FileTime(0),
+            span: Span::new(FileTime(0), FileTime(0), 0),
             end: 0,
             is_cut: false,
             definitions: Definitions::default(),
@@ -270,10 +268,12 @@ impl Reader {
                 FrameKind::Delta | FrameKind::Lines => {}
             }
             if header.kind.is_sample() {
-                self.samples += 1;
-                self.last = FileTime(header.time);
+                let time = FileTime(header.time);
+                self.span.goes_back |= self.span.samples > 0 && time < self.span.end;
+                self.span.end = time;
+                self.span.samples += 1;
                 if let Some(key) = self.keys.last_mut() {
-                    key.latest = key.latest.max(self.last);
+                    key.latest = key.latest.max(time);
                 }
             }
             at += HEADER as u64 + u64::from(header.length);
@@ -472,8 +472,9 @@ impl Samples for Reader {
     }
 
     fn span(&mut self) -> Result<Span, SourceError> {
-        let begin = self.keys.first().map_or(FileTime(0), |key| key.time);
-        Ok(Span::new(begin, self.last, self.samples))
+        let mut span = self.span;
+        span.begin = self.keys.first().map_or(FileTime(0), |key| key.time);
+        Ok(span)
     }
 
     fn latest(&mut self) -> Result<FileTime, SourceError> {

@@ -144,14 +144,19 @@ impl TextLog {
         {
             self.has_caption = true;
             self.warn(format_args!(
-                "{caption:?}, behind the counters, is not one, and is left out"
+                "{}, behind the counters, is not one, and is left out",
+                quoted(&caption)
             ));
         }
         let mut machines: Vec<(String, Vec<Draft>)> = Vec::new();
         let (mut lookup, mut known) = (Lookup::default(), HashSet::new());
         for (number, path) in paths.iter().enumerate() {
             let Some(parts) = Parts::of(path) else {
-                return Err(format!("column {}: {path:?} is not a counter path", number + 2));
+                return Err(format!(
+                    "column {}: {} is not a counter path",
+                    number + 2,
+                    quoted(path)
+                ));
             };
             let block = lookup.place((0, 0, parts.machine), || {
                 machines.push((parts.machine.to_string(), Vec::new()));
@@ -225,8 +230,7 @@ impl TextLog {
                 {
                     continue;
                 }
-                let line = self.line;
-                let name = self.path.display().to_string();
+                let (line, name) = (self.line, self.path.display().to_string());
                 let what = format!(
                     "another log begins at line {line} and is left out: make a file of its own of it"
                 );
@@ -246,7 +250,10 @@ impl TextLog {
                 let line = self.line;
                 let what = match is_cut {
                     true => format!("line {line}, the last one, is not complete and left out"),
-                    false => format!("line {line}: {first:?} is not a time; the line is left out"),
+                    false => format!(
+                        "line {line}: {} is not a time; the line is left out",
+                        quoted(&first)
+                    ),
                 };
                 let name = self.path.display().to_string();
                 faults.push(Fault::new(FaultKind::Warning, &name, what));
@@ -283,8 +290,8 @@ impl TextLog {
                 }
                 let Some(value) = cell.parse::<f64>().ok().filter(|value| value.is_finite()) else {
                     damage = damage.or_else(|| {
-                        let cell: String = cell.chars().take(40).collect();
-                        Some(format!("line {line}: {cell:?} is not a number, and no value"))
+                        let cell = quoted(&cell);
+                        Some(format!("line {line}: {cell} is not a number, and no value"))
                     });
                     continue;
                 };
@@ -411,6 +418,7 @@ impl Samples for TextLog {
             if span.samples == 0 {
                 span.begin = time;
             }
+            span.goes_back |= time < latest;
             span.end = time;
             span.samples += 1;
             latest = latest.max(time);
@@ -520,6 +528,16 @@ impl<'a> Parts<'a> {
         };
         let is_whole = !machine.is_empty() && !object.is_empty() && !counter.is_empty();
         is_whole.then_some(Self { machine, object, instance, counter })
+    }
+}
+
+/// A text in quotes for a message, shortened where it may be a whole file.
+fn quoted(text: &str) -> String {
+    let end = text.char_indices().nth(80).map_or(text.len(), |(end, _)| end);
+    let shown = text.get(..end).unwrap_or(text);
+    match text.len() - shown.len() {
+        0 => format!("{text:?}"),
+        left => format!("{shown:?} and {left} bytes more"),
     }
 }
 

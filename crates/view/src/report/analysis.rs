@@ -9,7 +9,7 @@ use super::threshold::{CounterSet, Crossing, Threshold};
 use super::timeline::Timeline;
 use super::{CounterReport, InstanceReport, ObjectReport, Report, ThresholdFinding, Unevaluated};
 use perfhive_engine::{Identity, InstanceLabel, InstanceRole, NoValue, Query, Reading};
-use perfhive_format::{FileTime, TitleIndex};
+use perfhive_format::{CounterType, FileTime, TitleIndex};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -45,6 +45,8 @@ pub(super) struct Row {
     pub(super) process: Option<u32>,
     /// The numbers of the first and of the last sample that have the instance.
     pub(super) seen: (u64, u64),
+    /// How many samples have it.
+    pub(super) samples: u64,
     pub(super) figures: Vec<Figures>,
     crossings: Vec<(usize, usize, Crossing)>,
 }
@@ -95,9 +97,12 @@ impl Analysis {
         else {
             return;
         };
-        // The object or the instance is not in this sample.
+        // The object or the instance is not in this sample. A text log has all its instances in each, and says by
+        // blank cells which are not there.
         let is_absent = scoped.has_instances && reading.instance.is_none();
-        if is_absent || matches!(reading.value, Err(NoValue::Vanished)) {
+        let is_blank =
+            reading.counter_type == CounterType::PERF_DOUBLE_RAW && reading.value.is_err();
+        if is_absent || is_blank || matches!(reading.value, Err(NoValue::Vanished)) {
             return;
         }
         let Some(definition) = scoped.counters.get(counter) else { return };
@@ -287,6 +292,7 @@ impl Rows {
                     role: reading.role(),
                     process: reading.process_id(),
                     seen: (sample, sample),
+                    samples: 1,
                     figures: object.counters.iter().map(|_| Figures::default()).collect(),
                     crossings: Vec::new(),
                 });
@@ -294,6 +300,7 @@ impl Rows {
             }
         };
         let row = self.rows.get_mut(place)?;
+        row.samples += u64::from(row.seen.1 != sample);
         row.seen.1 = sample;
         Some(row)
     }

@@ -23,7 +23,7 @@ pub struct ProcessReport {
     pub id: Option<u32>,
     /// The times of the first and of the last sample that have the process.
     pub seen: (FileTime, FileTime),
-    /// Whether the process is in the first and in the last sample.
+    /// Whether the process is in all samples that have any.
     pub was_there_always: bool,
     /// The process's time on processors over the whole recording, in percent of one processor: a
     /// process that ran half of the time counts half.
@@ -129,6 +129,7 @@ impl ProcessFigures {
         top: usize,
     ) -> Vec<ProcessReport> {
         let samples = timeline.times().len() as u64;
+        let first = first_sample(rows);
         let rows: Vec<(&Row, [f64; 2])> = rows
             .iter()
             .filter(|row| is_process(row))
@@ -148,10 +149,10 @@ impl ProcessFigures {
             chosen.extend(new);
         }
         let chosen = chosen.into_iter().filter_map(|place| rows.get(place));
-        chosen.map(|(row, _)| self.report(row, timeline)).collect()
+        chosen.map(|(row, _)| self.report(row, first, timeline)).collect()
     }
 
-    fn report(&self, row: &Row, timeline: &Timeline) -> ProcessReport {
+    fn report(&self, row: &Row, first: u64, timeline: &Timeline) -> ProcessReport {
         let samples = timeline.times().len() as u64;
         let time = |sample: u64| {
             let found = usize::try_from(sample).ok().and_then(|at| timeline.times().get(at));
@@ -165,7 +166,7 @@ impl ProcessFigures {
             name: row.label.as_ref().map(|label| label.name.to_string()).unwrap_or_default(),
             id: row.process,
             seen: (time(row.seen.0), time(row.seen.1)),
-            was_there_always: row.seen == (0, samples.saturating_sub(1)),
+            was_there_always: row.samples + first == samples,
             share: processor.map(|one| over_all(&one, 0, samples)),
             processor,
             curve: curve.for_samples(samples),
@@ -200,15 +201,21 @@ fn is_process(row: &Row) -> bool {
     row.role == InstanceRole::Single
 }
 
+/// The first sample that has a process: in a text log of rates it is the second one.
+fn first_sample(rows: &[Row]) -> u64 {
+    rows.iter().map(|row| row.seen.0).min().unwrap_or_default()
+}
+
 /// The names whose processes started or ended, the most changes first. Empty for recordings without
 /// process IDs.
 pub(super) fn changes_of(rows: &[Row], timeline: &Timeline) -> Vec<StartsAndEnds> {
+    let first = first_sample(rows);
     let last = (timeline.times().len() as u64).saturating_sub(1);
     let mut names: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.process.is_some()) {
         let Some(label) = &row.label else { continue };
         let (started, ended) = names.entry(&label.name).or_default();
-        *started += u64::from(row.seen.0 > 0);
+        *started += u64::from(row.seen.0 > first);
         *ended += u64::from(row.seen.1 < last);
     }
     let changed = names.into_iter().filter(|(_, (started, ended))| started + ended > 0);

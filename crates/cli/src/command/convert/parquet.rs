@@ -3,6 +3,7 @@
 use super::{Progress, for_each_sample, warn_of_fewer};
 use crate::args::{Convert as Args, Global};
 use crate::failure::{Failure, of_source};
+use crate::unfinished::Unfinished;
 use arrow_array::builder::{Float64Builder, StringDictionaryBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch, TimestampMicrosecondArray};
@@ -53,29 +54,28 @@ pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure>
     if objects.is_empty() {
         return Err(Failure::Missing(of_source(&global.source, "has no counters to write")));
     }
-    std::fs::create_dir(&args.output).map_err(failed)?;
-    let filled = fill(global, args, objects, &progress)
-        .inspect(|(written, _)| warn_of_fewer(global, *written, samples));
-    if filled.is_err() {
-        // Files without an end are read by nothing. The error that is told is the one of writing.
-        let _ = std::fs::remove_dir_all(&args.output);
-    }
-    filled
+    let unfinished = Unfinished::new(&args.output)?;
+    std::fs::create_dir(unfinished.path()).map_err(failed)?;
+    let filled = fill(global, &args.paths, unfinished.path(), objects, &progress)?;
+    warn_of_fewer(global, filled.0, samples);
+    unfinished.finish()?;
+    Ok(filled)
 }
 
 /// Writes the files of objects with known columns.
 fn fill(
     global: &Global,
-    args: &Args,
+    paths: &[String],
+    folder: &Path,
     mut objects: Objects,
     progress: &Progress,
 ) -> Result<(u64, u64), Failure> {
     let mut files: HashSet<String> = HashSet::new();
     for object in objects.values_mut() {
-        object.create(&args.output, &mut files, &global.source)?;
+        object.create(folder, &mut files, &global.source)?;
     }
     let mut written = 0;
-    for_each_sample(global, &args.paths, false, |query, time| {
+    for_each_sample(global, paths, false, |query, time| {
         add(&mut objects, query, time)?;
         while objects.values().map(Object::values).sum::<usize>() > MOST_VALUES {
             match objects.values_mut().max_by_key(|object| object.values()) {

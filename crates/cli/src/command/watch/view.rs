@@ -211,7 +211,7 @@ fn table(
         }
     }
     for one in sample.absent {
-        let row = Row::absent(&one.path, &one.why);
+        let row = Row::absent(sample.query, &one.path, &one.why);
         let instance = row.instance.map(|instance| format!("({instance})")).unwrap_or_default();
         table.text(Style::Name, &format!("{}{instance}", row.object));
         table.text(Style::Plain, &row.counter);
