@@ -58,23 +58,14 @@ impl Delivery for SyncSender<EventRecord> {
 pub struct JsonLines<W> {
     out: W,
     text: Vec<u8>,
-    /// The beginning of the experiment on the clock of events.
-    begin: u64,
     /// The event sources of the sensors that were written.
     known: Vec<String>,
 }
 
 impl<W: Write + Send> JsonLines<W> {
-    /// Lines with times from now on.
+    /// Lines with times since the beginning of the experiment, which are the same in each of its deliveries.
     pub fn new(out: W) -> Self {
-        Self { out, text: Vec::new(), begin: crate::clock::now(), known: Vec::new() }
-    }
-
-    /// With times since another beginning, on the clock of events: that of an experiment under way.
-    #[must_use]
-    pub fn since(mut self, begin: u64) -> Self {
-        self.begin = begin;
-        self
+        Self { out, text: Vec::new(), known: Vec::new() }
     }
 
     /// Writes a line of the caller's, such as what the experiment is about. Records have the `kind`s
@@ -97,11 +88,6 @@ impl<W: Write + Send> JsonLines<W> {
         let written = self.out.write_all(&self.text).and_then(|()| self.out.flush());
         self.text.clear();
         written
-    }
-
-    fn seconds(&self, time: u64) -> Value {
-        // Before the beginning there are events that waited in the pipe.
-        json!((time as f64 - self.begin as f64) / 1e9)
     }
 }
 
@@ -133,6 +119,8 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
                 "sensors": sensors,
             }))?;
         }
+        // Before the beginning there are events that waited in the pipe.
+        let seconds = |time: u64| (time as f64 - batch.begin as f64) / 1e9;
         for record in batch.records() {
             let readings = || names.iter().zip(&record.readings);
             let values: Map<String, Value> =
@@ -145,7 +133,7 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
                 "source": batch.source(),
                 "event": &*record.event.name,
                 "type": record.event.kind.code(),
-                "time": self.seconds(record.event.time),
+                "time": seconds(record.event.time),
                 "pid": record.event.process,
                 "tid": record.event.thread,
                 "gap": record.event.gap,
@@ -163,7 +151,7 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
             let line = json!({
                 "kind": "section",
                 "event": &*section.name,
-                "time": self.seconds(section.start),
+                "time": seconds(section.start),
                 "pid": section.process,
                 "tid": section.thread,
                 "seconds": section.duration.as_secs_f64(),
@@ -191,8 +179,7 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
             .collect();
         let line = json!({
             "kind": "end",
-            // As the times of the records count: no event is later.
-            "seconds": self.seconds(crate::clock::now()),
+            "seconds": end.elapsed.as_secs_f64(),
             "event_seconds": end.summary.overhead.mean(),
             "call_thread_seconds": end.summary.calls.mean().map(|time| time.as_secs_f64()),
             "unmatched": end.summary.unmatched,

@@ -365,7 +365,7 @@ fn fetch(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
     let (sender, receiver): (_, Receiver<Vec<u8>>) = sync_channel(1024);
     let waiting = Arc::new(AtomicUsize::new(0));
     let queue = Queue { sender, waiting: Arc::clone(&waiting) };
-    served.handle.deliver(JsonLines::new(queue).since(served.handle.begin()));
+    served.handle.deliver(JsonLines::new(queue));
     loop {
         match receiver.recv_timeout(Duration::from_secs(1)) {
             Ok(lines) => {

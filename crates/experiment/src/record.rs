@@ -67,6 +67,8 @@ pub(crate) struct RecordHead {
 /// The records of a binding that are delivered together.
 #[derive(Debug)]
 pub struct RecordBatch<'a> {
+    /// The beginning of the experiment on the clock of events.
+    pub(crate) begin: u64,
     pub(crate) source: &'a str,
     pub(crate) interval: Option<Duration>,
     pub(crate) columns: &'a [RecordColumn],

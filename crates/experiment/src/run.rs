@@ -15,7 +15,7 @@ use perfhive_engine::measure::{MeasureError, MeasurementContext, Readings};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How many records of a binding wait for delivery, unless the builder says otherwise.
 const CAPACITY: usize = 16_384;
@@ -47,7 +47,6 @@ const CAPACITY: usize = 16_384;
 pub struct Experiment {
     handle: ExperimentHandle,
     delivery: Option<JoinHandle<DeliveryOutcome>>,
-    begun: Instant,
 }
 
 /// Controls an experiment, from any thread.
@@ -67,6 +66,8 @@ struct DeliveryOutcome {
 
 /// The parts of an experiment before it starts.
 pub struct ExperimentBuilder {
+    /// Now, on the clock of events: times in deliveries count from here.
+    begin: u64,
     deliveries: Vec<Box<dyn Delivery>>,
     capacity: usize,
 }
@@ -172,7 +173,7 @@ struct Wanted {
 
 impl Default for ExperimentBuilder {
     fn default() -> Self {
-        Self { deliveries: Vec::new(), capacity: CAPACITY }
+        Self { begin: clock::now(), deliveries: Vec::new(), capacity: CAPACITY }
     }
 }
 
@@ -201,7 +202,7 @@ impl ExperimentBuilder {
             bound: Mutex::default(),
             threads: Mutex::default(),
             guests: Mutex::default(),
-            begin: clock::now(),
+            begin: self.begin,
             capacity: self.capacity,
             wanted: Mutex::default(),
             woken: Condvar::new(),
@@ -209,16 +210,12 @@ impl ExperimentBuilder {
         let (theirs, deliveries) = (Arc::clone(&shared), self.deliveries);
         let work = move || delivering::deliver_all(&theirs, deliveries);
         let delivery = std::thread::Builder::new().name("perfhive-deliver".into()).spawn(work)?;
-        Ok(Experiment {
-            handle: ExperimentHandle(shared),
-            delivery: Some(delivery),
-            begun: Instant::now(),
-        })
+        Ok(Experiment { handle: ExperimentHandle(shared), delivery: Some(delivery) })
     }
 }
 
 impl Experiment {
-    /// The beginning of an experiment.
+    /// The beginning of an experiment, from which its times count.
     #[must_use]
     pub fn builder() -> ExperimentBuilder {
         ExperimentBuilder::default()
@@ -268,7 +265,9 @@ impl Experiment {
     #[must_use]
     pub fn end(mut self) -> ExperimentEnd {
         let DeliveryOutcome { summary, failures, mut deliveries, mut guests } = self.finish();
-        let (elapsed, bindings) = (self.begun.elapsed(), self.bindings());
+        // On the clock of the records, none of which is later.
+        let elapsed = Duration::from_nanos(clock::now().saturating_sub(self.handle.0.begin));
+        let bindings = self.bindings();
         let failures = failures.into_iter().map(|(why, missing)| {
             format!("{why}; the last {missing} records are missing there, or some of them")
         });
@@ -404,12 +403,6 @@ impl ExperimentHandle {
     #[must_use]
     pub fn bindings(&self) -> Vec<BindingCounts> {
         locked(&self.0.bound).iter().map(|one| one.bound.counts()).collect()
-    }
-
-    /// When the experiment began, on the clock of [`PerfEvent::time`](crate::PerfEvent::time).
-    #[must_use]
-    pub fn begin(&self) -> u64 {
-        self.0.begin
     }
 
     /// Adds a place where the records go that are not delivered yet, and those from now on. If it fails, nothing comes

@@ -35,6 +35,7 @@ pub(super) fn deliver_all(shared: &Shared, deliveries: Vec<Box<dyn Delivery>>) -
             });
             let Some((binding, half, mut sections)) = taken else { break };
             let batch = RecordBatch {
+                begin: shared.begin,
                 source: &binding.source,
                 interval: binding.interval,
                 columns: &binding.columns,

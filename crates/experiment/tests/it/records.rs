@@ -91,15 +91,16 @@ fn records_reach_callback_channel_and_file() {
 }
 
 #[test]
-fn no_record_is_later_than_the_end() {
-    let memory = Memory::default();
-    let lines = JsonLines::new(memory.clone());
+fn deliveries_have_the_same_lines_and_no_record_is_later_than_the_end() {
+    let (memory, other) = (Memory::default(), Memory::default());
+    let builder = Experiment::builder().deliver(JsonLines::new(memory.clone()));
     // The file takes its time before the experiment starts.
     std::thread::sleep(Duration::from_millis(50));
-    let experiment = Experiment::builder().deliver(lines).start().unwrap();
+    let experiment = builder.deliver(JsonLines::new(other.clone())).start().unwrap();
     experiment.bind(Burst::new(3), context(shown())).unwrap();
     let _ = experiment.end();
     let lines = memory.lines();
+    assert_eq!(lines, other.lines());
     let end = lines.last().unwrap()["seconds"].as_f64().unwrap();
     assert!(lines.iter().filter_map(|line| line["time"].as_f64()).all(|time| time <= end), "{end}");
 }

@@ -112,8 +112,8 @@ pub(super) fn watched_names(events: &[Event]) -> Vec<(&str, EventKind)> {
 /// What is missed where threads are listed.
 pub(super) fn listed_threads(every: Duration) -> String {
     format!(
-        "those of the program are looked for every {} ms, and those that live shorter or belong to a child of it \
-         are missed",
+        "those of the program are looked for every {0} ms, so that their starts and ends are told up to \
+         {0} ms late, and those that live shorter or belong to a child of it are missed",
         every.as_millis()
     )
 }
@@ -122,8 +122,8 @@ pub(super) fn listed_threads(every: Duration) -> String {
 pub(super) fn listed_processes(processes: &Processes) -> Option<String> {
     let every = processes.every()?;
     Some(format!(
-        "the kernel does not tell of processes, which may take root; they are looked for every {} ms, and those \
-         that live shorter are missed",
+        "the kernel does not tell of processes, which may take root; they are looked for every {0} ms, so that \
+         their starts and ends are told up to {0} ms late, and those that live shorter are missed",
         every.as_millis()
     ))
 }

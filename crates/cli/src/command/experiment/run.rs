@@ -86,7 +86,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut sensors = Sensors::find(global, &address, &args.sensor, held.process())?;
     sensors.warm()?;
     let signals = Signals::listen_with(PATIENCE);
-    let mut builder = Experiment::builder().capacity(args.capacity as usize);
+    // The records' times count from here.
+    let (about, builder) = (about(args, held.process()), Experiment::builder());
+    let mut builder = builder.capacity(args.capacity as usize);
     let around = args.around.map(|window| Arc::new(Mutex::new(Around::new(window))));
     if let Some(around) = &around {
         let theirs = Arc::clone(around);
@@ -95,8 +97,6 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             add_around(&mut around, batch, sections);
         });
     }
-    // The records' times count from here.
-    let about = about(args, held.process());
     for address in &args.deliver {
         let failed = |error| Failure::Source(format!("{address}: {error}"));
         let mut lines = SocketLines::connect(address).map_err(failed)?;
