@@ -26,7 +26,7 @@ pub struct Directory {
     pub titles: Arc<TitleSet>,
 }
 
-/// The [`Directory`] of a source. Each search completes it.
+/// A source with a [`Directory`] of it, which each search completes.
 ///
 /// ```
 /// # let recording = perfhive_testkit::script::recording();
