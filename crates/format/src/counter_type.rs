@@ -33,9 +33,9 @@ pub enum SizeFacet {
 /// The kind facet of a type: what the data is, with the subtype of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CounterKind {
-    /// A number shown as it is.
+    /// A number that is shown as it is, without a calculation.
     Number(NumberBase),
-    /// A number to be calculated with.
+    /// A number from which the shown value is calculated.
     Counter(NumericSubtype),
     /// Text.
     Text(TextEncoding),

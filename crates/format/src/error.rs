@@ -1,4 +1,4 @@
-//! What can be wrong with a block, a value or a write: small, copyable facts.
+//! Errors of blocks, values and writes: small `Copy` types that say what is wrong and where.
 
 use core::fmt;
 
@@ -14,8 +14,8 @@ pub struct ParseError {
     /// The `winperf.h` structure and field concerned, e.g.
     /// `PERF_OBJECT_TYPE.TotalByteLength`.
     pub field: &'static str,
-    /// The value of the field. If the data ends too early for a structure, or for the counter
-    /// definitions that an object states, it is the number of bytes that were left.
+    /// The value of the field that is wrong. If the data ends before a structure or the counter
+    /// definitions of an object do, it is the number of bytes that were left.
     pub value: i64,
 }
 
@@ -31,11 +31,11 @@ pub enum ParseErrorKind {
     BigEndian,
     /// `Version` or `Revision` is not 1, or `LittleEndian` is neither 0 nor 1.
     UnsupportedVersion,
-    /// A length is smaller than the structure it measures.
+    /// A length field is smaller than the structure that it measures.
     TooShort,
-    /// A length is greater than what remains of the structure around it.
+    /// A length field is greater than the bytes that are left in the surrounding structure.
     TooLong,
-    /// `NumInstances` is a negative number without a meaning.
+    /// `NumInstances` is a negative number other than those that `winperf.h` names.
     BadInstanceCount,
     /// The number of counters times the number of instances exceeds the number of the object's
     /// bytes. Only overlapping or missing data can do that, and decoding it would take time out of
