@@ -1,4 +1,4 @@
-//! The registry of a machine as a trait: what reading performance data needs of it.
+//! The trait [`PerfRegistry`]: what reading performance data needs of the registry of a machine.
 
 use crate::codes::{NOT_FOUND, SUCCESS, is_lost};
 use crate::service::Service;
@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct ValueName(Vec<u16>);
 
 impl ValueName {
-    /// Makes this name a copy of `other`, in its own allocation.
+    /// Makes this name a copy of `other`, without a new allocation if the name fits.
     pub(crate) fn assign(&mut self, other: &Self) {
         self.0.clone_from(&other.0);
     }
@@ -46,7 +46,8 @@ pub enum RegistryKey<'a> {
     Language(&'a str),
 }
 
-/// The numbers that change with each registration, and the time at which they were written.
+/// The highest title indexes of a registry and the time at which they were written. They change
+/// with each registration of a provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LastTitles {
@@ -65,8 +66,8 @@ pub struct LastTitles {
     pub written: Option<u64>,
 }
 
-/// A part of the registry other than the counters. If it cannot be read, less is known about the
-/// counters, but they can still be read.
+/// A part of the registry beside the counters. If the part cannot be read, less is known about the
+/// counters, but the counters can still be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegistryPart {
@@ -78,7 +79,7 @@ pub enum RegistryPart {
     Perflib,
 }
 
-/// A list of the parts of the registry that may not be read, which reports each part once.
+/// The parts of the registry that could not be read, so that each is reported only once.
 #[derive(Debug, Default)]
 pub struct Unreadable {
     known: Vec<(RegistryPart, u32)>,
@@ -86,8 +87,9 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    /// Notes a part that could not be read, once. A part that does not exist is not noted, nor is
-    /// one that could not be read because the connection is lost.
+    /// Notes that a part could not be read, with the error code. A part is noted once. A part that
+    /// does not exist is not noted, nor is a part that could not be read because the connection is
+    /// lost.
     pub fn note(&mut self, key: RegistryPart, code: u32) {
         let is_known = self.known.iter().any(|(known, _)| *known == key);
         if code != NOT_FOUND && !is_lost(code) && !is_known {
@@ -95,12 +97,12 @@ impl Unreadable {
         }
     }
 
-    /// The value of a result. For an error it is `None`, and the error is [noted](Self::note).
+    /// The value of a result; for an error `None`, after the error was [noted](Self::note).
     pub fn read<T>(&mut self, key: RegistryPart, result: Result<T, u32>) -> Option<T> {
         result.map_err(|code| self.note(key, code)).ok()
     }
 
-    /// The parts that were noted since the last call, with their error codes.
+    /// The parts that were noted since the last call of this method, with their error codes.
     pub fn news(&mut self) -> Vec<(RegistryPart, u32)> {
         let news = self.known.get(self.told..).unwrap_or_default().to_vec();
         self.told = self.known.len();

@@ -11,7 +11,7 @@ use std::thread::sleep;
 /// The bits of a language identifier that name the language without a region.
 const PRIMARY: u16 = 0x3ff;
 
-/// The most languages of a machine that are listed. Windows has some forty.
+/// The largest number of languages of a machine that are listed; Windows has some forty.
 const MOST: usize = 64;
 
 /// A language with titles.
@@ -23,12 +23,13 @@ pub struct Language {
     /// The names of the language's keys below `Perflib`: three digits, or four digits if they
     /// include a region. The key of the user's region comes first.
     keys: Vec<String>,
-    /// Whether it is the user's own language. `HKEY_PERFORMANCE_NLSTEXT` has its titles, too.
+    /// Whether this is the user's own language. The titles of that language are also in
+    /// `HKEY_PERFORMANCE_NLSTEXT`.
     own: bool,
 }
 
 impl Language {
-    /// Whether it is the user's own language.
+    /// Whether this is the user's own language.
     pub(crate) fn is_own(&self) -> bool {
         self.own
     }
