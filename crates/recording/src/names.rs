@@ -6,7 +6,8 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::HashMap;
 use std::fmt;
 
-/// The first index that is made up. Those that Windows and perfhive allot to providers lie far below.
+/// The first title index that is made up. Indexes that Windows and perfhive allot to providers lie
+/// far below.
 const FIRST: u32 = 1 << 30;
 
 /// Whether an index was made up for a name: a text log has no indexes, and its names are in its own
@@ -16,7 +17,7 @@ pub fn is_made_up(index: TitleIndex) -> bool {
     index.0 >= FIRST
 }
 
-/// Names with their indexes.
+/// Names with their title indexes, which are made up for names without an index.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MadeUpNames {
     list: TitleList,
@@ -41,7 +42,7 @@ impl MadeUpNames {
         names
     }
 
-    /// The index of a name, made up where it has none.
+    /// The title index of a name. A name without an index gets a new one.
     pub(crate) fn index(&mut self, name: &str) -> TitleIndex {
         if let Some(index) = self.known.get(name) {
             return *index;
@@ -53,22 +54,22 @@ impl MadeUpNames {
         index
     }
 
-    /// The names whose indexes were made up.
+    /// The names with title indexes that were made up.
     pub(crate) fn list(&self) -> &TitleList {
         &self.list
     }
 
-    /// The names whose indexes were made up.
+    /// The names with title indexes that were made up.
     pub(crate) fn into_list(self) -> TitleList {
         self.list
     }
 }
 
-/// The names that indexes have in each language, of several the first.
+/// The name of each title index in each language; if an index had several names, the first.
 #[derive(Default)]
 pub(crate) struct NamesByIndex(HashMap<(LanguageId, TitleIndex), Box<str>>);
 
-/// An index that has one name before and another one later.
+/// A title index that has one name in an earlier file and another name in a later one.
 pub(crate) struct TwoNames {
     index: TitleIndex,
     before: Box<str>,
