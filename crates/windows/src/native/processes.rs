@@ -122,7 +122,7 @@ fn values(process: &Process<'_>, time: Time) -> [u64; COUNTERS] {
     ]
 }
 
-/// The values as the counters' widths store them.
+/// The values, each made to fit the width of its counter.
 fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
     for (value, counter) in values.iter_mut().zip(PROCESS.counters) {
         *value = counter.fit(*value);
