@@ -31,11 +31,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The most further steps that a provider takes side by side with others in one collection. After
-/// them, the providers are waited for one after the other.
+/// The largest number of further steps that providers take side by side in one collection. After
+/// these steps, the broker waits for one provider after the other.
 const MOST_STEPS: usize = 8;
 
-/// Builds a [`Broker`].
+/// A builder of a [`Broker`].
 pub struct BrokerBuilder {
     name: String,
     machine: String,
@@ -64,7 +64,7 @@ impl BrokerBuilder {
         self
     }
 
-    /// Adds a set of providers that may change while the broker is at work.
+    /// Adds a [roster](Roster): a set of providers that may change while the broker is at work.
     #[must_use]
     pub fn roster(mut self, roster: impl Roster + 'static) -> Self {
         self.rosters.push(Box::new(roster));
@@ -78,7 +78,7 @@ impl BrokerBuilder {
         self
     }
 
-    /// Sets how much of each provider's data is tested; all by default.
+    /// Sets how thoroughly each provider's data is tested; by default with all tests.
     #[must_use]
     pub fn test_level(mut self, level: TestLevel) -> Self {
         self.level = level;
@@ -100,7 +100,7 @@ impl BrokerBuilder {
         self
     }
 
-    /// Sets the size that a block must not exceed, in bytes.
+    /// Sets the largest size of a block, in bytes.
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -159,7 +159,7 @@ pub struct Broker {
     catalogue_generation: u64,
     titles: HashMap<LanguageId, Arc<TitleDatabase>>,
     foreign: Vec<Vec<u8>>,
-    /// Objects of which the collection lacks some instances.
+    /// Objects that the current collection has without some of their instances.
     partial: Vec<TitleIndex>,
     /// The faults of the current collection; empty between collections.
     faults: Vec<Fault>,
@@ -429,9 +429,9 @@ impl Source for Broker {
     }
 }
 
-/// The deadline of one provider. As long as others wait behind it, it gets half of the time that is
-/// left, so that a provider that hangs does not use up the time of the others. `None` means that no
-/// time is left, `Some(None)` that there is no deadline.
+/// The deadline of one provider. If `others` wait behind it, the provider gets half of the time
+/// that is left, so that a provider that hangs does not use up all of the time. `None` if no time
+/// is left; `Some(None)` if there is no deadline.
 fn share(deadline: Option<Instant>, now: Instant, others: bool) -> Option<Option<Instant>> {
     let Some(deadline) = deadline else { return Some(None) };
     let left = deadline.checked_duration_since(now).filter(|left| !left.is_zero())?;

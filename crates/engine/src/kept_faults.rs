@@ -4,7 +4,7 @@ use crate::error::{Fault, FaultKind};
 use perfhive_format::TitleIndex;
 use std::fmt::{self, Write as _};
 
-/// The most faults that are kept.
+/// The largest number of faults that are kept.
 const MOST: usize = 256;
 /// The number of collections in a row that a fault may be missing from before it is
 /// forgotten: collections ask for different objects.

@@ -121,7 +121,7 @@ impl InstancePattern {
     }
 }
 
-/// The number in `pid:1234`.
+/// The number in a text such as `pid:1234`; `None` for any other text.
 fn id_in(text: &str) -> Option<u64> {
     text.strip_prefix("pid:").or_else(|| text.strip_prefix("PID:"))?.parse().ok()
 }
@@ -258,7 +258,7 @@ fn parse(path: &str) -> Result<CounterPath, Fault> {
     Ok(CounterPath { machine, object, instance, counter })
 }
 
-/// Tokens as a name; `None` if there are none.
+/// The name that the tokens make; `None` if there are no tokens.
 fn name(tokens: &[Token]) -> Option<NamePattern> {
     if tokens.is_empty() { None } else { Some(NamePattern::from_tokens(tokens)) }
 }

@@ -31,7 +31,7 @@ pub struct Reading {
     pub counter: TitleIndex,
     /// The counter type.
     pub counter_type: CounterType,
-    /// Power of ten by which a chart should scale the value.
+    /// Power of ten by which a chart should multiply the value.
     pub scale: i32,
     /// The label of the instance; `None` for an object without instances, and if no instance
     /// matches the path.
@@ -91,7 +91,7 @@ impl Reading {
     }
 }
 
-/// What all readings of one target have in common.
+/// Facts about a target that all of its readings share.
 pub(super) struct TargetReader<'a> {
     pub(super) path: PathId,
     pub(super) source: usize,
@@ -108,7 +108,7 @@ pub(super) struct TargetReader<'a> {
 }
 
 impl TargetReader<'_> {
-    /// Adds the readings of a target: one, or one for each instance that matches.
+    /// Adds the readings of a target: one reading, or one for each matching instance.
     pub(super) fn read(
         &self,
         pattern: Option<&InstancePattern>,
@@ -171,7 +171,7 @@ impl TargetReader<'_> {
         }
     }
 
-    /// Why a pattern matches no instance.
+    /// The reason why a pattern matches no instance of the newest sample.
     fn missing_instance(&self, pattern: &InstancePattern) -> NoValue {
         let failed = self.failed(|name| name.is_some_and(|name| pattern.name.matches(name)));
         failed.unwrap_or(NoValue::NoSuchInstance)
