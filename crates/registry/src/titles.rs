@@ -72,14 +72,14 @@ pub fn languages(registry: &mut dyn PerfRegistry) -> Vec<Language> {
     languages
 }
 
-/// Whether the titles in the user's language differ from the English ones.
+/// Whether the titles in the user's language differ from the English titles.
 fn has_own_titles(registry: &mut dyn PerfRegistry) -> bool {
     let own = list(registry, RegistryKey::NlsText, "Counter");
     own.as_ref().is_ok_and(|own| !own.titles.is_empty())
         && list(registry, RegistryKey::Text, "Counter").ok() != own.ok()
 }
 
-/// Loads the titles of a language.
+/// Loads the titles of a language, names and help texts.
 ///
 /// `Counter LLL` of `HKEY_PERFORMANCE_DATA` is read first. If that fails, the list comes from the
 /// keys `HKEY_PERFORMANCE_NLSTEXT` and `HKEY_PERFORMANCE_TEXT`. If the list ends before Last
@@ -110,8 +110,8 @@ pub fn raw(
     Ok((names, help))
 }
 
-/// The lists that together make up the names, or the help texts, of a language. They are read from
-/// values called `value`, or `older` on older systems.
+/// The lists that together make up the names, or the help texts, of a language. The lists are read
+/// from values called `value`, or `older` on older systems.
 ///
 /// Every machine has names in English, so an empty list of English names is damaged.
 fn lists(
@@ -167,8 +167,8 @@ fn lists(
     }
 }
 
-/// The list under the first name that can be read. Later names are then not tried, because a system
-/// that does not know a name takes it for a request for data.
+/// The first readable list among these names, in their order. Later names are then not tried,
+/// because a system that does not know a name takes the name for a request for data.
 fn first_list<'a>(
     registry: &mut dyn PerfRegistry,
     place: RegistryKey<'_>,

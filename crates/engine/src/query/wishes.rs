@@ -46,8 +46,8 @@ impl Wishes {
         }
     }
 
-    /// The wished instances, for [`Ask::instances`](crate::Ask::instances). An object that is not in the list is wanted
-    /// with all of its instances.
+    /// The wished instances, for [`Ask::instances`](crate::Ask::instances). An object that is not
+    /// in the list is wanted with all of its instances.
     pub(super) fn asked(&self) -> Vec<(TitleIndex, InstanceWish)> {
         let partial = self.of_paths.iter().filter(|(object, _)| !self.whole.contains(object));
         let each = |(object, wishes): &(TitleIndex, Vec<InstanceWish>)| {
