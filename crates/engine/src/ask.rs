@@ -146,9 +146,10 @@ pub struct Ask {
     /// ([`Snapshot::is_partial`](crate::Snapshot::is_partial)): an instance that is absent there
     /// and was not wanted need not have ended.
     pub instances: Vec<(TitleIndex, InstanceWish)>,
-    /// Counters, as (object, counter), that are enough of an object with named instances: a source
-    /// that leaves instances out may also leave out the values of its other counters, except those
-    /// that identify an instance. Of an object that is not named here, all counters are wanted.
+    /// Counters, as (object, counter), that suffice for an object with named instances. A source
+    /// that leaves instances out may also leave out the values of the object's other counters,
+    /// except those that identify an instance. All counters are wanted of an object that is not in
+    /// this list.
     pub enough: Vec<(TitleIndex, TitleIndex)>,
     /// How old cached data may be, counted from when its collection began. Zero wants a collection
     /// that begins after the call; `None` means the cache's own limit. Sources that keep no data

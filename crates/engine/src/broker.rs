@@ -115,8 +115,8 @@ impl BrokerBuilder {
         self
     }
 
-    /// Registers the providers: those with Windows' indexes keep them, the
-    /// others get indexes behind Last Counter, in the order they were added.
+    /// Makes the broker and registers its providers. Providers with Windows' indexes keep them; the
+    /// others get indexes behind Last Counter, in the order in which they were added.
     #[must_use]
     pub fn build(self) -> Broker {
         let registrations = registry::register(&self.providers, 0);
@@ -168,8 +168,8 @@ pub struct Broker {
 }
 
 impl Broker {
-    /// A builder of a broker: `name` is what messages call the broker, and `machine` is the
-    /// machine name that its blocks carry.
+    /// A builder of a broker. Messages call the broker `name`; its blocks carry the machine name
+    /// `machine`.
     #[must_use]
     pub fn builder(name: &str, machine: &str) -> BrokerBuilder {
         BrokerBuilder {
@@ -199,9 +199,9 @@ impl Broker {
         self.catalogue_changed();
     }
 
-    /// Sets the names that objects of another source have, and the `doubtful` names, which objects
-    /// of the other source may have. An object with an index that a roster chose is not served under any
-    /// of these names.
+    /// Sets the names that objects of another source have (`names`) or may have (`doubtful`). An
+    /// object of a roster with an index that its provider chose is not served under any of these
+    /// names.
     pub fn reserve_names(&mut self, names: &HashSet<String>, doubtful: &HashSet<String>) {
         if self.members.reserve(names, doubtful) {
             self.catalogue_changed();

@@ -40,15 +40,15 @@ pub enum SourceErrorKind {
     /// The files or samples of a recording do not belong together, for example because they are of
     /// different machines.
     Mismatch,
-    /// The source does not have what was asked for, such as a language.
+    /// The source lacks the thing asked for, such as a language.
     NotFound,
     /// A fault inside perfhive or a provider.
     Internal,
 }
 
 impl SourceError {
-    /// An error of the source called `source_name`; `message` says what
-    /// happened and, where there is one, the way out.
+    /// An error of the source called `source_name`. `message` says what happened and, if there is
+    /// one, the way out.
     pub fn new(kind: SourceErrorKind, source_name: &str, message: impl fmt::Display) -> Self {
         let message = Words::Shared(message.to_string().into());
         Self { kind, source_name: source_name.into(), message }
@@ -173,11 +173,11 @@ impl fmt::Display for ProviderError {
 
 impl std::error::Error for ProviderError {}
 
-/// Something that went wrong in a collection while the rest went on.
+/// A part of a collection that failed, or a warning, while the other parts were collected.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fault {
-    /// What went wrong.
+    /// The kind of the fault.
     pub kind: FaultKind,
     /// The name of the provider or source concerned.
     pub provider: Arc<str>,
@@ -203,7 +203,7 @@ pub enum FaultKind {
     NotYet,
     /// A provider panicked.
     Panicked,
-    /// What a provider delivered failed a test and was discarded.
+    /// The data of a provider failed a test and was discarded.
     TestFailed,
     /// Something odd about data that was kept, such as a count that disagrees with the data; or an
     /// object that was left out on purpose, for example because another provider owns it.

@@ -10,11 +10,11 @@ const MOST: usize = 256;
 /// forgotten: collections ask for different objects.
 const ROUNDS: u64 = 16;
 
-/// Faults of earlier collections. A fault that lasts is allocated once and then shared, so that it
-/// allocates nothing with each sample.
+/// Faults of earlier collections, kept for reuse. A fault that occurs in many collections is
+/// allocated once and then shared, so that no sample allocates it again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeptFaults {
-    /// The kept faults, each with the number of the collection that it last occurred in.
+    /// The kept faults, each with the number of the collection in which it occurred last.
     kept: Vec<(Fault, u64)>,
     round: u64,
     /// The index in `kept` from which the next fault is searched: faults tend to come in the same

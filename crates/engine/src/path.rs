@@ -165,7 +165,7 @@ impl PathError {
         self.at
     }
 
-    /// What is wrong, without the path.
+    /// The message that says what is wrong with the text, without the text itself.
     #[must_use]
     pub fn message(&self) -> &'static str {
         self.message

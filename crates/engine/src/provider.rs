@@ -256,7 +256,8 @@ impl ProvidedTitles {
 #[derive(Clone, Copy, Debug)]
 pub struct Collection<'a> {
     ask: &'a Ask,
-    /// The wanted objects of this provider, including those that come along with others.
+    /// The title indexes of the wanted objects of this provider, including objects that come along
+    /// with others.
     wanted: &'a [TitleIndex],
     until: Option<Instant>,
 }

@@ -490,8 +490,8 @@ impl Query {
         self.items.is_empty() || slots.any(|s| !s.wanted.is_empty() && s.is_live)
     }
 
-    /// The number of samples that it takes until every path can have a value: 2 if any path means a
-    /// counter of a type that takes two samples, else 1.
+    /// The number of samples after which every path can have a value: 2 if any path means a counter
+    /// of a type that takes two samples, else 1.
     #[must_use]
     pub fn samples_needed(&self) -> u8 {
         let targets = self.items.iter().flat_map(|item| &item.targets);

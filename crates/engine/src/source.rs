@@ -298,8 +298,8 @@ impl CatalogueCounter {
 }
 
 impl CatalogueObject {
-    /// An object for everyone, without instances and help text, that is part of `Global`. Anything
-    /// else is set through its fields.
+    /// An object of the lowest level of detail, without instances and help text, that is part of
+    /// `Global`. Other properties are set through the fields.
     #[must_use]
     pub fn new(name: TitleIndex, counters: Vec<CatalogueCounter>) -> Self {
         Self {

@@ -30,7 +30,7 @@ pub const PROCESS_V2: u32 = 105_200;
 /// V2, with their thread IDs as names.
 pub const THREAD_V2: u32 = 105_202;
 
-/// An object: its definition on Windows, and from what it is filled on this system.
+/// One object in a table: its definition on Windows, and the sources of its values on this system.
 #[derive(Debug)]
 pub struct Object {
     /// Title index of the name.
@@ -41,7 +41,7 @@ pub struct Object {
     pub name: &'static str,
     /// The English help text.
     pub meaning: &'static str,
-    /// Text for the manual: what the instances are, and anything else that a reader should know.
+    /// Text for the manual about the object: its instances, and other facts for readers.
     pub note: &'static str,
     /// Text for the manual: which files a collection reads, and which calls it makes for each
     /// instance.
@@ -320,9 +320,11 @@ pub struct ObjectDoc {
     pub index: TitleIndex,
     /// English name.
     pub name: &'static str,
-    /// What the object's instances are, and how it differs from Windows' object, in Markdown.
+    /// A text about the object's instances, and about differences from Windows' object, in
+    /// Markdown.
     pub note: &'static str,
-    /// What a collection of the object reads and calls, in Markdown.
+    /// A text about the files that a collection of the object reads and the calls that it makes, in
+    /// Markdown.
     pub reads: &'static str,
     /// How expensive the object is: whether it is part of `Global` or only of `Costly`.
     pub cost: Cost,
@@ -344,7 +346,8 @@ pub struct CounterDoc {
     pub name: &'static str,
     /// The counter type.
     pub counter_type: CounterType,
-    /// Whether the counter is filled, and from what, or why not.
+    /// Whether the counter is filled, with the source of its values or the reason why it is not
+    /// filled.
     pub availability: Availability,
 }
 

@@ -76,7 +76,7 @@ impl TitleDatabase {
         self.assumed
     }
 
-    /// The same titles, completed by those of `other` for indexes without a title here.
+    /// The same titles, with the titles of `other` added for indexes that have none here.
     #[must_use]
     pub fn completed_by(&self, other: &Self) -> Self {
         let fill = |mine: &HashMap<TitleIndex, Box<str>>, theirs: &HashMap<_, Box<str>>| {
@@ -265,8 +265,8 @@ impl TitleSet {
         self.lacks.as_ref().or(of_one)
     }
 
-    /// The error for a name that is not found while some names could not be read, so that it may
-    /// exist. `None` if all names are there.
+    /// The error for a name that is not found although it may exist, because some names could not
+    /// be read. `None` if all names could be read.
     #[must_use]
     pub fn cannot_tell(&self, name: &str) -> Option<SourceError> {
         let why = self.lacks()?;

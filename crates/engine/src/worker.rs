@@ -177,8 +177,8 @@ impl Worker {
         deadline.or_else(|| Instant::now().checked_add(self.patience?))
     }
 
-    /// Takes the reply to an earlier request that was not answered in time, if there is one. An
-    /// error if it has not come yet.
+    /// Takes the reply to an earlier request that was not answered in time, if there was such a
+    /// request. An error if the reply has not come yet.
     fn catch_up(&mut self) -> Result<(), SourceError> {
         self.catch_up_by(Some(Instant::now()))
     }
