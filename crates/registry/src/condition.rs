@@ -68,7 +68,7 @@ const IN_A_ROW: u32 = 2;
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// A pause that doubles each time that it is taken. Holds the length of the next one.
+/// The length of the next pause. It doubles each time that a pause is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pause(Duration);
 
@@ -147,7 +147,7 @@ pub(crate) enum State {
     Broken,
 }
 
-/// What happened at a registry.
+/// An event at a registry, which may change its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The catalogue was read, and the missing objects are known.
@@ -280,7 +280,7 @@ impl Whole {
 /// so owns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// The registry has not told yet whether it has an object with this name.
+    /// The registry has not answered yet whether it has an object with this name.
     Unknown,
     /// An object of the registry has the name.
     Registry,

@@ -35,8 +35,8 @@ impl Language {
     }
 }
 
-/// The languages of a machine: the user's language first, if the machine has it, then English,
-/// which every machine has, then the others.
+/// The languages of a machine in this order: the user's language if the machine has it, English,
+/// which every machine has, and all others.
 pub fn languages(registry: &mut dyn PerfRegistry) -> Vec<Language> {
     let user = registry.user_language();
     let mut keys: Vec<(u16, String)> = registry

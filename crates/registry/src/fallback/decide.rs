@@ -26,8 +26,7 @@ pub(super) struct Decision {
     pub(super) broken: Option<SourceError>,
     /// The objects that are taken from the second source.
     pub(super) objects: Vec<TitleIndex>,
-    /// A text for the user that says what was decided and why; `None` if there is nothing to
-    /// report.
+    /// A text for the user about the decision and its reason; `None` if there is nothing to report.
     pub(super) reason: Option<String>,
 }
 

@@ -62,8 +62,8 @@ impl RegistrySource {
         }
     }
 
-    /// Makes the objects of a reply the catalogue or, if `only` is given, adds those of them that
-    /// `only` lists to the catalogue. Returns the catalogue.
+    /// Replaces the catalogue by the objects of a reply. If `only` is given, instead adds those
+    /// objects of the reply that `only` lists. Returns the catalogue.
     pub(super) fn keep(
         &mut self,
         snapshot: &Snapshot,
