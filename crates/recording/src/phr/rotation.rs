@@ -35,8 +35,8 @@ impl Rotation {
             || self.time.is_some_and(|time| span >= limit(time))
     }
 
-    /// Names a finished file after the time of its first sample, and removes the oldest ones beyond
-    /// those that are kept.
+    /// Names a finished file after the time of its first sample, and removes the oldest finished
+    /// files beyond the number to keep.
     pub(super) fn finish(&self, path: &Path, begin: FileTime) -> Result<(), SourceError> {
         let failed = |cause: std::io::Error| write_error(path, &cause);
         let mut finished = dated(path, begin, 0);

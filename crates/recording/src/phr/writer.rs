@@ -264,7 +264,8 @@ impl RecordingWriter {
         self.file.sync_data().map_err(|cause| write_error(&self.path, &cause))
     }
 
-    /// Ends the file, and begins the next file of the same name at the time `begin`.
+    /// Finishes the file, with the time `begin` of its first sample in its name, and begins the next
+    /// file at the same path.
     fn rotate(&mut self, begin: FileTime) -> Result<(), SourceError> {
         self.copy_facts()?;
         self.sync()?;
@@ -272,7 +273,8 @@ impl RecordingWriter {
         self.reopen()
     }
 
-    /// Begins a new file at the same path, after the old file was removed, renamed or replaced.
+    /// Begins a new file at the same path, after the old file was finished, removed, renamed or
+    /// replaced.
     fn reopen(&mut self) -> Result<(), SourceError> {
         self.options.replaces = false;
         let (finished, restarts) = ((self.samples(), self.bytes()), self.restarts);

@@ -127,8 +127,9 @@ pub fn text_log_columns(
     Ok(Some(Header::read(path, encoding)?.cells.into_iter().skip(1).collect()))
 }
 
-/// The texts of the first line's cells, and what may be wrong with them. Windows writes them in the
-/// code page of its language, which the log does not name: `encoding` is that of names that are not UTF-8.
+/// The texts of the first line's cells, and a warning about them; `None` if they are certain.
+/// Windows writes them in the code page of its language, which the log does not name. `encoding` is
+/// the encoding of names that are not UTF-8.
 fn decoded(
     cells: &csv::ByteRecord,
     encoding: Option<FileEncoding>,
