@@ -14,8 +14,8 @@ pub(super) const END: u8 = 0;
 pub(super) const KEEP: u8 = 1;
 /// The next segment of the sample before is the segment with the number that follows.
 pub(super) const JUMP: u8 = 2;
-/// As many segments as the following number says have no prediction. Their lengths follow, and their
-/// bytes stand behind the operations.
+/// As many segments as the following number says have no prediction. Their lengths follow, and
+/// their bytes stand behind the operations.
 pub(super) const RAW: u8 = 3;
 /// As many segments as the following number says are predicted by earlier segments of this sample.
 pub(super) const ALIKE: u8 = 4;

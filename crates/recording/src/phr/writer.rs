@@ -264,8 +264,8 @@ impl RecordingWriter {
         self.file.sync_data().map_err(|cause| write_error(&self.path, &cause))
     }
 
-    /// Finishes the file, with the time `begin` of its first sample in its name, and begins the next
-    /// file at the same path.
+    /// Finishes the file, with the time `begin` of its first sample in its name, and begins the
+    /// next file at the same path.
     fn rotate(&mut self, begin: FileTime) -> Result<(), SourceError> {
         self.copy_facts()?;
         self.sync()?;
