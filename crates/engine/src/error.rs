@@ -186,7 +186,7 @@ pub struct Fault {
     /// The name of the instance concerned; `None` if the fault does not concern one instance in
     /// particular.
     pub instance: Option<Arc<str>>,
-    /// What happened, in words.
+    /// The message: what happened, in words.
     pub message: Arc<str>,
 }
 

@@ -49,7 +49,7 @@ pub struct InstancePattern {
     pub order: OrderNumber,
 }
 
-/// Which of several instances of one name a path means.
+/// The choice among several instances of one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OrderNumber {
     /// No number is written: the first instance of the name is meant; with a wildcard, all
@@ -61,7 +61,7 @@ pub enum OrderNumber {
     All,
 }
 
-/// How the text of a pattern is compared with the names of instances.
+/// The way in which the text of a pattern is compared with the names of instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spelling {
     /// Character by character; no wildcards.
@@ -150,7 +150,7 @@ impl CounterPath {
     }
 }
 
-/// Why a text is not a counter path, and where in the text.
+/// The error of a text that is not a counter path: what is wrong, and where in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
     path: String,

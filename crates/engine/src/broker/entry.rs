@@ -24,7 +24,8 @@ pub(super) struct Entry {
     pub(super) registered: Registered,
     pub(super) session: Option<Box<dyn Session>>,
     pub(super) status: ProviderStatus,
-    /// Why the provider offers nothing from the start; `None` for a provider that offers objects.
+    /// The fault that says why the provider offers nothing from the start; `None` for a provider
+    /// that offers objects.
     refusal: Option<Fault>,
     /// Whether the provider used up a deadline and has not succeeded in time since.
     pub(super) is_late: bool,

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// The most replies that are kept for reuse.
+/// The largest number of replies that are kept for reuse.
 const REPLIES: usize = 64;
 
 /// The clock for the age of data: the time since an arbitrary beginning.

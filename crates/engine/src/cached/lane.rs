@@ -28,7 +28,7 @@ pub(super) trait Wishes: Default {
     fn clear(&mut self);
 }
 
-/// How a request for fresh data ended.
+/// The end of a request for fresh data: the result of the run that it waited for.
 #[derive(Debug)]
 pub(super) struct Outcome<T> {
     /// Whether the run was made for everything that was wanted. A run that was joined after its
@@ -80,7 +80,8 @@ struct State<S, W, T> {
 enum Leader {
     /// Any request: none waits yet, or the intended leader gave up.
     Anyone,
-    /// A request with this deadline, the latest of those that wait; `None` is later than any.
+    /// Only a request with this deadline: the latest deadline of all requests that wait. `None` is
+    /// later than any.
     Latest(Option<Instant>),
 }
 

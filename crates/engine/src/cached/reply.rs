@@ -155,14 +155,15 @@ pub(super) enum Key {
     Whole(ObjectQuery),
 }
 
-/// The most slots: readers can ask for any index and any name of a foreign machine.
+/// The largest number of slots: readers can ask for any index and any name of a foreign machine.
 const MOST: usize = 65_536;
 
 /// The slots of all keys. A consumer takes the lock once for each key.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     slots: RwLock<HashMap<Key, Arc<Slot>>>,
-    /// Held while a reply is published: comparing numbers and storing is one step for both lanes.
+    /// A lock that is held while a reply is published, so that comparing numbers and storing is one
+    /// step for both lanes.
     publishing: Mutex<()>,
 }
 

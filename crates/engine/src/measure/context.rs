@@ -83,7 +83,7 @@ impl MeasurementOptions {
     }
 }
 
-/// The readings of one clock around a sample.
+/// The readings of one clock before and after a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimeReading {
@@ -97,16 +97,16 @@ pub struct TimeReading {
     pub after: Option<i64>,
 }
 
-/// What is recorded about the newest sample.
+/// The record of the newest sample: clocks, duration, age of the data, anomalies.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SampleRecord {
     /// The readings of the clocks around the sample.
     pub times: Vec<TimeReading>,
-    /// How long the sample stage took.
+    /// The duration of the sample stage.
     pub duration: Duration,
     /// How long before the sample the collection of its oldest data began; zero if all data was
-    /// collected for the sample.
+    /// collected for this sample.
     pub age: Duration,
     /// The anomalies of the sample. The first sample also has the anomalies of the baseline. After
     /// decoding, the list also has the instances that came or went.

@@ -176,7 +176,7 @@ pub struct SensorReading {
     /// The raw value in the sample before; `None` if there is no such sample, or if it has no value
     /// of this instance.
     pub before: Option<u64>,
-    /// How many units of the raw value are a second; `None` if the raw value does not count time.
+    /// The number of raw units in a second; `None` if the raw value does not count time.
     pub raw_per_second: Option<u64>,
 }
 

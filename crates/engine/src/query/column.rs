@@ -41,9 +41,9 @@ struct Blocks<'a> {
     ranges: &'a [(u32, u32)],
 }
 
-/// For each instance of the newest sample its place in the sample before: `None` for one that was
-/// not there, or that cannot be told apart from others of its name. Empty if both samples have the
-/// same instances, and without a sample before.
+/// Fills `out` with the place of each instance of the newest sample in the sample before. The place
+/// is `None` for an instance that was not there, or that cannot be told apart from others of its
+/// name. `out` is empty if both samples have the same instances, and without a sample before.
 pub(crate) fn earlier_places(state: &ObjectState, out: &mut Vec<Option<EarlierPlace>>) {
     out.clear();
     let Some((newer, older)) = state.current().zip(state.previous()) else { return };
