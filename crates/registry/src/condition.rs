@@ -165,7 +165,7 @@ pub(crate) enum Event {
     Tried(Trial),
 }
 
-/// How an ask failed.
+/// The way in which an ask failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// A call timed out.
@@ -176,7 +176,7 @@ pub(crate) enum Failure {
     Other,
 }
 
-/// How a trial ended.
+/// The outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trial {
     /// The trial delivered a missing object.

@@ -138,7 +138,7 @@ pub(crate) fn divide(
     groups
 }
 
-/// Why a query has no answer.
+/// The reason why a query has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
     Read(ReadError),

@@ -21,7 +21,7 @@ pub(crate) const LONGEST: usize = 16 << 20;
 const TRIES: u32 = 7;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Why a value could not be read.
+/// The reason why a value could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
