@@ -37,8 +37,8 @@ const EVERYWHERE: &[&str] = &[
     "wmiprvse",
 ];
 
-/// The most digits of a name that is a number of processors, disks or threads. A longer number may
-/// identify a person or a machine.
+/// The largest number of digits in a name that counts as the number of a processor, disk or thread.
+/// A longer number may identify a person or a machine.
 const MOST_DIGITS: usize = 4;
 
 /// A hash for each name, the same in the whole capture. The random keys of the hashes are stored

@@ -20,7 +20,7 @@ pub(super) const RAW: u8 = 3;
 /// As many segments as the following number says are predicted by earlier segments of this sample.
 pub(super) const ALIKE: u8 = 4;
 
-/// The most segments of a sample.
+/// The largest number of segments of a sample.
 pub(super) const MOST_SEGMENTS: usize = 1 << 20;
 
 /// The source of the prediction of a segment.

@@ -324,8 +324,9 @@ fn differing(predicted: &[u8], bytes: &[u8]) -> u64 {
     bits
 }
 
-/// How many bytes are equal at the beginning of both: a part of them, and no more than are compared
-/// at once, so that the time grows with the bytes of a sample and not with their square.
+/// A number of bytes that are equal at the beginning of both: it may be smaller than their true
+/// number. At most a fixed number of bytes is compared, so that the time grows with the bytes of a
+/// sample and not with their square.
 fn equal_bytes(a: &[u8], b: &[u8]) -> usize {
     const WIDE: usize = 64;
     const MOST: usize = 1024;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The counters ID Process and ID Thread, by which two instances of one name differ.
 const IDENTIFIERS: [TitleIndex; 2] = [TitleIndex(784), TitleIndex(804)];
 
-/// What a segment is.
+/// The kind of a segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SegmentKind {
     /// The header of a block.

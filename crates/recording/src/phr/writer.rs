@@ -86,7 +86,7 @@ pub struct RecordingWriter {
     since_key: u16,
     /// The number of samples from one keyframe to the next.
     group: u16,
-    /// Where the samples end that may be in one sector with the next keyframe.
+    /// The offsets at which samples end that may lie in one sector with the next keyframe.
     ends: Vec<u64>,
     machine: Option<String>,
     options: RecordingOptions,
@@ -101,7 +101,8 @@ pub struct RecordingWriter {
     definitions: HashMap<TitleIndex, (bool, Vec<u8>)>,
     /// The names that are in the file.
     names: NamesByIndex,
-    /// The frames with facts of which there is no copy yet, and how many samples there were before.
+    /// The frames with names and definitions of which there is no copy yet. `uncopied_since` is the
+    /// number of samples before them.
     uncopied: Vec<u8>,
     uncopied_since: u64,
     synced: Instant,

@@ -58,7 +58,7 @@ const COUNTERS: [(&str, CounterType, &str); 6] = [
     ),
 ];
 
-/// The counts of the events of one name.
+/// The counts of the events with one name.
 #[derive(Clone, Copy, Debug, Default)]
 struct EventRow {
     events: u64,

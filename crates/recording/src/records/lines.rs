@@ -20,7 +20,7 @@ const FARTHEST: f64 = 1e9;
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the manual describes the fields")]
 pub enum RecordLine {
-    /// What the experiment is about: the first line.
+    /// The subject of the experiment; the first line of the file.
     Experiment {
         version: u64,
         machine: Option<String>,
