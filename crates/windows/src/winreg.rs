@@ -12,7 +12,7 @@ use perfhive_registry::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where providers are registered, below `HKEY_LOCAL_MACHINE`.
+/// The key below `HKEY_LOCAL_MACHINE` in which providers are registered.
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
 /// The longest time that a connection to another machine may take.
 const CONNECTION: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ use std::path::Path;
 const CHANGE_FILE: u32 = 0x2 | 0x4 | DELETE | RIGHTS | GENERIC_WRITE;
 /// Rights to change the content of the library's folder.
 const CHANGE_FOLDER: u32 = 0x2 | DELETE_CHILD | DELETE | RIGHTS | GENERIC_WRITE;
-/// Rights to put another folder in the place of one on the way to the library.
+/// Rights with which a user could replace a folder on the way to the library by another folder.
 const REPLACE_FOLDER: u32 = DELETE_CHILD | DELETE | RIGHTS;
 const DELETE_CHILD: u32 = 0x40;
 const DELETE: u32 = 0x1_0000;
