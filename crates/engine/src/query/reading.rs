@@ -47,14 +47,14 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The ID of the process, or of the process to which the thread belongs, if the instance is one
-    /// of these. `None` for every other object, and for Idle and `_Total`.
+    /// The process ID of an instance that is a process, or the ID of the process to which an
+    /// instance that is a thread belongs. `None` for every other object, and for Idle and `_Total`.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.identity.as_ref()?.process_id()
     }
 
-    /// What the instance stands for: itself, a sum over others, or idle time.
+    /// The role of the instance: a single thing, a sum over others, or idle time.
     #[must_use]
     pub fn role(&self) -> InstanceRole {
         let is_of_process = self.process_id().is_some();
@@ -177,9 +177,9 @@ impl TargetReader<'_> {
         failed.unwrap_or(NoValue::NoSuchInstance)
     }
 
-    /// Why an instance could not be read, according to the faults of the object; `None` if no fault
-    /// says so. `is_it` gets the name of the instance that a fault concerns, or `None` for a fault
-    /// of the object itself.
+    /// The reason why an instance could not be read, according to the faults of the object; `None`
+    /// if no fault concerns the instance. `is_it` gets the name of the instance that a fault
+    /// concerns, or `None` for a fault of the object itself.
     fn failed(&self, is_it: impl Fn(Option<&str>) -> bool) -> Option<NoValue> {
         let mut faults = self.faults.iter().filter(|fault| fault.object == Some(self.object));
         let fault = faults.find(|fault| is_it(fault.instance.as_deref()))?;

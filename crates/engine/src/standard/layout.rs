@@ -5,7 +5,7 @@ use crate::error::ProviderError;
 use crate::provider::ObjectWriter;
 use perfhive_format::{CounterSpec, CounterType, FileTime, ObjectTemplate, WriteError};
 
-/// The most counters that an object may have, bases included.
+/// The largest number of counters that an object may have, bases included.
 pub const MOST: usize = 64;
 
 /// The templates of an object: one for each set of counters that was written so far. A kernel may
