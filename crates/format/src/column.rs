@@ -24,8 +24,8 @@ use alloc::vec::Vec;
 pub struct Column {
     /// The offset of the 8 bytes, from the start of the counter block.
     start: u32,
-    /// How many bits the 8 bytes are shifted to the right: 0 for a number of 8 bytes, 32 for a
-    /// number of 4 bytes.
+    /// The number of bits by which the 8 bytes are shifted to the right: 0 for a number of 8 bytes,
+    /// 32 for a number of 4 bytes.
     shift: u32,
 }
 
@@ -72,7 +72,7 @@ impl Column {
     }
 }
 
-/// Where the base of a counter comes from.
+/// The position of the base of a counter, if the counter needs a base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BaseColumn {
     /// No base is needed: the type has no base in its formula, or is itself a base.

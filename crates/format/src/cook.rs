@@ -132,7 +132,8 @@ impl fmt::Display for CookedValue {
     }
 }
 
-/// Why a formula gives no value. These are normal results of cooking, not failures of the program.
+/// The reason why a formula gives no value. These are normal results of cooking, not failures of
+/// the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CookError {

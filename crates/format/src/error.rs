@@ -2,11 +2,11 @@
 
 use core::fmt;
 
-/// Why bytes are not a data block: what is wrong, and where.
+/// The error of bytes that are not a data block: what is wrong, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ParseError {
-    /// What is wrong.
+    /// The kind of the error.
     pub kind: ParseErrorKind,
     /// Byte offset, from the start of the bytes given, of the structure or
     /// field that is wrong.
@@ -84,14 +84,14 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
-/// Why one counter has no raw number in one counter block.
+/// The reason why one counter has no raw number in one counter block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ValueError {
     /// The counter's data does not lie within this counter block: the provider has no value of the
     /// counter for this instance, or the counter's definition is wrong.
     OutsideBlock {
-        /// Where the counter's data ends, from the start of the counter block.
+        /// The end of the counter's data, in bytes from the start of the counter block.
         end: u64,
         /// The length of the counter block, in bytes.
         block: u32,
@@ -125,7 +125,7 @@ impl fmt::Display for ValueError {
 
 impl core::error::Error for ValueError {}
 
-/// Why a block cannot be written.
+/// The reason why a block cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WriteError {

@@ -134,7 +134,7 @@ pub struct TitleFault {
     /// The index, from 0, of the string that is wrong. For a fault at the end of the list, the
     /// number of its strings.
     pub string: usize,
-    /// What is wrong with that string.
+    /// The kind of fault of that string.
     pub kind: TitleFaultKind,
 }
 

@@ -410,7 +410,7 @@ impl<'a> CounterDefinition<'a> {
         u32_at(self.bytes, 32)
     }
 
-    /// Where the data begins, from the start of the counter block.
+    /// The offset of the counter's data, in bytes from the start of the counter block.
     #[must_use]
     pub fn offset(self) -> u32 {
         u32_at(self.bytes, 36)

@@ -7,7 +7,8 @@ use crate::view::DetailLevel;
 use crate::winperf::{PERF_COUNTER_BLOCK, PERF_COUNTER_DEFINITION, PERF_OBJECT_TYPE};
 use alloc::vec::Vec;
 
-/// What the header of an object says: title indexes, level of detail, default counter, instances.
+/// The facts for the header of an object: title indexes, level of detail, default counter,
+/// instances, code page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectSpec {
     /// Title index of the name.
@@ -63,9 +64,9 @@ pub struct CounterSpec {
     pub detail: DetailLevel,
     /// Size of the data in bytes.
     pub size: u32,
-    /// Where the data begins, in bytes from the start of the counter block. `None` puts it behind
-    /// the data of all counters before, at a multiple of 8 for 8 bytes and more, and of 4
-    /// otherwise.
+    /// The offset of the data, in bytes from the start of the counter block. `None` puts the data
+    /// behind that of all counters before, at a multiple of 8 for data of 8 bytes and more, and at
+    /// a multiple of 4 otherwise.
     pub offset: Option<u32>,
 }
 
