@@ -146,9 +146,10 @@ pub struct Ask {
     /// ([`Snapshot::is_partial`](crate::Snapshot::is_partial)): an instance that is absent there
     /// and was not wanted need not have ended.
     pub instances: Vec<(TitleIndex, InstanceWish)>,
-    /// Counters, as (object, counter), that are enough of an object with named instances: a source
-    /// that leaves instances out may also leave out the values of its other counters, except those
-    /// that identify an instance. Of an object that is not named here, all counters are wanted.
+    /// Counters, as (object, counter), that suffice for an object with named instances. A source
+    /// that leaves instances out may also leave out the values of the object's other counters,
+    /// except those that identify an instance. All counters are wanted of an object that is not in
+    /// this list.
     pub enough: Vec<(TitleIndex, TitleIndex)>,
     /// How old cached data may be, counted from when its collection began. Zero wants a collection
     /// that begins after the call; `None` means the cache's own limit. Sources that keep no data
@@ -159,7 +160,8 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// An ask without a deadline or extra counters.
+    /// An ask for `objects`, with all of their instances and no counters that cost extra, without a
+    /// deadline and without a limit to the age of cached data.
     #[must_use]
     pub fn new(objects: ObjectQuery) -> Self {
         Self {
@@ -185,46 +187,48 @@ impl Ask {
         Self::new(ObjectQuery::Indexes(Vec::new()))
     }
 
-    /// An ask for objects by index.
+    /// An ask for the objects with these title indexes.
     #[must_use]
     pub fn objects(indexes: &[TitleIndex]) -> Self {
         Self::new(ObjectQuery::Indexes(indexes.to_vec()))
     }
 
-    /// The same ask, which also wants every counter of `object` that costs extra.
+    /// The same ask, which also wants every counter of `object` that is filled only on request.
     #[must_use]
     pub fn with_all_counters_of(self, object: TitleIndex) -> Self {
         self.with_counter(object, TitleIndex(0))
     }
 
-    /// The same ask, which also wants one counter that costs extra.
+    /// The same ask, which also wants one counter that is filled only on request.
     #[must_use]
     pub fn with_counter(mut self, object: TitleIndex, counter: TitleIndex) -> Self {
         self.extra_counters.push((object, counter));
         self
     }
 
-    /// The same ask, which also wants some instances of an object.
+    /// The same ask, which wants only some instances of an object: those of `wish`, in addition to
+    /// those of earlier wishes.
     #[must_use]
     pub fn with_instance(mut self, object: TitleIndex, wish: InstanceWish) -> Self {
         self.instances.push((object, wish));
         self
     }
 
-    /// The same ask, for which one more counter of an object is [`enough`](Self::enough).
+    /// The same ask, with one more counter in the list of counters that are
+    /// [`enough`](Self::enough) of an object.
     #[must_use]
     pub fn with_enough(mut self, object: TitleIndex, counter: TitleIndex) -> Self {
         self.enough.push((object, counter));
         self
     }
 
-    /// The wishes for instances of an object. No wish means that all instances are wanted.
+    /// The wishes that select instances of an object. Without any wish all instances are wanted.
     pub fn instances_of(&self, object: TitleIndex) -> impl Iterator<Item = &InstanceWish> {
         self.instances.iter().filter(move |(of, _)| *of == object).map(|(_, wish)| wish)
     }
 
-    /// Copies everything but the objects from another ask. Allocates nothing once the lists are
-    /// large enough.
+    /// Makes all fields except the objects copies of those of `other`. Allocates nothing once the
+    /// lists are large enough.
     pub fn copy_conditions(&mut self, other: &Self) {
         self.extra_counters.clone_from(&other.extra_counters);
         self.instances.clone_from(&other.instances);
@@ -246,7 +250,7 @@ impl Ask {
         self
     }
 
-    /// Whether the ask is for no object.
+    /// Whether the ask is for no object: a list of indexes that is empty.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         matches!(&self.objects, ObjectQuery::Indexes(list) if list.is_empty())
@@ -290,16 +294,16 @@ impl Ask {
         self.copy_conditions(other);
     }
 
-    /// Whether the ask wants the values of a counter, by what is [`enough`](Self::enough) of its
-    /// object.
+    /// Whether the ask wants the value of a counter: its object has no list of counters that are
+    /// [`enough`](Self::enough), or the list has the counter.
     #[must_use]
     pub fn wants_counter(&self, object: TitleIndex, counter: TitleIndex) -> bool {
         let mut enough = self.enough.iter().filter(|(of, _)| *of == object).peekable();
         enough.peek().is_none() || enough.any(|(_, wanted)| *wanted == counter)
     }
 
-    /// Whether the ask names a counter that is filled only on request, alone or with all counters
-    /// of its object.
+    /// Whether the ask wants a counter that is filled only on request:
+    /// [`extra_counters`](Self::extra_counters) names the counter, or counter 0 of its object.
     #[must_use]
     pub fn wants_extra(&self, object: TitleIndex, counter: TitleIndex) -> bool {
         self.extra_counters

@@ -31,11 +31,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The most further steps that a provider takes side by side with others in one collection. After
-/// them, the providers are waited for one after the other.
+/// The largest number of further steps that providers take side by side in one collection. After
+/// these steps, the broker waits for one provider after the other.
 const MOST_STEPS: usize = 8;
 
-/// Builds a [`Broker`].
+/// A builder of a [`Broker`].
 pub struct BrokerBuilder {
     name: String,
     machine: String,
@@ -64,7 +64,7 @@ impl BrokerBuilder {
         self
     }
 
-    /// Adds a set of providers that may change while the broker is at work.
+    /// Adds a [roster](Roster): a set of providers that may change while the broker is at work.
     #[must_use]
     pub fn roster(mut self, roster: impl Roster + 'static) -> Self {
         self.rosters.push(Box::new(roster));
@@ -78,7 +78,7 @@ impl BrokerBuilder {
         self
     }
 
-    /// Sets how much of each provider's data is tested; all by default.
+    /// Sets how thoroughly each provider's data is tested; by default with all tests.
     #[must_use]
     pub fn test_level(mut self, level: TestLevel) -> Self {
         self.level = level;
@@ -100,7 +100,7 @@ impl BrokerBuilder {
         self
     }
 
-    /// Sets the size that a block must not exceed, in bytes.
+    /// Sets the largest size of a block, in bytes.
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -115,8 +115,8 @@ impl BrokerBuilder {
         self
     }
 
-    /// Registers the providers: those with Windows' indexes keep them, the
-    /// others get indexes behind Last Counter, in the order they were added.
+    /// Makes the broker and registers its providers. Providers with Windows' indexes keep them; the
+    /// others get indexes behind Last Counter, in the order in which they were added.
     #[must_use]
     pub fn build(self) -> Broker {
         let registrations = registry::register(&self.providers, 0);
@@ -159,7 +159,7 @@ pub struct Broker {
     catalogue_generation: u64,
     titles: HashMap<LanguageId, Arc<TitleDatabase>>,
     foreign: Vec<Vec<u8>>,
-    /// Objects of which the collection lacks some instances.
+    /// Objects that the current collection has without some of their instances.
     partial: Vec<TitleIndex>,
     /// The faults of the current collection; empty between collections.
     faults: Vec<Fault>,
@@ -168,8 +168,8 @@ pub struct Broker {
 }
 
 impl Broker {
-    /// A builder of a broker: `name` is what messages call the broker, and `machine` is the
-    /// machine name that its blocks carry.
+    /// A builder of a broker. Messages call the broker `name`; its blocks carry the machine name
+    /// `machine`.
     #[must_use]
     pub fn builder(name: &str, machine: &str) -> BrokerBuilder {
         BrokerBuilder {
@@ -199,9 +199,9 @@ impl Broker {
         self.catalogue_changed();
     }
 
-    /// Sets the names that objects of another source have, and the `doubtful` names, which objects
-    /// of the other source may have. An object with an index that a roster chose is not served under any
-    /// of these names.
+    /// Sets the names that objects of another source have (`names`) or may have (`doubtful`). An
+    /// object of a roster with an index that its provider chose is not served under any of these
+    /// names.
     pub fn reserve_names(&mut self, names: &HashSet<String>, doubtful: &HashSet<String>) {
         if self.members.reserve(names, doubtful) {
             self.catalogue_changed();
@@ -429,9 +429,9 @@ impl Source for Broker {
     }
 }
 
-/// The deadline of one provider. As long as others wait behind it, it gets half of the time that is
-/// left, so that a provider that hangs does not use up the time of the others. `None` means that no
-/// time is left, `Some(None)` that there is no deadline.
+/// The deadline of one provider. If `others` wait behind it, the provider gets half of the time
+/// that is left, so that a provider that hangs does not use up all of the time. `None` if no time
+/// is left; `Some(None)` if there is no deadline.
 fn share(deadline: Option<Instant>, now: Instant, others: bool) -> Option<Option<Instant>> {
     let Some(deadline) = deadline else { return Some(None) };
     let left = deadline.checked_duration_since(now).filter(|left| !left.is_zero())?;

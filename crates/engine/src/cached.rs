@@ -92,18 +92,20 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use wants::Wants;
 
-/// The most keys for which a consumer remembers what it had; many times the keys of any source.
+/// The largest number of keys for which a consumer remembers which data it had; no source has
+/// nearly as many keys.
 const MOST_SEEN: usize = 4096;
 
 /// A consumer of a shared source, and a source itself. A clone is another consumer, which may be on
 /// any thread. The [module](self) lists what a cache promises.
 pub struct Cached<S> {
     hub: Arc<Hub<S>>,
-    /// This handle's limit to the age of kept data; `None` for the cache's own limit.
+    /// The limit of this consumer to the age of kept data; `None` for the cache's own limit.
     limit: Option<Duration>,
-    /// What this consumer has had, by key.
+    /// For each key, the newest data that this consumer has had.
     seen: HashMap<Key, Seen>,
-    /// Data of collections up to this number counts as had, whatever `seen` says.
+    /// The number of a collection: this consumer counts as having had the data of that collection
+    /// and of all before it, whatever `seen` says.
     floor: u64,
     /// The generation of the catalogue for which the hub knows the costly objects.
     costs_of: u64,
@@ -120,7 +122,7 @@ pub struct Cached<S> {
 /// The slot of a key, and the newest data of that key that this consumer has had.
 struct Seen {
     slot: Option<Arc<Slot>>,
-    /// The number of the newest collection of which the consumer had data.
+    /// The number of the newest collection that gave this consumer data of the key.
     number: u64,
 }
 
@@ -130,17 +132,18 @@ struct Seen {
 pub struct CacheStatistics {
     /// The number of collections of the source, failed ones included.
     pub collections: u64,
-    /// The number of objects and whole answers that consumers got without waiting for a collection.
+    /// The number of objects and whole answers that consumers got from kept data, without waiting
+    /// for a collection.
     pub taken: u64,
 }
 
 impl<S: Source> Cached<S> {
-    /// A cache with the default limit of 500 ms.
+    /// A cache around `source`, which by default hands out data that is at most 500 ms old.
     pub fn new(source: S) -> Self {
         Self::builder(source).build()
     }
 
-    /// A cache with other settings.
+    /// A builder of a cache with other settings.
     pub fn builder(source: S) -> CacheBuilder<S> {
         CacheBuilder::new(source)
     }
@@ -168,7 +171,7 @@ impl<S: Source> Cached<S> {
         !self.hub.is_recording
     }
 
-    /// Drops everything kept. Data that consumers hold stays valid.
+    /// Drops all kept data. Data that consumers hold stays valid.
     pub fn forget(&self) {
         self.hub.forget();
     }
@@ -220,7 +223,7 @@ impl<S: Source> Cached<S> {
         }
     }
 
-    /// Lists the keys of a request, each once.
+    /// Fills the list of the keys that a request needs: each object or whole answer once.
     fn list_keys(&mut self, request: &Ask) {
         self.keys.clear();
         match &request.objects {

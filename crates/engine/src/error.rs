@@ -4,7 +4,7 @@ use perfhive_format::{ParseError, TitleIndex, WriteError};
 use std::fmt;
 use std::sync::Arc;
 
-/// The error of a source that could not answer.
+/// The error of a source that could not answer: kind, name of the source, and message.
 #[derive(Clone, Debug)]
 pub struct SourceError {
     kind: SourceErrorKind,
@@ -12,7 +12,7 @@ pub struct SourceError {
     message: Words,
 }
 
-/// A message: a constant, or a shared text.
+/// The text of a message: a constant, or a shared text.
 #[derive(Clone, Debug)]
 enum Words {
     Fixed(&'static str),
@@ -40,15 +40,15 @@ pub enum SourceErrorKind {
     /// The files or samples of a recording do not belong together, for example because they are of
     /// different machines.
     Mismatch,
-    /// The source does not have what was asked for, such as a language.
+    /// The source lacks the thing asked for, such as a language.
     NotFound,
     /// A fault inside perfhive or a provider.
     Internal,
 }
 
 impl SourceError {
-    /// An error of the source called `source_name`; `message` says what
-    /// happened and, where there is one, the way out.
+    /// An error of the source called `source_name`. `message` says what happened and, if there is
+    /// one, the way out.
     pub fn new(kind: SourceErrorKind, source_name: &str, message: impl fmt::Display) -> Self {
         let message = Words::Shared(message.to_string().into());
         Self { kind, source_name: source_name.into(), message }
@@ -64,7 +64,7 @@ impl SourceError {
         Self { kind, source_name: Arc::clone(source_name), message: Words::Fixed(message) }
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> SourceErrorKind {
         self.kind
@@ -76,7 +76,7 @@ impl SourceError {
         &self.source_name
     }
 
-    /// What happened, without the source's name.
+    /// The message: what happened, and the way out if there is one, without the source's name.
     #[must_use]
     pub fn message(&self) -> &str {
         match &self.message {
@@ -85,14 +85,14 @@ impl SourceError {
         }
     }
 
-    /// Whether the same request may succeed if it is made again.
+    /// Whether the same request may succeed if it is made again later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         use SourceErrorKind::{Busy, Changing, Deadline};
         matches!(self.kind, Deadline | Busy | Changing)
     }
 
-    /// Whether a recording came to its end, which is not a failure.
+    /// Whether a recording has no further samples. Such an end is not a failure.
     #[must_use]
     pub fn is_end_of_data(&self) -> bool {
         self.kind == SourceErrorKind::EndOfData
@@ -107,7 +107,7 @@ impl fmt::Display for SourceError {
     }
 }
 
-/// Equal kind, source and message, however the message is kept.
+/// Two errors are equal if kind, source and message are equal, however the message is stored.
 impl PartialEq for SourceError {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
@@ -120,20 +120,20 @@ impl Eq for SourceError {}
 
 impl std::error::Error for SourceError {}
 
-/// The error of a provider that could not deliver.
+/// The error of a provider that could not open or collect.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ProviderError {
-    /// The block would exceed its limit: what a Windows provider answers with
-    /// `ERROR_MORE_DATA`.
+    /// The block would exceed its size limit. A Windows provider answers `ERROR_MORE_DATA` in this
+    /// case.
     Full,
-    /// The provider wrote something that is not an object.
+    /// The bytes that the provider wrote are not an object.
     BadWrite(WriteError),
-    /// What the counters are made from could not be read.
+    /// A file or call that the counters are made from could not be read.
     Io {
-        /// What was read.
+        /// The name of the file or call.
         what: String,
-        /// The system's answer.
+        /// The error of the system.
         error: std::io::Error,
     },
     /// The provider cannot deliver at the moment, and the text says why: for example, it is still
@@ -145,7 +145,7 @@ pub enum ProviderError {
 }
 
 impl ProviderError {
-    /// An I/O failure of `what`.
+    /// The error for a failure to read `what`, such as a file.
     pub fn io(what: impl Into<String>, error: std::io::Error) -> Self {
         Self::Io { what: what.into(), error }
     }
@@ -173,11 +173,11 @@ impl fmt::Display for ProviderError {
 
 impl std::error::Error for ProviderError {}
 
-/// Something that went wrong in a collection while the rest went on.
+/// A part of a collection that failed, or a warning, while the other parts were collected.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fault {
-    /// What went wrong.
+    /// The kind of the fault.
     pub kind: FaultKind,
     /// The name of the provider or source concerned.
     pub provider: Arc<str>,
@@ -186,7 +186,7 @@ pub struct Fault {
     /// The name of the instance concerned; `None` if the fault does not concern one instance in
     /// particular.
     pub instance: Option<Arc<str>>,
-    /// What happened, in words.
+    /// The message: what happened, in words.
     pub message: Arc<str>,
 }
 
@@ -203,7 +203,7 @@ pub enum FaultKind {
     NotYet,
     /// A provider panicked.
     Panicked,
-    /// What a provider delivered failed a test and was discarded.
+    /// The data of a provider failed a test and was discarded.
     TestFailed,
     /// Something odd about data that was kept, such as a count that disagrees with the data; or an
     /// object that was left out on purpose, for example because another provider owns it.

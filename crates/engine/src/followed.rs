@@ -16,20 +16,20 @@ use crate::source::CatalogueObject;
 use crate::titles::TitleSet;
 use perfhive_format::TitleIndex;
 
-/// What a new catalogue means for a reader's sample.
+/// What a change of the catalogue means for the sample that a reader took before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IndexChange {
     /// The indexes mean what they meant.
     None,
-    /// The reader has more objects or counters now, or fewer. Its sample is right, but may lack new
+    /// The reader has more or fewer objects or counters now. The sample is right, but may lack new
     /// objects.
     Others,
-    /// An index belongs to another object or counter now: what was sampled with it must
-    /// not be used.
+    /// A title index belongs to another object or counter now: data that was sampled by that index
+    /// must not be used.
     Taken,
 }
 
-/// The most attempts to take a sample while title indexes keep changing.
+/// The largest number of attempts to take a sample while title indexes keep changing.
 pub(crate) const ATTEMPTS: usize = 3;
 
 /// Takes a sample with `collect`, and takes it again if `follow` then finds that indexes changed.
@@ -78,13 +78,14 @@ pub fn sample_followed<R, T, E>(
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Followed {
-    /// What is asked for: a name in any language, or an index as text.
+    /// The text by which a user asked for the object or counter: a name in any language, or an
+    /// index.
     asked: String,
-    /// The name that belonged to the index when the index was found.
+    /// The name that the index had when the index was found; `None` if it had none.
     title: Option<String>,
     index: TitleIndex,
     is_there: bool,
-    /// Other indexes of the same name.
+    /// Other indexes with the same name.
     namesakes: Vec<TitleIndex>,
 }
 
@@ -126,13 +127,15 @@ impl Followed {
         &self.asked
     }
 
-    /// The title index that the object or counter had last, even if it belongs to another one now.
+    /// The title index that the object or counter had last, even if the index belongs to another
+    /// object or counter now.
     #[must_use]
     pub fn last_index(&self) -> TitleIndex {
         self.index
     }
 
-    /// The title index; `None` while it belongs to another object or counter.
+    /// The title index of the object or counter; `None` while that index belongs to another object
+    /// or counter.
     #[must_use]
     pub fn index(&self) -> Option<TitleIndex> {
         self.is_there.then_some(self.index)

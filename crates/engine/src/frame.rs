@@ -26,7 +26,8 @@ pub struct Frame {
     machine: String,
     generation: u64,
     origin: u64,
-    /// The word for what filled the frame, such as `registry`, `native` or `published`.
+    /// The label: a word that says what filled the frame, such as `registry`, `native` or
+    /// `published`.
     label: Option<Arc<str>>,
     grown: bool,
 }
@@ -50,7 +51,8 @@ impl Frame {
         Ok(frame)
     }
 
-    /// Replaces the block in place, keeping the allocations.
+    /// Lets the frame hold another block: replaces the bytes and validates them, and keeps the
+    /// allocations.
     fn refill(
         &mut self,
         generation: u64,
@@ -64,7 +66,7 @@ impl Frame {
         indexed
     }
 
-    /// The capacity of all buffers together.
+    /// The capacity of all buffers of the frame together, to tell whether one of them had to grow.
     fn room(&self) -> usize {
         self.bytes.capacity()
             + self.objects.capacity()
@@ -124,24 +126,24 @@ impl Frame {
         self.generation
     }
 
-    /// A number that tells which source of this process filled the frame: that of the source's
-    /// [`FramePool`]. 0 for a frame without a pool, such as one of a recording that does not state
-    /// its origin. Sources count from different beginnings and by different clocks, so samples of
-    /// two origins make no value.
+    /// A number that tells which source of this process filled the frame: the number of the
+    /// source's [`FramePool`]. 0 for a frame without a pool, such as a frame of a recording that
+    /// does not state its origin. Sources count from different beginnings and by different clocks,
+    /// so no value is made of two samples with different origins.
     #[must_use]
     pub fn origin(&self) -> u64 {
         self.origin
     }
 
-    /// The word for what filled the frame, such as `registry`, `native` or `published`, from the
-    /// [label](FramePool::labelled) of its pool; empty without a label.
+    /// The label of the frame's pool ([`FramePool::labelled`]): a word that says what filled the
+    /// frame, such as `registry`, `native` or `published`. Empty without a label.
     #[must_use]
     pub fn label(&self) -> &str {
         self.label.as_deref().unwrap_or_default()
     }
 
-    /// The same frame with the origin and label that its block had when it was recorded: samples of
-    /// two origins make no value in a recording either.
+    /// The same frame with the origin and label that its block had when it was recorded. So no
+    /// value is made of samples of two sources in a recording either.
     #[must_use]
     pub fn recorded_by(mut self, origin: u64, label: Option<Arc<str>>) -> Self {
         (self.origin, self.label) = (origin, label);
@@ -158,13 +160,13 @@ impl Frame {
         self.recorded_by(other.origin, other.label.clone())
     }
 
-    /// The block's clocks; 0 if the header is damaged.
+    /// The times and frequencies in the header of the block; all 0 if the header is damaged.
     #[must_use]
     pub fn clocks(&self) -> Clocks {
         DataBlock::scan(&self.bytes).map(|(header, _)| header.clocks()).unwrap_or_default()
     }
 
-    /// The time of the block, in steps of 100 ns.
+    /// The time of the block as a file time, in steps of 100 ns.
     #[must_use]
     pub fn time(&self) -> FileTime {
         let header = DataBlock::scan(&self.bytes).map(|(header, _)| header.header());
@@ -199,7 +201,8 @@ impl Frame {
         Some(PerfObject::from_validated(bytes, &self.bytes))
     }
 
-    /// The first object of a name.
+    /// The first object in the block that has this title index as its name; `None` if there is
+    /// none.
     pub(crate) fn first_of(&self, name: TitleIndex) -> Option<PerfObject<'_>> {
         self.object(self.objects.iter().position(|object| object.name == name)?)
     }
@@ -226,8 +229,8 @@ pub struct Snapshot {
     /// Whether filling the snapshot allocated: a list or a frame had to grow.
     grown: bool,
     age: Duration,
-    /// Faults of earlier collections. A fault that lasts is shared, not made again. `None` in most
-    /// snapshots.
+    /// Faults of earlier collections. A fault that occurs again is shared, not allocated again.
+    /// `None` until the snapshot reports a fault by its words.
     kept: Option<Box<KeptFaults>>,
 }
 
@@ -257,14 +260,14 @@ impl Snapshot {
         self.grown
     }
 
-    /// How long before the ask the collection of the oldest data began that a cache kept; zero if
-    /// everything was collected for the ask.
+    /// How much older than the ask the oldest data from a cache is, counted from the beginning of
+    /// its collection; zero if all data was collected for the ask.
     #[must_use]
     pub fn age(&self) -> Duration {
         self.age
     }
 
-    /// Notes the age of a part; the greatest age counts.
+    /// Notes the age of a part of the data; the snapshot keeps the greatest.
     pub(crate) fn note_age(&mut self, age: Duration) {
         self.age = self.age.max(age);
     }
@@ -274,7 +277,7 @@ impl Snapshot {
         self.grown = true;
     }
 
-    /// Adds to the lists, and notes whether any of them had to grow.
+    /// Calls `add`, which extends the lists of the snapshot, and notes whether a list had to grow.
     fn add(&mut self, add: impl FnOnce(&mut Self)) {
         let room = |of: &Self| {
             of.frames.capacity()
@@ -288,8 +291,8 @@ impl Snapshot {
         self.grown |= room(self) > before;
     }
 
-    /// Whether an object has only those of its instances that were wanted
-    /// ([`Ask::instances`](crate::Ask::instances)), and there may be others.
+    /// Whether the snapshot may lack instances of an object, because only the wanted instances were
+    /// collected ([`Ask::instances`](crate::Ask::instances)).
     #[must_use]
     pub fn is_partial(&self, object: TitleIndex) -> bool {
         self.partial.contains(&object)
@@ -374,8 +377,8 @@ impl Snapshot {
         });
     }
 
-    /// Adds a fault that concerns no object in particular. It is allocated only if the last
-    /// collections did not have it.
+    /// Adds a fault that concerns no object in particular, with this kind and message. The fault is
+    /// allocated only if the last collections did not have it.
     pub(crate) fn push_words(
         &mut self,
         kind: FaultKind,
@@ -388,9 +391,9 @@ impl Snapshot {
         });
     }
 
-    /// Adds the fault of a source that failed: one for each object that was asked for by index, or
-    /// else one that concerns no object in particular. It is allocated only if the last collections
-    /// did not have it.
+    /// Adds faults for a source that failed: one for each object that was asked for by index, or
+    /// else one that concerns no object in particular. A fault is allocated only if the last
+    /// collections did not have it.
     pub fn push_source_failed(&mut self, asked: &ObjectQuery, error: &SourceError) {
         self.add(|this| {
             let mut push = |object| {
@@ -410,7 +413,7 @@ impl Snapshot {
         self.add(|this| this.faults.push(fault));
     }
 
-    /// The frames that the objects are in.
+    /// The frames that hold the objects of the snapshot.
     #[must_use]
     pub fn frames(&self) -> &[Arc<Frame>] {
         &self.frames
@@ -477,7 +480,7 @@ impl<'a> SnapshotObject<'a> {
         self.frame
     }
 
-    /// The object's index, from 0, among the objects of its frame that are not damaged.
+    /// The object's index, from 0, among the undamaged objects of its frame.
     #[must_use]
     pub fn place(self) -> usize {
         self.place
@@ -495,7 +498,8 @@ impl<'a> SnapshotObject<'a> {
         self.frame.generation()
     }
 
-    /// A finder of the parents of this object's instances, which are in the same block.
+    /// A finder of parents: the instances of other objects in the same block that the instances of
+    /// this object belong to.
     #[must_use]
     pub fn parents(self) -> Parents<'a> {
         Parents::new(self.frame)

@@ -78,7 +78,7 @@ impl Identity {
     }
 }
 
-/// How the instances of an object with a certain schema are identified.
+/// The rule by which the instances of an object with a certain schema are identified.
 #[derive(Clone, Debug)]
 pub(crate) struct Identifier {
     schema: Schema,
@@ -131,7 +131,8 @@ impl Identifier {
     }
 }
 
-/// Up to this number of instances, an identity is searched without its hash.
+/// The largest number of instances among which an identity is searched one by one instead of by its
+/// hash.
 const FEW: usize = 4;
 
 /// Parent and name of an instance, as the bytes in the block.
@@ -189,7 +190,8 @@ impl IdentityMap {
         map
     }
 
-    /// The identity of the instance with this index, from 0; `None` behind the last instance.
+    /// The identity of the instance with the index `place`, from 0; `None` if the object has fewer
+    /// instances.
     #[must_use]
     pub fn identity(&self, place: usize) -> Option<&Identity> {
         self.identities.get(place)

@@ -4,17 +4,17 @@ use crate::error::{Fault, FaultKind};
 use perfhive_format::TitleIndex;
 use std::fmt::{self, Write as _};
 
-/// The most faults that are kept.
+/// The largest number of faults that are kept.
 const MOST: usize = 256;
 /// The number of collections in a row that a fault may be missing from before it is
 /// forgotten: collections ask for different objects.
 const ROUNDS: u64 = 16;
 
-/// Faults of earlier collections. A fault that lasts is allocated once and then shared, so that it
-/// allocates nothing with each sample.
+/// Faults of earlier collections, kept for reuse. A fault that occurs in many collections is
+/// allocated once and then shared, so that no sample allocates it again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeptFaults {
-    /// The kept faults, each with the number of the collection that it last occurred in.
+    /// The kept faults, each with the number of the collection in which it occurred last.
     kept: Vec<(Fault, u64)>,
     round: u64,
     /// The index in `kept` from which the next fault is searched: faults tend to come in the same

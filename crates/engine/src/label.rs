@@ -18,7 +18,7 @@ pub struct InstanceLabel {
     pub order: u32,
 }
 
-/// What the values of an instance stand for.
+/// The meaning of an instance: a single thing, a sum over others, or idle time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum InstanceRole {
@@ -32,7 +32,7 @@ pub enum InstanceRole {
 }
 
 impl InstanceLabel {
-    /// What the instance stands for, as far as its name tells.
+    /// The meaning of the instance, as far as its name tells.
     #[must_use]
     pub fn role(&self) -> InstanceRole {
         let of = self.parent.as_deref().unwrap_or(&self.name);

@@ -54,7 +54,8 @@ mod source;
 mod state;
 mod time;
 
-/// The most names of events of an experiment: what all its calls may have, and what its records are looked at by.
+/// The largest number of event names of an experiment, both for its calls and for readers of its
+/// records.
 pub const MOST_EVENT_NAMES: usize = 256;
 
 pub use context::{MeasurementContext, MeasurementOptions, Readings, SampleRecord, TimeReading};

@@ -49,7 +49,7 @@ pub struct InstancePattern {
     pub order: OrderNumber,
 }
 
-/// Which of several instances of one name a path means.
+/// The choice among several instances of one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OrderNumber {
     /// No number is written: the first instance of the name is meant; with a wildcard, all
@@ -61,7 +61,7 @@ pub enum OrderNumber {
     All,
 }
 
-/// How the text of a pattern is compared with the names of instances.
+/// The way in which the text of a pattern is compared with the names of instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spelling {
     /// Character by character; no wildcards.
@@ -121,7 +121,7 @@ impl InstancePattern {
     }
 }
 
-/// The number in `pid:1234`.
+/// The number in a text such as `pid:1234`; `None` for any other text.
 fn id_in(text: &str) -> Option<u64> {
     text.strip_prefix("pid:").or_else(|| text.strip_prefix("PID:"))?.parse().ok()
 }
@@ -150,7 +150,7 @@ impl CounterPath {
     }
 }
 
-/// Why a text is not a counter path, and where in the text.
+/// The error of a text that is not a counter path: what is wrong, and where in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
     path: String,
@@ -165,7 +165,7 @@ impl PathError {
         self.at
     }
 
-    /// What is wrong, without the path.
+    /// The message that says what is wrong with the text, without the text itself.
     #[must_use]
     pub fn message(&self) -> &'static str {
         self.message
@@ -258,7 +258,7 @@ fn parse(path: &str) -> Result<CounterPath, Fault> {
     Ok(CounterPath { machine, object, instance, counter })
 }
 
-/// Tokens as a name; `None` if there are none.
+/// The name that the tokens make; `None` if there are no tokens.
 fn name(tokens: &[Token]) -> Option<NamePattern> {
     if tokens.is_empty() { None } else { Some(NamePattern::from_tokens(tokens)) }
 }

@@ -21,56 +21,60 @@ pub trait Provider: Send + Sync {
     /// The provider's name, unique in a broker (`Services\NAME`).
     fn name(&self) -> &str;
 
-    /// The objects that the provider offers. They must not change while it is registered.
+    /// The description of the objects that the provider offers. It must not change while the
+    /// provider is registered with a broker.
     fn describe(&self) -> ProviderDescription;
 
-    /// Names and help texts, one entry for each language. English should be
-    /// among them.
+    /// The names and help texts of the provider's objects and counters: one entry for each
+    /// language. English should be among the languages.
     fn titles(&self) -> Vec<ProvidedTitles>;
 
-    /// Whether the provider reaches other machines: it is then asked to collect for
-    /// [`ObjectQuery::Foreign`] even if it describes no objects of other machines.
+    /// Whether the provider collects objects of other machines. The broker then calls the provider
+    /// for [`ObjectQuery::Foreign`] even if it describes no objects of other machines.
     fn answers_foreign(&self) -> bool {
         false
     }
 
-    /// The objects that are registered for the provider, by the title indexes of their names,
-    /// whether or not its library has listed them yet. An object with an index that a roster chose is not
-    /// served under any of these names.
+    /// The title indexes of the names of the objects that are registered for the provider, whether
+    /// or not its library has listed them yet. Their names are taken: an object of a
+    /// [roster](crate::Roster) with an index that its provider chose itself is not served under any
+    /// of these names.
     fn registered_objects(&self) -> Vec<TitleIndex> {
         Vec::new()
     }
 
-    /// How much of the provider's data is tested; `None` leaves it to the broker.
+    /// How thoroughly the broker tests the data of this provider; `None` for the test level that is
+    /// set for the broker.
     fn test_level(&self) -> Option<TestLevel> {
         None
     }
 
-    /// The state and the reason of a provider that offers nothing from the start, because it is
-    /// disabled, or because its objects could not be found out. `None` for any other provider.
+    /// The state of a provider that offers nothing from the start, and the reason in words. Such a
+    /// provider is disabled, or its objects could not be found out. `None` for any other provider.
     fn refusal(&self) -> Option<(ProviderState, String)> {
         None
     }
 
-    /// The account with which the provider begins; `None` for an empty one. A provider that keeps
-    /// an account beyond a broker returns its collections in other programs, or those before its
+    /// The account (state and statistics) with which a broker starts to count for this provider;
+    /// `None` for an empty account. A provider that keeps its account beyond the life of one broker
+    /// returns the account with its collections in other programs, and with those before its
     /// objects changed.
     fn account(&self) -> Option<ProviderStatus> {
         None
     }
 
-    /// Called by the broker after each collection, with the updated account and, if the collection
-    /// failed, the fault. It is for a provider that keeps an account or a log. The reader waits
-    /// until it returns.
+    /// Called by the broker after each collection of this provider, with the updated account and
+    /// the fault of the collection; `None` if the collection succeeded. A provider that keeps an
+    /// account or a log of its own updates it here. The reader waits until this method returns.
     fn collected(&self, status: &ProviderStatus, fault: Option<&Fault>) {
         let _ = (status, fault);
     }
 
-    /// Called by the broker when the provider is released from quarantine.
+    /// Called by the broker when a reader releases the provider from quarantine.
     fn released(&self) {}
 
-    /// A reader of counters of one instance without data blocks; `None` from a provider that has
-    /// none, or has none for these counters. Its values must be those that a session writes.
+    /// A reader that reads counters of one instance without data blocks. `None` if the provider has
+    /// no such reader, or none for these counters. The values must be those that a session writes.
     fn instance_reader(
         &self,
         object: TitleIndex,
@@ -92,29 +96,31 @@ pub trait Provider: Send + Sync {
 /// An open provider. Dropping the session closes it.
 pub trait Session: Send {
     /// Starts a collection without waiting, for example by sending a message to another process.
-    /// All providers of a [roster](crate::Roster) are started before any is waited for, so that
-    /// several providers that hang cost the reader one deadline, not several. Then
-    /// [`collect`](Self::collect) is called with the same collection, or nothing.
+    /// All providers of a [roster](crate::Roster) are started before the broker waits for any of
+    /// them, so that several providers that hang cost the reader one deadline, not several.
+    /// Afterwards the broker calls [`collect`](Self::collect) with the same collection, or does not
+    /// call it at all.
     fn begin(&mut self, collection: &Collection<'_>) {
         let _ = collection;
     }
 
-    /// The duration of the last collection, if it began before [`collect`](Self::collect) was
-    /// called; `None` otherwise.
+    /// The duration of the last collection, if the session began to collect before
+    /// [`collect`](Self::collect) was called; `None` if the time of that call is the whole
+    /// duration.
     fn took(&self) -> Option<Duration> {
         None
     }
 
-    /// Takes the next step of a collection, after all sessions have begun. It may wait until the
-    /// collection's deadline for the answer to the step before. Returns whether another step
-    /// follows, for a session that has several questions one after the other.
+    /// Takes the next step of a collection, after all sessions have begun. The step may wait until
+    /// the collection's deadline for the answer to the step before. Returns whether another step
+    /// follows: a session takes several steps if it asks several questions one after the other.
     fn go_on(&mut self, collection: &Collection<'_>) -> bool {
         let _ = collection;
         false
     }
 
-    /// Writes the wanted objects, and no others except those that come along with them.
-    /// Once warm it should not allocate.
+    /// Writes the wanted objects, and no others except those that come along with wanted objects.
+    /// Once its buffers are large enough, a session should not allocate here.
     ///
     /// # Errors
     /// Why nothing could be collected. Parts that are missing from a collected object are no error;
@@ -126,7 +132,7 @@ pub trait Session: Send {
     ) -> Result<(), ProviderError>;
 }
 
-/// The registration of a provider that is opened.
+/// What [`Provider::open`] gets: the facts of the provider's registration.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OpenContext<'a> {
@@ -246,11 +252,12 @@ impl ProvidedTitles {
     }
 }
 
-/// One collection as a provider gets it.
+/// What a broker wants of one provider: objects, counters and instances, and until when.
 #[derive(Clone, Copy, Debug)]
 pub struct Collection<'a> {
     ask: &'a Ask,
-    /// The wanted objects of this provider, including those that come along with others.
+    /// The title indexes of the wanted objects of this provider, including objects that come along
+    /// with others.
     wanted: &'a [TitleIndex],
     until: Option<Instant>,
 }
@@ -262,12 +269,13 @@ impl<'a> Collection<'a> {
         Self { ask, wanted, until: ask.until }
     }
 
-    /// The same collection with another deadline.
+    /// The same collection with `until` as its deadline; `None` for no deadline.
     pub(crate) fn until(self, until: Option<Instant>) -> Self {
         Self { until, ..self }
     }
 
-    /// The wanted objects of this provider, including those that come along with others.
+    /// The title indexes of the wanted objects of this provider, including objects that come along
+    /// with others.
     #[must_use]
     pub fn wanted(&self) -> &'a [TitleIndex] {
         self.wanted
@@ -279,29 +287,30 @@ impl<'a> Collection<'a> {
         self.wanted.contains(&object)
     }
 
-    /// Whether a counter that is filled only on request is wanted.
+    /// Whether a counter is wanted that is filled only on request ([`Ask::extra_counters`]).
     #[must_use]
     pub fn wants_extra(&self, object: TitleIndex, counter: TitleIndex) -> bool {
         self.ask.wants_extra(object, counter)
     }
 
-    /// Whether a counter is wanted of an object that is written with its wanted instances only
-    /// ([`Ask::enough`]).
+    /// Whether a counter of an object is wanted, for an object that is written with its wanted
+    /// instances only ([`Ask::enough`]). `true` if the ask lists no counters of the object as
+    /// enough.
     #[must_use]
     pub fn wants_counter(&self, object: TitleIndex, counter: TitleIndex) -> bool {
         self.ask.wants_counter(object, counter)
     }
 
-    /// The wishes for instances of an object. No wish means that all instances are wanted, as in an
-    /// object that comes along with another one.
+    /// The wishes that select instances of an object. Without any wish all instances are wanted, as
+    /// in an object that comes along with another object.
     pub fn instances_of(&self, object: TitleIndex) -> impl Iterator<Item = &'a InstanceWish> {
         self.ask.instances_of(object)
     }
 
-    /// Whether an instance with this name is wanted, for a provider that knows names before values.
-    /// An instance without a name is always wanted, since readers call it by its number; if
-    /// processes are wanted by ID, every name is. A provider that leaves instances out must say so
-    /// ([`ObjectWriter::partial`]).
+    /// Whether an instance with this name is wanted, for a provider that knows the names before the
+    /// values. `true` for an empty name, since readers call an instance without a name by its
+    /// number, and for any name if processes are wanted by ID. A provider that leaves instances out
+    /// must say so with [`ObjectWriter::partial`].
     #[must_use]
     pub fn wants_instance(&self, object: TitleIndex, name: &str) -> bool {
         let mut wishes = self.instances_of(object).peekable();
@@ -312,35 +321,38 @@ impl<'a> Collection<'a> {
         name.is_empty() || wishes.peek().is_none() || wishes.any(is_wish)
     }
 
-    /// Whether all instances of an object are wanted.
+    /// Whether all instances of an object are wanted: the ask has no wish for instances of this
+    /// object.
     #[must_use]
     pub fn wants_all_of(&self, object: TitleIndex) -> bool {
         self.instances_of(object).next().is_none()
     }
 
-    /// Whether an object was asked for by its index. Other wanted objects come along with it, or
-    /// are part of `Global` or `Costly`.
+    /// Whether the ask names an object by its index. `false` for an object that is wanted only
+    /// because it comes along with another object, or because it is part of `Global` or `Costly`.
     #[must_use]
     pub fn is_asked(&self, object: TitleIndex) -> bool {
         matches!(&self.ask.objects, ObjectQuery::Indexes(asked) if asked.contains(&object))
     }
 
-    /// The query as it was made; a Windows provider gets it as its value name.
+    /// The objects of the ask, unchanged, also those of other providers. A Windows provider gets
+    /// the query as its value name.
     #[must_use]
     pub fn query(&self) -> &'a ObjectQuery {
         &self.ask.objects
     }
 
-    /// The deadline. After it, the data is of no use, or other providers must have their turn.
-    /// `None` if there is none.
+    /// The time at which the provider must be done; `None` if there is no limit. After the
+    /// deadline, the data is of no use to the caller, or other providers must have their turn.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.until
     }
 }
 
-/// The title indexes and lengths of a sequence of objects. The objects are not validated here: the
-/// walk follows their lengths as far as these lead.
+/// The title index of the name, and the length in bytes, of each object in a sequence of objects.
+/// The objects are not validated: the walk steps from object to object by the length in each
+/// header, and ends where a length leads out of `bytes`.
 pub(crate) fn object_heads(mut bytes: &[u8]) -> impl Iterator<Item = (TitleIndex, usize)> {
     std::iter::from_fn(move || {
         let field = |at: usize| {
@@ -361,18 +373,18 @@ pub struct ObjectWriter<'a> {
     provider: &'a str,
     level: TestLevel,
     faults: &'a mut Vec<Fault>,
-    /// Blocks of foreign machines, beside the local block.
+    /// Blocks of other machines, which are delivered beside the block of this machine.
     foreign: &'a mut Vec<Vec<u8>>,
     failed: Option<CollectFault>,
-    /// Faults of earlier collections, which are shared if they occur again.
+    /// Faults of earlier collections; a fault that occurs again is shared, not allocated again.
     kept: Option<&'a mut KeptFaults>,
-    /// Objects of which some instances are missing.
+    /// Objects that the provider wrote without some of their instances.
     partial: Option<&'a mut Vec<TitleIndex>>,
 }
 
 impl<'a> ObjectWriter<'a> {
-    /// A writer into `block` on behalf of `provider`. A broker makes one for each collection; so
-    /// may a test of a provider.
+    /// A writer into `block` on behalf of the provider with the name `provider`. A broker makes a
+    /// writer for each collection; a test of a provider may make one too.
     pub fn new(
         block: &'a mut BlockWriter,
         provider: &'a str,
@@ -383,18 +395,20 @@ impl<'a> ObjectWriter<'a> {
         Self { block, provider, level, faults, foreign, failed: None, kept: None, partial: None }
     }
 
-    /// The same writer, which shares the faults of earlier collections.
+    /// The same writer, which takes a fault that occurred in an earlier collection from `kept`,
+    /// instead of allocating the fault again.
     pub(crate) fn with_kept(self, kept: &'a mut KeptFaults) -> Self {
         Self { kept: Some(kept), ..self }
     }
 
-    /// The same writer, which lists the objects that are [partial](Self::partial).
+    /// The same writer, which adds the objects that are [partial](Self::partial) to the list
+    /// `partial`.
     pub(crate) fn with_partial(self, partial: &'a mut Vec<TitleIndex>) -> Self {
         Self { partial: Some(partial), ..self }
     }
 
-    /// Says that only the wanted instances of an object are written ([`Collection::instances_of`]),
-    /// although there may be others.
+    /// Notes that an object is written with its wanted instances only
+    /// ([`Collection::instances_of`]), although it may have other instances.
     pub fn partial(&mut self, object: TitleIndex) {
         self.partial.iter_mut().for_each(|partial| partial.push(object));
     }
@@ -410,19 +424,19 @@ impl<'a> ObjectWriter<'a> {
         Ok(self.block.object(template)?)
     }
 
-    /// A mark for [`since`](Self::since).
+    /// The present position in the block. [`since`](Self::since) takes it later.
     #[must_use]
     pub fn mark(&self) -> (usize, u32) {
         self.block.mark()
     }
 
-    /// The bytes of the objects that were finished since a mark.
+    /// The bytes of the objects that were finished after [`mark`](Self::mark) returned `mark`.
     #[must_use]
     pub fn since(&self, mark: (usize, u32)) -> &[u8] {
         self.block.since(mark)
     }
 
-    /// Validates bytes as whole objects and adds them.
+    /// Validates that `bytes` are whole objects, one behind the other, and adds them to the block.
     ///
     /// # Errors
     /// [`ProviderError::BadWrite`] if the bytes are not objects, [`ProviderError::Full`] if the
@@ -438,8 +452,9 @@ impl<'a> ObjectWriter<'a> {
     /// discarded.
     ///
     /// # Errors
-    /// The fault, as [`ProviderError::Failed`], if a test failed; [`ProviderError::BadWrite`] for
-    /// bytes that are not objects; [`ProviderError::Full`].
+    /// [`ProviderError::Failed`] with the fault as text if a test failed;
+    /// [`ProviderError::BadWrite`] for bytes that are not objects; [`ProviderError::Full`] if the
+    /// block would exceed its limit.
     pub fn guarded(
         &mut self,
         size: usize,
@@ -450,13 +465,14 @@ impl<'a> ObjectWriter<'a> {
         self.take(&buffer, &claim).map(drop)
     }
 
-    /// Takes what foreign code wrote into a buffer that the caller keeps, with the tests of
-    /// [`guarded`](Self::guarded). Returns the bytes of the objects, and the warnings, which are
-    /// also added to the faults of the collection.
+    /// Adds the objects that foreign code wrote into a buffer of the caller, after the tests of
+    /// [`guarded`](Self::guarded). Returns the bytes of the objects, and the warnings of the tests.
+    /// The warnings are also added to the faults of the collection.
     ///
     /// # Errors
-    /// The fault, as [`ProviderError::Failed`], if a test failed; [`ProviderError::BadWrite`] for
-    /// bytes that are not objects; [`ProviderError::Full`].
+    /// [`ProviderError::Failed`] with the fault as text if a test failed;
+    /// [`ProviderError::BadWrite`] for bytes that are not objects; [`ProviderError::Full`] if the
+    /// block would exceed its limit.
     pub fn take<'b>(
         &mut self,
         buffer: &'b GuardedBuffer,
@@ -465,8 +481,9 @@ impl<'a> ObjectWriter<'a> {
         self.take_if(buffer, claim, |_| true)
     }
 
-    /// As [`take`](Self::take), but adds only the objects whose names `keeps` accepts, so that
-    /// objects of other providers are left out. The returned bytes hold all objects.
+    /// As [`take`](Self::take), but adds only the objects for which `keeps` accepts the title index
+    /// of the name, so that objects of other providers are left out. The returned bytes hold all
+    /// objects.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -491,14 +508,15 @@ impl<'a> ObjectWriter<'a> {
         Ok((bytes, warnings))
     }
 
-    /// Adds a warning about data that readers get, or about an object that was left out. A
+    /// Reports a warning about data that readers get, or about an object that was left out.
+    /// `object` is the object concerned; `None` if the warning is about no particular object. A
     /// warning that lasts allocates only the first time.
     pub fn warning(&mut self, object: Option<TitleIndex>, message: &str) {
         self.report(FaultKind::Warning, (object, None), message);
     }
 
-    /// Takes blocks of other machines that foreign code wrote, one behind the other, with the tests
-    /// of [`guarded`](Self::guarded).
+    /// Adds blocks of other machines that foreign code wrote into a buffer, one behind the other,
+    /// after the tests of [`guarded`](Self::guarded).
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -536,8 +554,8 @@ impl<'a> ObjectWriter<'a> {
         self.report(FaultKind::Partial, (Some(object), instance), message);
     }
 
-    /// Reports an object, or one instance of it, whose values changed too fast to be read
-    /// together ([`FaultKind::Busy`]).
+    /// Reports an object, or one instance of an object, with values that changed too fast to be
+    /// read together ([`FaultKind::Busy`]).
     pub fn busy(
         &mut self,
         object: TitleIndex,
@@ -564,7 +582,7 @@ impl<'a> ObjectWriter<'a> {
         self.faults.push(fault);
     }
 
-    /// The test that the last guarded collection failed, if it did.
+    /// Takes out the fault of foreign data that failed a test; `None` if no test failed.
     pub(crate) fn take_failed(&mut self) -> Option<CollectFault> {
         self.failed.take()
     }

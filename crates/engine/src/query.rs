@@ -48,31 +48,32 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A path of a query, and the counters that it means.
+/// One path that was added to a query, and the counters that the path means.
 struct AddedPath {
     id: PathId,
     path: CounterPath,
     targets: Vec<Target>,
-    /// The label of the first instance that the path meant; `None` for a path with wildcards, and
+    /// The label of the instance that the path meant last. `None` for a path with wildcards, and
     /// before an instance was found.
     last: Option<InstanceLabel>,
 }
 
 impl AddedPath {
-    /// The target to which a reading belongs.
+    /// The target of this path to which a reading belongs; `None` if it is a target of another
+    /// path.
     fn target(&self, reading: &Reading) -> Option<&Target> {
         let indexes = [reading.object, reading.counter];
         let is_it = |target: &&Target| target.slot == reading.source && target.indexes() == indexes;
         self.targets.iter().find(is_it)
     }
 
-    /// Whether the title indexes of a reading belong to another object or counter now.
+    /// Whether the title indexes of a reading of this path belong to another object or counter now.
     fn has_lost(&self, reading: &Reading) -> bool {
         self.target(reading).is_some_and(|target| target.lost)
     }
 }
 
-/// One counter of one object of one source.
+/// One counter of one object of one source, for which a path has readings.
 struct Target {
     slot: usize,
     object: TitleIndex,
@@ -90,8 +91,8 @@ impl Target {
 }
 
 impl QuerySource {
-    /// Targets for these counters of the source with the index `number`, with the names that they
-    /// have now.
+    /// Makes a target for each of the counters `found` in the source with the index `number`. A
+    /// target keeps the names that object and counter have now.
     fn targets(&self, number: usize, found: ResolvedCounters) -> Vec<Target> {
         let name = |index| self.directory().titles.name(index).map(Arc::from);
         let target = |(object, counter): (_, CatalogueCounter)| Target {
@@ -342,8 +343,8 @@ impl Query {
         Ok(())
     }
 
-    /// Keeps the label of the instance that each path without wildcards means, so that readings
-    /// have the same path after the instance is gone.
+    /// Keeps the label of the instance that each path without wildcards means now. So the readings
+    /// keep their path when the instance is gone.
     fn keep_labels(&mut self) {
         for reading in &self.readings {
             let Some(label) = &reading.instance else { continue };
@@ -372,8 +373,9 @@ impl Query {
         faults_of(&self.faults, source)
     }
 
-    /// At most `count` readings of a path: those with the largest values, the largest first.
-    /// Readings without a number are left out, and so are those of sums and of idle time.
+    /// The `count` readings of a path with the largest values, the largest first; fewer if the path
+    /// has fewer. Readings without a number are left out, and so are readings of sums (`_Total`)
+    /// and of idle time.
     #[must_use]
     pub fn top(&self, id: PathId, count: usize) -> Vec<&Reading> {
         let number =
@@ -386,8 +388,8 @@ impl Query {
         top
     }
 
-    /// Calendar time of the last collection, UTC: of the first source that answered, whether it has the objects or not.
-    /// `None` where none answered with a block.
+    /// The calendar time of the last collection in UTC: the time of the first source that answered,
+    /// whether or not that source has the objects. `None` if no source answered with a block.
     #[must_use]
     pub fn time(&self) -> Option<CalendarTime> {
         self.time
@@ -402,8 +404,9 @@ impl Query {
     }
 
     /// The path of one reading, in the shown language, without wildcards. A reading without an
-    /// instance has the instance part of the added path, or of the instance that the path meant
-    /// last. If the title indexes belong to other objects now, it is the added path.
+    /// instance gets the instance part of the added path, or that of the instance that the path
+    /// meant last. If the title indexes belong to other objects now, the path is the one that was
+    /// added.
     #[must_use]
     pub fn path_of(&self, reading: &Reading) -> CounterPath {
         let named = self.items.iter().find(|item| item.id == reading.path);
@@ -433,9 +436,9 @@ impl Query {
         CounterPath { machine, ..CounterPath::new(&object, instance, &counter) }
     }
 
-    /// The names of a reading's object and counter in the shown language. For a name that is gone,
-    /// or belongs to another index now, it is the last name known; without any name, the index as
-    /// text.
+    /// The names of a reading's object and of its counter, in this order, in the shown language. If
+    /// a name is gone, or belongs to another index now, it is the last known name. Without any
+    /// known name, it is the title index as text.
     #[must_use]
     pub fn names_of(&self, reading: &Reading) -> (String, String) {
         let mut items = self.items.iter().filter(|item| item.id == reading.path);
@@ -450,7 +453,7 @@ impl Query {
         (name(0, reading.object), name(1, reading.counter))
     }
 
-    /// The labels of the instances of a reading's object, for "did you mean".
+    /// The labels of the instances of a reading's object, to suggest one when a name is mistyped.
     #[must_use]
     pub fn instance_names(&self, reading: &Reading) -> Vec<String> {
         let state = self.objects.get(&(reading.source, reading.object));
@@ -487,8 +490,8 @@ impl Query {
         self.items.is_empty() || slots.any(|s| !s.wanted.is_empty() && s.is_live)
     }
 
-    /// The number of samples that it takes until every path can have a value: 2 if any path means a
-    /// counter of a type that takes two samples, else 1.
+    /// The number of samples after which every path can have a value: 2 if any path means a counter
+    /// of a type that takes two samples, else 1.
     #[must_use]
     pub fn samples_needed(&self) -> u8 {
         let targets = self.items.iter().flat_map(|item| &item.targets);
@@ -502,11 +505,11 @@ fn faults_of(faults: &[(usize, Vec<Fault>)], source: usize) -> &[Fault] {
     of_source.map_or(&[], |(_, faults)| faults)
 }
 
-/// Counters, each with the title index of its object.
+/// Counters that a path means, each with the title index of its object.
 type ResolvedCounters = Vec<(TitleIndex, CatalogueCounter)>;
 
 impl QuerySource {
-    /// The counters that a path means in this source.
+    /// Finds the counters that a path means in this source.
     fn resolve(
         &mut self,
         path: &CounterPath,
@@ -516,14 +519,15 @@ impl QuerySource {
         self.lookup.find(&path.object, until, look)
     }
 
-    /// As [`resolve`](Self::resolve), but the error for an unknown object has the nearest names.
+    /// As [`resolve`](Self::resolve), but the error for an unknown object lists the nearest names
+    /// of existing objects.
     fn resolve_or_suggest(&mut self, path: &CounterPath) -> Result<ResolvedCounters, QueryError> {
         let look = |directory: &Directory| resolve(directory, path);
         self.lookup.find_or_suggest(&path.object, look)
     }
 }
 
-/// The counters that a path means, among those that a directory knows.
+/// Finds the counters that a path means, among the objects of a directory.
 fn resolve(directory: &Directory, path: &CounterPath) -> Result<ResolvedCounters, QueryError> {
     let titles = &directory.titles;
     let objects = objects_named(directory, &path.object)?;
@@ -560,7 +564,7 @@ fn resolve(directory: &Directory, path: &CounterPath) -> Result<ResolvedCounters
     }
 }
 
-/// The objects that a pattern means; an error if there are none.
+/// The objects of a directory with names that match a pattern; an error if there are none.
 fn objects_named<'a>(
     directory: &'a Directory,
     pattern: &NamePattern,

@@ -73,9 +73,9 @@ pub trait Source: Send {
         Ok(Vec::new())
     }
 
-    /// A reader of counters of one instance without data blocks; `None` from a source that has none,
-    /// or has none for these counters. The values then come from [`collect`](Self::collect), which
-    /// also tells why there are none.
+    /// A reader that reads counters of one instance without data blocks. `None` if the source has
+    /// no such reader, or none for these counters. The caller then takes the values from
+    /// [`collect`](Self::collect), which also tells why a value is missing.
     fn instance_reader(
         &mut self,
         object: TitleIndex,
@@ -93,7 +93,7 @@ pub trait Source: Send {
     }
 }
 
-/// What only a source of recorded samples can do.
+/// The methods that only a source of recorded samples has.
 pub trait Recording {
     /// Moves the recording: the next collection answers with the first sample of the time `to` or
     /// later, or, for `None`, with the very first sample.
@@ -109,7 +109,7 @@ pub trait Recording {
     fn span(&mut self) -> Result<Span, SourceError>;
 }
 
-/// The span of a source that is a recording; an error if it is none.
+/// The time that the recording `source` covers; an error if the source is not a recording.
 pub(crate) fn span_of(source: &mut dyn Source) -> Result<Span, SourceError> {
     let name = source.name().to_string();
     let message = "a source that was a recording is one no more";
@@ -117,7 +117,7 @@ pub(crate) fn span_of(source: &mut dyn Source) -> Result<Span, SourceError> {
     source.recording().ok_or_else(none)?.span()
 }
 
-/// The time that a recording covers.
+/// The time that a recording covers, and the number of its samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Span {
@@ -172,7 +172,7 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
 }
 
-/// The objects of a source, without values.
+/// What a source has, apart from values: its machine, languages, objects and counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Catalogue {
@@ -186,18 +186,18 @@ pub struct Catalogue {
     pub objects: Vec<CatalogueObject>,
 }
 
-/// How expensive an object is to collect.
+/// How expensive an object is to collect, and which query brings it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cost {
-    /// Part of `Global`.
+    /// Cheap: the object is part of an answer to `Global`.
     Global,
-    /// Only on request, or as part of `Costly`.
+    /// Expensive: the object is collected only if it is asked for by index, or for `Costly`.
     Costly,
-    /// Belongs to another machine; only on `Foreign`.
+    /// The object belongs to another machine, and is part of an answer to `Foreign` only.
     Foreign,
-    /// Not known so far: the object was found on request, and its cost is known only after
-    /// everything was listed. In a provider's description it means that the object is collected
-    /// only on request.
+    /// The cost is not known so far: the object was asked for by index, and its cost is known only
+    /// after the source has listed everything. In a provider's description, it means that the
+    /// object is collected only if it is asked for by index.
     Unknown,
 }
 
@@ -290,8 +290,8 @@ impl Catalogue {
 }
 
 impl CatalogueCounter {
-    /// A counter for everyone, without a help text, that is always filled. Anything else is set
-    /// through its fields.
+    /// A counter with the lowest level of detail and no help text, which is always filled. Other
+    /// properties are set through the fields.
     #[must_use]
     pub fn new(name: TitleIndex, counter_type: CounterType) -> Self {
         let (help, detail) = (TitleIndex(0), DetailLevel::NOVICE);
@@ -300,8 +300,8 @@ impl CatalogueCounter {
 }
 
 impl CatalogueObject {
-    /// An object for everyone, without instances and help text, that is part of `Global`. Anything
-    /// else is set through its fields.
+    /// An object of the lowest level of detail, without instances and help text, that is part of
+    /// `Global`. Other properties are set through the fields.
     #[must_use]
     pub fn new(name: TitleIndex, counters: Vec<CatalogueCounter>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Windows' own objects as tables, for providers that fill them without Windows'
+//! Windows' own objects as tables, for providers that fill these objects without Windows'
 //! performance library.
 //!
 //! Several providers fill the same objects from different systems. Each provider describes the
@@ -23,13 +23,14 @@ use perfhive_format::{CounterSpec, CounterType, DetailLevel, ObjectSpec, TitleIn
 /// machine. No Windows machine has that many titles. Names have even indexes, help texts odd ones.
 pub const OWN: u32 = 100_000;
 
-/// Title index of Process V2. Its instances are processes under names that end in their IDs.
-/// Windows gives the object another index on each machine.
+/// Title index of the object Process V2. Its instances are processes, with names that end in their
+/// process IDs. Windows gives the object another index on each machine.
 pub const PROCESS_V2: u32 = 105_200;
-/// Title index of Thread V2. Its instances are the threads of those processes, under their IDs.
+/// Title index of the object Thread V2. Its instances are the threads of the processes of Process
+/// V2, with their thread IDs as names.
 pub const THREAD_V2: u32 = 105_202;
 
-/// An object: its definition on Windows, and from what it is filled on this system.
+/// One object in a table: its definition on Windows, and the sources of its values on this system.
 #[derive(Debug)]
 pub struct Object {
     /// Title index of the name.
@@ -40,7 +41,7 @@ pub struct Object {
     pub name: &'static str,
     /// The English help text.
     pub meaning: &'static str,
-    /// Text for the manual: what the instances are, and anything else that a reader should know.
+    /// Text for the manual about the object: its instances, and other facts for readers.
     pub note: &'static str,
     /// Text for the manual: which files a collection reads, and which calls it makes for each
     /// instance.
@@ -72,7 +73,7 @@ impl Object {
         spec
     }
 
-    /// The object as a provider describes it.
+    /// The object as [`Provider::describe`](crate::Provider::describe) returns it.
     #[must_use]
     pub fn description(&self) -> ObjectDescription {
         let on_request = self.counters.iter().filter(|counter| counter.on_request);
@@ -92,8 +93,8 @@ impl Object {
         self.counters.iter().position(|known| known.index == counter)
     }
 
-    /// The counters that are filled whether asked for or not: bit N is set for the counter with the
-    /// index N in the table.
+    /// The counters that are filled without being asked for ([`Counter::on_request`] is `false`):
+    /// bit N is set for the counter with the index N in the table.
     #[must_use]
     pub fn standard(&self) -> u64 {
         self.mask(|counter| !counter.on_request)
@@ -185,8 +186,8 @@ impl Counter {
         base
     }
 
-    /// The entry for this counter in an object or on a system where it is not filled, with the
-    /// reason.
+    /// The entry for this counter in the list of [absent](Object::absent) counters of an object or
+    /// system that does not fill it, with the reason.
     #[must_use]
     pub const fn absent(&self, reason: &'static str) -> Absent {
         absent(self.index, self.name, self.kind, reason)
@@ -266,15 +267,15 @@ impl Counter {
         if self.is_wide() { spec.size(8) } else { spec }
     }
 
-    /// Whether the counter's data has 8 bytes although its type says 4. This is also true of every
-    /// double.
+    /// Whether the counter's data has 8 bytes: because the counter is marked as wide although its
+    /// type says 4, or because its type is a double.
     fn is_wide(&self) -> bool {
         self.wide || self.kind == CounterType::PERF_DOUBLE_RAW
     }
 
-    /// The value to be stored. For a counter of 4 bytes, a number that is too large becomes the
-    /// largest possible one; but a count of which only differences matter is returned unchanged, so
-    /// that it wraps when it is stored.
+    /// The number that is stored for `value`. For a counter of 4 bytes, a number that is too large
+    /// becomes the largest that fits. But a count of which only differences matter is returned
+    /// unchanged: it wraps when it is stored.
     #[must_use]
     pub fn fit(&self, value: u64) -> u64 {
         // Only differences matter of the base of an average, a count of operations, although its
@@ -300,7 +301,7 @@ pub struct Absent {
     pub reason: &'static str,
 }
 
-/// The entry for a counter that is not filled on this system, with the reason.
+/// The entry for a counter that Windows has and this system does not fill, with the reason.
 #[must_use]
 pub const fn absent(
     index: u32,
@@ -319,9 +320,11 @@ pub struct ObjectDoc {
     pub index: TitleIndex,
     /// English name.
     pub name: &'static str,
-    /// What the object's instances are, and how it differs from Windows' object, in Markdown.
+    /// A text about the object's instances, and about differences from Windows' object, in
+    /// Markdown.
     pub note: &'static str,
-    /// What a collection of the object reads and calls, in Markdown.
+    /// A text about the files that a collection of the object reads and the calls that it makes, in
+    /// Markdown.
     pub reads: &'static str,
     /// How expensive the object is: whether it is part of `Global` or only of `Costly`.
     pub cost: Cost,
@@ -343,7 +346,8 @@ pub struct CounterDoc {
     pub name: &'static str,
     /// The counter type.
     pub counter_type: CounterType,
-    /// Whether the counter is filled, and from what, or why not.
+    /// Whether the counter is filled, with the source of its values or the reason why it is not
+    /// filled.
     pub availability: Availability,
 }
 
@@ -391,7 +395,8 @@ impl ObjectDoc {
     }
 }
 
-/// The documentation of the counters of an object, filled or not, without bases.
+/// The documentation of each counter of an object, whether the counter is filled or not, without
+/// bases.
 #[must_use]
 pub fn counters_of(object: &Object) -> Vec<CounterDoc> {
     let doc = |index, name, kind, availability| CounterDoc {

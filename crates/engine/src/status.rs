@@ -5,8 +5,8 @@ use perfhive_format::TitleIndex;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The state and statistics of a provider. They are those of this broker or, for a provider that
-/// keeps an [account](crate::Provider::account), those of all programs of the user.
+/// The state and the statistics of a provider. They count collections of this broker or, for a
+/// provider that keeps an [account](crate::Provider::account), of all programs of the user.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProviderStatus {
@@ -78,7 +78,7 @@ impl ProviderState {
 }
 
 impl ProviderStatus {
-    /// The status of a provider before its first collection.
+    /// The status of a provider that has not collected yet.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {

@@ -13,17 +13,17 @@ pub struct TitleDatabase {
     language: LanguageId,
     names: HashMap<TitleIndex, Box<str>>,
     help: HashMap<TitleIndex, Box<str>>,
-    /// The indexes, in ascending order, by folded name. It is made at the first use, since most
-    /// readers only look up names by index.
+    /// For each name in folded form, its title indexes in ascending order. The map is made at the
+    /// first use, since most readers only look up names by index.
     by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
     /// The error of a list of names that could not be read; `None` if there is no such list.
     lacks: Option<SourceError>,
-    /// Whether the names are those that Windows usually has, because the source has none in this
-    /// language.
+    /// Whether the names are those that Windows usually has for the indexes, because the source has
+    /// no names in this language.
     assumed: bool,
 }
 
-/// The most names that count as near to an unknown one. Names of counters are among them.
+/// The largest number of names that count as near to an unknown name, names of counters included.
 const NEAR: usize = 32;
 
 impl TitleDatabase {
@@ -76,7 +76,7 @@ impl TitleDatabase {
         self.assumed
     }
 
-    /// The same titles, completed by those of `other` for indexes without a title here.
+    /// The same titles, with the titles of `other` added for indexes that have none here.
     #[must_use]
     pub fn completed_by(&self, other: &Self) -> Self {
         let fill = |mine: &HashMap<TitleIndex, Box<str>>, theirs: &HashMap<_, Box<str>>| {
@@ -99,7 +99,8 @@ impl TitleDatabase {
         }
     }
 
-    /// The same titles, marked as incomplete by the error of a list that could not be read.
+    /// The same titles, marked as incomplete because a list could not be read; `why` is the error
+    /// of that list.
     #[must_use]
     pub fn lacking(&self, why: SourceError) -> Self {
         let (names, help) = (self.names.clone(), self.help.clone());
@@ -160,7 +161,7 @@ impl TitleDatabase {
         map.get(&fold(name)).map_or(&[], Vec::as_slice)
     }
 
-    /// Every index with its name, in ascending order.
+    /// Every title index that has a name, with the name, in ascending order of the indexes.
     #[must_use]
     pub fn all(&self) -> Vec<(TitleIndex, &str)> {
         let mut all: Vec<_> = self.names.iter().map(|(index, name)| (*index, &**name)).collect();
@@ -168,7 +169,7 @@ impl TitleDatabase {
         all
     }
 
-    /// Every help index with its text, in ascending order.
+    /// Every help index that has a text, with the text, in ascending order of the indexes.
     #[must_use]
     pub fn all_help(&self) -> Vec<(TitleIndex, &str)> {
         let mut all: Vec<_> = self.help.iter().map(|(index, text)| (*index, &**text)).collect();
@@ -183,12 +184,12 @@ impl TitleDatabase {
     }
 }
 
-/// The title databases of several languages: that of the shown language, and all others in which
-/// names are recognised.
+/// The title databases of several languages. Names are shown in the first language and recognised
+/// in all.
 #[derive(Clone, Debug, Default)]
 pub struct TitleSet {
     databases: Vec<Arc<TitleDatabase>>,
-    /// The error of the first language that could not be read.
+    /// The error of the first language that could not be read; `None` if all could be read.
     lacks: Option<SourceError>,
 }
 
@@ -264,8 +265,8 @@ impl TitleSet {
         self.lacks.as_ref().or(of_one)
     }
 
-    /// The error for a name that is not found while some names could not be read, so that it may
-    /// exist. `None` if all names are there.
+    /// The error for a name that is not found although it may exist, because some names could not
+    /// be read. `None` if all names could be read.
     #[must_use]
     pub fn cannot_tell(&self, name: &str) -> Option<SourceError> {
         let why = self.lacks()?;
@@ -313,7 +314,7 @@ impl TitleSet {
         self.databases.iter().find_map(|database| database.help(index))
     }
 
-    /// The indexes that have this name in any of the languages, each once.
+    /// The title indexes that have this name in any of the languages, without duplicates.
     #[must_use]
     pub fn indexes(&self, name: &str) -> Vec<TitleIndex> {
         let mut found = Vec::new();
@@ -325,16 +326,17 @@ impl TitleSet {
         found
     }
 
-    /// The title indexes that a text may mean: those that have it as a name and, if it is a number,
-    /// the number itself.
+    /// The title indexes that a text may mean: the indexes with that name and, if the text is a
+    /// number, the index with that number.
     #[must_use]
     pub fn meant_by(&self, text: &str) -> Vec<TitleIndex> {
         let number = text.parse().ok().map(TitleIndex);
         self.indexes(text).into_iter().chain(number).collect()
     }
 
-    /// The indexes of the names nearest to an unknown name, the nearest first. They may be those of
-    /// counters, or of objects that do not exist; only the source can tell.
+    /// The title indexes of the names that resemble an unknown name most, the nearest first. An
+    /// index may be that of a counter, or of an object that does not exist; only the source can
+    /// tell.
     #[must_use]
     pub fn near(&self, name: &str) -> Vec<TitleIndex> {
         let all: Vec<_> = self.databases.iter().flat_map(|database| database.all()).collect();
@@ -344,8 +346,8 @@ impl TitleSet {
         indexes.filter(|index| seen.insert(*index)).take(2 * NEAR).collect()
     }
 
-    /// Of these indexes, those with the names nearest to an unknown name in any language, by their
-    /// names in the shown language. At most three.
+    /// At most three of the names of these indexes: those that resemble the unknown name most in
+    /// any language. The names are given in the shown language.
     #[must_use]
     pub fn suggestions(
         &self,

@@ -37,11 +37,11 @@ pub struct Worker {
     list: Vec<TitleIndex>,
     /// A snapshot that came back after its deadline; its allocations are used again.
     room: Option<Snapshot>,
-    /// The number of the newest request; `answered` is the number of the newest request that was
-    /// answered.
+    /// The number of the newest request; `answered` is the number of the newest request with an
+    /// answer.
     asked: u64,
     answered: u64,
-    /// When the newest request was made; `None` before the first.
+    /// The time of the newest request; `None` before the first.
     asked_at: Option<Instant>,
     patience: Option<Duration>,
     /// The catalogue that the source gave last; `None` before the first.
@@ -123,7 +123,7 @@ impl Worker {
         })
     }
 
-    /// The longest wait for a request without a deadline; `None` means no limit.
+    /// The longest wait for a request without a deadline; `None` if there is no limit.
     #[must_use]
     pub fn patience(&self) -> Option<Duration> {
         self.patience
@@ -134,7 +134,8 @@ impl Worker {
         self.patience = patience;
     }
 
-    /// Whether the last request was not answered in time and its answer has not been taken yet.
+    /// Whether the source still works on the last request, which was not answered in time, or its
+    /// late answer was not taken yet.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         self.answered != self.asked
@@ -146,13 +147,13 @@ impl Worker {
         self.asked
     }
 
-    /// When the last request was made; `None` before the first.
+    /// The time of the last request; `None` before the first.
     #[must_use]
     pub fn last_asked_at(&self) -> Option<Instant> {
         self.asked_at
     }
 
-    /// The generation of the catalogue that the source gave last; 0 before the first.
+    /// The generation of the catalogue that the source returned last; 0 before the first catalogue.
     #[must_use]
     pub fn last_generation(&self) -> u64 {
         self.catalogue.as_ref().map_or(0, |catalogue| catalogue.generation)
@@ -176,8 +177,8 @@ impl Worker {
         deadline.or_else(|| Instant::now().checked_add(self.patience?))
     }
 
-    /// Takes the reply to an earlier request that was not answered in time, if there is one. An
-    /// error if it has not come yet.
+    /// Takes the reply to an earlier request that was not answered in time, if there was such a
+    /// request. An error if the reply has not come yet.
     fn catch_up(&mut self) -> Result<(), SourceError> {
         self.catch_up_by(Some(Instant::now()))
     }
@@ -228,7 +229,7 @@ impl Worker {
     }
 }
 
-/// Does a job on the worker's thread.
+/// Does a job on the worker's thread, and returns the reply.
 fn work(source: &mut impl Source, job: Job) -> WorkerReply {
     match job {
         Job::Collect(ask, mut out) => {

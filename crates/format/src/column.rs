@@ -22,10 +22,10 @@ use alloc::vec::Vec;
 /// width and without a special case at the end of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Column {
-    /// Where the 8 bytes begin, from the start of the counter block.
+    /// The offset of the 8 bytes, from the start of the counter block.
     start: u32,
-    /// How many bits the 8 bytes are shifted to the right: 0 for a number of 8 bytes, 32 for a
-    /// number of 4 bytes.
+    /// The number of bits by which the 8 bytes are shifted to the right: 0 for a number of 8 bytes,
+    /// 32 for a number of 4 bytes.
     shift: u32,
 }
 
@@ -52,7 +52,8 @@ impl Column {
         if self.shift == 0 { 8 } else { 4 }
     }
 
-    /// The number in one counter block. `None` if the block ends before the number does.
+    /// The number that the column has in one counter block; `None` if the block ends before the
+    /// number does.
     #[must_use]
     #[inline(always)]
     pub fn read(self, block: CounterBlock<'_>) -> Option<u64> {
@@ -71,19 +72,21 @@ impl Column {
     }
 }
 
-/// Where the base of a counter comes from.
+/// The position of the base of a counter, if the counter needs a base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BaseColumn {
-    /// The type needs no base, or is itself a base.
+    /// No base is needed: the type has no base in its formula, or is itself a base.
     NotNeeded,
-    /// The type needs a base, but the next definition is none, and the counter's own data has none.
+    /// The type needs a base, but none was found: neither the next definition nor the counter's own
+    /// data holds it.
     Missing,
-    /// The base is here: the data of the next definition, or the 32-bit item count that follows a
-    /// multi timer's value.
+    /// The column of the base: the data of the next definition, or the 32-bit number of items that
+    /// follows the value of a multi timer.
     At(Column),
 }
 
-/// One counter of an object, resolved: data, base, formula.
+/// One counter of an object with all that is needed to read its values: where its data and base
+/// are, and its formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterPlan {
     /// Index (from 0) of the definition among those of the object.
@@ -92,26 +95,26 @@ pub struct CounterPlan {
     pub name: TitleIndex,
     /// The counter type.
     pub counter_type: CounterType,
-    /// Where the data is. `None` if it is not a number of 4 or 8 bytes, or begins in the length
-    /// field of the counter block.
+    /// The position of the data. `None` if the data is not a number of 4 or 8 bytes, or begins in
+    /// the length field of the counter block.
     pub value: Option<Column>,
     /// `CounterSize` as the definition states it.
     pub size: u32,
     /// `CounterOffset` as the definition states it.
     pub offset: u32,
-    /// Where the base is.
+    /// The position of the base.
     pub base: BaseColumn,
-    /// How the value is calculated. For a counter without a formula, an error that says what the
-    /// counter is instead: a base, text, a label or of an unknown type.
+    /// The formula that makes the value. For a counter without a formula, an error that says why:
+    /// the counter is a base, a text or a label, or its type is unknown.
     pub formula: Result<Formula, CookError>,
-    /// The column and the bit by which an instance says that it has no value of this counter;
-    /// `None` if the object has no such column, or it has no bit for this counter.
+    /// The column with the bits for values that an instance lacks, and this counter's bit. `None`
+    /// if the object has no such column, or the column no bit for this counter.
     absent: Option<(Column, u64)>,
 }
 
 impl CounterPlan {
-    /// Resolves the counter with the index `place` (from 0) of an object. `None` if the object has
-    /// no such counter.
+    /// The plan of the counter with the index `place` (from 0) of an object; `None` if the object
+    /// has no such counter.
     #[must_use]
     pub fn new(object: PerfObject<'_>, place: u32) -> Option<Self> {
         let mut counters = object.counters();
@@ -120,7 +123,7 @@ impl CounterPlan {
         Some(plan.with_absent(absent_values(object)))
     }
 
-    /// Resolves every counter of an object, bases included, in order.
+    /// The plans of all counters of an object, bases included, in order.
     #[must_use]
     pub fn all(object: PerfObject<'_>) -> Vec<Self> {
         let mut counters = object.counters().peekable();
@@ -182,7 +185,7 @@ impl CounterPlan {
         self
     }
 
-    /// Whether the instance of a counter block says that it has no value of this counter.
+    /// Whether the counter block says that its instance has no value of this counter.
     #[inline]
     fn is_absent(&self, block: CounterBlock<'_>) -> bool {
         self.absent
@@ -253,11 +256,11 @@ fn absent_values(object: PerfObject<'_>) -> Option<Column> {
     Column::new(absent.offset(), absent.size())
 }
 
-/// The bytes of a counter block that an object's definitions claim.
+/// The bytes of a counter block that belong to the data of any counter, as the definitions state.
 struct Occupied<'a> {
     object: PerfObject<'a>,
-    /// Start of each counter's data, ascending, each with the furthest end of the data so far;
-    /// calculated when it is first asked for, which is seldom.
+    /// For each counter, in ascending order, where its data begins and the furthest end of all data
+    /// up to there. `None` until it is first needed, which is seldom.
     claims: Option<Vec<(u32, u32)>>,
 }
 
@@ -266,7 +269,7 @@ impl<'a> Occupied<'a> {
         Self { object, claims: None }
     }
 
-    /// Whether a definition claims any of the four bytes at `at`.
+    /// Whether any of the four bytes from the offset `at` on belongs to the data of a counter.
     fn any_in(&mut self, at: u32) -> bool {
         let object = self.object;
         let claims = self.claims.get_or_insert_with(|| {
@@ -288,7 +291,7 @@ impl<'a> Occupied<'a> {
     }
 }
 
-/// A copy of the definition part of an object: what a plan was made from.
+/// A copy of the definition part of an object, to tell whether a plan fits another sample.
 ///
 /// Two samples of an object can be read with one plan exactly if their
 /// definitions are the same bytes; that comparison is cheaper than any hash.
@@ -312,7 +315,8 @@ impl Schema {
         }
     }
 
-    /// Whether plans made for this schema fit `object`.
+    /// Whether plans that were made for this schema can read `object`: its definitions are the same
+    /// bytes.
     #[must_use]
     pub fn matches(&self, object: PerfObject<'_>) -> bool {
         self.object == object.name_index()

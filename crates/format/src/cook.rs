@@ -37,7 +37,8 @@ pub use formula::{Clock, Formula};
 use crate::counter_type::CounterType;
 use core::fmt;
 
-/// The three clocks of a sample, and their frequencies.
+/// The clocks of a sample and their frequencies: performance counter, system time, and the object's
+/// own clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Clocks {
     /// The performance counter (`PERF_DATA_BLOCK.PerfTime`).
@@ -58,10 +59,10 @@ pub struct RawSample {
     /// The counter's raw data. For [`CounterType::PERF_DOUBLE_RAW`] the bits
     /// of a double.
     pub value: u64,
-    /// Width of the value in bytes (`CounterSize`), 4 or 8. It says at which number the value
-    /// wraps.
+    /// Width of the value in bytes (`CounterSize`), 4 or 8. A value of 4 bytes wraps at 2^32, one
+    /// of 8 bytes at 2^64.
     pub value_size: u8,
-    /// The raw data of the counter's base, if it has one.
+    /// The raw data of the counter's base; `None` if the counter has no base.
     pub base: Option<u64>,
     /// Width of the base in bytes.
     pub base_size: u8,
@@ -83,7 +84,7 @@ impl RawSample {
         self
     }
 
-    /// The same sample with other widths, in bytes.
+    /// The same sample with other widths of value and base, in bytes.
     #[must_use]
     pub const fn with_sizes(mut self, value_size: u8, base_size: u8) -> Self {
         self.value_size = value_size;
@@ -112,7 +113,7 @@ impl CookedValue {
         }
     }
 
-    /// The value as a whole number, if it is one.
+    /// The whole number; `None` for a [`Float`](Self::Float).
     #[must_use]
     pub fn as_u64(self) -> Option<u64> {
         match self {
@@ -131,7 +132,8 @@ impl fmt::Display for CookedValue {
     }
 }
 
-/// Why a formula gives no value. These are normal results of cooking, not failures of the program.
+/// The reason why a formula gives no value. These are normal results of cooking, not failures of
+/// the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CookError {
@@ -226,7 +228,7 @@ impl CookOptions {
 /// ```
 ///
 /// # Errors
-/// Why there is no value.
+/// The reason why there is no value.
 pub fn cook(
     kind: CounterType,
     previous: Option<&RawSample>,
@@ -238,7 +240,7 @@ pub fn cook(
 /// As [`cook()`], with the given options.
 ///
 /// # Errors
-/// Why there is no value.
+/// The reason why there is no value.
 pub fn cook_with(
     kind: CounterType,
     options: CookOptions,

@@ -16,8 +16,8 @@ use core::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CounterType(pub u32);
 
-/// How wide the data is according to the type. Trust the definition's `CounterSize` instead:
-/// real Windows writes 8 bytes for types that say 4.
+/// The width of the data according to the type. Trust the definition's `CounterSize` instead: real
+/// Windows writes 8 bytes for types that say 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SizeFacet {
     /// 4 bytes.
@@ -33,9 +33,9 @@ pub enum SizeFacet {
 /// The kind facet of a type: what the data is, with the subtype of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CounterKind {
-    /// A number shown as it is.
+    /// A number that is shown as it is, without a calculation.
     Number(NumberBase),
-    /// A number to be calculated with.
+    /// A number from which the shown value is calculated.
     Counter(NumericSubtype),
     /// Text.
     Text(TextEncoding),
@@ -56,7 +56,7 @@ pub enum NumberBase {
     Unknown(u8),
 }
 
-/// What is calculated from the raw values.
+/// The calculation that makes a value of the raw values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NumericSubtype {
     /// The raw value itself, or its change between two samples.
@@ -217,7 +217,7 @@ impl CounterType {
         self.0 & w::PERF_MULTI_COUNTER != 0
     }
 
-    /// How the value is shown.
+    /// The way in which the value is shown: its suffix, or not at all.
     #[must_use]
     pub const fn display(self) -> DisplayFacet {
         match self.0 & w::PERF_DISPLAY_MASK {
@@ -287,7 +287,8 @@ impl CounterType {
         }
     }
 
-    /// What the table of named types says of this type; `None` if `winperf.h` has no name for it.
+    /// The row of this type in the table of named types; `None` if `winperf.h` has no name for the
+    /// type.
     #[must_use]
     pub fn info(self) -> Option<&'static TypeInfo> {
         table::TYPES.iter().find(|info| info.counter_type == self)

@@ -17,11 +17,12 @@ enum Known {
     OfConsole(&'static CodePage),
 }
 
-/// A code page of consoles, which a shell's `>` writes: one byte for each character.
+/// A code page of consoles, in which every character has one byte. A shell's `>` writes files in
+/// it.
 #[derive(Debug, PartialEq, Eq)]
 struct CodePage {
     name: &'static str,
-    /// The characters behind those of ASCII.
+    /// The characters of the bytes from 128 on.
     upper: &'static str,
 }
 
@@ -85,7 +86,8 @@ impl FileEncoding {
         }
     }
 
-    /// The text of bytes without a mark, and whether some of them are no characters.
+    /// Reads bytes without a byte order mark. Returns the text, and whether some bytes are no
+    /// characters of this encoding.
     #[must_use]
     pub fn decode(self, bytes: &[u8]) -> (Cow<'_, str>, bool) {
         match self.0 {
@@ -103,7 +105,7 @@ impl FileEncoding {
     }
 }
 
-/// The error for a name that no encoding has.
+/// The error for a text that names no known encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownEncoding(String);
 

@@ -1,12 +1,12 @@
-//! What can be wrong with a block, a value or a write: small, copyable facts.
+//! Errors of blocks, values and writes: small `Copy` types that say what is wrong and where.
 
 use core::fmt;
 
-/// Why bytes are not a data block: what is wrong, and where.
+/// The error of bytes that are not a data block: what is wrong, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ParseError {
-    /// What is wrong.
+    /// The kind of the error.
     pub kind: ParseErrorKind,
     /// Byte offset, from the start of the bytes given, of the structure or
     /// field that is wrong.
@@ -14,8 +14,8 @@ pub struct ParseError {
     /// The `winperf.h` structure and field concerned, e.g.
     /// `PERF_OBJECT_TYPE.TotalByteLength`.
     pub field: &'static str,
-    /// The value of the field. If the data ends too early for a structure, or for the counter
-    /// definitions that an object states, it is the number of bytes that were left.
+    /// The value of the field that is wrong. If the data ends before a structure or the counter
+    /// definitions of an object do, it is the number of bytes that were left.
     pub value: i64,
 }
 
@@ -31,11 +31,11 @@ pub enum ParseErrorKind {
     BigEndian,
     /// `Version` or `Revision` is not 1, or `LittleEndian` is neither 0 nor 1.
     UnsupportedVersion,
-    /// A length is smaller than the structure it measures.
+    /// A length field is smaller than the structure that it measures.
     TooShort,
-    /// A length is greater than what remains of the structure around it.
+    /// A length field is greater than the bytes that are left in the surrounding structure.
     TooLong,
-    /// `NumInstances` is a negative number without a meaning.
+    /// `NumInstances` is a negative number other than those that `winperf.h` names.
     BadInstanceCount,
     /// The number of counters times the number of instances exceeds the number of the object's
     /// bytes. Only overlapping or missing data can do that, and decoding it would take time out of
@@ -84,14 +84,14 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
-/// Why one counter has no raw number in one counter block.
+/// The reason why one counter has no raw number in one counter block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ValueError {
     /// The counter's data does not lie within this counter block: the provider has no value of the
     /// counter for this instance, or the counter's definition is wrong.
     OutsideBlock {
-        /// Where the counter's data ends, from the start of the counter block.
+        /// The end of the counter's data, in bytes from the start of the counter block.
         end: u64,
         /// The length of the counter block, in bytes.
         block: u32,
@@ -125,7 +125,7 @@ impl fmt::Display for ValueError {
 
 impl core::error::Error for ValueError {}
 
-/// Why a block cannot be written.
+/// The reason why a block cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WriteError {

@@ -44,7 +44,7 @@ impl<'a> InstanceName<'a> {
         self.code_page
     }
 
-    /// Whether there is no name.
+    /// Whether the name is empty, as in an instance that is identified by its number.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.bytes.is_empty()
@@ -103,7 +103,7 @@ impl<'a> InstanceName<'a> {
     }
 }
 
-/// Reads UTF-16; a unit that is not valid becomes U+FFFD.
+/// The characters of UTF-16 units, little endian; a unit that is not valid becomes U+FFFD.
 fn decode(units: &[[u8; 2]]) -> impl Iterator<Item = char> + use<'_> {
     let units = units.iter().map(|unit| u16::from_le_bytes(*unit));
     char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
@@ -135,8 +135,8 @@ pub fn encode_utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Reads text in a Windows code page. If the code page is unknown, or the feature `code-pages` is
-/// off, every byte that is not ASCII becomes U+FFFD.
+/// The text of bytes in a Windows code page. If the code page is unknown, or the feature
+/// `code-pages` is off, every byte that is not ASCII becomes U+FFFD.
 #[must_use]
 pub fn decode_code_page(bytes: &[u8], code_page: u32) -> Cow<'_, str> {
     #[cfg(feature = "code-pages")]

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// A point in time as Windows' `FILETIME`: 100 ns units since the start of
-/// 1601, UTC.
+/// A point in time as Windows' `FILETIME`: the number of units of 100 ns since the start of 1601,
+/// UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileTime(pub i64);
 

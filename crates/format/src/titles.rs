@@ -20,8 +20,8 @@ impl fmt::Display for TitleIndex {
     }
 }
 
-/// A language of a title list: Windows' primary language identifier, written
-/// as three hexadecimal digits.
+/// A language of a title list: Windows' primary language identifier, without a region. Written as
+/// three hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LanguageId(pub u16);
 
@@ -63,13 +63,13 @@ impl LanguageId {
         (0x024, "sl", "Slovenian"),
     ];
 
-    /// The ISO 639 code, such as `de`, if known.
+    /// The ISO 639 code, such as `de`; `None` for a language that is not in the list of known ones.
     #[must_use]
     pub fn code(self) -> Option<&'static str> {
         Self::NAMES.iter().find(|(id, ..)| *id == self.0).map(|(_, code, _)| *code)
     }
 
-    /// The language's English name, if known.
+    /// The language's English name; `None` for a language that is not in the list of known ones.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         Self::NAMES.iter().find(|(id, ..)| *id == self.0).map(|(.., name)| *name)
@@ -118,7 +118,7 @@ impl FromStr for LanguageId {
     }
 }
 
-/// One pair of a title list.
+/// One pair of a title list: an index and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Title {
     /// The title index.
@@ -134,7 +134,7 @@ pub struct TitleFault {
     /// The index, from 0, of the string that is wrong. For a fault at the end of the list, the
     /// number of its strings.
     pub string: usize,
-    /// What is wrong there.
+    /// The kind of fault of that string.
     pub kind: TitleFaultKind,
 }
 
@@ -142,8 +142,8 @@ pub struct TitleFault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TitleFaultKind {
-    /// A string that should be an index is not a number; it was skipped. At most 64 characters of
-    /// it are kept, and then an ellipsis.
+    /// A string that should be an index is not a number, and was skipped. The first 64 characters
+    /// of the string are kept, with an ellipsis if it was longer.
     NotAnIndex(String),
     /// The list ends behind this index, which therefore has no text.
     MissingText(TitleIndex),
@@ -152,7 +152,8 @@ pub enum TitleFaultKind {
     /// The last UTF-16 unit of the list is not a NUL. A single NUL at the end is accepted, and so
     /// is an empty list. The pairs are kept.
     MissingTerminator,
-    /// The number of further strings that are not indexes. Their faults are counted and not kept.
+    /// Further strings that should be indexes are not numbers. Only their number is kept, not the
+    /// strings.
     More(usize),
 }
 
@@ -179,7 +180,7 @@ impl fmt::Display for TitleFault {
     }
 }
 
-/// A title list as read: the pairs in their order, and what was skipped.
+/// A title list as it was read: the pairs in their order, and the strings that were skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TitleList {
@@ -189,8 +190,8 @@ pub struct TitleList {
     pub faults: Vec<TitleFault>,
 }
 
-/// At most this many strings that are not an index are kept as faults, and at most `STRAY_LENGTH`
-/// characters of each, since a hostile list may consist of nothing else.
+/// The largest number of strings that are kept as faults because they are not indexes. Of each, at
+/// most `STRAY_LENGTH` characters are kept, since a hostile list may consist of nothing else.
 const STRAYS: usize = 64;
 const STRAY_LENGTH: usize = 64;
 
@@ -212,8 +213,8 @@ impl TitleList {
         self.faults.iter().map(count).sum()
     }
 
-    /// Reads `REG_MULTI_SZ` bytes, UTF-16 little endian. Never fails: what is wrong is in the
-    /// list's faults. Lone surrogates become U+FFFD.
+    /// Reads a list from `REG_MULTI_SZ` bytes, UTF-16 little endian. Reading never fails: what is
+    /// wrong is in [`faults`](Self::faults). Lone surrogates become U+FFFD.
     #[must_use]
     pub fn from_multi_sz(bytes: &[u8]) -> Self {
         let units: Vec<u16> =
@@ -246,7 +247,8 @@ impl TitleList {
         list
     }
 
-    /// Makes pairs of index and text from strings. Returns the number of strings.
+    /// Makes pairs of index and text from the strings and adds them to the list. Returns the number
+    /// of strings.
     fn pair(&mut self, strings: impl Iterator<Item = String>) -> usize {
         let mut pending = None;
         let mut count = 0;
@@ -313,7 +315,7 @@ impl TitleList {
     }
 }
 
-/// At most `STRAY_LENGTH` characters of a string, with an ellipsis if it was longer.
+/// The first `STRAY_LENGTH` characters of a string, with an ellipsis if it was longer.
 fn shortened(text: String) -> String {
     match text.char_indices().nth(STRAY_LENGTH) {
         Some(_) => text.chars().take(STRAY_LENGTH).chain(['…']).collect(),

@@ -98,13 +98,13 @@ impl<'a> DataBlock<'a> {
         ScanObjects { bytes: self.bytes, at: len_at(self.bytes, 24), left: self.object_count() }
     }
 
-    /// The bytes that the view was made from, whole.
+    /// All bytes from which the view was made, also those behind the last object.
     #[must_use]
     pub fn as_bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The header as it stands in the block.
+    /// A copy of the block's header, with the fields as they stand in the block.
     #[must_use]
     pub fn header(self) -> PERF_DATA_BLOCK {
         PERF_DATA_BLOCK::read(self.bytes).unwrap_or_default()
@@ -147,13 +147,14 @@ impl<'a> DataBlock<'a> {
         }
     }
 
-    /// Time at which the block was made, in 100 ns units.
+    /// The time at which the block was made (`PerfTime100nSec`), in units of 100 ns.
     #[must_use]
     pub fn time_100ns(self) -> FileTime {
         FileTime(i64_at(self.bytes, 72))
     }
 
-    /// The block's clocks. The object's clock in them is zero; see [`PerfObject::clocks`].
+    /// The clocks in the header of the block. The object's clock among them is 0; see
+    /// [`PerfObject::clocks`].
     #[must_use]
     pub fn clocks(self) -> Clocks {
         Clocks {
@@ -189,14 +190,14 @@ impl<'a> DataBlock<'a> {
     }
 }
 
-/// The validated header of a block. The objects are validated one by one.
+/// The validated header of a block, whose objects are not validated yet.
 #[derive(Clone, Copy)]
 pub struct BlockHeader<'a> {
     block: DataBlock<'a>,
 }
 
 impl<'a> BlockHeader<'a> {
-    /// The header as it stands in the block.
+    /// A copy of the block's header, with the fields as they stand in the block.
     #[must_use]
     pub fn header(self) -> PERF_DATA_BLOCK {
         self.block.header()

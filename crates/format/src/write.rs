@@ -35,7 +35,8 @@ pub struct BlockHead<'a> {
     pub default_object: Option<TitleIndex>,
     /// Calendar time, UTC.
     pub system_time: CalendarTime,
-    /// The block's clocks. The object's clock in them is ignored; see [`ObjectWriting::clock`].
+    /// The clocks of the block. The object's clock among them is ignored; [`ObjectWriting::clock`]
+    /// sets it.
     pub clocks: Clocks,
 }
 
@@ -44,11 +45,11 @@ pub struct BlockHead<'a> {
 pub enum NameRef<'a> {
     /// No name: the instance is identified by number.
     None,
-    /// Text, encoded as the object's code page wants it.
+    /// A text, which is encoded in the object's code page.
     Text(&'a str),
-    /// UTF-16 units, lone surrogates and all, for an object with code page 0.
+    /// UTF-16 units, which may hold lone surrogates, for an object with code page 0.
     Utf16(&'a [u16]),
-    /// Bytes as they shall stand in the block, without a terminator.
+    /// The bytes of the name in the block, without a terminator.
     Bytes(&'a [u8]),
 }
 
@@ -214,21 +215,22 @@ impl BlockWriter {
         self.objects
     }
 
-    /// A mark for [`rewind`](Self::rewind) and [`since`](Self::since): the length and the number of
-    /// objects so far.
+    /// The present position in the block, for [`rewind`](Self::rewind) and [`since`](Self::since):
+    /// the length in bytes and the number of objects so far.
     #[must_use]
     pub fn mark(&self) -> (usize, u32) {
         (self.buffer.len(), self.objects)
     }
 
-    /// Drops the objects that were finished in this block since `mark` was taken.
+    /// Removes the objects that were finished in this block after [`mark`](Self::mark) returned
+    /// `mark`.
     pub fn rewind(&mut self, mark: (usize, u32)) {
         let header = len_at(&self.buffer, 24);
         self.buffer.truncate(mark.0.max(header));
         self.objects = self.objects.min(mark.1);
     }
 
-    /// The bytes written since a mark was taken.
+    /// The bytes that were written after [`mark`](Self::mark) returned `mark`.
     #[must_use]
     pub fn since(&self, mark: (usize, u32)) -> &[u8] {
         self.buffer.get(mark.0..).unwrap_or_default()

@@ -44,7 +44,7 @@ pub struct CaptureOptions {
 }
 
 impl CaptureOptions {
-    /// The default options: names as they are.
+    /// The default options: names are not hashed.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -60,14 +60,14 @@ impl CaptureOptions {
         self
     }
 
-    /// Notes in the manifest what each sample asks for.
+    /// Notes in the manifest which queries make up a sample.
     #[must_use]
     pub fn queries(mut self, queries: &[ObjectQuery]) -> Self {
         self.queries = queries.to_vec();
         self
     }
 
-    /// Notes in the manifest how far samples are apart.
+    /// Notes in the manifest the time between two samples.
     #[must_use]
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = Some(interval);
@@ -82,7 +82,7 @@ impl CaptureOptions {
         self
     }
 
-    /// The objects that samples ask for; `None` where they may be any.
+    /// The objects that samples ask for; `None` if samples may have any objects.
     fn objects(&self) -> Option<Vec<TitleIndex>> {
         let list = |query: &ObjectQuery| match query {
             ObjectQuery::Indexes(list) => Some(list.clone()),
@@ -93,7 +93,7 @@ impl CaptureOptions {
     }
 }
 
-/// The most faults of a sample in the manifest, which bounds a line.
+/// The largest number of faults of a sample in the manifest, which bounds the length of a line.
 const FAULTS: usize = 1000;
 
 /// A folder that samples are written to, with a manifest and title lists.
@@ -109,12 +109,11 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Makes the folder, and writes the titles of every language that the
-    /// source has.
+    /// Makes the folder of a capture, and writes the titles of every language of the source.
     ///
     /// # Errors
-    /// Where the folder is there already and is not empty, or cannot be
-    /// written to, or the source cannot be read.
+    /// If the folder exists and is not empty, cannot be written to, or if the source cannot be
+    /// read.
     pub fn create(
         folder: impl AsRef<Path>,
         source: &mut dyn Source,
@@ -184,8 +183,8 @@ impl Capture {
         Ok(capture)
     }
 
-    /// The titles that could not be captured, one error for each language; the manifest has them
-    /// as well.
+    /// The errors of titles that could not be captured, one for each language. The manifest has
+    /// them as well.
     #[must_use]
     pub fn faults(&self) -> &[SourceError] {
         &self.faults
@@ -212,7 +211,7 @@ impl Capture {
     /// Writes a sample: the blocks of one or more answers that were taken together.
     ///
     /// # Errors
-    /// Where it cannot be written; the samples before it stay as they are.
+    /// If the sample cannot be written. The samples before it stay readable.
     pub fn add(&mut self, answers: &[&Snapshot]) -> Result<(), SourceError> {
         let number = self.samples + 1;
         let mut blocks = Vec::new();
@@ -258,25 +257,25 @@ impl Capture {
     /// Marks the capture as finished in the manifest.
     ///
     /// # Errors
-    /// Where that cannot be written.
+    /// If the manifest cannot be written.
     pub fn finish(mut self) -> Result<(), SourceError> {
         let samples = self.samples;
         self.manifest.push(&json!({ "kind": "end", "samples": samples }))
     }
 
-    /// Number of samples written.
+    /// The number of samples written so far.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// Number of blocks written.
+    /// The number of blocks written so far.
     #[must_use]
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Bytes of blocks and titles written.
+    /// The number of bytes of blocks and titles written so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -298,7 +297,7 @@ fn list_of(titles: &[(TitleIndex, &str)]) -> TitleList {
     TitleList::from(titles.collect::<Vec<_>>())
 }
 
-/// Makes the folder of a capture. A folder that exists must be empty.
+/// Makes the folder of a capture; an error if the folder exists and is not empty.
 fn make_folder(folder: &Path) -> Result<(), SourceError> {
     match fs::create_dir_all(folder).and_then(|()| fs::read_dir(folder)?.next().transpose()) {
         Ok(None) => Ok(()),

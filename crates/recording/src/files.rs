@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-/// The largest file that is read: twice what a block may be.
+/// The size in bytes of the largest file that is read: twice the largest size of a block.
 const LIMIT: u64 = 128 << 20;
 
 pub(crate) fn error(
@@ -21,7 +21,7 @@ pub(crate) fn error(
 /// Reads the bytes of one raw data block, whatever they hold.
 ///
 /// # Errors
-/// Where the file cannot be read, or is larger than any data block.
+/// If the file cannot be read, or is larger than any data block.
 pub fn read_block(path: impl AsRef<Path>) -> Result<Vec<u8>, SourceError> {
     read(path.as_ref(), BLOCK)
 }
@@ -30,7 +30,7 @@ pub fn read_block(path: impl AsRef<Path>) -> Result<Vec<u8>, SourceError> {
 pub(crate) const NO_FILE: &str =
     "is not a regular file; write what it gives to a file first, and name that";
 
-/// What a file of each kind is, for the error about a missing one.
+/// The kinds of files in words, for the error about a missing file.
 const BLOCK: &str = "a raw data block is what `perfhive capture FOLDER` writes for each answer, and \
                      file:FOLDER reads all of them";
 const TITLES: &str = "a title list has an index and a name in turn: the value Counter 009 of a Windows \
@@ -69,7 +69,7 @@ fn read(path: &Path, kind_of_file: &str) -> Result<Vec<u8>, SourceError> {
     Ok(bytes)
 }
 
-/// The message for a missing file: names that are near, or what the file should be.
+/// The message for a missing file: near names, or what a file of this kind should be.
 fn no_such_file(path: &Path, kind_of_file: &str) -> String {
     // A large folder is searched no further than this.
     const MOST: usize = 4096;
@@ -98,8 +98,8 @@ fn no_such_file(path: &Path, kind_of_file: &str) -> String {
     }
 }
 
-/// What a file looks like that is neither a recording nor a data block, and the way out; `None` for what
-/// may be a damaged block.
+/// The form of a file that is neither a recording nor a data block, and what can be done with it;
+/// `None` for a file that may be a damaged block.
 pub(crate) fn other_form(path: &Path, bytes: &[u8]) -> Option<String> {
     const PACKED: [(&[u8], &str); 5] = [
         (b"PK\x03\x04", "a ZIP archive"),
@@ -146,7 +146,7 @@ pub(crate) fn other_form(path: &Path, bytes: &[u8]) -> Option<String> {
 /// byte order mark. Entries that are not titles are skipped and counted in the list's `faults`.
 ///
 /// # Errors
-/// Where the file cannot be read, or holds no title at all.
+/// If the file cannot be read, or holds no title at all.
 pub fn read_titles(path: impl AsRef<Path>) -> Result<TitleList, SourceError> {
     let path = path.as_ref();
     let bytes = read(path, TITLES)?;

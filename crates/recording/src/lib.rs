@@ -57,14 +57,15 @@ mod records;
 mod replay;
 mod text_log;
 
-/// Decodes bytes as payloads of samples, each behind its length of two bytes, the first as a
-/// keyframe's: what the fuzz target calls. Checksums and compression would hide the decoder.
+/// Decodes bytes as payloads of samples, for the fuzz target. Each payload stands behind its length
+/// of two bytes; the first is that of a keyframe. Checksums and compression would hide the decoder
+/// from the fuzzer.
 #[cfg(fuzzing)]
 pub fn fuzz_samples(bytes: &[u8]) {
     phr::fuzz_samples(bytes);
 }
 
-/// Reads bytes as a binary log and replays it: what the fuzz target calls.
+/// Reads bytes as a binary log and replays the log, for the fuzz target.
 #[cfg(fuzzing)]
 pub fn fuzz_log(bytes: &[u8]) {
     use replay::Samples as _;

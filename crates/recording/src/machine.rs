@@ -1,4 +1,4 @@
-//! What a recording has of another machine than its own.
+//! [`MachinePart`]: what a recording has of another machine than its first one.
 
 use perfhive_engine::{
     Ask, Catalogue, ObjectQuery, ProviderStatus, Recording, Snapshot, Source, SourceError,
@@ -7,17 +7,18 @@ use perfhive_engine::{
 use perfhive_format::LanguageId;
 use std::sync::Arc;
 
-/// The blocks of one machine in a recording of several: a log may have counters of as many machines as were
-/// asked. Sources answer with the objects of the first one; this answers with those of another.
+/// The samples of one machine, taken from a recording with blocks of several machines, such as a
+/// log of counters of several. Other sources answer with the objects of the first machine; this one
+/// answers with the objects of the machine that is named.
 pub struct MachinePart {
     source: Box<dyn Source>,
     machine: String,
-    /// The whole sample.
+    /// The sample with the objects of all machines.
     whole: Snapshot,
 }
 
 impl MachinePart {
-    /// The part of a recording that has this name of a machine in its blocks.
+    /// The part of the recording `source` with blocks of the machine called `machine`.
     #[must_use]
     pub fn new(source: Box<dyn Source>, machine: &str) -> Self {
         Self { source, machine: machine.to_string(), whole: Snapshot::new() }
@@ -40,7 +41,7 @@ impl Source for MachinePart {
         Ok(())
     }
 
-    /// The objects of all machines, since a recording lists them together.
+    /// The catalogue with the objects of all machines, since a recording lists them together.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let mut catalogue = Catalogue::clone(&*self.source.catalogue(ask)?);
         catalogue.machine.clone_from(&self.machine);

@@ -23,10 +23,12 @@ pub(crate) const VERSION: u64 = 1;
 
 const NAME: &str = "manifest.jsonl";
 
-/// The largest manifest that is read: hundreds of thousands of samples.
+/// The size in bytes of the largest manifest that is read, enough for hundreds of thousands of
+/// samples.
 const LIMIT: u64 = 64 << 20;
 
-/// The longest line that is read. Parsed JSON takes several times the memory of its text.
+/// The length in bytes of the longest line that is read. Parsed JSON takes several times the memory
+/// of its text.
 const LINE: usize = 4 << 20;
 
 /// The longest origin of a block, in bytes.
@@ -70,21 +72,21 @@ pub(crate) fn is_manifest(file: &Path) -> bool {
 pub(crate) struct ListedFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
-    /// The origin of a block (`registry`), if the manifest tells it.
+    /// The origin of a block, such as `registry`; `None` if the manifest does not state it.
     pub(crate) label: Option<String>,
 }
 
 /// The files that a manifest lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
-    /// Languages, with names and help texts.
+    /// The languages, each with its files of names and of help texts; `None` for a missing file.
     pub(crate) titles: Vec<(LanguageId, Option<ListedFile>, Option<ListedFile>)>,
     /// The blocks of each sample.
     pub(crate) samples: Vec<Vec<ListedFile>>,
 }
 
 impl Contents {
-    /// Whether a file is a list of titles.
+    /// Whether the manifest lists a file as a list of titles.
     pub(crate) fn lists_titles(&self, file: &Path) -> bool {
         let lists = self.titles.iter().flat_map(|(_, names, help)| [names, help]).flatten();
         lists.into_iter().any(|listed| listed.path == file)
@@ -113,7 +115,7 @@ pub(crate) fn read(folder: &Path) -> Result<Contents, SourceError> {
     parse(folder, &name, &text)
 }
 
-/// Parses the text of a manifest; `name` stands for it in errors.
+/// Parses the text of a manifest. Errors call the manifest `name`.
 fn parse(folder: &Path, name: &str, text: &[u8]) -> Result<Contents, SourceError> {
     let bad = |message: String| SourceError::new(SourceErrorKind::Malformed, name, message);
     let mut contents = Contents::default();

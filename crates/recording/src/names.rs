@@ -6,17 +6,18 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::HashMap;
 use std::fmt;
 
-/// The first index that is made up. Those that Windows and perfhive allot to providers lie far below.
+/// The first title index that is made up. Indexes that Windows and perfhive allot to providers lie
+/// far below.
 const FIRST: u32 = 1 << 30;
 
-/// Whether an index was made up for a name: a text log has no indexes, and its names are in its own
-/// language; a binary log has none for the names that are not in its title list.
+/// Whether an index was made up for a name. A text log has no indexes, and its names are in its own
+/// language. A binary log has no index for a name that is not in its title list.
 #[must_use]
 pub fn is_made_up(index: TitleIndex) -> bool {
     index.0 >= FIRST
 }
 
-/// Names with their indexes.
+/// Names with their title indexes, which are made up for names without an index.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MadeUpNames {
     list: TitleList,
@@ -24,8 +25,8 @@ pub(crate) struct MadeUpNames {
 }
 
 impl MadeUpNames {
-    /// Takes the indexes of these titles for their names, of several the first, and otherwise those
-    /// that were made up before.
+    /// A set of names in which a name has its first title index in `titles`, unless that index has
+    /// another name before. Other names keep the indexes that were made up in `before`.
     pub(crate) fn with(titles: &TitleList, before: &Self) -> Self {
         let mut names = Self { list: before.list.clone(), known: HashMap::new() };
         let mut first: HashMap<TitleIndex, &str> = HashMap::new();
@@ -41,7 +42,7 @@ impl MadeUpNames {
         names
     }
 
-    /// The index of a name, made up where it has none.
+    /// The title index of a name. A name without an index gets a new one.
     pub(crate) fn index(&mut self, name: &str) -> TitleIndex {
         if let Some(index) = self.known.get(name) {
             return *index;
@@ -53,22 +54,22 @@ impl MadeUpNames {
         index
     }
 
-    /// The names whose indexes were made up.
+    /// The names with title indexes that were made up.
     pub(crate) fn list(&self) -> &TitleList {
         &self.list
     }
 
-    /// The names whose indexes were made up.
+    /// The names with title indexes that were made up.
     pub(crate) fn into_list(self) -> TitleList {
         self.list
     }
 }
 
-/// The names that indexes have in each language, of several the first.
+/// The name of each title index in each language; if an index had several names, the first.
 #[derive(Default)]
 pub(crate) struct NamesByIndex(HashMap<(LanguageId, TitleIndex), Box<str>>);
 
-/// An index that has one name before and another one later.
+/// A title index that has one name in an earlier file and another name in a later one.
 pub(crate) struct TwoNames {
     index: TitleIndex,
     before: Box<str>,
@@ -90,7 +91,7 @@ impl NamesByIndex {
         }
     }
 
-    /// Adds the names of an object and its counters.
+    /// Adds the names that a database has for an object and its counters.
     pub(crate) fn add_object(&mut self, object: &CatalogueObject, database: &TitleDatabase) {
         for index in indexes(object) {
             if let Some(name) = database.name(index) {
@@ -99,7 +100,8 @@ impl NamesByIndex {
         }
     }
 
-    /// An index of an object or its counters to which a database gives another name.
+    /// A title index of an object or of its counters to which a database gives another name than an
+    /// earlier file; `None` if there is none.
     pub(crate) fn conflict(
         &self,
         object: &CatalogueObject,
@@ -115,7 +117,7 @@ impl NamesByIndex {
     }
 }
 
-/// The indexes of an object and its counters.
+/// The title indexes of an object and of its counters.
 fn indexes(object: &CatalogueObject) -> impl Iterator<Item = TitleIndex> {
     let counters = object.counters.iter().map(|counter| counter.name);
     std::iter::once(object.name).chain(counters)

@@ -23,9 +23,9 @@ use std::sync::Arc;
 /// warning.
 ///
 /// # Errors
-/// [`SourceErrorKind::Malformed`] where a file is not a data block or a capture is damaged,
-/// [`SourceErrorKind::Mismatch`] where the files are not samples of one machine,
-/// [`SourceErrorKind::Denied`] or [`SourceErrorKind::Unavailable`] where a file cannot be read.
+/// [`SourceErrorKind::Malformed`] if a file is not a data block or a capture is damaged,
+/// [`SourceErrorKind::Mismatch`] if the files are not samples of one machine,
+/// [`SourceErrorKind::Denied`] or [`SourceErrorKind::Unavailable`] if a file cannot be read.
 pub fn open(
     name: &str,
     blocks: &[PathBuf],
@@ -131,13 +131,13 @@ fn open_text_logs(
 #[derive(Default)]
 struct Parts {
     samples: Vec<(String, Box<dyn Samples>)>,
-    /// Data blocks that follow one another, which are kept in memory.
+    /// Runs of data blocks that follow one another; the blocks are kept in memory.
     blocks: Vec<Vec<RecordedBlock>>,
     titles: Vec<Arc<TitleDatabase>>,
-    /// The names of all binary logs, and those of them that were made up.
+    /// The titles of all binary logs, with the names for which an index was made up.
     log_titles: TitleList,
     names: MadeUpNames,
-    /// The names of the files so far.
+    /// The names that the files so far give to title indexes.
     known: NamesByIndex,
     faults: Vec<Fault>,
 }
@@ -150,7 +150,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Adds a recording of perfhive.
+    /// Adds a recording of perfhive (`.phr`).
     fn add_recording(&mut self, name: &str, path: &Path) -> Result<(), SourceError> {
         let mut reader = phr::Reader::open(path)?;
         self.faults.extend_from_slice(reader.damage());
@@ -162,7 +162,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Adds a binary log.
+    /// Adds a binary log of perfmon.
     fn add_log(&mut self, path: &Path) -> Result<(), SourceError> {
         let mut log = BinaryLog::open(path, &self.names)?;
         self.faults.extend_from_slice(log.faults());
@@ -175,8 +175,8 @@ impl Parts {
         Ok(())
     }
 
-    /// Adds the names of a file. Its objects would be shown under the names of a file before that gives
-    /// their indexes to others.
+    /// Adds the names of a file. If a file before gives one of the indexes another name, the
+    /// objects of this file would be shown under that name; that is an error.
     fn add_names(
         &mut self,
         path: &Path,
@@ -231,7 +231,7 @@ pub fn reader_of_processes(paths: &[PathBuf]) -> Option<String> {
     })
 }
 
-/// A block with its name for messages.
+/// The data block in a file, and its name for messages.
 fn whole_block(path: &Path) -> Result<(String, Vec<u8>), SourceError> {
     let bytes = read_block(path)?;
     if let Some(why) = other_form(path, &bytes) {
@@ -272,7 +272,7 @@ fn with_titles_of_capture(
     Ok(source)
 }
 
-/// A block of a capture.
+/// The data block of a file in a capture, and its name for messages.
 fn listed_block(listed: &ListedFile) -> Result<(String, Vec<u8>), SourceError> {
     check(listed)?;
     whole_block(&listed.path)

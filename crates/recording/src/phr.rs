@@ -41,25 +41,28 @@ pub(crate) use reader::Reader;
 pub use rotation::Rotation;
 pub use writer::{RecordingOptions, RecordingWriter};
 
-/// Bytes at the beginning of each frame, and so of a file. The last one is the format's version.
+/// The bytes at the beginning of each frame, and so of a file. The last byte is the version of the
+/// format.
 pub(crate) const MAGIC: [u8; 4] = *b"PHR1";
 
-/// Bytes of the header of a frame.
+/// The number of bytes in the header of a frame.
 const HEADER: usize = 32;
 
-/// The most samples that damage within a sector costs, and so the most from one keyframe to the next.
+/// The largest number of samples from one keyframe to the next. Damage within a sector costs at
+/// most as many samples.
 const GROUP: u16 = 60;
 
-/// Bytes of a sector: the smallest part of a disk that is damaged as a whole.
+/// The number of bytes of a sector: the smallest part of a disk that is damaged as a whole.
 const SECTOR: u64 = 512;
 
-/// The most bytes of a payload, and of what it holds once it is decompressed.
+/// The largest number of bytes of a payload, both compressed and decompressed.
 const MOST: usize = 128 << 20;
 
-/// How far into a file with a damaged beginning the first sound frame may be.
+/// How far, in bytes, the first sound frame may be from the beginning of a file with a damaged
+/// beginning.
 const DAMAGED_BEGINNING: u64 = 1 << 20;
 
-/// Whether a file begins as a recording does. A file that cannot be read does not.
+/// Whether a file begins as a recording does; `false` for a file that cannot be read.
 pub(crate) fn is_recording(path: &Path) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
     let mut first = [0; MAGIC.len()];
@@ -68,7 +71,8 @@ pub(crate) fn is_recording(path: &Path) -> bool {
         && first == MAGIC
 }
 
-/// Whether a file that does not begin as a recording has the frames of one near its beginning.
+/// Whether a file with another beginning than a recording has frames of a recording near its
+/// beginning.
 pub(crate) fn is_damaged_recording(path: &Path) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
     is_file && reader::has_frame_within(path, DAMAGED_BEGINNING).unwrap_or(false)
@@ -93,13 +97,13 @@ pub(crate) fn fuzz_samples(mut bytes: &[u8]) {
 /// The kinds of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrameKind {
-    /// Facts about the recording, at each beginning of a program's writing.
+    /// Facts about the recording, written each time that a program begins to write to the file.
     Head,
-    /// Definitions of objects that no frame before has, and their titles.
+    /// Definitions of objects that are in no frame before, and the titles of these objects.
     Definitions,
-    /// A sample by itself.
+    /// A sample that can be read without those before it.
     Key,
-    /// A sample as differences to the one before.
+    /// A sample as differences to the sample before.
     Delta,
     /// Lines of an experiment's records.
     Lines,
@@ -127,15 +131,16 @@ impl FrameKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FrameHeader {
     kind: FrameKind,
-    /// Samples since the keyframe.
+    /// The number of samples since the keyframe.
     since_key: u16,
-    /// Bytes of the payload.
+    /// The length of the payload in bytes.
     length: u32,
     /// CRC-32 of the payload.
     checksum: u32,
-    /// The time of the sample, or that of writing.
+    /// The time of the sample or, for a frame that is no sample, the time of writing.
     time: i64,
-    /// Bytes from the keyframe to this one; saturated.
+    /// The number of bytes from the beginning of the keyframe to this frame; the largest number
+    /// that fits if there are more.
     back: u32,
 }
 
@@ -154,7 +159,7 @@ impl FrameHeader {
         bytes
     }
 
-    /// The header in these bytes; `None` where they are damaged, or of another version.
+    /// The header in these bytes; `None` if they are damaged or of another version.
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEADER] = bytes.first_chunk().filter(|bytes| bytes.starts_with(&MAGIC))?;
         let u32_at = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));

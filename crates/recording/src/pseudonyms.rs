@@ -37,12 +37,12 @@ const EVERYWHERE: &[&str] = &[
     "wmiprvse",
 ];
 
-/// The most digits of a name that is a number of processors, disks or threads. A longer number may
-/// identify a person or a machine.
+/// The largest number of digits in a name that counts as the number of a processor, disk or thread.
+/// A longer number may identify a person or a machine.
 const MOST_DIGITS: usize = 4;
 
-/// Maps each name to a hash, the same for the whole capture. The keys are random and written
-/// nowhere, so that names cannot be guessed and compared.
+/// A hash for each name, the same in the whole capture. The random keys of the hashes are stored
+/// nowhere, so that nobody can guess names and compare their hashes.
 #[derive(Debug)]
 pub(super) struct Pseudonyms(RandomState);
 
@@ -147,7 +147,7 @@ fn is_everywhere(name: &str) -> bool {
     EVERYWHERE.contains(&name.as_str()) || digits <= MOST_DIGITS && name.split([',', ' ']).all(part)
 }
 
-/// Zeroes the texts in the counter block that begins at `block`.
+/// Fills the texts in the counter block that begins at the offset `block` with zeros.
 fn blank_texts(object: PerfObject<'_>, out: &mut [u8], block: usize) {
     let texts = object
         .counters()

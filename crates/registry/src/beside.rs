@@ -1,4 +1,4 @@
-//! A source together with published objects.
+//! [`Beside`]: a source together with the objects that programs publish.
 
 use crate::condition::{NameEvent, Owner};
 use perfhive_engine::{
@@ -33,8 +33,8 @@ use std::sync::Arc;
 pub struct Beside<A, B> {
     first: A,
     second: B,
-    /// The parts of the last ask for each source. They and `answer`, the answer of the second
-    /// source, are kept for their allocations.
+    /// The parts of the last ask, one for each source. They are kept for their allocations, and so
+    /// is `answer`, the answer of the second source.
     asked: [Ask; 2],
     answer: Snapshot,
     catalogue: Option<MergedCatalogue>,
@@ -47,20 +47,21 @@ pub struct Beside<A, B> {
     generation: u64,
 }
 
-/// With more names than this, names that are no longer published and that no object of the first
-/// source has are dropped.
+/// The number of names above which names are dropped that are no longer published and that no
+/// object of the first source has.
 const NAMES: usize = 1024;
 
-/// A catalogue of both sources, and the two catalogues of which it was made.
+/// A catalogue of both sources, with the two catalogues from which it was made.
 struct MergedCatalogue {
     of: [Arc<Catalogue>; 2],
     merged: Arc<Catalogue>,
 }
 
-/// A source that can refuse names.
+/// A source that can leave out objects with names that another source has.
 pub trait Yielding: Source {
-    /// Sets the names that are refused: `taken` names, which belong to objects of another source,
-    /// and `unknown` names, which may belong to such objects. They replace those set before.
+    /// Sets the names that this source must not serve: the `taken` names belong to objects of
+    /// another source, and the `unknown` names may belong to such objects. The two sets replace
+    /// those that were set before.
     fn reserve(&mut self, taken: &HashSet<String>, unknown: &HashSet<String>);
 }
 
@@ -87,8 +88,9 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         }
     }
 
-    /// Divides a list of objects by source into `asked`. Returns for each source whether any of the
-    /// objects are its own. Allocates nothing once the lists are large enough.
+    /// Divides the `wanted` objects by their source into the two asks of `asked`. Returns for each
+    /// source whether any of the objects are its own. Allocates nothing once the lists are large
+    /// enough.
     fn divide(&mut self, ask: &Ask, wanted: &[TitleIndex]) -> [bool; 2] {
         let is_second = |name: &TitleIndex| name.0 >= CHOSEN_INDEXES;
         let mut any = [false; 2];
@@ -103,8 +105,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         any
     }
 
-    /// The generations of both sources. For a source that does not answer it is the generation that
-    /// was noted last.
+    /// The generations of both sources' catalogues. For a source that does not answer, it is the
+    /// generation that was noted last.
     fn generations(&mut self) -> [u64; 2] {
         let ask = Ask::nothing();
         let [mine, theirs] = self.generations.unwrap_or_default();
@@ -114,8 +116,9 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         [now(self.first.catalogue(&ask), mine), now(self.second.catalogue(&ask), theirs)]
     }
 
-    /// Finds out the owners of the published names if a generation changed or, for a request for
-    /// the catalogue, if some owners are not known yet. Returns the generation of this source.
+    /// Finds out again the owners of the published names, if a generation changed. For a request
+    /// for the catalogue, also if some owners are not known yet. Returns the generation of this
+    /// source.
     fn look(&mut self, is_for_catalogue: bool) -> u64 {
         let now = self.generations();
         let is_other = self.generations != Some(now);
@@ -164,8 +167,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         }
     }
 
-    /// Asks the first source for the objects of all published names, and updates their owners.
-    /// `None` if it could not answer for all names.
+    /// Asks the first source for the objects of all published names, and updates the owners of the
+    /// names. `None` if the first source could not answer for all names.
     fn judge_names(&mut self) -> Option<()> {
         if self.names.is_empty() {
             return Some(());
@@ -215,7 +218,7 @@ impl<A: Source, B: Yielding> Beside<A, B> {
     }
 }
 
-/// Whether an ask lists objects by index, and a catalogue has none of them.
+/// Whether an ask lists objects by index and the catalogue `theirs` has none of them.
 fn is_for_none(ask: &Ask, theirs: &Catalogue) -> bool {
     let ObjectQuery::Indexes(list) = &ask.objects else { return false };
     !list.is_empty() && list.iter().all(|name| theirs.object(*name).is_none())

@@ -36,8 +36,8 @@ pub(crate) const RPC_SERVER_TOO_BUSY: u32 = 1723;
 pub(crate) const RPC_CALL_FAILED: u32 = 1726;
 pub(crate) const RPC_CALL_FAILED_DNE: u32 = 1727;
 
-/// Whether the same call may succeed if it is made again in a moment: another
-/// collection holds what this one needs.
+/// Whether the same call may succeed if it is made again in a moment, because another collection
+/// holds a resource that this call needs.
 pub fn is_busy(code: u32) -> bool {
     matches!(code, NOT_READY | LOCK_FAILED | BUSY | WAIT_TIMEOUT | RPC_SERVER_TOO_BUSY)
 }

@@ -60,15 +60,15 @@
 
 use std::time::{Duration, Instant};
 
-/// The number of failures in a row that lead to a check, and of deliveries in a row after which the
-/// first source is used again for objects.
+/// How often in a row the first source must fail before a check, and how often in a row it must
+/// deliver missing objects before the first source is used for them again.
 const IN_A_ROW: u32 = 2;
 /// The first pause before something that failed is asked for again. It doubles up to
 /// `LONGEST_PAUSE`.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// The length of the next pause, which doubles each time that a pause is taken.
+/// The length of the next pause. It doubles each time that a pause is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pause(Duration);
 
@@ -105,7 +105,7 @@ impl Calls {
     pub(crate) const NEW: Self =
         Self { state: CallState::Answering, pause: Pause::FIRST, last: None };
 
-    /// A call timed out.
+    /// Notes that a call timed out at the time `now`.
     pub(crate) fn timed_out(&mut self, now: Instant) {
         let is_recent = |last| now.saturating_duration_since(last) < 2 * LONGEST_PAUSE;
         let pause = match self.state {
@@ -120,7 +120,7 @@ impl Calls {
         (self.state, self.last) = (CallState::Hanging(pause), Some(now));
     }
 
-    /// Whether the pause after a hang has just ended, so that everything is asked for again.
+    /// Whether the pause after a hang has just ended; the caller then asks for everything again.
     /// `hanging` is the number of calls that have not returned.
     pub(crate) fn are_over(&mut self, hanging: usize, now: Instant) -> bool {
         if let CallState::Hanging(pause) = self.state
@@ -136,10 +136,10 @@ impl Calls {
     }
 }
 
-/// The states of a registry as a whole.
+/// The states of a registry as a whole; the module's first table shows how they change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// No answer so far.
+    /// The registry has not answered so far.
     Undecided,
     /// The registry answers.
     Good,
@@ -147,7 +147,7 @@ pub(crate) enum State {
     Broken,
 }
 
-/// What happened at a registry.
+/// An event at a registry, which may change its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The catalogue was read, and the missing objects are known.
@@ -158,14 +158,14 @@ pub(crate) enum Event {
     Incomplete,
     /// An ask failed.
     Failed(Failure),
-    /// A check ended: `answered` says whether it had an answer, `is_hang` whether a timeout was the
-    /// reason for it.
+    /// A check ended. `answered` says whether the check had an answer, and `is_hang` whether a
+    /// timeout was the reason for the check.
     Checked { answered: bool, is_hang: bool },
     /// A trial for missing objects ended.
     Tried(Trial),
 }
 
-/// How an ask failed.
+/// The way in which an ask failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// A call timed out.
@@ -176,7 +176,7 @@ pub(crate) enum Failure {
     Other,
 }
 
-/// How a trial ended.
+/// The outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trial {
     /// The trial delivered a missing object.
@@ -187,7 +187,7 @@ pub(crate) enum Trial {
     Failed,
 }
 
-/// What has to be done after an event.
+/// What the caller has to do after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Nothing,
@@ -209,7 +209,8 @@ pub(crate) struct Whole {
     failures: u32,
     /// The number of trials in a row that delivered a missing object.
     deliveries: u32,
-    /// The time of the next trial; `None` while undecided. If that trial fails, `pause` follows it.
+    /// The time of the next trial; `None` while the state is undecided. If that trial fails, the
+    /// next one comes after `pause`.
     again: Option<Instant>,
     pause: Pause,
 }
@@ -223,12 +224,12 @@ impl Whole {
         pause: Pause::FIRST,
     };
 
-    /// Whether it is time for a trial.
+    /// Whether the time for the next trial has come; `false` while the state is undecided.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.again.is_some_and(|again| now >= again)
     }
 
-    /// Takes an event, and returns what has to be done.
+    /// Changes the state after an event at the time `now`, and returns what the caller has to do.
     pub(crate) fn on(&mut self, event: Event, now: Instant) -> Next {
         match (self.state, event) {
             (_, Event::Listed) => self.decide(State::Good, now),
@@ -275,10 +276,11 @@ impl Whole {
     }
 }
 
-/// What is known about the owner, in the registry, of a name that a program publishes.
+/// What is known about a published name: whether an object of the registry has the same name, and
+/// so owns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// The registry has not told yet whether it has an object with this name.
+    /// The registry has not answered yet whether it has an object with this name.
     Unknown,
     /// An object of the registry has the name.
     Registry,
@@ -296,7 +298,7 @@ pub(crate) enum NameEvent {
     /// No object of that name can be read, because the registry is broken or a title list is
     /// damaged.
     Unreadable,
-    /// A provider or a title list is late.
+    /// A provider or a title list did not answer in time.
     Late,
 }
 

@@ -21,11 +21,11 @@ const NO_THREAD: u32 = 8;
 /// A function that connects to the machine with a name; the error is Windows' code.
 pub type Connect<R> = Arc<dyn Fn(&str) -> Result<R, u32> + Send + Sync>;
 
-/// Makes connections, one attempt at a time. If an attempt does not end within its timeout, later
-/// callers get the result of its thread instead of starting another.
+/// Makes connections to one machine, one attempt at a time. If an attempt does not end within its
+/// timeout, later callers get the result of that attempt instead of starting another.
 pub struct Dialer<R> {
     host: String,
-    /// The timeout of an attempt.
+    /// The timeout of one attempt.
     limit: Duration,
     connect: Connect<R>,
     attempt: Mutex<Option<Attempt<R>>>,
@@ -33,8 +33,8 @@ pub struct Dialer<R> {
 
 struct Attempt<R> {
     answer: Receiver<Result<R, u32>>,
-    /// The end of the attempt's timeout. After it, callers no longer wait, and only test whether
-    /// the attempt has ended.
+    /// The time at which the attempt's timeout ends. After that, callers do not wait, and only test
+    /// whether the attempt has ended.
     until: Instant,
 }
 
@@ -44,7 +44,7 @@ impl<R: Send + 'static> Dialer<R> {
         Self { host: host.to_string(), limit, connect, attempt: Mutex::new(None) }
     }
 
-    /// A connection, possibly from an earlier attempt that ended too late.
+    /// A connection, which may come from an earlier attempt that took longer than its timeout.
     ///
     /// # Errors
     /// The error code of `connect`; [`NOT_REACHED`] if the attempt did not end in time; other codes
@@ -86,14 +86,14 @@ pub struct Remote<R> {
     connection: Option<R>,
     /// The Windows language identifier of this machine's user.
     user: u16,
-    /// The parts of the registry that may not be read and were reported already, over all
+    /// The parts of the registry that could not be read and were reported already, over all
     /// connections.
     told: Vec<RegistryPart>,
 }
 
 impl<R: PerfRegistry + 'static> Remote<R> {
-    /// A registry behind a dialer; `user` is the Windows language identifier of this machine's
-    /// user.
+    /// A registry over connections that `dialer` makes; `user` is the Windows language identifier
+    /// of this machine's user.
     pub fn new(dialer: Arc<Dialer<R>>, user: u16) -> Self {
         Self { dialer, connection: None, user, told: Vec::new() }
     }

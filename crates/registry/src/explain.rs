@@ -6,8 +6,8 @@ use crate::registry::RegistryPart;
 use perfhive_engine::SourceErrorKind;
 
 impl ReadError {
-    /// What the error means for a reader of counters: its kind, and a text with the way out. `host`
-    /// is the other machine, or `None` for this machine.
+    /// What the error means for a reader of counters: the kind of the source's error, and a message
+    /// that says what can be done. `host` is the other machine, or `None` for this machine.
     #[must_use]
     pub fn explain(self, host: Option<&str>) -> (SourceErrorKind, String) {
         use SourceErrorKind as Kind;
@@ -43,8 +43,9 @@ impl ReadError {
     }
 }
 
-/// What an error code means for a reader of counters: its kind, and a text with the way out. `host`
-/// is the other machine, or `None` for this machine.
+/// What an error code of Windows means for a reader of counters: the kind of the source's error,
+/// and a message that says what can be done. `host` is the other machine, or `None` for this
+/// machine.
 ///
 /// Codes: Windows SDK, `winerror.h`; the calls that return them: the documentation of
 /// `RegQueryValueExW` and `RegConnectRegistryW`, and reports of remote readers.
@@ -100,8 +101,8 @@ fn local(code: u32) -> (SourceErrorKind, String) {
     (kind, text.to_string())
 }
 
-/// The reason why an account cannot log on to a host, with the way out; `None` for a code that is
-/// not about logging on.
+/// The reason why an account cannot log on to a host, and what can be done; `None` for a code that
+/// is not about logging on.
 fn logon(code: u32, host: &str) -> Option<String> {
     let net_use = format!("`net use \\\\{host}\\IPC$ /user:NAME`");
     Some(match code {
@@ -251,7 +252,8 @@ fn remote(code: u32, host: &str) -> (SourceErrorKind, String) {
     }
 }
 
-/// The message for a part of the registry that may not be read: what is missing, and the way out.
+/// The message for a part of the registry that could not be read: what is missing for readers, and
+/// what can be done.
 pub(crate) fn unreadable(key: RegistryPart, code: u32, host: Option<&str>) -> String {
     let (path, costs) = match key {
         RegistryPart::Services => (

@@ -51,7 +51,7 @@ pub struct Fallback<A, B> {
     decision: Option<Decision>,
     /// The number of decisions so far, which is the generation of the catalogue.
     decisions: u64,
-    /// The objects that the second source can fill.
+    /// The objects that the second source can deliver.
     capable: Vec<TitleIndex>,
     /// The objects of `capable` that were wanted, and are therefore looked for in the first source.
     looked_at: Vec<TitleIndex>,
@@ -61,11 +61,12 @@ pub struct Fallback<A, B> {
     rest: Ask,
     /// The answer of the second source.
     answer: Snapshot,
-    /// The ask of a check or trial; `tried` is the answer to it.
+    /// The ask of a check or trial. `tried` holds the answer.
     trial: Ask,
     tried: Snapshot,
     catalogue: Option<MergedCatalogue>,
-    /// Whether the reason of the decision was reported, or there is none.
+    /// Whether the reason of the decision was reported already; also `true` if there is no reason
+    /// to report.
     told: bool,
 }
 
@@ -119,9 +120,9 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         Ok(())
     }
 
-    /// Divides an ask into a part for the second source (`asked`) and a part for the first one
-    /// (`rest`). Returns whether to ask the first source, and whether to ask the second. Allocates
-    /// nothing once the lists are large enough.
+    /// Divides an ask: `asked` becomes the part for the second source, `rest` the part for the
+    /// first. Returns whether the first source has to be asked, and whether the second has to be.
+    /// Allocates nothing once the lists are large enough.
     fn divide(&mut self, request: &Ask) -> (bool, bool) {
         let usable = self.broken().is_none();
         let Some(Decision { objects, .. }) = &self.decision else {
@@ -159,8 +160,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         (first, second)
     }
 
-    /// Asks the first source, for `rest` if the ask was `divided`. Returns whether that changed the
-    /// decision, so that the ask must be divided again.
+    /// Asks the first source: for `rest` if the ask was `divided`, else for the whole ask. Returns
+    /// whether the answer changed the decision, so that the ask must be divided again.
     fn collect_first(
         &mut self,
         request: &Ask,
@@ -363,8 +364,8 @@ impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
         }
     }
 
-    /// The providers of both sources. Nothing is collected for the list, so it works even if the
-    /// first source is broken.
+    /// The states of the providers of both sources. Nothing is collected for the list, so the list
+    /// is complete even if the first source is broken.
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let mut providers = self.first.providers(ask)?;
         providers.extend(self.second.providers(ask)?);

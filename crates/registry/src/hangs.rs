@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 /// The default timeout of a provider that is asked alone.
 const PROBE: Duration = Duration::from_secs(2);
-/// The most queries that are remembered because they hung. Each of them cost a timeout.
+/// The largest number of queries that are remembered because they hung. Each of these queries cost
+/// a timeout.
 const QUERIES: usize = 64;
 
 /// The queries and objects with calls that timed out. They are not asked for again before all calls
@@ -32,7 +33,7 @@ impl Default for Hangs {
 }
 
 impl Hangs {
-    /// A state without any hang. `probe` is the timeout of a provider that is asked alone.
+    /// A state in which nothing has hung. `probe` is the timeout of a provider that is asked alone.
     pub(crate) fn with_probe(probe: Duration) -> Self {
         let (queries, objects) = (Vec::new(), Vec::new());
         Self { queries, objects, everything: false, probe, calls: Calls::NEW }
@@ -53,8 +54,7 @@ impl Hangs {
         self.everything
     }
 
-    /// Whether a query is known to hang, because it did or because it may include an object that
-    /// hangs.
+    /// Whether a query is known to hang: it hung before, or it may include an object that hangs.
     pub(crate) fn knows(&self, query: &ObjectQuery) -> bool {
         let is_hanging = |name: &TitleIndex| self.objects.contains(name);
         let has = match query {
@@ -66,7 +66,7 @@ impl Hangs {
         self.everything || has || self.queries.contains(query)
     }
 
-    /// Notes how a query failed. Only a hang counts.
+    /// Notes how the query `query` failed. Only a hang has an effect.
     pub(crate) fn note(&mut self, failed: Failed, query: &ObjectQuery) {
         if failed == Failed::Read(ReadError::Hangs) && !self.knows(query) {
             if self.queries.len() >= QUERIES {
@@ -77,7 +77,7 @@ impl Hangs {
         }
     }
 
-    /// Notes how a query for no object failed. Only a hang counts.
+    /// Notes how a query for no object failed. Only a hang has an effect.
     pub(crate) fn note_no_object(&mut self, failed: Failed) {
         if failed == Failed::Read(ReadError::Hangs) {
             self.everything = true;
@@ -85,7 +85,8 @@ impl Hangs {
         }
     }
 
-    /// Notes the hanging objects that a search found. They replace those known before.
+    /// Notes the hanging objects that a search found for `query`. They replace the hanging objects
+    /// that were known before.
     pub(crate) fn found(&mut self, objects: &[TitleIndex], query: &ObjectQuery) {
         self.objects.clear();
         self.objects.extend_from_slice(objects);
@@ -110,7 +111,7 @@ impl Hangs {
         self.objects.clear();
     }
 
-    /// Forgets the pauses, because a registration has changed.
+    /// Forgets the pauses between attempts, because a registration has changed.
     pub(crate) fn forget_pauses(&mut self) {
         self.calls = Calls::NEW;
     }
@@ -130,7 +131,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(crate) struct Watch {
     services: Vec<(String, Option<u64>)>,
     looked: Instant,
-    /// The shortest time between two examinations.
+    /// The shortest time between two examinations of the registrations.
     pub(crate) every: Duration,
 }
 
@@ -141,7 +142,7 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// Adds services to the watch.
+    /// Adds failing services to the watch.
     pub(crate) fn over<'a>(
         &mut self,
         services: impl Iterator<Item = &'a str>,

@@ -21,19 +21,19 @@ use std::time::{Duration, Instant};
 pub(crate) const AGAIN: Duration = Duration::from_secs(60);
 /// [`perfhive_engine::NO_OBJECT`] as the name of a value. The answer to it holds no objects.
 pub(crate) const NO_OBJECT_NAME: &str = "2147483632";
-/// The most indexes without a registered owner that are asked for at once.
+/// The largest number of indexes without a registered owner that are asked for in one query.
 const AT_ONCE: usize = 128;
-/// The most queries for indexes without an owner that may fail in a search. Each failure may cost a
-/// buffer of the largest size.
+/// The largest number of failed queries for indexes without an owner in one search. Each failure
+/// may cost a buffer of the largest size.
 const FAILURES: usize = 64;
 /// The costly objects of Windows itself: Image, Process Address Space, Thread Details, Full Image,
 /// Job Object Details and Heap. They are left out when `Global` is read by indexes.
 pub(crate) const COSTLY: [u32; 6] = [740, 786, 816, 1408, 1548, 1760];
 
 impl Service {
-    /// The fault of a provider that gave no objects: none at all if `all` is set, or else none of
-    /// those that were asked for. Windows tells no reason. `host` is the other machine, or `None`
-    /// for this machine.
+    /// The fault of a provider that gave no objects. If `all` is set, the provider gave no object
+    /// at all; otherwise none of the objects that were asked for. Windows tells no reason. `host`
+    /// is the other machine, or `None` for this machine.
     pub(crate) fn gives_nothing(&self, all: bool, host: Option<&str>) -> Fault {
         let Self { name, library, .. } = self;
         let check = format!("`perfhive check {}`{}", argument(name), run_there(host));
@@ -45,7 +45,8 @@ impl Service {
         Fault::new(FaultKind::OpenFailed, name, message)
     }
 
-    /// The fault of a disabled provider, with the way out.
+    /// The fault of a disabled provider, with the command that enables it. `host` is the other
+    /// machine, or `None` for this machine.
     pub(crate) fn is_disabled(&self, host: Option<&str>) -> Fault {
         let name = &self.name;
         let way_out = match host {
@@ -60,7 +61,8 @@ impl Service {
         Fault::new(FaultKind::Disabled, name, message)
     }
 
-    /// The fault of a registration without title indexes, with the way out.
+    /// The fault of a registration without title indexes, with what can be done about it. `host` is
+    /// the other machine, or `None` for this machine.
     pub(crate) fn has_no_names(&self, host: Option<&str>) -> Fault {
         let Self { name, library, .. } = self;
         let check = format!("`perfhive check {}`{}", argument(name), run_there(host));
@@ -73,14 +75,15 @@ impl Service {
         Fault::new(FaultKind::OpenFailed, name, message)
     }
 
-    /// The fault of a provider that hangs, with the way out.
+    /// The fault of a provider that hangs, with what can be done about it. `host` is the other
+    /// machine, or `None` for this machine.
     pub(crate) fn hangs(&self, host: Option<&str>) -> Fault {
         let why = Failed::Read(ReadError::Hangs).of_one(host);
         Fault::new(FaultKind::CollectFailed, &self.name, blame(self, &why, host))
     }
 }
 
-/// Indexes that are asked for together, and the index of their owner among the services; `None` for
+/// Indexes that are asked for in one query, and the index of the service that owns them; `None` for
 /// indexes without an owner.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Group {
@@ -135,7 +138,7 @@ pub(crate) fn divide(
     groups
 }
 
-/// Why a query has no answer.
+/// The reason why a query has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
     Read(ReadError),
@@ -143,7 +146,8 @@ pub(crate) enum Failed {
 }
 
 impl Failed {
-    /// Whether the cause may be one provider, rather than the system or the connection.
+    /// Whether one provider may be the cause, and not the system or the connection, so that reading
+    /// in parts may help.
     pub(crate) fn may_be_a_providers(self) -> bool {
         use SourceErrorKind as Kind;
         match self {
@@ -159,7 +163,7 @@ impl Failed {
         }
     }
 
-    /// Whether the cause is the connection to another machine.
+    /// Whether the connection to the other machine is the cause.
     pub(crate) fn is_the_connections(self) -> bool {
         matches!(self, Self::Read(ReadError::Code(code)) if is_lost(code))
     }
@@ -180,7 +184,7 @@ impl Failed {
     }
 }
 
-/// Reads one value, and validates it as a block.
+/// Reads one value and validates the answer as a data block.
 pub(crate) fn read_block(
     registry: &mut dyn PerfRegistry,
     pool: &mut FramePool,
@@ -204,30 +208,31 @@ pub(crate) struct Split {
     /// The name of the value that is read instead: a list of the objects that can be read.
     pub(crate) name: ValueName,
     pub(crate) size: Size,
-    /// The number of these objects.
+    /// The number of objects in that list.
     pub(crate) objects: usize,
     /// The faults of the parts that are left out.
     pub(crate) faults: Vec<Fault>,
-    /// Objects of providers that hang, also those that the query does not name.
+    /// The objects of providers that hang, including objects that the query does not name.
     pub(crate) hanging: Vec<TitleIndex>,
-    /// When the whole is tried again.
+    /// The time at which the whole query is tried again.
     pub(crate) until: Instant,
-    /// Whether the damaged answer to the whole query has at least as many sound objects. It is then
-    /// read, and `name` is not.
+    /// Whether the damaged answer to the whole query has at least as many sound objects as the
+    /// parts. The whole query is then read, and not `name`.
     pub(crate) is_whole: bool,
 }
 
-/// A search for the readable parts of a query. `ask` is the function that reads a list of objects.
+/// A search for the readable parts of a query. Its `ask` is the function that reads a list of
+/// objects.
 pub(crate) struct Search<'a> {
     pub(crate) services: &'a [Service],
     pub(crate) host: Option<&'a str>,
     pub(crate) ask: &'a mut dyn FnMut(&ValueName) -> Result<Arc<Frame>, Failed>,
-    /// Objects that are known to hang, and are therefore not asked for.
+    /// Objects that are known to hang, so that they are not asked for.
     hanging: Vec<TitleIndex>,
     found: Vec<TitleIndex>,
     faults: Vec<Fault>,
     failures: usize,
-    /// Indexes that were not asked for, after too many failures.
+    /// Indexes that were not asked for because too many queries had failed before.
     left_out: Vec<TitleIndex>,
 }
 
@@ -273,7 +278,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds the faults of indexes that were not asked for.
+    /// Adds a fault for the indexes that were not asked for after too many failures.
     fn add_left_out(&mut self, query: &ObjectQuery, source: &str) {
         let count = self.left_out.len();
         if count == 0 {
@@ -375,18 +380,19 @@ pub fn argument(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The part of a message that says on which machine a command is to be run; empty for this machine.
+/// The part of a message that names the machine on which a command is to be run; empty for this
+/// machine.
 fn run_there(host: Option<&str>) -> String {
     host.map_or(String::new(), |host| format!(", run on {host},"))
 }
 
-/// The part of a message that says under which account and on which machine a command is to be run.
+/// The part of a message that names the account and the machine under which a command is to be run.
 fn run_as(host: Option<&str>) -> String {
     let there = host.map_or(String::new(), |host| format!(" on {host}"));
     format!("run as administrator{there}")
 }
 
-/// The message for a failing provider, with the way out.
+/// The message for a failing provider: `why` it failed, and what can be done about it.
 fn blame(service: &Service, why: &str, host: Option<&str>) -> String {
     let Service { name, library, .. } = service;
     let library = if library.is_empty() { "its library" } else { library };

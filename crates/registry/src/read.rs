@@ -1,4 +1,4 @@
-//! Reading a value of unknown length.
+//! Reads a value of unknown length with buffers that grow.
 
 use crate::codes::{MORE_DATA, SUCCESS, TIMEOUT, is_busy};
 use perfhive_engine::ObjectQuery;
@@ -12,16 +12,16 @@ const FIRST_OF_ALL: usize = 1 << 20;
 /// The size of the largest buffer, in bytes. A machine with ten thousand threads fills some
 /// megabytes; a provider that wants more than this is assumed to want more without end.
 pub(crate) const LARGEST: usize = 64 << 20;
-/// The size of the largest list of names that is read, in bytes. After reading, a list takes nine
-/// times as much memory, and the same again for lookups. A real list has one megabyte, or a few
-/// with many providers.
+/// The size of the largest list of names that is read, in bytes. A list takes nine times as much
+/// memory after reading, and the same again for lookups by name. A real list has one megabyte, or a
+/// few megabytes with many providers.
 pub(crate) const LONGEST: usize = 16 << 20;
-/// How often a busy performance library is asked. The first pause between two attempts is `PAUSE`,
-/// and each further pause is twice as long. All pauses together are 63 ms.
+/// The number of attempts to read from a performance library that is busy. The first pause between
+/// two attempts is `PAUSE`, and each further pause is twice as long. All pauses together are 63 ms.
 const TRIES: u32 = 7;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Why a value could not be read.
+/// The reason why a value could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -33,10 +33,10 @@ pub enum ReadError {
     Deadline,
     /// The call timed out.
     Hangs,
-    /// The value is not a list of names, or the list of English names, which every machine has, is
-    /// empty.
+    /// The value is not a list of names, or is an empty list of English names, although every
+    /// machine has English names.
     NoTitles,
-    /// The list of names is longer than 16 MiB, and so than any real list.
+    /// The list of names is longer than 16 MiB, which no real list is.
     EndlessTitles,
 }
 

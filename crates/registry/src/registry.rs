@@ -1,4 +1,4 @@
-//! The registry of a machine as a trait: what reading performance data needs of it.
+//! The trait [`PerfRegistry`]: what reading performance data needs of the registry of a machine.
 
 use crate::codes::{NOT_FOUND, SUCCESS, is_lost};
 use crate::service::Service;
@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct ValueName(Vec<u16>);
 
 impl ValueName {
-    /// Makes this name a copy of `other`, in its own allocation.
+    /// Makes this name a copy of `other`, without a new allocation if the name fits.
     pub(crate) fn assign(&mut self, other: &Self) {
         self.0.clone_from(&other.0);
     }
@@ -46,7 +46,8 @@ pub enum RegistryKey<'a> {
     Language(&'a str),
 }
 
-/// The numbers that change with each registration, and the time at which they were written.
+/// The highest title indexes of a registry and the time at which they were written. They change
+/// with each registration of a provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LastTitles {
@@ -54,7 +55,8 @@ pub struct LastTitles {
     pub counter: Option<u32>,
     /// `Perflib\Last Help`; `None` if it cannot be read.
     pub help: Option<u32>,
-    /// When a value of `Perflib` was last written, as a FILETIME; `None` if it is not known.
+    /// The time at which a value of `Perflib` was last written, as a FILETIME; `None` if it is not
+    /// known.
     ///
     /// Indexes are used again: after a provider was unregistered and registered with other names,
     /// both numbers may be as they were. Every registration writes both numbers, and writing a
@@ -65,8 +67,8 @@ pub struct LastTitles {
     pub written: Option<u64>,
 }
 
-/// A part of the registry other than the counters. If it cannot be read, less is known about the
-/// counters, but they can still be read.
+/// A part of the registry beside the counters. If the part cannot be read, less is known about the
+/// counters, but the counters can still be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegistryPart {
@@ -78,7 +80,7 @@ pub enum RegistryPart {
     Perflib,
 }
 
-/// A list of the parts of the registry that may not be read, which reports each part once.
+/// The parts of the registry that could not be read, so that each is reported only once.
 #[derive(Debug, Default)]
 pub struct Unreadable {
     known: Vec<(RegistryPart, u32)>,
@@ -86,8 +88,9 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    /// Notes a part that could not be read, once. A part that does not exist is not noted, nor is
-    /// one that could not be read because the connection is lost.
+    /// Notes that a part could not be read, with the error code. A part is noted once. A part that
+    /// does not exist is not noted, nor is a part that could not be read because the connection is
+    /// lost.
     pub fn note(&mut self, key: RegistryPart, code: u32) {
         let is_known = self.known.iter().any(|(known, _)| *known == key);
         if code != NOT_FOUND && !is_lost(code) && !is_known {
@@ -95,12 +98,12 @@ impl Unreadable {
         }
     }
 
-    /// The value of a result. For an error it is `None`, and the error is [noted](Self::note).
+    /// The value of a result; for an error `None`, after the error was [noted](Self::note).
     pub fn read<T>(&mut self, key: RegistryPart, result: Result<T, u32>) -> Option<T> {
         result.map_err(|code| self.note(key, code)).ok()
     }
 
-    /// The parts that were noted since the last call, with their error codes.
+    /// The parts that were noted since the last call of this method, with their error codes.
     pub fn news(&mut self) -> Vec<(RegistryPart, u32)> {
         let news = self.known.get(self.told..).unwrap_or_default().to_vec();
         self.told = self.known.len();
@@ -108,53 +111,56 @@ impl Unreadable {
     }
 }
 
-/// The registry of a machine, as far as counters are concerned. Error codes are those of Windows
+/// The registry of a machine, as far as reading counters needs it. Error codes are those of Windows
 /// ([`codes`](crate::codes)). An implementation for another way of access has to read values by
 /// name and to list keys.
 pub trait PerfRegistry: Send {
     /// The name of the other machine; `None` for this machine.
     fn host(&self) -> Option<&str>;
 
-    /// Connects to another machine, with a timeout of its own, if it is not connected yet. Returns
-    /// the error code; `ERROR_SUCCESS` for this machine.
+    /// Connects to another machine, if it is not connected yet, with a timeout of its own. Returns
+    /// the error code: `ERROR_SUCCESS` for success, and always for this machine.
     fn connect(&mut self) -> u32 {
         SUCCESS
     }
 
-    /// Reads a value into `reply`, within its capacity, by one call of `RegQueryValueExW`. Returns
-    /// the error code.
+    /// Reads a value into `reply` by one call of `RegQueryValueExW`. The capacity of `reply` is the
+    /// size of the buffer. Returns the error code.
     fn value(&mut self, place: RegistryKey<'_>, name: &ValueName, reply: &mut Vec<u8>) -> u32;
 
-    /// `Last Counter` and `Last Help`, and when they were written. Allocates nothing.
+    /// The numbers `Last Counter` and `Last Help`, and the time at which they were written.
+    /// Allocates nothing.
     fn last_titles(&mut self) -> LastTitles;
 
-    /// The names of the keys below `Perflib`.
+    /// The names of the keys below `Perflib`, one for each language.
     fn language_keys(&mut self) -> Vec<String>;
 
-    /// The registered providers; empty if they cannot be read. It is called seldom, so it may be
-    /// slow.
+    /// The registered providers; empty if they cannot be read. The method is called seldom, so it
+    /// may be slow.
     fn services(&mut self) -> Vec<Service>;
 
-    /// A number that changes with the registration of a service: its library, functions, objects,
-    /// indexes, and whether it is disabled; `None` without a registration. Collects nothing.
+    /// A number that changes when the registration of a service changes: library, functions,
+    /// objects, indexes, or whether the provider is disabled. `None` if there is no registration.
+    /// Collects nothing.
     fn registration(&mut self, service: &str) -> Option<u64>;
 
     /// The user's language: a Windows language identifier.
     fn user_language(&self) -> u16;
 
-    /// Whether the system asks every library for everything, whatever its `Object List` says.
+    /// Whether the system asks every library for all of its objects, whatever the `Object List` of
+    /// the registration says.
     fn asks_everybody(&self) -> bool {
         false
     }
 
-    /// Sets the timeout of a call, and returns the timeout before. A registry with calls that have no
-    /// timeout returns `limit`.
+    /// Sets the timeout of each call to `limit`, and returns the timeout before. A registry with
+    /// calls that have no timeout returns `limit`.
     fn set_limit(&mut self, limit: Duration) -> Duration {
         limit
     }
 
-    /// The parts of the registry that may not be read, with the error codes: those found since the
-    /// last call, each part only once.
+    /// The parts of the registry that could not be read since the last call of this method, with
+    /// their error codes. Each part is returned only once.
     fn unreadable(&mut self) -> Vec<(RegistryPart, u32)> {
         Vec::new()
     }

@@ -5,7 +5,8 @@ use perfhive_format::TitleIndex;
 /// `Base Index`: the last title index that Windows keeps for its own objects.
 pub const BASE_INDEX: u32 = 1847;
 
-/// The most indexes that a registration can claim by its first and last index; the rest is ignored.
+/// The largest number of indexes that a registration can claim by its first and last index; indexes
+/// behind them are ignored.
 const CLAIMED: u32 = 4096;
 
 /// A registered provider: those values of `Services\NAME\Performance` that are needed to ask the
@@ -30,8 +31,8 @@ pub struct Service {
 }
 
 impl Service {
-    /// The range of the title indexes of the provider's names, at most [`CLAIMED`] long; empty if
-    /// it has none.
+    /// The title indexes that the provider's names can have, from first to last, at most
+    /// [`CLAIMED`] of them; empty if the registration names none.
     fn range(&self) -> std::ops::Range<u32> {
         let (Some(first), Some(last)) = (self.first, self.last) else { return 0..0 };
         first..last.saturating_add(1).min(first.saturating_add(CLAIMED))

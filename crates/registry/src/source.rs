@@ -25,11 +25,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most queries that are remembered, with the sizes of their answers. A program makes only a
-/// few; with one more than this, all are forgotten.
+/// The largest number of queries that are remembered, with the sizes of their answers. A program
+/// makes only a few. When one more comes, all are forgotten.
 const REMEMBERED: usize = 256;
 
-/// The message for an object that was in an answer before and is missing now.
+/// The message of the fault for an object that was in an earlier answer and is missing now. `host`
+/// is the other machine, or `None` for this machine.
 fn stays_away(host: Option<&str>) -> String {
     let there = host.map_or(String::new(), |host| format!(" of {host}"));
     format!(
@@ -61,18 +62,19 @@ pub struct RegistrySource {
     /// that time.
     titles_generation: u64,
     last: LastTitles,
-    /// The objects that were seen, with their definitions.
+    /// The objects that were in any answer so far, with their definitions.
     known: Definitions,
     catalogue: Option<Arc<Catalogue>>,
-    /// Whether the catalogue has all objects of `Global`, not only those that were looked for.
+    /// Whether the catalogue has all objects of `Global`; otherwise it has only the objects that
+    /// were looked for.
     is_whole: bool,
     /// Whether an object of unknown cost was found after `Global` was listed. The object may be
     /// part of `Global` by now.
     unsure: bool,
-    /// Whether `Global` was collected. After that, a provider of which no object was seen is known
-    /// to have given none.
+    /// Whether `Global` was collected. After that, a provider of which no object was seen counts as
+    /// one that gave none.
     asked_all: bool,
-    /// The objects that were looked for.
+    /// The objects that were asked for by index so that the catalogue could list them.
     looked_for: Vec<TitleIndex>,
     /// The objects of `Costly`; `None` before they were collected.
     costly: Option<Vec<CatalogueObject>>,
@@ -80,11 +82,11 @@ pub struct RegistrySource {
     languages: Option<Vec<Language>>,
     hangs: Hangs,
     watch: Watch,
-    /// The timeouts of calls, until all objects were asked for once; `None` after that, and without
-    /// timeouts.
+    /// The timeouts of calls until all objects were asked for once; `None` after that, and for a
+    /// source without timeouts.
     timeouts: Option<Timeouts>,
-    /// The faults of missing objects, kept because they repeat; `silent` has those of providers
-    /// without objects.
+    /// The faults of missing objects, kept for reuse because they repeat; `silent` keeps those of
+    /// providers without objects.
     missing: HashMap<TitleIndex, Fault>,
     silent: Vec<Fault>,
 }
@@ -108,17 +110,17 @@ impl Timeouts {
     }
 }
 
-/// What is kept of a query that was made before.
+/// What is remembered of a query that was made before.
 struct KnownQuery {
     name: ValueName,
     size: Size,
-    /// The parts that are read instead after the whole query failed; `None` while it is read as a
-    /// whole.
+    /// The parts in which the query is read after it failed as a whole; `None` while the query is
+    /// read as a whole.
     split: Option<Box<Split>>,
 }
 
 impl RegistrySource {
-    /// A source over a registry, without timeouts. `name` is its name in messages.
+    /// A source that reads `registry` without timeouts. Messages call the source `name`.
     #[must_use]
     pub fn over(name: &str, registry: Box<dyn PerfRegistry>) -> Self {
         Self {
@@ -260,7 +262,8 @@ impl RegistrySource {
         }
     }
 
-    /// Makes the source examine the registrations of failing providers before each query.
+    /// Makes the source examine the registrations of failing providers before each query, not at
+    /// most once a second.
     #[cfg(test)]
     pub(crate) fn look_often(&mut self) {
         self.watch.every = Duration::ZERO;
@@ -271,7 +274,8 @@ impl RegistrySource {
         SourceError::new(SourceErrorKind::NotFound, &self.name, message)
     }
 
-    /// The indexes that have a name, in the first language whose titles can be read.
+    /// The title indexes that have a name, taken from the first language with titles that can be
+    /// read.
     fn named(&mut self) -> Vec<TitleIndex> {
         let mut titles = self.titles(LanguageId::ENGLISH, &Ask::nothing());
         // If one list is late, so are the others.

@@ -11,7 +11,7 @@ use std::thread::sleep;
 /// The bits of a language identifier that name the language without a region.
 const PRIMARY: u16 = 0x3ff;
 
-/// The most languages of a machine that are listed. Windows has some forty.
+/// The largest number of languages of a machine that are listed; Windows has some forty.
 const MOST: usize = 64;
 
 /// A language with titles.
@@ -23,19 +23,20 @@ pub struct Language {
     /// The names of the language's keys below `Perflib`: three digits, or four digits if they
     /// include a region. The key of the user's region comes first.
     keys: Vec<String>,
-    /// Whether it is the user's own language. `HKEY_PERFORMANCE_NLSTEXT` has its titles, too.
+    /// Whether this is the user's own language. The titles of that language are also in
+    /// `HKEY_PERFORMANCE_NLSTEXT`.
     own: bool,
 }
 
 impl Language {
-    /// Whether it is the user's own language.
+    /// Whether this is the user's own language.
     pub(crate) fn is_own(&self) -> bool {
         self.own
     }
 }
 
-/// The languages of a machine: the user's language first, if the machine has it, then English,
-/// which every machine has, then the others.
+/// The languages of a machine in this order: the user's language if the machine has it, English,
+/// which every machine has, and all others.
 pub fn languages(registry: &mut dyn PerfRegistry) -> Vec<Language> {
     let user = registry.user_language();
     let mut keys: Vec<(u16, String)> = registry
@@ -71,14 +72,14 @@ pub fn languages(registry: &mut dyn PerfRegistry) -> Vec<Language> {
     languages
 }
 
-/// Whether the titles in the user's language differ from the English ones.
+/// Whether the titles in the user's language differ from the English titles.
 fn has_own_titles(registry: &mut dyn PerfRegistry) -> bool {
     let own = list(registry, RegistryKey::NlsText, "Counter");
     own.as_ref().is_ok_and(|own| !own.titles.is_empty())
         && list(registry, RegistryKey::Text, "Counter").ok() != own.ok()
 }
 
-/// Loads the titles of a language.
+/// Loads the titles of a language, names and help texts.
 ///
 /// `Counter LLL` of `HKEY_PERFORMANCE_DATA` is read first. If that fails, the list comes from the
 /// keys `HKEY_PERFORMANCE_NLSTEXT` and `HKEY_PERFORMANCE_TEXT`. If the list ends before Last
@@ -109,8 +110,8 @@ pub fn raw(
     Ok((names, help))
 }
 
-/// The lists that together make up the names, or the help texts, of a language. They are read from
-/// values called `value`, or `older` on older systems.
+/// The lists that together make up the names, or the help texts, of a language. The lists are read
+/// from values called `value`, or `older` on older systems.
 ///
 /// Every machine has names in English, so an empty list of English names is damaged.
 fn lists(
@@ -166,8 +167,8 @@ fn lists(
     }
 }
 
-/// The list under the first name that can be read. Later names are then not tried, because a system
-/// that does not know a name takes it for a request for data.
+/// The first readable list among these names, in their order. Later names are then not tried,
+/// because a system that does not know a name takes the name for a request for data.
 fn first_list<'a>(
     registry: &mut dyn PerfRegistry,
     place: RegistryKey<'_>,

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 /// `ERROR_INTERNAL_ERROR`: the thread that made the call is gone.
 const INTERNAL: u32 = 1359;
-/// The most threads that may be left behind at a time; with that many, a call fails at once with
-/// `ERROR_TIMEOUT`. Each thread holds a buffer. Every hanging provider takes one thread.
+/// The largest number of threads that may be left behind at a time. With that many, each call fails
+/// at once with `ERROR_TIMEOUT`. A thread holds a buffer, and every hanging provider takes one
+/// thread.
 const LEFT_BEHIND: usize = 8;
 
 /// A function that makes a registry for one thread.
@@ -29,11 +30,11 @@ pub(crate) struct Watched {
     helper: Option<Helper>,
     /// The threads that were left behind because their calls did not return in time.
     behind: Vec<Helper>,
-    /// A name that came back from a thread; its allocation is used again.
+    /// A name that a thread gave back, so that its allocation is used again.
     spare: Option<ValueName>,
 }
 
-/// A key with values that performance libraries make. They may hang.
+/// A key whose values are made by performance libraries, so that reading a value may hang.
 #[derive(Clone, Copy)]
 enum Special {
     Data,

@@ -17,8 +17,8 @@ pub(crate) struct Allotted {
     pub(crate) last_help: u32,
 }
 
-/// Allots indexes to titles with these offsets, after the machine's last ones: names get even
-/// indexes, help texts the odd ones after them. `None` if no indexes are left.
+/// Allots title indexes to titles with these offsets, behind the last indexes of the machine. Names
+/// get even indexes, and help texts the odd indexes after them. `None` if no indexes are left.
 pub(crate) fn allot(
     last_counter: u32,
     last_help: u32,
@@ -38,8 +38,8 @@ pub(crate) fn allot(
     })
 }
 
-/// Returns `list` with the titles of `more`, numbered from `first`. Titles that have these indexes
-/// are replaced.
+/// The titles of `list` together with those of `more`, which are numbered from `first` on. Titles
+/// of `list` that have these indexes are replaced.
 pub(crate) fn added(list: &TitleList, more: &TitleList, first: u32) -> TitleList {
     let moved = more.titles.iter().filter_map(|title| {
         let index = TitleIndex(first.checked_add(title.index.0)?);
@@ -53,14 +53,15 @@ pub(crate) fn added(list: &TitleList, more: &TitleList, first: u32) -> TitleList
     TitleList::from(titles)
 }
 
-/// Returns a list without the titles from `first` to `last`.
+/// The titles of a list without those with indexes from `first` to `last`.
 pub(crate) fn removed(list: &TitleList, first: u32, last: u32) -> TitleList {
     let kept = list.titles.iter().filter(|title| !(first..=last).contains(&title.index.0));
     TitleList::from(kept.cloned().collect::<Vec<_>>())
 }
 
-/// Returns a list as strings separated by NUL, the content of a `REG_MULTI_SZ`. Empty texts and
-/// NULs are avoided: an empty text would end the list, and a NUL would shift all later entries.
+/// The titles of a list as strings separated by NUL: the content of a `REG_MULTI_SZ`. Empty texts
+/// and NULs are avoided, since an empty text would end the list, and a NUL would shift all later
+/// entries.
 pub(crate) fn multi_sz(list: &TitleList) -> String {
     let mut text = String::new();
     for title in &list.titles {
@@ -82,9 +83,9 @@ pub(crate) struct Files {
     pub(crate) header: Vec<u8>,
 }
 
-/// Returns the files in the form that .NET's installer writes and every Windows has read: the
-/// `.ini` file in UTF-16, the `.h` file in ASCII. `header` is the name of the `.h` file in the same
-/// folder, `objects` the offsets of objects.
+/// The files that register titles, in the form that .NET's installer writes and every Windows has
+/// read: the `.ini` file in UTF-16, the `.h` file in ASCII. `header` is the name of the `.h` file
+/// in the same folder, `objects` are the offsets of objects.
 pub(crate) fn files(name: &str, header: &str, objects: &[u32], titles: &[ProvidedTitles]) -> Files {
     let mut ini =
         format!("\r\n[info]\r\ndrivername={name}\r\nsymbolfile={header}\r\n\r\n[languages]\r\n");
@@ -120,19 +121,20 @@ pub(crate) fn files(name: &str, header: &str, objects: &[u32], titles: &[Provide
     Files { ini: units.flat_map(u16::to_le_bytes).collect(), header: symbols.into_bytes() }
 }
 
-/// Returns the offsets that have a name or a help text.
+/// The offsets that have a name or a help text in any language.
 fn offsets(titles: &[ProvidedTitles]) -> BTreeSet<u32> {
     let all = titles.iter().flat_map(|t| t.names.titles.iter().chain(&t.help.titles));
     all.map(|title| title.index.0).collect()
 }
 
-/// Returns a text as one line of an `.ini` file.
+/// A text as one line of an `.ini` file.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Quotes a text that begins and ends with quotation marks (double or single): Windows' profile
-/// functions remove one such pair.
+/// A text in a pair of double quotation marks if it begins and ends with quotation marks (double or
+/// single) already, since Windows' profile functions remove one pair. Any other text stays as it
+/// is.
 pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     let trimmed = text.trim();
     let is_quoted =
@@ -143,9 +145,9 @@ pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns why titles cannot be registered; `None` if they can. Titles need English; their offsets
-/// must be even, since help texts take the odd numbers, and without a gap from 0, as Windows
-/// documents for the constants of a `.h` file.
+/// The reason why titles cannot be registered; `None` if they can be. English titles are required.
+/// Offsets must be even, since help texts take the odd numbers, and have no gap from 0 on, as
+/// Windows documents for the constants of a `.h` file.
 pub(crate) fn objection(titles: &[ProvidedTitles]) -> Option<String> {
     if titles.iter().all(|titles| titles.language != LanguageId::ENGLISH) {
         return Some("the titles have no English texts, which every machine needs".to_string());

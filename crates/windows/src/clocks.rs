@@ -4,10 +4,11 @@ use crate::ffi;
 use perfhive_engine::measure::SystemClock;
 use std::time::Duration;
 
-/// The unit of Windows' times, in ns.
+/// The unit of Windows' times, in nanoseconds.
 const UNIT: u64 = 100;
 
-/// The smallest step of a clock. Processor time is accounted at each tick of the system's clock.
+/// The smallest step of a clock. For processor time, it is the time between two ticks of the
+/// system's clock, at which processor time is accounted.
 #[must_use]
 pub fn resolution(clock: SystemClock) -> Duration {
     match clock {
@@ -22,8 +23,8 @@ pub fn resolution(clock: SystemClock) -> Duration {
     }
 }
 
-/// The time of a clock, in nanoseconds: `QueryPerformanceCounter`,
-/// `GetProcessTimes`, `GetThreadTimes`; `None` where it cannot be read.
+/// The time of a clock, in nanoseconds, from `QueryPerformanceCounter`, `GetProcessTimes` or
+/// `GetThreadTimes`; `None` if it cannot be read.
 #[must_use]
 pub fn now(clock: SystemClock) -> Option<i64> {
     let units = match clock {

@@ -41,13 +41,13 @@ use windows_sys::Win32::System::Threading::{
 };
 use windows_sys::Win32::System::WindowsProgramming::GetComputerNameW;
 
-/// The longest name of a registry key, with its NUL.
+/// The largest length of the name of a registry key in UTF-16 units, with its NUL.
 const KEY_NAME: usize = 256;
-/// Limit to the keys listed below a key. A machine has some hundred services; a host may report
-/// keys without end.
+/// The largest number of keys that are listed below a key. A machine has some hundred services;
+/// another machine may report keys without end.
 const KEYS: u32 = 1 << 16;
 
-/// Whether a library that this process has loaded exports a function.
+/// Whether the library with this name is loaded in this process and exports a function.
 pub(crate) fn exports(library: &CStr, function: &CStr) -> bool {
     // SAFETY: both names are NUL-terminated and live beyond the calls; the handle is borrowed from
     // the system, and ntdll stays loaded as long as the process lives. A handle of 0 is tested
@@ -58,8 +58,8 @@ pub(crate) fn exports(library: &CStr, function: &CStr) -> bool {
     }
 }
 
-/// Keeps the module that contains an address loaded until the process ends. Returns whether there
-/// is such a module.
+/// Keeps the library or program that contains an address loaded until the process ends. Returns
+/// `false` if no library or program contains the address.
 pub(crate) fn pin_module(inside: *const c_void) -> bool {
     let flags = GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS;
     let mut module = null_mut();
@@ -75,7 +75,7 @@ pub(crate) fn user_language() -> u16 {
     unsafe { GetUserDefaultUILanguage() }
 }
 
-/// A registry key: predefined, or open and closed on drop.
+/// A registry key: a predefined one, or one that was opened and is closed on drop.
 #[derive(Debug)]
 pub(crate) struct Key {
     handle: HKEY,
@@ -87,7 +87,7 @@ pub(crate) struct Key {
 unsafe impl Send for Key {}
 
 impl Key {
-    /// `HKEY_PERFORMANCE_DATA` of this machine, which opens with the first read.
+    /// `HKEY_PERFORMANCE_DATA` of this machine, which Windows opens with the first read.
     pub(crate) const DATA: Self = Self { handle: HKEY_PERFORMANCE_DATA, owned: false };
     /// `HKEY_PERFORMANCE_TEXT`.
     pub(crate) const TEXT: Self = Self { handle: HKEY_PERFORMANCE_TEXT, owned: false };
@@ -96,17 +96,17 @@ impl Key {
     /// `HKEY_LOCAL_MACHINE`.
     pub(crate) const MACHINE: Self = Self { handle: HKEY_LOCAL_MACHINE, owned: false };
 
-    /// A handle that was opened for this key.
+    /// The key of an open handle, which is closed on drop.
     fn opened(handle: HKEY) -> Self {
         #[cfg(test)]
         open_keys::opened();
         Self { handle, owned: true }
     }
 
-    /// The same key of another machine.
+    /// Connects to another machine, and returns the same predefined key there.
     ///
     /// # Errors
-    /// The code of `RegConnectRegistryW`.
+    /// The error code of `RegConnectRegistryW`.
     pub(crate) fn connect(&self, host: &str) -> Result<Self, u32> {
         let host = ValueName::new(&format!(r"\\{host}"));
         let mut handle: HKEY = null_mut();
@@ -119,7 +119,7 @@ impl Key {
     /// Opens a key below this one for reading.
     ///
     /// # Errors
-    /// The code of `RegOpenKeyExW`.
+    /// The error code of `RegOpenKeyExW`.
     pub(crate) fn open(&self, name: &str) -> Result<Self, u32> {
         let name = ValueName::new(name);
         let mut handle: HKEY = null_mut();
@@ -128,8 +128,8 @@ impl Key {
         if code == SUCCESS { Ok(Self::opened(handle)) } else { Err(code) }
     }
 
-    /// Reads a value into `reply`, whose capacity is the buffer, and returns the error code. One
-    /// call of `RegQueryValueExW`.
+    /// Reads a value into `reply` with one call of `RegQueryValueExW`, and returns the error code.
+    /// The capacity of `reply` is the size of the buffer.
     ///
     /// Bytes of the buffer that never belonged to the vector are set to zero before the call, since
     /// a provider may claim more bytes than it wrote. That takes microseconds; the call takes a
@@ -164,8 +164,8 @@ impl Key {
         SUCCESS
     }
 
-    /// Reads a 32-bit number without allocating; `None` if the value cannot be read or has another
-    /// size.
+    /// The value as a 32-bit number; `None` if the value cannot be read or has another size. Does
+    /// not allocate.
     pub(crate) fn number(&self, name: &ValueName) -> Option<u32> {
         let mut bytes = [0u8; 4];
         let mut length = 4;
@@ -183,8 +183,8 @@ impl Key {
         (code == SUCCESS && length == 4).then(|| u32::from_le_bytes(bytes))
     }
 
-    /// When a value of the key, or a key below it, was last written, added or removed: a FILETIME.
-    /// Does not allocate. `None` if it cannot be read.
+    /// The time at which a value of the key, or a key below it, was last written, added or removed,
+    /// as a FILETIME; `None` if it cannot be read. Does not allocate.
     pub(crate) fn written(&self) -> Option<u64> {
         let mut time = NO_TIME;
         // SAFETY: the handle is open as long as `self` lives. Only the time is requested, a
@@ -209,8 +209,8 @@ impl Key {
         (code == SUCCESS).then(|| units(time))
     }
 
-    /// Reads a text, or a list of texts, which are separated by NUL in the result; `None` if the
-    /// value cannot be read.
+    /// The value as a text; `None` if it cannot be read. A list of texts has a NUL between each
+    /// two.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let (name, mut bytes) = (ValueName::new(name), Vec::new());
         let call = |reply: &mut Vec<u8>| self.read(&name, Layout::Windows, reply);
@@ -220,7 +220,7 @@ impl Key {
         Some(text.trim_end_matches('\0').to_string())
     }
 
-    /// The type of a value; `None` if the value cannot be read.
+    /// The type of a value (`REG_SZ` and others); `None` if the value cannot be read.
     fn kind(&self, name: &ValueName) -> Option<u32> {
         let mut kind = 0;
         // SAFETY: as in `read`; the type is written to a number, and neither the data nor its
@@ -231,7 +231,7 @@ impl Key {
         (code == SUCCESS).then_some(kind)
     }
 
-    /// Whether environment variables in a value's text are to be expanded.
+    /// Whether environment variables in a value's text are to be expanded (`REG_EXPAND_SZ`).
     pub(crate) fn expands(&self, name: &str) -> bool {
         self.kind(&ValueName::new(name)) == Some(REG_EXPAND_SZ)
     }
@@ -258,8 +258,8 @@ impl Key {
         code == SUCCESS || code == MORE_DATA
     }
 
-    /// The names of the keys below this one, and the error code that ended the list, if it is not
-    /// `ERROR_NO_MORE_ITEMS`.
+    /// The names of the keys below this one, and the error code that ended the list early; `None`
+    /// if the list is complete.
     pub(crate) fn keys(&self) -> (Vec<String>, Option<u32>) {
         let mut names = Vec::new();
         for place in 0..KEYS {
@@ -290,7 +290,7 @@ impl Key {
     }
 }
 
-/// Extends a vector to its capacity with zeros.
+/// Extends a vector with zeros to its capacity.
 fn fill_up(bytes: &mut Vec<u8>) {
     let room = bytes.capacity();
     let spare = bytes.spare_capacity_mut();
@@ -314,14 +314,15 @@ impl Drop for Key {
     }
 }
 
-/// Closes `HKEY_PERFORMANCE_DATA`: Windows unloads the providers' libraries. Returns the code of
-/// `RegCloseKey`.
+/// Closes `HKEY_PERFORMANCE_DATA`, so that Windows unloads the providers' libraries. Returns the
+/// error code of `RegCloseKey`.
 pub(crate) fn close_performance_data() -> u32 {
     // SAFETY: a predefined key, which later readers open again.
     unsafe { RegCloseKey(HKEY_PERFORMANCE_DATA) }
 }
 
-/// `NtQuerySystemInformation`: the status, and the number of bytes written or needed.
+/// Calls `NtQuerySystemInformation` with `buffer`. Returns the status, and the number of bytes that
+/// were written or are needed.
 pub(crate) fn system_information(class: Class, buffer: &mut [u8]) -> (u32, u32) {
     let room = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
     let mut length = 0;
@@ -334,7 +335,7 @@ pub(crate) fn system_information(class: Class, buffer: &mut [u8]) -> (u32, u32) 
     (status.cast_unsigned(), length)
 }
 
-/// The performance counter, and its ticks per second.
+/// The present value of the performance counter, and the number of its ticks in a second.
 pub(crate) fn performance_counter() -> (i64, i64) {
     let (mut now, mut frequency) = (0, 0);
     // SAFETY: both write one number to the given place, which lives beyond the call. Since Windows
@@ -352,7 +353,7 @@ fn units(time: FILETIME) -> u64 {
     u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime)
 }
 
-/// Calendar time, UTC, as a FILETIME.
+/// The present calendar time in UTC, as a FILETIME (units of 100 ns).
 pub(crate) fn system_time() -> u64 {
     let mut time = NO_TIME;
     // SAFETY: writes the given structure, which lives beyond the call.
@@ -360,7 +361,8 @@ pub(crate) fn system_time() -> u64 {
     units(time)
 }
 
-/// Processor time of this process in user and kernel mode, in 100 ns. `None` if the call fails.
+/// The processor time of this process, in user and kernel mode together, in units of 100 ns; `None`
+/// if the call fails.
 pub(crate) fn process_time() -> Option<u64> {
     let [mut start, mut end, mut kernel, mut user] = [NO_TIME; 4];
     // SAFETY: the handle is a constant that needs no closing; each of the other arguments is a
@@ -371,8 +373,8 @@ pub(crate) fn process_time() -> Option<u64> {
     (told != 0).then(|| units(kernel).saturating_add(units(user)))
 }
 
-/// Processor time of the calling thread in user and kernel mode, in 100 ns. `None` if the call
-/// fails.
+/// The processor time of the calling thread, in user and kernel mode together, in units of 100 ns;
+/// `None` if the call fails.
 pub(crate) fn thread_time() -> Option<u64> {
     let [mut start, mut end, mut kernel, mut user] = [NO_TIME; 4];
     // SAFETY: as for the process.
@@ -384,7 +386,7 @@ pub(crate) fn thread_time() -> Option<u64> {
 /// The lowest priority of a thread above idle.
 pub(crate) const LOWEST_PRIORITY: i32 = THREAD_PRIORITY_LOWEST;
 
-/// The priority of this thread within its process. `None` if the call fails.
+/// The priority of the calling thread within its process; `None` if the call fails.
 pub(crate) fn thread_priority() -> Option<i32> {
     // What the call returns if it fails (THREAD_PRIORITY_ERROR_RETURN).
     const FAILED: i32 = i32::MAX;
@@ -393,13 +395,13 @@ pub(crate) fn thread_priority() -> Option<i32> {
     (priority != FAILED).then_some(priority)
 }
 
-/// Sets the priority of this thread; returns whether it succeeded.
+/// Sets the priority of the calling thread. Returns whether Windows accepted it.
 pub(crate) fn set_thread_priority(priority: i32) -> bool {
     // SAFETY: as above; an invalid number is refused.
     unsafe { SetThreadPriority(GetCurrentThread(), priority) != 0 }
 }
 
-/// Time between two ticks of the system's clock, in 100 ns. `None` if the call fails.
+/// The time between two ticks of the system's clock, in units of 100 ns; `None` if the call fails.
 pub(crate) fn clock_interval() -> Option<u32> {
     let (mut adjustment, mut increment, mut disabled) = (0, 0, 0);
     // SAFETY: each argument is a number that is written and lives beyond the call.
@@ -407,7 +409,7 @@ pub(crate) fn clock_interval() -> Option<u32> {
     (told != 0).then_some(increment)
 }
 
-/// The NetBIOS name of this machine, as in Windows' blocks; empty if unknown.
+/// The NetBIOS name of this machine, as Windows' blocks have it; empty if it is not known.
 pub(crate) fn computer_name() -> String {
     // At most 15 characters and the NUL (MAX_COMPUTERNAME_LENGTH); Wine's may
     // have more.
@@ -419,7 +421,7 @@ pub(crate) fn computer_name() -> String {
     String::from_utf16_lossy(name)
 }
 
-/// Major and minor version of Windows, and its build.
+/// The major version, the minor version and the build number of Windows, in this order.
 pub(crate) fn version() -> [u32; 3] {
     let size = size_of::<OSVERSIONINFOW>() as u32;
     let mut version = OSVERSIONINFOW { dwOSVersionInfoSize: size, ..OSVERSIONINFOW::default() };

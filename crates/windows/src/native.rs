@@ -46,7 +46,7 @@ use perfhive_format::TitleIndex;
 use std::sync::Arc;
 use table::{OBJECTS, PROCESS, PROCESSOR, SYSTEM, THREAD};
 
-/// The provider of the four objects.
+/// The provider of System, Processor, Process and Thread over the native functions.
 pub struct NativeProvider {
     information: Arc<dyn SystemInformation>,
 }
@@ -90,8 +90,8 @@ impl Provider for NativeProvider {
     }
 }
 
-/// First size for the list of processes: a desktop with 300 processes and 4000 threads needs some
-/// 500 KiB.
+/// The first size in bytes of the buffer for the list of processes. A desktop with 300 processes
+/// and 4000 threads needs some 500 KiB.
 const LIST_AT_FIRST: usize = 512 << 10;
 
 struct NativeSession {

@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long the last reader waits until the key is closed, which calls Close of every provider.
+/// The longest time that the last reader waits until the key is closed. Closing calls Close of
+/// every provider.
 const CLOSES: Duration = Duration::from_secs(2);
 
 /// Counts the readers of `HKEY_PERFORMANCE_DATA`. Closing the key unloads the providers of all
@@ -19,7 +20,7 @@ pub(crate) struct Readers {
 
 struct State {
     readers: usize,
-    /// Whether a thread is about to close the key.
+    /// Whether a thread is at work to close the key, or about to be.
     closing: bool,
     /// Whether the last reader left once more while a thread was closing the key.
     again: bool,
@@ -39,7 +40,7 @@ impl Readers {
         self.state().readers += 1;
     }
 
-    /// Removes a reader. The last reader closes the key, and waits for that up to the limit.
+    /// Removes a reader. The last reader closes the key, and waits for that at most [`CLOSES`].
     pub(crate) fn leave(&'static self) {
         let mut state = self.state();
         state.readers = state.readers.saturating_sub(1);

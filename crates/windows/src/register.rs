@@ -23,8 +23,8 @@ use std::time::Duration;
 
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
-/// The value that is not 0 for a disabled provider. Windows writes it after failed tests, or an
-/// administrator does.
+/// The name of the value that disables a provider unless it is 0. Windows sets the value after
+/// failed tests, or an administrator does.
 const DISABLED: &str = "Disable Performance Counters";
 
 /// The registry of this machine: `Services\NAME\Performance` for the functions,
@@ -45,7 +45,7 @@ fn invalid(message: impl Into<String>) -> RegisterError {
     RegisterError::new(RegisterErrorKind::Invalid, message)
 }
 
-/// The error for the code of a write that failed.
+/// The error for a failed write of `what`, from Windows' error code.
 fn refused(what: &str, code: u32) -> RegisterError {
     match code {
         5 => RegisterError::new(
@@ -59,7 +59,7 @@ fn refused(what: &str, code: u32) -> RegisterError {
     }
 }
 
-/// The service key of a provider, whose name must be a single key.
+/// The path of a provider's service key; an error for a name that is not the name of a single key.
 fn service(name: &str) -> Result<String, RegisterError> {
     let bad = |c: char| c.is_control() || c == '\\' || c == '/' || c == '"';
     if name.trim().is_empty() || name.len() > 200 || name.contains(bad) {
@@ -177,8 +177,8 @@ impl Registrar for WindowsRegistrar {
     }
 }
 
-/// The wanted registration with its titles, and the present registration. Everything that can be
-/// tested without writing is tested.
+/// The registration that is wanted, with its titles, and the present registration. Tests everything
+/// that can be tested without writing.
 fn prepare(
     definition: &ProviderDefinition,
     functions: &Functions,
@@ -199,7 +199,7 @@ fn prepare(
     Ok((made, titles, before))
 }
 
-/// One list of several lists: of several texts for an index, the first counts.
+/// One list with the titles of several lists. If an index has several texts, the first counts.
 fn merged(lists: Vec<TitleList>) -> TitleList {
     let mut all = BTreeMap::new();
     for title in lists.into_iter().flat_map(|list| list.titles) {
@@ -236,7 +236,8 @@ fn registered(name: &str) -> Option<(Registration, bool)> {
     Some((one, ours))
 }
 
-/// A provider's registration; `None` without one, and an error if another program made it.
+/// A provider's registration that perfhive made. `None` if there is no registration, and an error
+/// if another program made it.
 fn own(name: &str) -> Result<Option<Registration>, RegisterError> {
     let key = format!(r"{}\Performance", service(name)?);
     match registered(name) {
@@ -257,7 +258,7 @@ fn own(name: &str) -> Result<Option<Registration>, RegisterError> {
 /// whether it was disabled; `false` for an unregistered name.
 ///
 /// # Errors
-/// [`RegisterError`] for an invalid name, and where the registry cannot be read or written.
+/// [`RegisterError`] for an invalid name, and if the registry cannot be read or written.
 pub fn enable(name: &str) -> Result<bool, RegisterError> {
     let what = format!(r"{}\Performance", service(name)?);
     let failed = |code| match code {
@@ -273,8 +274,8 @@ pub fn enable(name: &str) -> Result<bool, RegisterError> {
     removed.map(|()| true).or_else(failed)
 }
 
-/// The indexes allotted to a provider at its registration. `None` if it is not registered, or its
-/// registration has no indexes.
+/// The indexes that a provider got at its registration; `None` if the provider is not registered,
+/// or its registration has no indexes.
 #[must_use]
 pub fn allotted_indexes(name: &str) -> Option<AllottedIndexes> {
     let key = Key::MACHINE.open(&format!(r"{}\Performance", service(name).ok()?)).ok()?;
@@ -285,14 +286,15 @@ pub fn allotted_indexes(name: &str) -> Option<AllottedIndexes> {
     })
 }
 
-/// The linkage of a provider's registration, its strings separated by NUL. `None` if there is none.
+/// The linkage strings of a provider's registration, with a NUL between each two; `None` if there
+/// are none.
 #[must_use]
 pub fn registered_linkage(name: &str) -> Option<String> {
     let service = Key::MACHINE.open(&service(name).ok()?).ok()?;
     service.open("Linkage").ok()?.text("Export").filter(|linkage| !linkage.is_empty())
 }
 
-/// The registered titles of a provider, numbered by offset instead of index.
+/// The registered titles of a provider, under their offsets instead of their indexes.
 fn titles_of(registration: &Registration) -> Vec<ProvidedTitles> {
     let part = |lists: Vec<TitleList>, first: u32, last: u32| {
         let mut list = merged(lists);
@@ -314,7 +316,7 @@ fn titles_of(registration: &Registration) -> Vec<ProvidedTitles> {
     all
 }
 
-/// The languages in which this machine has titles; Windows' loader skips texts in others.
+/// The languages in which this machine has titles. Windows' loader skips texts in other languages.
 fn languages() -> Vec<LanguageId> {
     perfhive_registry::languages(&mut Local::new())
         .into_iter()
@@ -347,7 +349,8 @@ fn same(old: &[ProvidedTitles], new: &[ProvidedTitles], languages: &[LanguageId]
     })
 }
 
-/// Tests that nothing of a removed registration is left.
+/// An error if the registry has indexes of this provider, left behind by a registration that is not
+/// whole.
 fn has_no_rest(name: &str) -> Result<(), RegisterError> {
     if allotted_indexes(name).is_none() {
         return Ok(());
@@ -431,7 +434,7 @@ fn write(registration: &Registration) -> Result<(), RegisterError> {
     }
 }
 
-/// Removes a registration: its titles, then its keys.
+/// Removes a registration: first its titles, then its keys.
 fn take_back(name: &str) -> Result<(), RegisterError> {
     let service = service(name)?;
     let performance = format!(r"{service}\Performance");

@@ -4,7 +4,7 @@ pub(crate) mod layout;
 
 #[cfg(windows)]
 impl layout::Layout {
-    /// Returns the layout of the running system.
+    /// The layout of replies of the running system.
     pub(crate) fn of_system() -> Self {
         layout::given(is_wine())
     }

@@ -12,15 +12,15 @@ use perfhive_registry::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where providers are registered, below `HKEY_LOCAL_MACHINE`.
+/// The key below `HKEY_LOCAL_MACHINE` in which providers are registered.
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
-/// The longest time to connect to another machine.
+/// The longest time that a connection to another machine may take.
 const CONNECTION: Duration = Duration::from_secs(10);
 /// The key of title lists.
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
 
-/// The readers of this machine's counters. The process has `HKEY_PERFORMANCE_DATA` only once:
-/// closing it unloads the providers for all readers.
+/// The users of `HKEY_PERFORMANCE_DATA` in this process. The process has the key only once: closing
+/// it unloads the providers for all sources.
 static READERS: Readers = Readers::new(|| {
     // A failure needs no handling.
     let _code = ffi::close_performance_data();
@@ -28,21 +28,22 @@ static READERS: Readers = Readers::new(|| {
     tests::closed(_code);
 });
 
-/// Returns a source of this machine's counters.
+/// A source of this machine's counters; messages call it `name`.
 #[must_use]
 pub fn local_source(name: &str) -> RegistrySource {
     RegistrySource::over(name, Box::new(Local::new()))
 }
 
-/// Returns a source of another machine's counters, through its service Remote Registry. It connects
-/// at the first request, with a timeout of ten seconds, and reconnects after a broken connection.
+/// A source of another machine's counters, through its service Remote Registry. The source connects
+/// at the first request, with a timeout of ten seconds, and connects again after a broken
+/// connection.
 #[must_use]
 pub fn remote_source(name: &str, host: &str) -> RegistrySource {
     let dialer = dialer(host, CONNECTION);
     RegistrySource::over(name, Box::new(Remote::new(dialer, ffi::user_language())))
 }
 
-/// Returns a source of this machine's counters whose calls have timeouts. After a timeout, providers
+/// A source of this machine's counters with calls that have timeouts. After a timeout, providers
 /// are asked one by one, and those that hang are left out.
 #[must_use]
 pub fn local_with_timeouts(name: &str, timeouts: Timeouts) -> RegistrySource {
@@ -96,7 +97,7 @@ fn language_value(perflib: Option<&Key>, key: &str, name: &ValueName, reply: &mu
     }
 }
 
-/// Returns the names of the keys below `key`, and notes an error in `unreadable`.
+/// The names of the keys below `key`; an error is noted in `unreadable`.
 fn keys(key: &Key, which: RegistryPart, unreadable: &mut Unreadable) -> Vec<String> {
     let (names, ended) = key.keys();
     if let Some(code) = ended {
@@ -105,7 +106,8 @@ fn keys(key: &Key, which: RegistryPart, unreadable: &mut Unreadable) -> Vec<Stri
     names
 }
 
-/// Returns the providers registered below a machine's key of services. Most services have none.
+/// The providers that are registered below a machine's key of services. Most services are no
+/// providers.
 fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
     let Some(services) = unreadable.read(RegistryPart::Services, machine.open(SERVICES)) else {
         return Vec::new();
@@ -130,9 +132,9 @@ fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
     keys(&services, RegistryPart::Services, unreadable).into_iter().filter_map(read).collect()
 }
 
-/// Returns a hash (FNV-1a) of a service's registration. The key's time of writing is not a
-/// substitute, since Windows writes to the key whenever a provider fails. `None` if the service has
-/// none.
+/// A hash (FNV-1a) of a service's registration, to notice changes; `None` if the service has no
+/// registration. The key's time of writing would not do, since Windows writes to the key whenever a
+/// provider fails.
 fn registration(machine: &Key, service: &str) -> Option<u64> {
     let key = machine.open(&format!(r"{SERVICES}\{service}\Performance")).ok()?;
     let texts = ["Library", "Open", "Collect", "Close", "Object List"].map(|name| key.text(name));
@@ -245,7 +247,7 @@ impl Far {
     }
 }
 
-/// Returns the dialer that connects to another machine, with a timeout.
+/// A dialer that connects to another machine within the timeout `limit`.
 fn dialer(host: &str, limit: Duration) -> Arc<Dialer<Far>> {
     Arc::new(Dialer::new(host.trim_start_matches('\\'), limit, Arc::new(Far::connect)))
 }

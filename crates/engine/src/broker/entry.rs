@@ -18,12 +18,14 @@ use std::time::{Duration, Instant};
 
 pub(super) struct Entry {
     pub(super) provider: Arc<dyn Provider>,
-    /// The roster that the provider came from; `None` for a provider that stays.
+    /// The index of the roster that the provider came from; `None` for a provider that stays as
+    /// long as the broker.
     pub(super) roster: Option<usize>,
     pub(super) registered: Registered,
     pub(super) session: Option<Box<dyn Session>>,
     pub(super) status: ProviderStatus,
-    /// Why the provider offers nothing from the start; `None` for a provider that offers objects.
+    /// The fault that says why the provider offers nothing from the start; `None` for a provider
+    /// that offers objects.
     refusal: Option<Fault>,
     /// Whether the provider used up a deadline and has not succeeded in time since.
     pub(super) is_late: bool,
@@ -40,7 +42,7 @@ pub(super) struct Entry {
     pub(super) lost_fault: Option<Fault>,
 }
 
-/// What is wanted of a provider, until when, and how its data is tested.
+/// The order to a provider: what is wanted, until when, and how thoroughly its data is tested.
 #[derive(Clone, Copy)]
 pub(super) struct Turn<'a> {
     pub(super) ask: &'a Ask,
@@ -48,7 +50,8 @@ pub(super) struct Turn<'a> {
     pub(super) level: TestLevel,
 }
 
-/// The lists that take the faults, the foreign blocks and the partial objects of a provider.
+/// Lists of the broker to which a provider's collection adds faults, foreign blocks and partial
+/// objects.
 pub(super) struct Extras<'a> {
     pub(super) faults: &'a mut Vec<Fault>,
     pub(super) kept: &'a mut KeptFaults,
@@ -94,7 +97,7 @@ impl Entry {
         }
     }
 
-    /// The account of the provider, with its objects.
+    /// The account of the provider, with the title indexes of its objects.
     pub(super) fn status(&self) -> ProviderStatus {
         let objects = self.registered.description.objects.iter();
         let objects = objects.map(|object| object.spec.name).collect();
@@ -123,7 +126,8 @@ impl Entry {
         self.is_selected
     }
 
-    /// Whether the provider offers an object and is not in quarantine.
+    /// Whether the provider offers an object and is not in quarantine, so that the object can be
+    /// collected.
     pub(super) fn serves(&self, object: TitleIndex) -> bool {
         let objects = &self.registered.description.objects;
         self.status.state != ProviderState::Quarantined
@@ -176,7 +180,7 @@ impl Entry {
         true
     }
 
-    /// The session, taken out of the entry. If there is none, a new one is opened.
+    /// Takes the session out of the entry. If there is none, opens a new session.
     fn opened(&mut self) -> Result<Box<dyn Session>, Fault> {
         if let Some(session) = self.session.take() {
             return Ok(session);
@@ -219,7 +223,8 @@ impl Entry {
         }
     }
 
-    /// The time that the session says its last collection took; zero if it does not say.
+    /// The duration of the last collection according to the session; zero if the session does not
+    /// state it.
     pub(super) fn took(&self) -> Duration {
         let session = self.session.as_ref();
         let took = catch_unwind(AssertUnwindSafe(|| session.and_then(|session| session.took())));
@@ -343,7 +348,7 @@ impl Entry {
     }
 }
 
-/// The provider to which each object is registered.
+/// For each object, the name of the provider that owns it.
 pub(super) type Owners = HashMap<TitleIndex, Arc<str>>;
 
 /// Closes a session. A panic while it closes is ignored.

@@ -11,15 +11,16 @@ use perfhive_format::TitleIndex;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The providers of a broker: those that stay, and those of its rosters.
+/// The providers of a broker: those that stay as long as the broker, and those of its rosters.
 pub(super) struct Members {
     pub(super) entries: Vec<Entry>,
     pub(super) rosters: Vec<Box<dyn Roster>>,
     pub(super) owners: Owners,
-    /// Names that objects of another source have, in lower case. They are not served here.
+    /// Names of objects of another source, in lower case. Objects with these names are not served
+    /// here.
     reserved: HashSet<String>,
-    /// Names that objects of another source may have, in lower case. They are not served here
-    /// either.
+    /// Names that objects of another source may have, in lower case. Objects with these names are
+    /// not served here either.
     doubtful: HashSet<String>,
 }
 
@@ -217,12 +218,12 @@ fn names_of(titles: &[ProvidedTitles], index: TitleIndex) -> impl Iterator<Item 
     all.filter(move |title| title.index == index).map(|title| title.text.as_str())
 }
 
-/// The form in which names are compared: without regard to case, and without blanks around them.
+/// The form in which names are compared: in one case, and without blanks at both ends.
 fn spelling(name: &str) -> String {
     fold(name.trim())
 }
 
-/// Whether a path reads the name as a title index.
+/// Whether a path takes the name for a title index instead of a name.
 fn is_number(name: &str) -> bool {
     let digits = name.trim();
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The default limit to the age of kept data.
 const LIMIT: Duration = Duration::from_millis(500);
 
-/// Builds a [`Cached`].
+/// A builder of a [`Cached`] with settings.
 pub struct CacheBuilder<S> {
     source: S,
     costly: Option<S>,

@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// The most replies that are kept for reuse.
+/// The largest number of replies that are kept for reuse.
 const REPLIES: usize = 64;
 
-/// The clock for the age of data.
+/// The clock for the age of data: the time since an arbitrary beginning.
 pub(super) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
-/// The generation before the first catalogue.
+/// The generation that stands for an unknown one, before the first catalogue was read.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 
 /// The shared state of a cache.
@@ -35,17 +35,17 @@ pub(super) struct Hub<S> {
     pub(super) slots: Slots,
     /// Number of the newest collection.
     pub(super) numbers: AtomicU64,
-    /// The number of objects and whole answers taken without a collection.
+    /// The number of objects and whole answers that consumers got without a collection.
     pub(super) taken: AtomicU64,
     pub(super) generation: AtomicU64,
     pub(super) catalogue: RwLock<Option<Arc<Catalogue>>>,
-    /// The answer to [`Ask::nothing`].
+    /// The catalogue that answers [`Ask::nothing`]; `None` before it was read.
     known: RwLock<Option<Arc<Catalogue>>>,
     /// Whether the generation could be read after the newest collection. If not, the next reader
     /// asks the source again.
     is_checked: AtomicBool,
     pub(super) costly_objects: RwLock<HashSet<TitleIndex>>,
-    /// The generation of `costly_objects`.
+    /// The generation of the catalogue of which `costly_objects` are the costly objects.
     pub(super) costs_of: AtomicU64,
     pub(super) titles: Mutex<HashMap<LanguageId, (u64, Arc<TitleDatabase>)>>,
     /// The hub's generation and the costly source's own, at which both sources gave the indexes of

@@ -1,4 +1,4 @@
-//! Requests that overlap become one collection.
+//! A lane joins requests that overlap in time into one collection.
 //!
 //! A lane owns a source. A consumer that needs fresh data adds its wishes to the union of the
 //! *next* run and waits. As soon as the source is free, the waiting consumer with the latest
@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A set of things that a run collects.
+/// A set of objects and counters that a run collects.
 pub(super) trait Wishes: Default {
     /// Adds what another set holds.
     fn merge(&mut self, other: &Self);
@@ -28,7 +28,7 @@ pub(super) trait Wishes: Default {
     fn clear(&mut self);
 }
 
-/// How a request for fresh data ended.
+/// The end of a request for fresh data: the result of the run that it waited for.
 #[derive(Debug)]
 pub(super) struct Outcome<T> {
     /// Whether the run was made for everything that was wanted. A run that was joined after its
@@ -59,11 +59,11 @@ struct State<S, W, T> {
     next_waiting: usize,
     /// Which of the waiting requests may lead the next run; the leader's deadline limits the run.
     leader: Leader,
-    /// Callers that want the source to themselves, in order of arrival.
+    /// Callers that want the source for something other than a collection, in order of arrival.
     alone: VecDeque<u64>,
     next_alone: u64,
-    /// Whether a run or an exclusive caller is next if both wait. They alternate, so that neither
-    /// starves.
+    /// Which kind comes next if both a run and an exclusive caller wait: they take turns, so that
+    /// neither waits for ever.
     turn: Turn,
     /// Number of the newest run that ended.
     ended: u64,
@@ -80,7 +80,8 @@ struct State<S, W, T> {
 enum Leader {
     /// Any request: none waits yet, or the intended leader gave up.
     Anyone,
-    /// A request with this deadline, the latest of those that wait; `None` is later than any.
+    /// Only a request with this deadline: the latest deadline of all requests that wait. `None` is
+    /// later than any.
     Latest(Option<Instant>),
 }
 
@@ -103,8 +104,8 @@ impl Leader {
     }
 }
 
-/// Whether the deadline `one` is before the deadline `other`. `None`, no deadline, is later than
-/// any.
+/// Whether the deadline `one` is before the deadline `other`. `None` means no deadline, and is
+/// later than any.
 pub(super) fn ends(one: Option<Instant>, other: Option<Instant>) -> bool {
     one.is_some_and(|one| other.is_none_or(|other| one < other))
 }
@@ -403,11 +404,12 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
     }
 }
 
-/// Capacity for results that were not picked up yet. More than a few pile up only if threads wake
-/// very late.
+/// The capacity of the list of results that were not picked up yet. More than a few wait there only
+/// if threads wake very late.
 const OUTCOMES: usize = 8;
 
-/// Sets kept for reuse: those of the run in progress and of the next one.
+/// The number of sets that are kept for reuse, so that the run in progress and the next one have
+/// one.
 const SPARES: usize = 3;
 
 /// A run in progress. If the source panics, dropping this returns the source to the lane and gives

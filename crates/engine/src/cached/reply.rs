@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// One answer of the source, immutable once published.
+/// One answer of the source, which does not change after it was published.
 ///
 /// Aligned to a pair of cache lines, which processors fetch together. So the count of owners of a
 /// reply, which is written often, shares no cache line with other replies.
@@ -16,9 +16,9 @@ use std::time::Duration;
 #[repr(align(128))]
 pub(super) struct Reply {
     pub(super) snapshot: Snapshot,
-    /// Number of the collection, ascending over the whole cache.
+    /// The number of the collection, which grows with each collection of the cache.
     pub(super) number: u64,
-    /// Start of the collection on the cache's clock: no value is older.
+    /// The time on the cache's clock at which the collection began. No value in the reply is older.
     pub(super) begun: Duration,
     /// The request that the reply answers.
     pub(super) request: Ask,
@@ -155,14 +155,15 @@ pub(super) enum Key {
     Whole(ObjectQuery),
 }
 
-/// The most slots: readers can ask for any index and any name of a foreign machine.
+/// The largest number of slots: readers can ask for any index and any name of a foreign machine.
 const MOST: usize = 65_536;
 
 /// The slots of all keys. A consumer takes the lock once for each key.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     slots: RwLock<HashMap<Key, Arc<Slot>>>,
-    /// Held while a reply is published: comparing numbers and storing is one step for both lanes.
+    /// A lock that is held while a reply is published, so that comparing numbers and storing is one
+    /// step for both lanes.
     publishing: Mutex<()>,
 }
 

@@ -14,17 +14,17 @@ pub(super) struct Wants {
     words: Vec<ObjectQuery>,
     extra: Vec<(TitleIndex, TitleIndex)>,
     instances: Narrowed<InstanceWish>,
-    /// The counters that are enough.
+    /// For each object, the counters that are [`enough`](Ask::enough).
     enough: Narrowed<TitleIndex>,
     /// The ask that is handed to the source; kept for its allocations.
     request: Ask,
 }
 
-/// What is wanted of objects that no request wants as a whole.
+/// What requests want of objects that no request wants as a whole.
 #[derive(Debug)]
 struct Narrowed<T> {
     wished: Vec<(TitleIndex, T)>,
-    /// The objects that some request wants as a whole.
+    /// The objects that a request wants as a whole.
     whole: Vec<TitleIndex>,
 }
 
@@ -40,7 +40,8 @@ impl<T: Clone + PartialEq> Narrowed<T> {
         self.whole.clear();
     }
 
-    /// Adds what a request wants of an object, which is all of it where nothing is wished.
+    /// Adds what a request wants of an object. If `wished` has nothing for the object, all of it is
+    /// wanted.
     fn add(&mut self, object: TitleIndex, wished: &[(TitleIndex, T)]) {
         let before = self.wished.len();
         self.wished.extend(wished.iter().filter(|(of, _)| *of == object).cloned());
@@ -63,7 +64,7 @@ impl<T: Clone + PartialEq> Narrowed<T> {
         }
     }
 
-    /// Whether a run for this brings everything of an object that another one wants.
+    /// Whether a run for this set brings all that the set `other` wants of an object.
     fn has(&self, object: TitleIndex, other: &Self) -> bool {
         let mut wished = other.wished.iter().filter(|(of, _)| *of == object).peekable();
         self.whole.contains(&object)

@@ -5,8 +5,8 @@ use perfhive_format::{Instance, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Finds the parents that instances point to. The objects, and the instances of each parent object,
-/// are listed once, so that no lookup walks the block again, even if the block is hostile.
+/// A finder of the parents that instances refer to. The objects, and the instances of each parent
+/// object, are listed once. So no lookup walks the block again, even if the block is hostile.
 pub struct Parents<'a> {
     frame: &'a Arc<Frame>,
     places: Option<HashMap<TitleIndex, usize>>,

@@ -14,7 +14,7 @@ pub struct FramePool {
     bound: usize,
     origin: u64,
     label: Option<Arc<str>>,
-    /// The least number of free frames that the newest fills left over; `fills` counts these fills.
+    /// The smallest number of free frames that was left over by the fills that `fills` counts.
     idle: usize,
     fills: u32,
 }
@@ -49,11 +49,11 @@ impl FramePool {
         self
     }
 
-    /// Lets `fill` replace the bytes of a free frame, which still holds an old block, or of a new
-    /// one. The frame gets this `generation`.
+    /// Lets `fill` write a block into a free frame or, without one, into a new frame. A free frame
+    /// still holds an old block. The frame gets this `generation`.
     ///
     /// # Errors
-    /// What is wrong with the header that `fill` wrote.
+    /// The error of the header that `fill` wrote.
     pub fn fill(
         &mut self,
         generation: u64,

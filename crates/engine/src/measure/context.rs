@@ -40,7 +40,8 @@ impl Readings {
     }
 }
 
-/// The clocks, the patience and the greatest age of data of a context.
+/// The settings of a measurement context: its clocks, the time that each data source has, and the
+/// greatest age of data.
 #[derive(Default)]
 pub struct MeasurementOptions {
     times: Vec<Box<dyn TimeSource>>,
@@ -62,9 +63,9 @@ impl MeasurementOptions {
         self
     }
 
-    /// Sets how long each data source may take for a sample. A data source that takes longer is
-    /// late; its sensors have no values in this sample. This works only with data sources that keep
-    /// to deadlines.
+    /// Sets how long each data source may take for a sample. The sensors of a data source that
+    /// takes longer have no values in this sample. The limit has an effect only on data sources
+    /// that keep to deadlines.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
@@ -82,7 +83,7 @@ impl MeasurementOptions {
     }
 }
 
-/// The readings of one clock around a sample.
+/// The readings of one clock before and after a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimeReading {
@@ -96,38 +97,38 @@ pub struct TimeReading {
     pub after: Option<i64>,
 }
 
-/// What is recorded about the newest sample.
+/// The record of the newest sample: clocks, duration, age of the data, anomalies.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SampleRecord {
     /// The readings of the clocks around the sample.
     pub times: Vec<TimeReading>,
-    /// How long the sample stage took.
+    /// The duration of the sample stage.
     pub duration: Duration,
     /// How long before the sample the collection of its oldest data began; zero if all data was
-    /// collected for the sample.
+    /// collected for this sample.
     pub age: Duration,
-    /// The anomalies of the sample, and of the first sample those of the baseline too; after
-    /// decoding, also those of instances that came or went.
+    /// The anomalies of the sample. The first sample also has the anomalies of the baseline. After
+    /// decoding, the list also has the instances that came or went.
     pub anomalies: Vec<Anomaly>,
 }
 
-/// The most anomalies of one data source that a sample can report.
+/// The largest number of anomalies that a sample reports for one data source.
 const ANOMALIES: usize = 64;
 
-/// The most items of one data source in a record: its anomalies, and its own failure.
+/// The largest number of items in a record for one data source: its anomalies, and its own failure.
 const PLACES: usize = ANOMALIES + 1;
 
 /// One data source of a context, with its probe.
 struct SourceProbe {
     name: Arc<str>,
     probe: Box<dyn ProbeContext>,
-    /// For each sensor of the probe's selection, its index among all requested sensors. Empty if
-    /// the probe's selection is the request.
+    /// For each sensor that the probe measures, its index among all requested sensors. Empty if the
+    /// probe measures exactly the requested sensors.
     asked: Vec<usize>,
     failed: Option<MeasureError>,
-    /// The probe's anomalies. Each probe has its own list, so that many anomalies of one probe do
-    /// not push out those of another.
+    /// The anomalies of this probe in the newest sample. Each probe has its own list, so that many
+    /// anomalies of one probe do not push out the anomalies of another.
     anomalies: Vec<Anomaly>,
 }
 
@@ -227,7 +228,8 @@ impl MeasurementContext {
         context
     }
 
-    /// Collects the readings of every data source, in the order of the requested sensors.
+    /// Collects the readings of every data source, which `read` reads, and puts them in the order
+    /// of the requested sensors.
     fn gather(&mut self, mut read: impl FnMut(&mut SourceProbe, &mut Vec<SensorReading>)) {
         let readings = &mut self.values.list;
         readings.clear();
@@ -257,7 +259,7 @@ impl MeasurementContext {
         }
     }
 
-    /// The state.
+    /// The state of the context: which operation is possible next.
     #[must_use]
     pub fn state(&self) -> State {
         State::of(self.state.load(Ordering::Acquire))
@@ -354,9 +356,9 @@ impl MeasurementContext {
         Ok(&self.record)
     }
 
-    /// Measures a section of code: takes a sample before `work` and one after it, and puts the
-    /// readings of the second into the caller's list. [`SensorReading::difference`] is what the
-    /// section added.
+    /// Measures a section of code: takes a sample, calls `work`, takes a second sample, and puts
+    /// the readings of the second sample into the caller's list. Returns the result of `work`.
+    /// [`SensorReading::difference`] of a reading is what the section added to a count.
     ///
     /// ```
     /// # use perfhive_engine::measure::{CounterSource, DataSources, MeasurementContext, Readings};
@@ -399,8 +401,8 @@ impl MeasurementContext {
         Ok(done)
     }
 
-    /// The readings of the newest cycle or, before the first cycle, of the baseline. Their slots
-    /// tell which values there are.
+    /// The readings of the newest cycle or, before the first cycle, of the baseline. The slots of
+    /// the readings tell which values the context measures.
     ///
     /// # Errors
     /// [`MeasureError::State`] in any state but [`State::Initialized`].
@@ -411,7 +413,8 @@ impl MeasurementContext {
         }
     }
 
-    /// The record of the newest sample; without values before the first sample.
+    /// The record of the newest sample: clocks, duration, anomalies. Before the first sample, a
+    /// record without values.
     ///
     /// # Errors
     /// [`MeasureError::State`] in any state but [`State::Initialized`] and [`State::Sampled`].
@@ -439,8 +442,8 @@ impl MeasurementContext {
     }
 }
 
-/// An operation at work. When it is dropped, the state becomes the one that
-/// [`leads_to`](Self::leads_to) was given or, after a failure or panic, Initialized.
+/// An operation in progress. When this is dropped, the context gets the state that was given to
+/// [`leads_to`](Self::leads_to) or, after a failure or panic, Initialized.
 struct ActiveStage {
     state: Arc<AtomicU8>,
     next: State,
@@ -464,8 +467,9 @@ impl SourceProbe {
         Self { name: source.into(), probe, asked, failed: None, anomalies }
     }
 
-    /// Moves the source's failure and its anomalies to the record, which has room for [`PLACES`] of
-    /// each data source. Nothing is allocated; anomalies that find no room are counted.
+    /// Moves the failure and the anomalies of this data source to the record, which has room for
+    /// [`PLACES`] items of each data source. Nothing is allocated: anomalies that find no room are
+    /// only counted.
     fn report(&mut self, record: &mut Vec<Anomaly>) {
         let source = || Arc::clone(&self.name);
         record.extend(self.failed.as_ref().map(|error| match error.is_transient() {

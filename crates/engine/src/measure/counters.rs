@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 
 /// One counter of one probed object.
 struct ProbedCounter {
-    /// The index of the sensor among the requested sensors.
+    /// The index of the counter's sensor among the requested sensors.
     asked: usize,
     /// The index of the object in [`CounterProbe::objects`].
     object: usize,
@@ -44,17 +44,17 @@ struct ProbedCounter {
     value_type: ValueType,
     unit: Arc<str>,
     name: SensorName,
-    /// The wanted instance, if it is one; `None` for all instances, and for a sensor without
+    /// The instance, if exactly one is wanted; `None` for all instances, and for a sensor without
     /// instances.
     one: Option<BoundInstance>,
-    /// Where the values are, if they are read without blocks.
+    /// The position of the values, if they are read without blocks.
     direct: Option<DirectPlace>,
     /// The slots made so far, by instance; a sensor without instances has one slot.
     slots: HashMap<Identity, LabelledSlot>,
     shown: Option<ShownSlots>,
 }
 
-/// The slots of the instances of a sample, each with the index of its instance.
+/// The slots of the instances that a sample has, each with the index of its instance.
 struct ShownSlots {
     of: Arc<SampledInstances>,
     slots: Vec<(usize, Arc<SensorSlot>)>,
@@ -81,8 +81,8 @@ struct BoundInstance {
     identity: Option<Identity>,
     /// Matches the name of the instance; `None` if the instance has a parent.
     pattern: Option<Arc<NamePattern>>,
-    /// Whether the instance is gone, or could once not be told apart from others of its name. It
-    /// cannot come back.
+    /// Whether the instance is gone, or could once not be told apart from others of its name. A
+    /// lost instance does not come back.
     lost: bool,
     /// Whether the instance was the only one of its name in the last sample before the indexes
     /// changed, which is not kept.
@@ -95,11 +95,11 @@ struct ProbedObject {
     /// Data source and group: `linux.procfs/Process`.
     group: Arc<str>,
     state: ObjectState,
-    /// Whether any sensor wants all instances.
+    /// Whether any sensor of the object wants all instances.
     all: bool,
-    /// The places of the instances in the sample before; see [`earlier_places`].
+    /// For each instance, its index in the sample before; see [`earlier_places`].
     earlier: Vec<Option<EarlierPlace>>,
-    /// Whether an index changed, and the change is not reported yet.
+    /// Whether a title index changed and the change was not reported yet.
     moved: bool,
 }
 
@@ -113,7 +113,7 @@ fn limit_of(source: &mut impl Source, max_age: Duration) -> Option<Duration> {
 struct CounterProbe<S> {
     name: Arc<str>,
     source: S,
-    /// The catalogue's generation for which the indexes are known.
+    /// The generation of the catalogue that the title indexes belong to.
     generation: u64,
     request: Ask,
     snapshot: Snapshot,
@@ -121,7 +121,7 @@ struct CounterProbe<S> {
     targets: Vec<ProbedCounter>,
     /// Instances that are read without blocks. Their objects are not in `request`.
     direct: Vec<DirectInstance>,
-    /// The faults of the baseline, which has no record: the first sample reports them.
+    /// The faults of the baseline. The baseline has no record, so the first sample reports them.
     untold: Vec<Fault>,
 }
 
@@ -310,7 +310,7 @@ impl<S: Source> CounterProbe<S> {
         self.untold.clear();
     }
 
-    /// Notes which objects to ask for.
+    /// Notes in the request which objects are asked for.
     fn note_objects(&mut self) {
         let objects = self.objects.iter().enumerate();
         let objects = objects.filter(|(number, _)| !self.is_direct(*number));

@@ -6,7 +6,7 @@ use crate::error::SourceError;
 use std::fmt;
 use std::sync::Arc;
 
-/// Why something could not be measured.
+/// The reason why something could not be measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MeasureError {
@@ -56,7 +56,7 @@ pub enum MeasureError {
         /// The state of the context, which does not change.
         state: State,
     },
-    /// What was asked for is a mistake of another kind, which the text names.
+    /// The request is a mistake of another kind, which the text names.
     Refused(Arc<str>),
     /// The source of the data failed.
     Source(SourceError),

@@ -69,7 +69,7 @@ impl SensorName {
         &self.sensor
     }
 
-    /// The instance, if the name has one.
+    /// The instance in the name; `None` if the name has none.
     #[must_use]
     pub fn instance(&self) -> Option<&str> {
         self.instance.as_deref()

@@ -36,7 +36,7 @@ pub enum ValueType {
 }
 
 impl SensorKind {
-    /// The kind of a counter's sensor.
+    /// The kind of sensor that a counter of this type makes.
     #[must_use]
     pub fn of(counter_type: CounterType) -> Self {
         match counter_type.samples() {
@@ -47,7 +47,7 @@ impl SensorKind {
 }
 
 impl ValueType {
-    /// The type of a counter's values.
+    /// The type of the values that a counter of this type has.
     #[must_use]
     pub fn of(counter_type: CounterType) -> Self {
         match Formula::of(counter_type) {
@@ -119,7 +119,7 @@ impl Sensor {
     }
 }
 
-/// What a value belongs to: a sensor, or one instance of a sensor.
+/// What a value is about: a sensor, or one instance of a sensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SensorSlot {
@@ -129,8 +129,8 @@ pub struct SensorSlot {
     pub value_type: ValueType,
     /// The unit of the values, as [`Sensor::unit`]: `%`, `1/s`, `s`, `B`, `B/s`; empty for counts.
     pub unit: Arc<str>,
-    /// The instance as a counter path writes it; for a process, by its ID (`pid:1234`). `None` for
-    /// a sensor without instances, and before the instance was found.
+    /// The instance as a counter path writes it; a process is written with its ID (`pid:1234`).
+    /// `None` for a sensor without instances, and while the instance has not been found yet.
     pub instance: Option<InstancePattern>,
 }
 
@@ -176,20 +176,21 @@ pub struct SensorReading {
     /// The raw value in the sample before; `None` if there is no such sample, or if it has no value
     /// of this instance.
     pub before: Option<u64>,
-    /// How many units of the raw value are a second; `None` if the raw value does not count time.
+    /// The number of raw units in a second; `None` if the raw value does not count time.
     pub raw_per_second: Option<u64>,
 }
 
 impl SensorReading {
-    /// A value, or the reason why there is none, without raw values; these are set through the
-    /// fields.
+    /// A reading with a value, or with the reason why there is no value. It has no raw values;
+    /// these are set through the fields.
     #[must_use]
     pub fn new(asked: usize, slot: Arc<SensorSlot>, value: Result<CookedValue, NoValue>) -> Self {
         Self { asked, slot, value, raw: None, before: None, raw_per_second: None }
     }
 
-    /// The [difference](Self::difference) as time; `None` without a difference, or if the raw value
-    /// does not count time.
+    /// The time by which the raw value grew since the sample before: the
+    /// [difference](Self::difference) in units of time. `None` without a difference, or if the raw
+    /// value does not count time.
     ///
     /// ```
     /// # use perfhive_engine::measure::{SensorName, SensorReading, SensorSlot, ValueType};
@@ -208,10 +209,10 @@ impl SensorReading {
         u64::try_from(nanos).ok().map(Duration::from_nanos)
     }
 
-    /// How much the raw value grew since the sample before; `None` without two raw values, and
-    /// where the value shrank. The two values of a gauge, which may shrink, are
-    /// [`before`](Self::before) and [`raw`](Self::raw). A count that shrank was reset, and has no
-    /// difference.
+    /// The amount by which the raw value grew since the sample before, in raw units. `None` if one
+    /// of the two raw values is missing, or if the value shrank: a count that shrank was reset, and
+    /// has no difference. A gauge may shrink; its two values are [`before`](Self::before) and
+    /// [`raw`](Self::raw).
     #[must_use]
     pub fn difference(&self) -> Option<u64> {
         self.raw?.checked_sub(self.before?)
@@ -228,9 +229,9 @@ pub enum Anomaly {
         /// The data source.
         source: Arc<str>,
     },
-    /// A data source gave data that was collected before the sample, within
-    /// [`MeasurementOptions::max_age`](super::MeasurementOptions::max_age): the section that is
-    /// measured began and ended that much earlier.
+    /// A data source gave data that was collected before the sample, which
+    /// [`MeasurementOptions::max_age`](super::MeasurementOptions::max_age) allows. The values are
+    /// those of a section that began and ended that much earlier.
     Aged {
         /// The data source.
         source: Arc<str>,
@@ -270,7 +271,7 @@ pub enum Anomaly {
         /// The failure. The text of the message is made only when it is shown.
         error: MeasureError,
     },
-    /// A part could not be collected.
+    /// A part of the wanted data could not be collected, such as one object or instance.
     Partial {
         /// The data source.
         source: Arc<str>,
@@ -287,7 +288,7 @@ pub enum Anomaly {
 }
 
 impl Anomaly {
-    /// The word for this kind in machine-readable output.
+    /// The word for this kind of anomaly in machine-readable output.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

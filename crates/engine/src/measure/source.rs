@@ -7,7 +7,7 @@ use crate::suggest::{nearest, same_name};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A source of sensors.
+/// Something that can be measured: a source of sensors.
 pub trait DataSource: Send {
     /// The data source's name, which is the first part of its sensors' names: `linux.procfs`.
     fn name(&self) -> &str;
@@ -28,8 +28,8 @@ pub trait DataSource: Send {
         self.sensors()
     }
 
-    /// The sensors of the data source, at least those of groups with names that resemble `group`. It is
-    /// called for suggestions when there is no group of this name.
+    /// The sensors of the data source, at least those of groups with names that resemble `group`.
+    /// Called when there is no group of this name, to suggest names.
     ///
     /// # Errors
     /// As [`sensors`](Self::sensors).
@@ -74,8 +74,8 @@ pub enum SensorSelection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SelectedSensor {
-    /// The sensor. In a [`CounterSource`](super::CounterSource), counter 0 means every counter
-    /// of the object.
+    /// The number of the sensor. In a [`CounterSource`](super::CounterSource), a number with
+    /// counter 0 means every counter of the object.
     pub sensor: SensorId,
     /// The instances that are measured.
     pub instances: SensorInstances,
@@ -110,7 +110,7 @@ pub trait ProbeContext: Send {
     }
 
     /// Does what can be done before the next sample, such as following changes of the source. Takes
-    /// no data.
+    /// no sample.
     ///
     /// # Errors
     /// The failure of the source.
@@ -140,7 +140,7 @@ pub trait ProbeContext: Send {
     );
 }
 
-/// Data sources by name.
+/// A set of data sources, each with a name of its own.
 #[derive(Default)]
 pub struct DataSources {
     sources: Vec<Box<dyn DataSource>>,
@@ -170,8 +170,8 @@ impl DataSources {
         self.sources.iter().position(|source| source_name(source.name()) == name)
     }
 
-    /// The index of the data source that a name means. Case matters only between names that differ
-    /// in nothing else.
+    /// The index of the data source with this name; `None` if there is none. Case is ignored,
+    /// unless two names differ in nothing else.
     fn place_meant(&self, name: &str) -> Option<usize> {
         let is_meant =
             |source: &&dyn DataSource| same_name(source_name(source.name()), source_name(name));
@@ -186,11 +186,11 @@ impl DataSources {
         self.sources.iter_mut().map(|source| &mut **source as &mut dyn DataSource)
     }
 
-    /// The data source of a name. Case matters only between names that differ in nothing else.
+    /// The data source with this name. Case is ignored, unless two names differ in nothing else.
     /// `win32.winperf` is another name of `windows.winperf`.
     ///
     /// # Errors
-    /// [`MeasureError::UnknownSource`].
+    /// [`MeasureError::UnknownSource`] if the set has no data source of this name.
     pub fn get(&mut self, name: &str) -> Result<&mut dyn DataSource, MeasureError> {
         let place = self.place_meant(name);
         let unknown = || MeasureError::UnknownSource {

@@ -3,7 +3,7 @@
 use crate::suggest::fold;
 use std::fmt::{self, Write};
 
-/// A name in which `*` stands for any text. Compared without regard to case.
+/// A name in which `*` stands for any text. Names are compared without regard to case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NamePattern {
     /// The literal pieces, with a wildcard between each two. A name without a wildcard is one
@@ -20,14 +20,15 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// Whether this is `c` with its special meaning.
+    /// Whether this is the character `c` with its special meaning: no caret stood before it.
     pub(super) fn is_bare(self, c: char) -> bool {
         self.c == c && !self.escaped
     }
 }
 
-/// Splits a path into characters, carets resolved. A caret before a character
-/// without a special meaning stands for itself.
+/// The characters of a path, each with whether a caret stood before it. A caret before a character
+/// without a special meaning stands for itself. An error has the offset in the path and the
+/// message.
 pub(super) fn tokens(path: &str) -> Result<Vec<Token>, (usize, &'static str)> {
     const SPECIAL: &str = "\\()/#*^";
     let mut tokens = Vec::with_capacity(path.len());
@@ -60,7 +61,7 @@ impl NamePattern {
         Self { pieces: vec![String::new(), String::new()] }
     }
 
-    /// A name in which every `*` is a wildcard and nothing is escaped.
+    /// The name `text`, in which every `*` is a wildcard and no caret has a meaning.
     #[must_use]
     pub fn with_wildcards(text: &str) -> Self {
         Self { pieces: text.split('*').map(str::to_string).collect() }
@@ -80,7 +81,7 @@ impl NamePattern {
         Self { pieces }
     }
 
-    /// Whether there is a wildcard.
+    /// Whether the name has a wildcard.
     #[must_use]
     pub fn is_wild(&self) -> bool {
         self.pieces.len() > 1
@@ -92,7 +93,7 @@ impl NamePattern {
         self.is_wild() && self.pieces.iter().all(String::is_empty)
     }
 
-    /// The name, if there is no wildcard.
+    /// The name as text; `None` if it has a wildcard.
     #[must_use]
     pub fn as_literal(&self) -> Option<&str> {
         match self.pieces.as_slice() {

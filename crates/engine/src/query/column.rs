@@ -11,24 +11,25 @@ use std::sync::Arc;
 pub(crate) struct CounterColumn<'a> {
     formula: Formula,
     newer: Blocks<'a>,
-    /// `None` if there is no sample before.
+    /// The counter blocks of the sample before; `None` if there is none.
     older: Option<Blocks<'a>>,
-    /// Empty if both samples have the same instances.
+    /// For each instance, its index in the sample before. Empty if both samples have the same
+    /// instances.
     earlier: &'a [Option<EarlierPlace>],
 }
 
-/// A value, and the raw values that it was made of.
+/// The value of an instance, and the raw values from which it was made.
 pub(crate) struct ColumnValue {
     pub(crate) value: CookedValue,
     pub(crate) raw: u64,
     pub(crate) before: Option<u64>,
 }
 
-/// The index that an instance had in the sample before.
+/// The index that an instance of the newest sample had in the sample before.
 #[derive(Clone, Copy)]
 pub(crate) struct EarlierPlace {
     pub(crate) place: usize,
-    /// Whether its label was the same.
+    /// Whether the instance had the same label in the sample before.
     pub(crate) has_same_label: bool,
 }
 
@@ -40,9 +41,9 @@ struct Blocks<'a> {
     ranges: &'a [(u32, u32)],
 }
 
-/// For each instance of the newest sample its place in the sample before: `None` for one that was
-/// not there, or that cannot be told apart from others of its name. Empty if both samples have the
-/// same instances, and without a sample before.
+/// Fills `out` with the place of each instance of the newest sample in the sample before. The place
+/// is `None` for an instance that was not there, or that cannot be told apart from others of its
+/// name. `out` is empty if both samples have the same instances, and without a sample before.
 pub(crate) fn earlier_places(state: &ObjectState, out: &mut Vec<Option<EarlierPlace>>) {
     out.clear();
     let Some((newer, older)) = state.current().zip(state.previous()) else { return };
@@ -82,8 +83,8 @@ impl<'a> CounterColumn<'a> {
         Some(Self { formula: newer.plan.formula.ok()?, newer, older, earlier })
     }
 
-    /// The value of the instance with this index. `None` without a value:
-    /// [`ObjectState::value_and_before`] has the reason, or undoes a wrap.
+    /// The value of the instance with the index `place`. `None` if there is no value here:
+    /// [`ObjectState::value_and_before`] then gives the reason, or undoes a wrap.
     pub(crate) fn read(&self, place: usize) -> Option<ColumnValue> {
         let newer = self.newer.raw(place)?;
         let older = match (&self.older, self.earlier) {
@@ -113,7 +114,7 @@ impl<'a> Blocks<'a> {
 }
 
 impl ObjectSample {
-    /// How many units of a counter's raw value are a second; `None` if the raw value does not count
+    /// The number of raw units of a counter in a second; `None` if the raw value does not count
     /// time.
     pub(crate) fn raw_per_second(&self, counter: TitleIndex) -> Option<u64> {
         let clock = self.plan(counter)?.formula.ok()?.clock_of_value()?;

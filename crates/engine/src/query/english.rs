@@ -6,8 +6,9 @@ use crate::path::{CounterPath, NamePattern};
 use crate::unit::unit_of;
 
 impl Query {
-    /// The English names of a reading's object and counter. Without an English name it is the name
-    /// in the shown language ([`names_of`](Self::names_of)).
+    /// The English names of a reading's object and of its counter, in this order. A name that does
+    /// not exist in English is replaced by the name in the shown language
+    /// ([`names_of`](Self::names_of)).
     #[must_use]
     pub fn english_names_of(&self, reading: &Reading) -> (String, String) {
         let titles = self.titles(reading.source);
@@ -36,7 +37,7 @@ impl Query {
         path
     }
 
-    /// The unit of a reading's value, found by [`unit_of`]; empty if there is none.
+    /// The unit of a reading's value, found by [`unit_of`]; empty if the value has no unit.
     #[must_use]
     pub fn unit_of(&self, reading: &Reading) -> &'static str {
         let titles = self.titles(reading.source);

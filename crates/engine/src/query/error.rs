@@ -4,7 +4,7 @@ use crate::error::SourceError;
 use crate::path::PathError;
 use std::fmt;
 
-/// Why a path cannot be added, or why no sample can be taken.
+/// The reason why a path cannot be added, or why no sample can be taken.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum QueryError {

@@ -172,9 +172,9 @@ impl Target {
     }
 }
 
-/// Whether an error ends the attempt to take a sample: the source is busy or changing, or it is
-/// late and the deadline has passed. A source that is late for one object while there is time left
-/// does not end the sample of the others.
+/// Whether an error ends the attempt to take a sample. It does if the source is busy or changing,
+/// and if the source is late and the deadline has passed. A source that is late for one object
+/// while time is left does not end the sample of the other objects.
 fn is_over(error: &SourceError, until: Option<Instant>) -> bool {
     match error.kind() {
         SourceErrorKind::Busy | SourceErrorKind::Changing => true,

@@ -1,4 +1,4 @@
-//! Values as PDH formats them: the kind of number, scale, cap, rounding.
+//! Formats values as PDH does: the kind of number, scale, cap and rounding.
 
 use perfhive_format::{CookedValue, CounterType, Formula};
 use std::fmt;
@@ -63,18 +63,18 @@ impl fmt::Display for FormattedValue {
     }
 }
 
-/// Why a value cannot be formatted.
+/// The reason why a value cannot be formatted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum NoFormat {
     /// The value, scaled and rounded, does not fit the kind of number.
     OutOfRange {
-        /// The value before rounding, as a double.
+        /// The value, scaled but not rounded, as a double.
         value: f64,
     },
     /// The scale is not between -7 and 7.
     BadScale {
-        /// The power of ten.
+        /// The scale that was given, as a power of ten.
         scale: i32,
     },
 }
@@ -158,8 +158,9 @@ impl ValueFormat {
         })
     }
 
-    /// The same format, which multiplies values by a power of ten, from -7 to 7. A chart would use
-    /// the counter's own scale ([`Reading::scale`](crate::Reading::scale)).
+    /// The same format with a scale: values are multiplied by 10 to the power `power_of_ten`, from
+    /// -7 to 7. The scale for charts is the counter's own
+    /// ([`Reading::scale`](crate::Reading::scale)).
     #[must_use]
     pub const fn scale(mut self, power_of_ten: i32) -> Self {
         self.scale = power_of_ten;

@@ -14,7 +14,7 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The objects of a source and their names, as of one generation of its catalogue.
+/// The known objects of a source and their names, as of one generation of its catalogue.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Directory {
@@ -26,7 +26,7 @@ pub struct Directory {
     pub titles: Arc<TitleSet>,
 }
 
-/// The [`Directory`] of a source. Each search completes it.
+/// A source with a [`Directory`] of it, which each search completes.
 ///
 /// ```
 /// # let recording = perfhive_testkit::script::recording();
@@ -42,13 +42,14 @@ pub struct Directory {
 pub struct Lookup<S> {
     pub(super) source: S,
     directory: Directory,
-    /// The language in which names are shown; `None` before anything was read.
+    /// The language in which names are shown; `None` before the titles were read.
     language: Option<LanguageId>,
     /// Whether the titles of every language are loaded.
     all_languages: bool,
     /// Whether the source was asked to list its costly objects.
     costly: bool,
-    /// Whether every object is wanted in the catalogue, not only those that were looked for.
+    /// Whether every object of the source is wanted in the catalogue, not only the objects that
+    /// were looked for.
     complete: bool,
     /// The source's error in the last search, if it leaves open whether a name exists; `None`
     /// otherwise.
@@ -89,7 +90,7 @@ impl<S: Source> Lookup<S> {
         Ok(true)
     }
 
-    /// What is known so far.
+    /// The objects and names that are known so far.
     #[must_use]
     pub fn directory(&self) -> &Directory {
         &self.directory
@@ -236,8 +237,8 @@ impl<S: Source> Lookup<S> {
         Ok(true)
     }
 
-    /// Makes the source list its costly objects, once. Returns whether the catalogue changed by
-    /// that.
+    /// Makes the source list its costly objects, at the first call only. Returns whether the
+    /// catalogue changed by that.
     fn list_costly(&mut self, until: Option<Instant>) -> Result<bool, SourceError> {
         if self.costly {
             return Ok(false);
@@ -247,8 +248,8 @@ impl<S: Source> Lookup<S> {
         self.refresh(until)
     }
 
-    /// Makes the source find out which objects a name or pattern means. Returns whether the
-    /// catalogue changed.
+    /// Makes the source find out which objects have a name that `object` matches. Returns whether
+    /// the catalogue changed.
     fn complete(&mut self, object: &NamePattern, until: Option<Instant>) -> bool {
         let ask = match object.as_literal() {
             Some(name) => {

@@ -17,7 +17,7 @@ pub enum NoValue {
     Born,
     /// The instance was in the sample before and is gone.
     Vanished,
-    /// There is no instance of this name.
+    /// No instance in the sample has this name.
     NoSuchInstance,
     /// The instance exists but could not be read this time; the text is the reason.
     InstanceFailed(Arc<str>),
@@ -28,9 +28,9 @@ pub enum NoValue {
     ObjectMissing(Option<Arc<str>>),
     /// The object has no such counter in this sample.
     CounterMissing,
-    /// The data block has no value of the counter for this instance.
+    /// The data block has no value of the counter for this instance; the error says why.
     Data(ValueError),
-    /// The formula has no result.
+    /// The formula of the counter type has no result; the error says why.
     Cook(CookError),
     /// The value does not fit the requested format.
     Format(NoFormat),

@@ -31,7 +31,7 @@ pub struct Reading {
     pub counter: TitleIndex,
     /// The counter type.
     pub counter_type: CounterType,
-    /// Power of ten by which a chart should scale the value.
+    /// Power of ten by which a chart should multiply the value.
     pub scale: i32,
     /// The label of the instance; `None` for an object without instances, and if no instance
     /// matches the path.
@@ -47,14 +47,14 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The ID of the process, or of the process to which the thread belongs, if the instance is one
-    /// of these. `None` for every other object, and for Idle and `_Total`.
+    /// The process ID of an instance that is a process, or the ID of the process to which an
+    /// instance that is a thread belongs. `None` for every other object, and for Idle and `_Total`.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.identity.as_ref()?.process_id()
     }
 
-    /// What the instance stands for: itself, a sum over others, or idle time.
+    /// The role of the instance: a single thing, a sum over others, or idle time.
     #[must_use]
     pub fn role(&self) -> InstanceRole {
         let is_of_process = self.process_id().is_some();
@@ -91,7 +91,7 @@ impl Reading {
     }
 }
 
-/// What all readings of one target have in common.
+/// Facts about a target that all of its readings share.
 pub(super) struct TargetReader<'a> {
     pub(super) path: PathId,
     pub(super) source: usize,
@@ -108,7 +108,7 @@ pub(super) struct TargetReader<'a> {
 }
 
 impl TargetReader<'_> {
-    /// Adds the readings of a target: one, or one for each instance that matches.
+    /// Adds the readings of a target: one reading, or one for each matching instance.
     pub(super) fn read(
         &self,
         pattern: Option<&InstancePattern>,
@@ -171,15 +171,15 @@ impl TargetReader<'_> {
         }
     }
 
-    /// Why a pattern matches no instance.
+    /// The reason why a pattern matches no instance of the newest sample.
     fn missing_instance(&self, pattern: &InstancePattern) -> NoValue {
         let failed = self.failed(|name| name.is_some_and(|name| pattern.name.matches(name)));
         failed.unwrap_or(NoValue::NoSuchInstance)
     }
 
-    /// Why an instance could not be read, according to the faults of the object; `None` if no fault
-    /// says so. `is_it` gets the name of the instance that a fault concerns, or `None` for a fault
-    /// of the object itself.
+    /// The reason why an instance could not be read, according to the faults of the object; `None`
+    /// if no fault concerns the instance. `is_it` gets the name of the instance that a fault
+    /// concerns, or `None` for a fault of the object itself.
     fn failed(&self, is_it: impl Fn(Option<&str>) -> bool) -> Option<NoValue> {
         let mut faults = self.faults.iter().filter(|fault| fault.object == Some(self.object));
         let fault = faults.find(|fault| is_it(fault.instance.as_deref()))?;

@@ -16,17 +16,17 @@ pub(crate) struct ObjectState {
     layout: Option<Arc<SampleLayout>>,
     current: Option<ObjectSample>,
     previous: Option<ObjectSample>,
-    /// The reason why the newest sample lacks the object; `None` if it has it, and if the reason is
-    /// not known.
+    /// The reason why the newest sample lacks the object. `None` if the sample has the object, and
+    /// if the reason is not known.
     pub(crate) missing: Option<Arc<str>>,
 }
 
-/// What is resolved once for a schema and used for every sample with it.
+/// What is found once for a schema and used for every sample with that schema.
 struct SampleLayout {
     identifier: Identifier,
     plans: Vec<CounterPlan>,
-    /// The indexes in `plans` of the counters that are not bases, by ascending title index of the
-    /// name. If several counters have the same title index, it is the first.
+    /// The indexes in `plans` of the counters that are not bases, sorted by the title index of
+    /// their names. If several counters have the same title index, the list has only the first.
     by_name: Vec<(TitleIndex, usize)>,
 }
 
@@ -68,7 +68,7 @@ pub struct ObjectSample {
     frame: Arc<Frame>,
     place: usize,
     layout: Arc<SampleLayout>,
-    /// Shared by samples with the same instances.
+    /// The instances of the sample; two samples with the same instances share them.
     instances: Arc<SampledInstances>,
 }
 
@@ -76,8 +76,8 @@ pub struct ObjectSample {
 pub(crate) struct SampledInstances {
     identities: IdentityMap,
     labels: Vec<InstanceLabel>,
-    /// Start and end of each counter block in the object, so that an instance is found without
-    /// walking over the others.
+    /// Start and end of each instance's counter block, in bytes from the start of the object, so
+    /// that an instance is found without a walk over the others.
     blocks: Vec<(u32, u32)>,
 }
 
@@ -90,9 +90,9 @@ impl ObjectState {
         self.previous.as_ref()
     }
 
-    /// Takes the newest sample of the object from a snapshot; the sample before becomes the
-    /// previous one. Returns whether the counters of the object differ from those of the last
-    /// sample that had it.
+    /// Takes the newest sample of the object from a snapshot; the sample that was the newest
+    /// becomes the previous one. Returns whether the counters of the object differ from those of
+    /// the last sample that had the object.
     pub(crate) fn advance(&mut self, name: TitleIndex, snapshot: &Snapshot) -> bool {
         self.skip();
         let Some(object) = snapshot.object(name) else {
@@ -115,8 +115,8 @@ impl ObjectState {
         is_new
     }
 
-    /// The value of a counter of the newest sample. If its type takes two samples, the other one is
-    /// the sample before.
+    /// The value of a counter of an instance of the newest sample. If the type of the counter takes
+    /// two samples, the other sample is the one before.
     ///
     /// # Errors
     /// As [`SampledCounter::value`]; [`NoValue::Born`] if the sample before lacks the instance.
@@ -133,8 +133,9 @@ impl ObjectState {
         newer.value(previous.counter(place, counter).as_ref())
     }
 
-    /// The value as [`value`](Self::value) returns it, and the raw value of the sample before, if
-    /// that has one. `place` is the index of the instance in the newest sample.
+    /// The value as [`value`](Self::value) returns it, and the raw value of the sample before;
+    /// `None` for the latter if that sample has none. `place` is the index of the instance in the
+    /// newest sample.
     pub(crate) fn value_and_before(
         &self,
         newer: &SampledCounter,
@@ -158,7 +159,7 @@ impl ObjectState {
         (value, before)
     }
 
-    /// Makes the newest sample the previous one, without a new sample.
+    /// Makes the newest sample the previous one, without a newest sample in its place.
     pub(crate) fn skip(&mut self) {
         self.missing = None;
         if let Some(current) = self.current.take() {
@@ -175,13 +176,15 @@ impl ObjectState {
 }
 
 impl ObjectSample {
-    /// Reads an object of a snapshot; its frame is kept, not copied.
+    /// The sample of an object of a snapshot. The sample keeps the object's frame instead of
+    /// copying data.
     #[must_use]
     pub fn of(object: SnapshotObject<'_>) -> Self {
         Self::new(&Arc::new(SampleLayout::new(object.view())), object, None)
     }
 
-    /// A sample. If `before` has the same instances, it shares them, and nothing is allocated.
+    /// A sample of an object with the layout `layout`. If the sample `before` has the same
+    /// instances, the new one shares them, and nothing is allocated.
     fn new(layout: &Arc<SampleLayout>, object: SnapshotObject<'_>, before: Option<&Self>) -> Self {
         let same = before.filter(|before| {
             Arc::ptr_eq(layout, &before.layout) && before.has_instances_of(object)
@@ -256,7 +259,7 @@ impl ObjectSample {
         self.layout.plans.iter().filter(|plan| !plan.counter_type.is_base())
     }
 
-    /// Whether the object can have instances.
+    /// Whether the object can have instances; `true` even if the sample has none.
     #[must_use]
     pub fn has_instances(&self) -> bool {
         self.object().is_some_and(PerfObject::has_instances)
@@ -301,7 +304,7 @@ impl ObjectSample {
         Some(SampledCounter::new(plan, object, block, (identity, crowd), self.origin()))
     }
 
-    /// Calendar time of the sample, UTC.
+    /// The calendar time of the block that the sample came in, UTC.
     #[must_use]
     pub fn system_time(&self) -> CalendarTime {
         self.frame.system_time()
@@ -314,14 +317,15 @@ impl ObjectSample {
         plans.get(by_name.get(at)?.1)
     }
 
-    /// Whether as many instances have the name of this one as in the sample `other`. If one of
-    /// several is gone, those behind it have moved up, and they cannot be told apart.
+    /// Whether the name of this instance belongs to as many instances here as in the sample
+    /// `other`. If one of several instances of a name is gone, those behind it have moved up, and
+    /// none of them can be told apart.
     pub(crate) fn is_same_crowd(&self, identity: &Identity, other: &Self) -> bool {
         self.crowd(identity) == other.crowd(identity)
     }
 
-    /// The number of instances with the name of this one; 1 for an instance that is identified by a
-    /// number.
+    /// The number of instances with the same name as the one with this identity; 1 for an instance
+    /// that is identified by a number.
     fn crowd(&self, identity: &Identity) -> u32 {
         let Identity::Named { parent, name, .. } = identity else { return 1 };
         let has = |order| {
@@ -345,8 +349,8 @@ impl ObjectSample {
         begin
     }
 
-    /// Whether this is the only instance of its name; `true` for an instance that is identified by
-    /// a number.
+    /// Whether the instance with this identity is the only one of its name; `true` for an instance
+    /// that is identified by a number.
     pub(crate) fn is_alone(&self, identity: &Identity) -> bool {
         let Identity::Named { parent, name, order } = identity else { return true };
         let next = Identity::Named { parent: parent.clone(), name: name.clone(), order: 1 };

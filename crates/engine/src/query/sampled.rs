@@ -33,12 +33,13 @@ pub struct SampledCounter {
     counter_type: CounterType,
     formula: Result<Formula, CookError>,
     identity: Identity,
-    /// Whether another sample with the same identity is certainly of the same instance, if this is
-    /// set there too.
+    /// Whether the identity alone proves the instance: another sample with this identity that has
+    /// this set, too, is certainly of the same instance.
     sure: bool,
     /// The number of instances with this instance's name; 0 if the type does not take two samples.
     crowd: u32,
-    /// The origin of the frame; see [`Frame::origin`](crate::Frame::origin).
+    /// The origin of the frame that the sample came in; see
+    /// [`Frame::origin`](crate::Frame::origin).
     origin: u64,
     raw: Result<RawSample, NoValue>,
     text: Option<String>,

@@ -11,10 +11,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A function that opens the source of a machine.
+/// A function that opens the source of the machine with a given name.
 type Opener = Box<dyn FnMut(&str) -> Result<Box<dyn Source>, SourceError> + Send>;
 
-/// Sources by machine. The first is the default source, for paths without a machine.
+/// The sources of a query, each for one machine. The first is the default source, for paths that
+/// name no machine.
 pub struct SourceSet {
     slots: Vec<QuerySource>,
     opener: Option<Opener>,
@@ -26,22 +27,23 @@ pub(super) struct QuerySource {
     pub(super) is_live: bool,
     /// The name of the machine as paths name it; empty before the source was asked.
     pub(super) machine: Arc<str>,
-    /// The name of the machine under which the source was added; `None` for the default source.
+    /// The name of the machine by which the source was added; `None` for the default source.
     alias: Option<String>,
     pub(super) wanted: Vec<TitleIndex>,
     pub(super) extra: Vec<(TitleIndex, TitleIndex)>,
-    /// All counters that are read.
+    /// All counters that paths read, as (object, counter), for [`Ask::enough`](crate::Ask::enough).
     pub(super) enough: Vec<(TitleIndex, TitleIndex)>,
-    /// The members of `wanted`, with `None` as the counter, and those of `enough`.
+    /// A set with the members of `wanted`, with `None` as the counter, and of `enough`, for quick
+    /// searches.
     known: HashSet<(TitleIndex, Option<TitleIndex>)>,
     /// The instances that the paths want.
     pub(super) wishes: Wishes,
-    /// How many samples were taken.
+    /// The number of samples that were taken from the source.
     pub(super) taken: u64,
 }
 
 impl SourceSet {
-    /// A set with its default source.
+    /// A set with one source, which is the default source.
     #[must_use]
     pub fn new(source: impl Source + 'static) -> Self {
         Self { slots: vec![QuerySource::new(Box::new(source), None)], opener: None }
@@ -191,7 +193,8 @@ impl QuerySource {
         self.lookup.directory()
     }
 
-    /// Whether catalogue or titles changed since the last call.
+    /// Whether the catalogue or the titles of the source changed since the last call. If they did,
+    /// they have been read again.
     ///
     /// # Errors
     /// As [`Lookup::take_change`].

@@ -133,8 +133,8 @@ fn weight(
     }
 }
 
-/// Statistics over the readings of one counter of one instance, one after the other: what
-/// [`Statistics::of`] gives for all of them at once, without keeping them.
+/// Statistics over the readings of one counter of one instance, which are added one after the other
+/// and not kept. The result equals that of [`Statistics::of`] over all of them.
 ///
 /// ```
 /// # let recording = perfhive_testkit::script::recording();
@@ -217,8 +217,8 @@ fn is_less(a: CookedValue, b: CookedValue) -> bool {
     }
 }
 
-/// The entries of a ring buffer in the order of time. `first_entry` is the index of the oldest;
-/// `None` if it lies outside the buffer.
+/// The entries of a ring buffer, from the oldest to the newest. `first_entry` is the index of the
+/// oldest entry; the result is `None` if that index lies outside the buffer.
 ///
 /// ```
 /// let ring = ["d", "e", "a", "b", "c"];

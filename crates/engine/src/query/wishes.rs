@@ -10,7 +10,8 @@ use perfhive_format::TitleIndex;
 use perfhive_format::winperf::{PROCESS, THREAD};
 use std::sync::Arc;
 
-/// Title indexes of Windows' objects with instances that belong to instances of Process.
+/// Title index of the object Image. Like the other constants here, it has instances that belong to
+/// instances of Process.
 const IMAGE: u32 = 740;
 const FULL_IMAGE: u32 = 1408;
 const ADDRESS_SPACE: u32 = 786;
@@ -19,10 +20,10 @@ const THREAD_DETAILS: u32 = 816;
 /// The instances that the paths of a query want of one source, by object.
 #[derive(Debug, Default)]
 pub(super) struct Wishes {
-    /// Objects, each with the wishes of one path. The instances that the path means may be found by
-    /// any of its wishes.
+    /// For each path to an object, the wishes that find its instances: any of the wishes may find
+    /// them.
     of_paths: Vec<(TitleIndex, Vec<InstanceWish>)>,
-    /// Objects of which a path wants all instances.
+    /// Objects with a path that wants all instances.
     whole: Vec<TitleIndex>,
 }
 
@@ -45,7 +46,8 @@ impl Wishes {
         }
     }
 
-    /// The instances to ask for. An object that is not named is wanted with all instances.
+    /// The wished instances, for [`Ask::instances`](crate::Ask::instances). An object that is not
+    /// in the list is wanted with all of its instances.
     pub(super) fn asked(&self) -> Vec<(TitleIndex, InstanceWish)> {
         let partial = self.of_paths.iter().filter(|(object, _)| !self.whole.contains(object));
         let each = |(object, wishes): &(TitleIndex, Vec<InstanceWish>)| {
@@ -55,8 +57,8 @@ impl Wishes {
         partial.flat_map(each).collect()
     }
 
-    /// Whether an answer has only a part of the instances of an object, and none for one of the
-    /// paths.
+    /// Whether the answer has only some of the instances of an object, and one of the paths found
+    /// no instance in it.
     pub(super) fn missed(&self, answer: &Snapshot) -> bool {
         self.of_paths.iter().any(|(object, wishes)| {
             let processes = match object.0 {
@@ -91,8 +93,8 @@ fn is_there(answer: &Snapshot, processes: u32, wish: &InstanceWish) -> bool {
     }
 }
 
-/// The instances that a path wants of an object; `None` if it wants all, or if they cannot be told
-/// from its pattern.
+/// The instances of an object that a path wants, as wishes. `None` if the path wants all instances,
+/// or if its pattern does not tell which.
 fn wishes(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<InstanceWish>> {
     let (has_numbers, process) = match (object.0, &instance.parent) {
         (PROCESS_V2, None) => (true, &instance.name),
@@ -124,7 +126,7 @@ fn wishes(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<Instance
     Some(wishes)
 }
 
-/// Whether a name may be that of Idle or `_Total`, which are made of all processes.
+/// Whether a name matches Idle or `_Total`, whose values are made from all processes.
 pub(crate) fn needs_all(process: &NamePattern) -> bool {
     ["_Total", "Idle"].iter().any(|name| process.matches(name))
 }

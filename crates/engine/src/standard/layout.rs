@@ -5,11 +5,11 @@ use crate::error::ProviderError;
 use crate::provider::ObjectWriter;
 use perfhive_format::{CounterSpec, CounterType, FileTime, ObjectTemplate, WriteError};
 
-/// The most counters that an object may have, bases included.
+/// The largest number of counters that an object may have, bases included.
 pub const MOST: usize = 64;
 
-/// The templates of an object by the set of counters in them. Which fields a kernel has, and which
-/// counters are asked for, seldom changes between two collections.
+/// The templates of an object: one for each set of counters that was written so far. A kernel may
+/// lack fields, and counters are asked for, but the set seldom changes between two collections.
 #[derive(Debug)]
 pub struct Layouts {
     object: &'static Object,
@@ -17,8 +17,8 @@ pub struct Layouts {
     tells_absent: bool,
 }
 
-/// The most templates that are kept; with one more, all are dropped. In practice there are fewer
-/// sets of counters.
+/// The largest number of templates that are kept. When one more is needed, all are dropped. In
+/// practice there are fewer sets of counters.
 const KEPT: usize = 16;
 
 impl Layouts {
@@ -28,8 +28,9 @@ impl Layouts {
         Self { object, made: Vec::new(), tells_absent: false }
     }
 
-    /// The same layouts with a counter of type [`CounterType::ABSENT_VALUES`] behind the others, by
-    /// which an instance tells which counters have no value.
+    /// The same templates with one more counter behind the others, of type
+    /// [`CounterType::ABSENT_VALUES`]. With it an instance tells which of its counters have no
+    /// value.
     #[must_use]
     pub fn telling_absent(mut self) -> Self {
         self.tells_absent = true;
@@ -73,8 +74,8 @@ impl Layouts {
     }
 }
 
-/// The values of one instance, or of an object without instances, by counter, in the order of the
-/// object's table. A counter may be without a value.
+/// The values of one instance, or of an object without instances: one place for each counter of the
+/// object's table. A place may be empty.
 #[derive(Debug)]
 pub struct CounterValues {
     object: &'static Object,
@@ -83,7 +84,7 @@ pub struct CounterValues {
 }
 
 impl CounterValues {
-    /// Values of which none is set.
+    /// A set of values for `object`, in which no counter has a value.
     #[must_use]
     pub fn new(object: &'static Object) -> Self {
         Self { object, values: [0; MOST], mask: 0 }
@@ -107,14 +108,15 @@ impl CounterValues {
         }
     }
 
-    /// Sets the value of a counter; `None` changes nothing.
+    /// Sets the value of a counter; for `None`, the counter stays as it is.
     pub fn set_some(&mut self, counter: u32, value: Option<u64>) {
         if let Some(value) = value {
             self.set(counter, value);
         }
     }
 
-    /// Sets the values of a counter and of its base, the next row of the table.
+    /// Sets the value of a counter to `value`, and that of its base, the next row of the table, to
+    /// `base`.
     pub fn set_with_base(&mut self, counter: u32, value: u64, base: u64) {
         if let Some(place) = self.object.place(counter) {
             self.put(place, value);
@@ -138,8 +140,8 @@ impl CounterValues {
         self.mask
     }
 
-    /// The values of the counters that `mask` has a bit for, one after the other. The list ends
-    /// before the first such counter without a value.
+    /// Puts the values of the counters that `mask` has a bit for into `out`, one after the other,
+    /// and returns the filled part. It ends before the first such counter without a value.
     #[must_use]
     pub fn values<'a>(&self, mask: u64, out: &'a mut [u64; MOST]) -> &'a [u64] {
         let mut count = 0;
@@ -160,7 +162,7 @@ impl CounterValues {
 }
 
 /// Writes an object without instances, with only those counters that have a value. `clock` becomes
-/// the object's clock.
+/// the object's clock. Counters without a value are left out of the definition.
 ///
 /// # Errors
 /// [`ProviderError::Full`] if the block would exceed its limit; the error of [`Layouts::template`].

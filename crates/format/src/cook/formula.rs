@@ -8,7 +8,7 @@ use crate::counter_type::{
 /// Ticks a second of the 100 ns clock.
 const HZ_100NS: i64 = 10_000_000;
 
-/// Which clock of a sample a formula divides by.
+/// The clock of a sample by which a formula divides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Clock {
     /// The system's performance counter.
@@ -29,7 +29,7 @@ impl Clock {
         }
     }
 
-    /// The time that this clock shows in a sample, in ticks of the clock.
+    /// The time that this clock shows, in ticks; `clocks` are the clocks of a sample.
     #[must_use]
     pub const fn time(self, clocks: &Clocks) -> i64 {
         match self {
@@ -39,7 +39,7 @@ impl Clock {
         }
     }
 
-    /// The clock's ticks a second.
+    /// The number of ticks that the clock makes in a second.
     ///
     /// # Errors
     /// [`CookError::NoFrequency`] if the frequency in the block is not greater than 0.
@@ -73,7 +73,7 @@ const fn u64_to_f64(value: u64) -> f64 {
     value as f64
 }
 
-/// How a value is calculated. Derived from a type's facets once, applied often.
+/// The calculation of a value, which follows from the facets of a counter type.
 ///
 /// N, B, D, F as in the documentation of [`cook`](mod@crate::cook).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -203,7 +203,7 @@ impl Formula {
         })
     }
 
-    /// How many samples the formula takes, 1 or 2.
+    /// The number of samples that the formula takes: 1 or 2.
     #[must_use]
     pub const fn samples(self) -> u8 {
         match self {
@@ -216,8 +216,9 @@ impl Formula {
         }
     }
 
-    /// The clock that gives the ticks in which the raw value counts time, for timers and average times. `None` for
-    /// formulas with a raw value that counts something else, or counts time by a private clock.
+    /// The clock in whose ticks the raw value counts time, for timers and average times. `None` for
+    /// a formula with a raw value that counts something else, or that counts time by a private
+    /// clock.
     #[must_use]
     pub const fn clock_of_value(self) -> Option<Clock> {
         match self {
@@ -262,7 +263,7 @@ impl Formula {
         }
     }
 
-    /// Whether the value is a percentage, which capping applies to.
+    /// Whether the value is a percentage, so that [`CookOptions::cap_percent`] applies to it.
     #[must_use]
     pub const fn is_percentage(self) -> bool {
         matches!(
@@ -281,7 +282,7 @@ impl Formula {
     /// The value from one or two samples. A formula that takes one sample ignores `previous`.
     ///
     /// # Errors
-    /// Why there is no value.
+    /// The reason why there is no value.
     pub fn apply(
         self,
         options: CookOptions,
@@ -379,15 +380,16 @@ impl Formula {
 }
 
 impl CounterType {
-    /// How many samples a value takes: 1, 2, or 0 for a type without a formula.
+    /// The number of samples that a value of this type takes: 1, 2, or 0 for a type without a
+    /// formula.
     #[must_use]
     pub fn samples(self) -> u8 {
         Formula::of(self).map_or(0, Formula::samples)
     }
 }
 
-/// The step of a base that is a private clock. Its errors are those of a clock:
-/// [`CookError::NoTimePassed`] instead of [`CookError::ZeroBase`],
+/// The difference of a base that is a private clock, which `step` calculates. Errors become those
+/// of a clock: [`CookError::NoTimePassed`] instead of [`CookError::ZeroBase`],
 /// [`CookError::ClockWentBackwards`] instead of [`CookError::WentBackwards`].
 fn clock_step(step: impl Fn() -> Result<f64, CookError>) -> Result<f64, CookError> {
     step().map_err(|error| match error {
@@ -405,8 +407,8 @@ fn finite(value: f64, formula: Formula, options: CookOptions) -> Result<CookedVa
     Ok(CookedValue::Float(if cap { value.clamp(0.0, 100.0) } else { value }))
 }
 
-/// How far a counter of `size` bytes went from the older to the newer value. A wrap is undone if
-/// `options` say that both samples are of the same instance.
+/// The difference from the older to the newer value of a counter of `size` bytes. A wrap is undone
+/// if `options` say that both samples are of the same instance.
 #[inline]
 fn step(older: u64, newer: u64, size: u8, options: CookOptions) -> Result<u64, CookError> {
     if newer >= older {

@@ -8,7 +8,7 @@
 
 use super::CounterType;
 
-/// What is known of a named counter type.
+/// A row of the table of named counter types: number, names, formula and meaning of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TypeInfo {
@@ -22,7 +22,7 @@ pub struct TypeInfo {
     pub dotnet: Option<&'static str>,
     /// The formula as text; empty for a type without a formula.
     pub formula: &'static str,
-    /// What the value means, in a few words.
+    /// The meaning of the value, in a few words.
     pub meaning: &'static str,
 }
 

@@ -51,9 +51,9 @@ pub struct PerfObject<'a> {
 }
 
 impl<'a> PerfObject<'a> {
-    /// Validates the object at the start of `bytes`, without a block around it. Bytes behind the
-    /// object are ignored. Its [`clocks`](Self::clocks) are the object's own; those of a block are
-    /// 0.
+    /// Validates the object at the start of `bytes`, which are not part of a block. Bytes behind
+    /// the object are ignored. The object's own clock is in its [`clocks`](Self::clocks); the
+    /// clocks of a block are 0 there.
     ///
     /// # Errors
     /// The first thing that is wrong, with its offset.
@@ -62,7 +62,8 @@ impl<'a> PerfObject<'a> {
         Self::parse_in(bytes.get(..length).unwrap_or_default(), &[])
     }
 
-    /// The length of the object at the start of `rest`; an error if it cannot be trusted.
+    /// The length in bytes of the object at the start of `rest`; an error if the length field is
+    /// too small or too large.
     pub(super) fn length(rest: &[u8]) -> Result<usize, ParseError> {
         const FIELD: &str = "PERF_OBJECT_TYPE.TotalByteLength";
         if rest.len() < PERF_OBJECT_TYPE::SIZE {
@@ -167,18 +168,18 @@ impl<'a> PerfObject<'a> {
         Self::trusted(bytes, block)
     }
 
-    /// The view over an object that was validated before.
+    /// As [`from_validated`](Self::from_validated), within this crate.
     pub(super) fn trusted(bytes: &'a [u8], block: &'a [u8]) -> Self {
         Self { bytes, block }
     }
 
-    /// The object's bytes, whole.
+    /// All bytes of the object, from its header to its last instance.
     #[must_use]
     pub fn as_bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The header as it stands in the block.
+    /// A copy of the object's header, with the fields as they stand in the block.
     #[must_use]
     pub fn header(self) -> PERF_OBJECT_TYPE {
         PERF_OBJECT_TYPE::read(self.bytes).unwrap_or_default()
@@ -221,7 +222,8 @@ impl<'a> PerfObject<'a> {
         u32::try_from(i32_at(self.bytes, 36)).ok()
     }
 
-    /// Whether the object has instances, and whether its data is there.
+    /// Whether the object has instances, and whether the block holds its data or only its
+    /// definition.
     #[must_use]
     pub fn layout(self) -> ObjectLayout {
         match i32_at(self.bytes, 40) {
@@ -283,8 +285,8 @@ impl<'a> PerfObject<'a> {
         }
     }
 
-    /// The fault of the first instance with a name outside its definition; `None` if there is
-    /// none. The offset is counted from the object's start.
+    /// The error of the first instance with a name that lies outside its definition; `None` if
+    /// there is no such instance. The error's offset is counted from the start of the object.
     #[must_use]
     pub fn name_fault(self) -> Option<ParseError> {
         let mut at = len_at(self.bytes, 4);
@@ -358,13 +360,13 @@ pub struct CounterDefinition<'a> {
 }
 
 impl<'a> CounterDefinition<'a> {
-    /// The definition's bytes, whole.
+    /// All bytes of the definition.
     #[must_use]
     pub fn as_bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The definition as it stands in the block.
+    /// A copy of the definition, with the fields as they stand in the block.
     #[must_use]
     pub fn raw(self) -> PERF_COUNTER_DEFINITION {
         PERF_COUNTER_DEFINITION::read(self.bytes).unwrap_or_default()
@@ -383,7 +385,7 @@ impl<'a> CounterDefinition<'a> {
         TitleIndex(u32_at(self.bytes, 12))
     }
 
-    /// Power of ten by which a chart should scale the value; display only.
+    /// Power of ten by which a chart should multiply the value. Values themselves are not scaled.
     #[must_use]
     pub fn default_scale(self) -> i32 {
         i32_at(self.bytes, 20)
@@ -408,7 +410,7 @@ impl<'a> CounterDefinition<'a> {
         u32_at(self.bytes, 32)
     }
 
-    /// Where the data begins, from the start of the counter block.
+    /// The offset of the counter's data, in bytes from the start of the counter block.
     #[must_use]
     pub fn offset(self) -> u32 {
         u32_at(self.bytes, 36)
@@ -452,7 +454,7 @@ pub struct Instance<'a> {
 }
 
 impl<'a> Instance<'a> {
-    /// The definition as it stands in the block.
+    /// A copy of the definition, with the fields as they stand in the block.
     #[must_use]
     pub fn raw(self) -> PERF_INSTANCE_DEFINITION {
         PERF_INSTANCE_DEFINITION::read(self.definition).unwrap_or_default()
@@ -464,8 +466,9 @@ impl<'a> Instance<'a> {
         self.definition
     }
 
-    /// The name. Empty for an instance that is identified by its number, and if the name lies
-    /// outside the definition, which [`name_fault`](Self::name_fault) reports.
+    /// The name of the instance. It is empty for an instance that is identified by its number, and
+    /// if the name lies outside the definition; [`name_fault`](Self::name_fault) reports the
+    /// latter.
     #[must_use]
     pub fn name(self) -> InstanceName<'a> {
         InstanceName::new(self.name_bytes().unwrap_or_default(), self.code_page)
@@ -476,8 +479,8 @@ impl<'a> Instance<'a> {
         self.definition.get(from..from.checked_add(len_at(self.definition, 20))?)
     }
 
-    /// The fault of a name that lies outside the definition; `None` if the name is right. The
-    /// offset is counted from the start of the instance's definition.
+    /// The error of a name that lies outside the definition; `None` if the name is right. The
+    /// error's offset is counted from the start of the instance's definition.
     #[must_use]
     pub fn name_fault(self) -> Option<ParseError> {
         let length = len_at(self.definition, 20);
@@ -488,7 +491,8 @@ impl<'a> Instance<'a> {
         Some(ParseError::new(ParseErrorKind::TooLong, 20, field, length as i64))
     }
 
-    /// The number that identifies the instance, if it has one (`UniqueID`).
+    /// The number that identifies the instance (`UniqueID`); `None` for an instance that is
+    /// identified by its name.
     #[must_use]
     pub fn unique_id(self) -> Option<i32> {
         Some(i32_at(self.definition, 12)).filter(|id| *id != PERF_NO_UNIQUE_ID)
@@ -505,7 +509,7 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// The raw counter data.
+    /// The counter block of the instance: its raw counter data.
     #[must_use]
     #[inline]
     pub fn counter_block(self) -> CounterBlock<'a> {
@@ -523,8 +527,8 @@ pub struct CounterBlock<'a> {
 
 impl<'a> CounterBlock<'a> {
     /// The view over a counter block that was found before: `bytes` begin with its length field.
-    /// This saves walking to the block again. Any bytes are safe: a counter that they do not hold
-    /// has no value.
+    /// This saves a second walk to the block. Any bytes are safe: a counter with data outside
+    /// `bytes` has no value.
     #[must_use]
     pub fn from_validated(bytes: &'a [u8]) -> Self {
         Self { bytes }
@@ -534,7 +538,7 @@ impl<'a> CounterBlock<'a> {
         Some(Self { bytes: rest.get(..len_at(rest, 0))? })
     }
 
-    /// The bytes from the length field on.
+    /// The bytes of the counter block, from its length field on.
     #[must_use]
     #[inline]
     pub fn as_bytes(self) -> &'a [u8] {
@@ -550,7 +554,7 @@ impl<'a> CounterBlock<'a> {
         self.data_at(counter.offset(), counter.size())
     }
 
-    /// The `size` bytes at `offset`.
+    /// The `size` bytes at `offset`, counted from the start of the counter block.
     pub(crate) fn data_at(self, offset: u32, size: u32) -> Result<&'a [u8], ValueError> {
         if size == 0 {
             // A label has no data, so its offset means nothing.

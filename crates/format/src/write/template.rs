@@ -7,7 +7,8 @@ use crate::view::DetailLevel;
 use crate::winperf::{PERF_COUNTER_BLOCK, PERF_COUNTER_DEFINITION, PERF_OBJECT_TYPE};
 use alloc::vec::Vec;
 
-/// The header of an object.
+/// The facts for the header of an object: title indexes, level of detail, default counter,
+/// instances, code page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectSpec {
     /// Title index of the name.
@@ -26,8 +27,8 @@ pub struct ObjectSpec {
 }
 
 impl ObjectSpec {
-    /// An object for everyone, without instances. Its help index is the index of its name
-    /// plus one, as registration allots them.
+    /// An object of the lowest level of detail, without instances. The index of its help text is
+    /// the index of its name plus one, as registration allots them.
     #[must_use]
     pub const fn new(name: TitleIndex) -> Self {
         Self {
@@ -63,15 +64,16 @@ pub struct CounterSpec {
     pub detail: DetailLevel,
     /// Size of the data in bytes.
     pub size: u32,
-    /// Where the data begins, in bytes from the start of the counter block. `None` puts it behind
-    /// the data of all counters before, at a multiple of 8 for 8 bytes and more, and of 4
-    /// otherwise.
+    /// The offset of the data, in bytes from the start of the counter block. `None` puts the data
+    /// behind that of all counters before, at a multiple of 8 for data of 8 bytes and more, and at
+    /// a multiple of 4 otherwise.
     pub offset: Option<u32>,
 }
 
 impl CounterSpec {
-    /// A counter for everyone, unscaled, as wide as its type says (0 bytes for a type of variable
-    /// length). Its help index is the index of its name plus one.
+    /// A counter of the lowest level of detail, unscaled, with data as wide as its type says (0
+    /// bytes for a type of variable length). The index of its help text is the index of its name
+    /// plus one.
     #[must_use]
     pub fn new(name: TitleIndex, counter_type: CounterType) -> Self {
         Self {
@@ -121,7 +123,7 @@ pub(super) struct Slot {
     pub(super) size: u32,
 }
 
-/// Header and counter definitions of an object, ready to be copied.
+/// Header and counter definitions of an object in encoded form, ready to be copied into a block.
 #[derive(Clone, Debug)]
 pub struct ObjectTemplate {
     pub(super) definition: Vec<u8>,
@@ -133,7 +135,8 @@ pub struct ObjectTemplate {
 }
 
 impl ObjectTemplate {
-    /// Encodes the definitions and lays out the counter block.
+    /// Encodes header and definitions of an object, and gives each counter its place in the counter
+    /// block.
     ///
     /// # Errors
     /// [`WriteError::BadLayout`] for a counter with data that begins in the block's length field, or

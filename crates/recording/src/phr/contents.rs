@@ -1,4 +1,4 @@
-//! What payloads hold besides the samples' bytes.
+//! The contents of payloads apart from the bytes of samples: head, definitions, titles, faults.
 
 use super::varint::{Input, put, put_bytes};
 use crate::names::{NamesByIndex, TwoNames};
@@ -11,13 +11,14 @@ use perfhive_format::{LanguageId, PerfObject, TitleIndex};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The most blocks of a sample.
+/// The largest number of blocks of a sample.
 const MOST_BLOCKS: usize = 4096;
 
-/// The most faults of a sample that are recorded.
+/// The largest number of faults of a sample that are recorded.
 const MOST_FAULTS: usize = 1000;
 
-/// The kinds of faults that a recording tells apart; others are recorded as the first.
+/// The kinds of faults that a recording distinguishes. A fault of another kind is recorded with the
+/// first of these.
 const FAULT_KINDS: [FaultKind; 10] = [
     FaultKind::CollectFailed,
     FaultKind::OpenFailed,
@@ -31,13 +32,13 @@ const FAULT_KINDS: [FaultKind; 10] = [
     FaultKind::SourceFailed,
 ];
 
-/// A block of a sample: its label and its length.
+/// A block of a sample: its label and its length in bytes.
 pub(super) struct ListedBlock<'a> {
     pub(super) label: Option<&'a str>,
     pub(super) length: usize,
 }
 
-/// Appends what a sample's payload begins with: its blocks and its faults.
+/// Appends the beginning of a sample's payload: the list of its blocks, and its faults.
 pub(super) fn put_sample_head(snapshot: &Snapshot, out: &mut Vec<u8>) {
     put(out, snapshot.frames().len() as u64);
     for frame in snapshot.frames() {
@@ -61,7 +62,7 @@ pub(super) fn put_sample_head(snapshot: &Snapshot, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads the beginning of a sample's payload.
+/// Reads the beginning of a sample's payload; `None` if it is damaged.
 pub(super) fn sample_head<'a>(input: &mut Input<'a>) -> Option<(Vec<ListedBlock<'a>>, Vec<Fault>)> {
     let mut blocks = Vec::new();
     for _ in 0..input.count(MOST_BLOCKS)? {
@@ -81,7 +82,8 @@ pub(super) fn sample_head<'a>(input: &mut Input<'a>) -> Option<(Vec<ListedBlock<
     Some((blocks, faults))
 }
 
-/// The definition of an object as an object of its own, without instances.
+/// The definition part of an object as an object of its own, without instances; `None` if the
+/// object has too few bytes.
 pub(super) fn definition(object: PerfObject<'_>) -> Option<Vec<u8>> {
     let mut header: PERF_OBJECT_TYPE = object.header();
     let mut bytes = object.as_bytes().get(..header.DefinitionLength as usize)?.to_vec();
@@ -96,7 +98,7 @@ pub(super) fn definition(object: PerfObject<'_>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Appends definitions, and the titles of each language that they refer to.
+/// Appends definitions of objects, and in each language the titles that the definitions refer to.
 pub(super) fn put_definitions(
     definitions: &[Vec<u8>],
     titles: &[Arc<TitleDatabase>],
@@ -126,7 +128,7 @@ pub(super) fn put_definitions(
     }
 }
 
-/// What all frames with definitions hold together.
+/// The objects and titles of all frames with definitions together.
 #[derive(Default)]
 pub(super) struct Definitions {
     pub(super) objects: Vec<CatalogueObject>,
@@ -136,8 +138,8 @@ pub(super) struct Definitions {
 }
 
 impl Definitions {
-    /// Adds those of a frame. Returns the objects that are left out, since a frame before gave their
-    /// indexes other names; `None` where the payload is damaged.
+    /// Adds the definitions and titles of a frame. Returns the objects that are left out because a
+    /// frame before gave their indexes other names. `None` if the payload is damaged.
     pub(super) fn add(&mut self, mut input: Input<'_>) -> Option<Vec<(TitleIndex, TwoNames)>> {
         let mut objects = Vec::new();
         for _ in 0..input.count(input.0.len())? {

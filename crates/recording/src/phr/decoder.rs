@@ -9,19 +9,21 @@ use super::varint::{Input, unfold};
 
 /// Operations that make the list of segments.
 pub(super) const END: u8 = 0;
-/// As many segments follow as the next ones of the sample before.
+/// The next segments of the sample before, as many as the following number says, predict as many
+/// segments of this sample.
 pub(super) const KEEP: u8 = 1;
-/// The next segment of the sample before is the one with this number.
+/// The next segment of the sample before is the segment with the number that follows.
 pub(super) const JUMP: u8 = 2;
-/// Segments with bytes behind the operations.
+/// As many segments as the following number says have no prediction. Their lengths follow, and
+/// their bytes stand behind the operations.
 pub(super) const RAW: u8 = 3;
-/// Segments that are predicted by others of this sample.
+/// As many segments as the following number says are predicted by earlier segments of this sample.
 pub(super) const ALIKE: u8 = 4;
 
-/// The most segments of a sample.
+/// The largest number of segments of a sample.
 pub(super) const MOST_SEGMENTS: usize = 1 << 20;
 
-/// What predicts a segment.
+/// The source of the prediction of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prediction {
     /// The segment of the sample before with this number.
@@ -32,10 +34,10 @@ enum Prediction {
     Raw,
 }
 
-/// A piece of a sample.
+/// A part of a sample's bytes.
 #[derive(Clone, Copy)]
 struct Segment {
-    /// The first byte, counted from the beginning of the sample's bytes.
+    /// The offset of the first byte, in the bytes of the whole sample.
     start: usize,
     length: usize,
 }
@@ -58,7 +60,7 @@ impl Image {
     }
 }
 
-/// A word of a segment; bytes behind its end are zero.
+/// The word of 4 bytes at an offset; bytes behind the end of `bytes` count as zero.
 pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
     let rest = bytes.get(4 * at..).unwrap_or_default();
     match rest.first_chunk() {
@@ -67,12 +69,13 @@ pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
     }
 }
 
-/// Words of a segment.
+/// The number of words of 4 bytes in a segment.
 fn words(segment: &Segment) -> usize {
     segment.length.div_ceil(4)
 }
 
-/// Sorts segments by their number of words, and those of one number by their order.
+/// Sorts segments by their number of words, and segments with the same number of words by their
+/// order.
 fn by_size(changed: &mut [usize], segments: &[Segment]) {
     changed.sort_by_key(|number| segments.get(*number).map(words));
 }
@@ -91,7 +94,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// The bytes of the next sample; `None` where the payload is damaged.
+    /// The bytes of the next sample; `None` if the payload is damaged.
     pub(super) fn decode(&mut self, input: Input<'_>, is_key: bool) -> Option<&[u8]> {
         std::mem::swap(&mut self.before, &mut self.sample);
         self.sample.clear();
@@ -238,7 +241,8 @@ impl Decoder {
     }
 }
 
-/// Adds to a word; `None` where the sum does not fit into a word that is cut off.
+/// Adds `difference` to the word at an offset. `None` if the word is cut off at the end of the
+/// bytes and the sum does not fit.
 fn add_to_word(bytes: &mut [u8], at: usize, difference: u32) -> Option<()> {
     let sum = word(bytes, at).wrapping_add(difference).to_le_bytes();
     let rest = bytes.get_mut(4 * at..)?;

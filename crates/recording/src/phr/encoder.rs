@@ -12,37 +12,37 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-/// How many segments further the counterpart of a segment is looked for one by one: so many
+/// How many segments further on the counterpart of a segment is searched one by one. So many
 /// instances may begin or end between two others at little cost.
 const NEAR: usize = 64;
 
-/// Segments that follow each other and are predicted in the same way.
+/// A run of segments that follow each other and are predicted in the same way.
 #[derive(Clone, Copy)]
 struct Run {
-    /// The number of the first one.
+    /// The number of the first segment.
     first: usize,
     count: usize,
     by: By,
 }
 
-/// What predicts segments.
+/// The source of the prediction of segments.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
-    /// Those of the sample before from this number on.
+    /// The segments of the sample before, from this number on.
     Before(usize),
-    /// Segments further up in this sample.
+    /// Segments earlier in this sample.
     Alike,
-    /// Nothing.
+    /// No prediction: the bytes are written as they are.
     Raw,
 }
 
 /// A segment that differs from its prediction.
 struct Changed {
     words: u32,
-    /// Its place among all that are predicted.
+    /// The index of the segment among all that are predicted.
     place: usize,
     number: usize,
-    /// The number of its prediction, in the sample before or in its own.
+    /// The number of the predicting segment, in the sample before or in the same sample.
     prediction: usize,
     is_alike: bool,
 }
@@ -54,7 +54,8 @@ pub(super) struct Encoder {
     sample: Sample,
     runs: Vec<Run>,
     changed: Vec<Changed>,
-    /// The place of each key in the sample before, once an instance was not found near.
+    /// The number of the segment with each key in the sample before; filled once an instance was
+    /// not found near its expected place.
     places: HashMap<u64, usize, BuildHasherDefault<Hashed>>,
     columns: Columns,
 }
@@ -65,7 +66,8 @@ impl Encoder {
         &self.sample.frames
     }
 
-    /// Appends a sample: by itself, or as differences to the one before.
+    /// Appends a sample to `out`: complete if `is_key` is set, or else as differences to the sample
+    /// before.
     pub(super) fn encode(&mut self, frames: &[Arc<Frame>], is_key: bool, out: &mut Vec<u8>) {
         std::mem::swap(&mut self.before, &mut self.sample);
         if is_key {
@@ -82,8 +84,8 @@ impl Encoder {
         self.put_differences(out);
     }
 
-    /// Finds what predicts each segment, and which segments differ from that. Answers how many are
-    /// predicted.
+    /// Finds the prediction of each segment, and the segments that differ from theirs. Returns the
+    /// number of predicted segments.
     fn predict(&mut self) -> usize {
         self.runs.clear();
         self.changed.clear();
@@ -125,8 +127,8 @@ impl Encoder {
         place
     }
 
-    /// How many segments from `number` on equal those of the sample before from `of` on. A few more may
-    /// be equal.
+    /// The number of segments from `number` on that equal those of the sample before from `of` on.
+    /// The result may be a little too small.
     fn equal(&self, number: usize, of: usize) -> usize {
         let Self { sample, before, .. } = self;
         let is_alike =
@@ -146,7 +148,7 @@ impl Encoder {
         segments.take_while(is_equal).count()
     }
 
-    /// Whether a segment is the counterpart of one of the sample before.
+    /// Whether the segment `number` is the counterpart of the segment `of` of the sample before.
     fn is_same(&self, number: usize, of: usize) -> bool {
         let Self { sample, before, .. } = self;
         let pair = sample.segment(number).zip(before.segment(of));
@@ -166,7 +168,8 @@ impl Encoder {
         }
     }
 
-    /// The counterpart of a segment that is not at `next`.
+    /// The number, in the sample before, of the counterpart of a segment for which the segment
+    /// `next` is not the counterpart; `None` if there is none.
     fn find(&mut self, number: usize, next: usize, is_listed: &mut bool) -> Option<usize> {
         let segment = *self.sample.segment(number)?;
         if segment.kind() == SegmentKind::Counters || self.before.segments.is_empty() {
@@ -246,7 +249,7 @@ impl Encoder {
     }
 }
 
-/// A segment behind what predicts it.
+/// The bytes of the prediction of a segment, and the bytes of the segment.
 type Pair<'a> = (&'a [u8], &'a [u8]);
 
 /// The differences of segments of one size, word by word.
@@ -254,7 +257,7 @@ type Pair<'a> = (&'a [u8], &'a [u8]);
 struct Columns {
     /// A bit for each word in which a segment differs from its prediction.
     bits: Vec<u64>,
-    /// The numbers of these words.
+    /// The numbers of the words that have a bit in `bits`.
     numbers: Vec<usize>,
     /// The differences in the first of these words, of all segments, then those in the second, and so on.
     differences: Vec<u32>,
@@ -305,7 +308,7 @@ impl Columns {
     }
 }
 
-/// A bit for each of at most 64 words in which two segments differ.
+/// The words in which two segments differ, as bits; a segment has at most 64 words.
 fn differing(predicted: &[u8], bytes: &[u8]) -> u64 {
     let (pairs, of_pairs) = (bytes.as_chunks().0, predicted.as_chunks().0);
     let mut bits = 0;
@@ -321,8 +324,9 @@ fn differing(predicted: &[u8], bytes: &[u8]) -> u64 {
     bits
 }
 
-/// How many bytes are equal at the beginning of both: a part of them, and no more than are compared
-/// at once, so that the time grows with the bytes of a sample and not with their square.
+/// A number of bytes that are equal at the beginning of both: it may be smaller than their true
+/// number. At most a fixed number of bytes is compared, so that the time grows with the bytes of a
+/// sample and not with their square.
 fn equal_bytes(a: &[u8], b: &[u8]) -> usize {
     const WIDE: usize = 64;
     const MOST: usize = 1024;
@@ -330,7 +334,8 @@ fn equal_bytes(a: &[u8], b: &[u8]) -> usize {
     WIDE * a.iter().zip(b).take(MOST).take_while(|(a, b)| a == b).count()
 }
 
-/// The nearest segment further up that resembles one: the counters of the instance before.
+/// The number of the nearest segment earlier in the same sample that resembles the segment
+/// `number`, such as the counters of the instance before; `None` if there is none.
 fn alike(sample: &Sample, number: usize) -> Option<usize> {
     // Between them stands the head of an instance, or of one without counters.
     const NEAR: usize = 8;
@@ -340,8 +345,8 @@ fn alike(sample: &Sample, number: usize) -> Option<usize> {
     near.rev().find(|at| sample.segment(*at).is_some_and(|of| of.resembles(segment)))
 }
 
-/// Writes the runs of segments that equal their prediction and of those that differ, by turns, of
-/// so many that are predicted.
+/// Writes how many segments in turn equal their prediction and how many differ; `predicted` is the
+/// number of all predicted segments.
 fn put_turns(changed: &[Changed], predicted: usize, out: &mut Vec<u8>) {
     let mut end = 0;
     for run in changed.chunk_by(|a, b| a.place + 1 == b.place) {
@@ -355,7 +360,7 @@ fn put_turns(changed: &[Changed], predicted: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a run of words that are as predicted.
+/// Writes the length of a run of words that equal their prediction, and sets the length to 0.
 fn put_zeros(zeros: &mut u64, out: &mut Vec<u8>) {
     if *zeros > 0 {
         out.push(0);

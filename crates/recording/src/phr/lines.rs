@@ -16,14 +16,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use zstd::stream::raw::{self, Operation as _};
 
-/// The most text of a frame.
+/// The largest amount of text in a frame, in bytes.
 const MOST_TEXT: usize = 1 << 20;
-/// How many bytes of text a byte of the file can stand for. Lines of a hundred sensors that never change have some
-/// hundreds.
+/// The largest number of bytes of text for each byte of the file. Lines of a hundred sensors that
+/// never change reach some hundreds.
 const MOST_RATIO: u64 = 1024;
-/// After how long at most the lines are on the disk.
+/// The longest time before written lines are on the disk.
 const SYNC: Duration = Duration::from_secs(10);
-/// What a damaged frame reads as: a line that is none, or the beginning of one at the end.
+/// The text that stands for a damaged frame: a line that cannot be read, or the beginning of one at
+/// the end.
 const DAMAGED: &[u8] = b"?\n";
 const TORN: &[u8] = b"?";
 
@@ -45,21 +46,22 @@ const TORN: &[u8] = b"?";
 pub struct EventRecording {
     path: PathBuf,
     file: File,
-    /// Where the next frame begins.
+    /// The offset in the file at which the next frame begins.
     offset: u64,
     compressor: raw::Encoder<'static>,
     frame: Vec<u8>,
-    /// When the file was last brought to the disk, or created.
+    /// The time at which the file was last brought to the disk, or was created.
     synced: Instant,
-    /// Whether the name of the file is on the disk.
+    /// Whether the file's entry in its folder is on the disk.
     is_named: bool,
 }
 
 impl EventRecording {
-    /// A recording of an experiment on a machine with this name, with this program. A file of this name is replaced.
+    /// Creates a recording of the experiment with a program on the machine called `machine`. A file
+    /// of this name is replaced.
     ///
     /// # Errors
-    /// Where the file cannot be written, or another program writes it.
+    /// If the file cannot be written, or another program writes it.
     pub fn create(
         path: impl AsRef<Path>,
         machine: &str,
@@ -89,7 +91,7 @@ impl EventRecording {
         Ok(recording)
     }
 
-    /// Writes a frame, in one call.
+    /// Writes a frame with this kind and payload in one call.
     fn put(&mut self, kind: FrameKind, payload: &[u8]) -> io::Result<()> {
         self.compressor.reinit()?;
         self.frame.clear();
@@ -119,7 +121,7 @@ impl EventRecording {
 }
 
 impl Write for EventRecording {
-    /// Writes whole lines as one frame, up to a megabyte.
+    /// Writes whole lines as one frame, at most a megabyte. Returns the number of bytes taken.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = bytes.get(..MOST_TEXT).unwrap_or(bytes);
         let last = room.iter().rposition(|byte| *byte == b'\n');
@@ -131,8 +133,8 @@ impl Write for EventRecording {
         Ok(part.len())
     }
 
-    /// Brings the lines to the disk (`fdatasync`) every ten seconds, and not before: the beginning of an experiment
-    /// waits for nothing.
+    /// Brings the lines to the disk (`fdatasync`) if the last time was ten seconds ago or more. So
+    /// the beginning of an experiment waits for nothing.
     fn flush(&mut self) -> io::Result<()> {
         if self.synced.elapsed() >= SYNC {
             self.file.sync_data()?;
@@ -154,7 +156,7 @@ impl Drop for EventRecording {
     }
 }
 
-/// Whether a file is a recording of lines: whether they come before any sample.
+/// Whether a file is a recording of an experiment's lines: it has lines before any sample.
 pub(crate) fn holds_lines(path: &Path) -> bool {
     if !is_recording(path) && !is_damaged_recording(path) {
         return false;
@@ -178,25 +180,25 @@ pub(crate) fn holds_lines(path: &Path) -> bool {
     look().unwrap_or(false)
 }
 
-/// The text of a recording's lines. A damaged frame reads as a line that is none.
+/// The text of the lines in a recording. A damaged frame gives a line that cannot be read.
 pub(crate) struct LineText {
     frames: Frames,
-    /// Where the next frame begins.
+    /// The offset in the file at which the next frame begins.
     at: u64,
     gaps: usize,
     stream: raw::Decoder<'static>,
     plain: Vec<u8>,
     /// How much of it was read.
     used: usize,
-    /// The bytes of text so far.
+    /// The number of bytes of text so far.
     total: u64,
 }
 
 impl LineText {
-    /// Opens a recording.
+    /// Opens a recording of lines.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// If the file cannot be read.
     pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
         let failed = |cause| error(path, SourceErrorKind::Unavailable, cause);
         let stream = decompressor().map_err(failed)?;
@@ -204,7 +206,7 @@ impl LineText {
         Ok(Self { frames, at: 0, gaps: 0, stream, plain, used: 0, total: 0 })
     }
 
-    /// Takes the text of the next frame of lines; none is left at the end.
+    /// Takes the text of the next frame of lines; the text is empty at the end of the file.
     fn advance(&mut self) -> Result<(), SourceError> {
         self.plain.clear();
         self.used = 0;

@@ -8,24 +8,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Characters of the time in the name of a finished file: `20261123T140500Z`.
+/// The number of characters of the time in the name of a finished file: `20261123T140500Z`.
 const STAMP: usize = 16;
 
-/// When a recording begins a new file. The finished one gets the time of its first sample into its
+/// When a recording begins a new file. The finished file gets the time of its first sample in its
 /// name: `today.phr` becomes `today-20261123T140500Z.phr`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rotation {
-    /// Once a file has so many bytes.
+    /// The number of bytes from which on a file is finished; `None` for no limit.
     pub bytes: Option<u64>,
-    /// Once a file's samples span so much time.
+    /// The time from the first sample from which on a file is finished; `None` for no limit.
     pub time: Option<Duration>,
-    /// How many finished files are kept; all by default.
+    /// The number of finished files that are kept; `None` keeps all of them.
     pub keep: Option<usize>,
 }
 
 impl Rotation {
-    /// Whether a file is full: its length, and the times of its first and its next sample.
+    /// Whether a file is full. `bytes` is its length, `begin` the time of its first sample, and
+    /// `next` that of its next sample.
     pub(super) fn is_due(&self, bytes: u64, begin: FileTime, next: FileTime) -> bool {
         // A clock that was set back would keep a file open until it comes to its time again.
         let span = next.0.abs_diff(begin.0);
@@ -34,8 +35,8 @@ impl Rotation {
             || self.time.is_some_and(|time| span >= limit(time))
     }
 
-    /// Names a finished file after the time of its first sample, and removes the oldest ones beyond
-    /// those that are kept.
+    /// Names a finished file after the time of its first sample, and removes the oldest finished
+    /// files beyond the number to keep.
     pub(super) fn finish(&self, path: &Path, begin: FileTime) -> Result<(), SourceError> {
         let failed = |cause: std::io::Error| write_error(path, &cause);
         let mut finished = dated(path, begin, 0);
@@ -55,7 +56,7 @@ impl Rotation {
     }
 }
 
-/// The name of a finished file.
+/// The name that a finished file gets. With a `number` other than 0, the name has the number too.
 fn dated(path: &Path, begin: FileTime, number: u32) -> PathBuf {
     let time = begin.to_system_time();
     let stamp = format!(
@@ -74,7 +75,7 @@ fn dated(path: &Path, begin: FileTime, number: u32) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// The finished files of a recording, the oldest first: those that [`dated`] named.
+/// The finished files of a recording, with names that [`dated`] made, the oldest first.
 fn finished_files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,

@@ -11,10 +11,10 @@ use perfhive_format::{CounterDefinition, Instance, PerfObject, TitleIndex};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 
-/// ID Process and ID Thread: two instances of one name differ in these.
+/// The counters ID Process and ID Thread, by which two instances of one name differ.
 const IDENTIFIERS: [TitleIndex; 2] = [TitleIndex(784), TitleIndex(804)];
 
-/// What a segment is.
+/// The kind of a segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SegmentKind {
     /// The header of a block.
@@ -27,15 +27,16 @@ pub(super) enum SegmentKind {
     Counters,
 }
 
-/// A piece of a sample.
+/// A part of a sample's bytes, of one kind.
 #[derive(Clone, Copy)]
 pub(super) struct Segment {
-    /// The first byte, counted from the beginning of the sample's bytes.
+    /// The offset of the first byte, in the bytes of the whole sample.
     pub(super) start: u32,
     pub(super) length: u32,
     /// The segment's kind, and a mix of its object and of the number of its frame.
     class: u32,
-    /// Of a head, a mix of the numbers that identify the instance: two instances rarely share it.
+    /// For the head of an instance, a mix of the numbers that identify the instance, which two
+    /// instances rarely share.
     pub(super) id: u32,
 }
 
@@ -52,13 +53,13 @@ impl Segment {
         self.length.div_ceil(4)
     }
 
-    /// Whether both are of the same length and kind, and of the same object.
+    /// Whether both segments have the same length and kind, and belong to the same object.
     pub(super) fn resembles(&self, other: &Self) -> bool {
         (self.length, self.class) == (other.length, other.class)
     }
 }
 
-/// A mix of two numbers.
+/// One number that is mixed from two numbers, as in a hash.
 fn mix(of: u32, more: u32) -> u32 {
     of.wrapping_mul(0x9e37_79b1) ^ more
 }
@@ -76,7 +77,8 @@ impl Sample {
         self.segments.clear();
     }
 
-    /// Takes other frames, of at most 4 GiB together.
+    /// Replaces the frames of the sample and cuts them into segments. The frames have at most 4 GiB
+    /// together.
     pub(super) fn set(&mut self, frames: &[Arc<Frame>]) {
         self.clear();
         self.frames.extend_from_slice(frames);
@@ -101,7 +103,7 @@ impl Sample {
         self.rest_of(segment).get(..segment.length as usize).unwrap_or_default()
     }
 
-    /// The bytes of the segment's frame from the segment on.
+    /// The bytes of the segment's frame, from the beginning of the segment to the end of the frame.
     pub(super) fn rest_of(&self, segment: &Segment) -> &[u8] {
         let mut start = segment.start as usize;
         for frame in &self.frames {
@@ -114,20 +116,21 @@ impl Sample {
         &[]
     }
 
-    /// The name of an instance, from a head.
+    /// The bytes of the name of an instance; `head` is the instance's head.
     fn name(&self, head: &Segment) -> &[u8] {
         // The number of the parent changes with its object's list, so it does not identify.
         self.bytes_of(head).get(PERF_INSTANCE_DEFINITION::SIZE..).unwrap_or_default()
     }
 
-    /// Whether a segment is the counterpart of one of another sample. Counters are where they follow
-    /// counterparts.
+    /// Whether a segment is the counterpart of the segment `of` of the sample `other`. Segments of
+    /// counters are counterparts if they follow counterparts.
     pub(super) fn is_same(&self, segment: &Segment, other: &Self, of: &Segment) -> bool {
         let is_same = segment.resembles(of) && segment.id == of.id;
         is_same && (segment.kind() != SegmentKind::Head || self.name(segment) == other.name(of))
     }
 
-    /// A hash of what [`is_same`](Self::is_same) compares.
+    /// A hash of all that [`is_same`](Self::is_same) compares, so that counterparts have equal
+    /// hashes.
     pub(super) fn key(&self, segment: &Segment) -> u64 {
         let mut hasher = DefaultHasher::new();
         hasher.write_u64(u64::from(segment.class) << 32 | u64::from(segment.id));
@@ -139,7 +142,7 @@ impl Sample {
     }
 }
 
-/// Appends the segments of a frame, whose bytes begin at `start` in the sample.
+/// Appends the segments of a frame to `out`; the bytes of the frame begin at `start` in the sample.
 fn cut(frame: &Frame, number: u32, start: u32, out: &mut Vec<Segment>) {
     let bytes = frame.as_bytes();
     let place = |slice: &[u8]| (slice.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize);
@@ -189,7 +192,7 @@ fn id(instance: &Instance<'_>, identifiers: &[Option<CounterDefinition<'_>>]) ->
     })
 }
 
-/// Segments in the order of their bytes.
+/// Appends segments in the order of their bytes.
 struct Cutter<'a> {
     start: u32,
     end: usize,
@@ -199,8 +202,8 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// Begins a segment, unless its place is not behind the last one's: then the bytes belong
-    /// to the last one.
+    /// Begins a segment at the offset `at`, unless the segment before begins at the same offset or
+    /// behind it. In that case the bytes belong to the segment before.
     fn begin(&mut self, at: usize, class: u32, id: u32) {
         let is_behind = self.open.is_none_or(|(open, ..)| at > open);
         if is_behind && at < self.end {

@@ -1,4 +1,5 @@
-//! Numbers of few bytes: seven bits a byte, the lowest first, the eighth says that more follow.
+//! Numbers in few bytes. A byte has seven bits of the number, the lowest first, and an eighth bit
+//! that says whether more bytes follow.
 
 /// Appends a number.
 pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
@@ -15,17 +16,17 @@ pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// A difference as a number that is small where the difference is, whatever its sign.
+/// A difference as a number that is small if the difference is, for either sign.
 pub(super) fn fold(difference: u32) -> u32 {
     (difference << 1) ^ ((difference as i32 >> 31) as u32)
 }
 
-/// The difference of [`fold`].
+/// The difference that [`fold`] made the number of.
 pub(super) fn unfold(folded: u32) -> u32 {
     (folded >> 1) ^ (folded & 1).wrapping_neg()
 }
 
-/// Bytes that are read from the front.
+/// Bytes that are read from front to back.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
@@ -46,7 +47,8 @@ impl<'a> Input<'a> {
         None
     }
 
-    /// A number that counts or measures what is in memory: at most `most`.
+    /// Reads a number that counts or measures things in memory; `None` if it is larger than `most`,
+    /// or damaged.
     pub(super) fn count(&mut self, most: usize) -> Option<usize> {
         usize::try_from(self.number()?).ok().filter(|count| *count <= most)
     }
@@ -63,7 +65,7 @@ impl<'a> Input<'a> {
         Some(taken)
     }
 
-    /// Bytes behind their length.
+    /// Reads bytes that stand behind their length; `None` if they are damaged.
     pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.count(self.0.len())?;
         self.take(length)

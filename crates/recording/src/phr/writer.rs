@@ -1,4 +1,4 @@
-//! Writing a recording.
+//! [`RecordingWriter`]: writes a recording (`.phr`).
 
 use super::contents::{definition, put_definitions, put_sample_head};
 use super::encoder::Encoder;
@@ -21,11 +21,13 @@ use std::time::{Duration, Instant};
 use zstd::stream::raw::{self, InBuffer, Operation as _, OutBuffer};
 use zstd::zstd_safe::{CParameter, compress_bound};
 
-/// The level of compression: a higher one takes several times as long for some per cent less.
+/// The level of compression of samples. A higher level takes several times as long and saves some
+/// per cent of the size.
 pub(super) const LEVEL: i32 = 3;
 
-/// The level of compression of what is written only when it changes, names and definitions: a tenth less than
-/// with the usual one, in some milliseconds, which the first sample waits for.
+/// The level of compression of names and definitions, which are written only when they change. It
+/// saves a tenth of their size compared with the usual level. The first sample waits some
+/// milliseconds for it.
 const LEVEL_OF_NAMES: i32 = 6;
 
 /// The sizes of the tables in which the compressor looks for what it has seen, as powers of 2. Between two
@@ -38,20 +40,21 @@ const TABLES: [CParameter; 3] = [
     CParameter::MinMatch(4),
 ];
 
-/// Options of a recording.
+/// Options of a [`RecordingWriter`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RecordingOptions {
-    /// After how long at most written samples are on the disk (`fdatasync`): what a power
+    /// The longest time before a written sample is on the disk (`fdatasync`): the time that a power
     /// failure can cost. 10 seconds by default; zero means after each sample.
     pub sync: Duration,
-    /// The operating system that the source runs on, with version and architecture.
+    /// The operating system that the source runs on, with version and architecture; `None` if it is
+    /// not known.
     pub system: Option<String>,
-    /// How far samples are apart.
+    /// The time between two samples; `None` if it is not known.
     pub interval: Option<Duration>,
-    /// When a new file begins; never by default.
+    /// The size or time at which a new file begins; never by default.
     pub rotation: Rotation,
-    /// Whether a recording that exists is replaced. By default it is continued.
+    /// Whether an existing recording is replaced. By default it is continued.
     pub replaces: bool,
 }
 
@@ -70,55 +73,56 @@ impl RecordingOptions {
     }
 }
 
-/// A file that samples are appended to. Each sample is one write, so that a killed program
-/// costs at most the sample that it is writing; a reader can read the file meanwhile.
+/// A recording to which samples are appended. Each sample is one write, so a killed program loses
+/// at most the sample that it is writing. A reader can read the file meanwhile.
 pub struct RecordingWriter {
     path: PathBuf,
     file: File,
     identity: FileIdentity,
-    /// Where the next frame begins.
+    /// The offset in the file at which the next frame begins.
     offset: u64,
-    /// Where the last keyframe begins.
+    /// The offset in the file at which the last keyframe begins.
     key: u64,
     since_key: u16,
-    /// How many samples the keyframe begins.
+    /// The number of samples from one keyframe to the next.
     group: u16,
-    /// Where the samples end that may be in one sector with the next keyframe.
+    /// The offsets at which samples end that may lie in one sector with the next keyframe.
     ends: Vec<u64>,
     machine: Option<String>,
     options: RecordingOptions,
     source: String,
     encoder: Encoder,
     compressor: raw::Encoder<'static>,
-    /// What a payload holds, and the frame made of it.
+    /// The payload of the frame that is being written, and the frame made of it.
     payload: Vec<u8>,
     frame: Vec<u8>,
-    /// The counter definitions of each object that were written last, and whether it has instances.
+    /// For each object, whether it has instances, and the counter definitions that were written
+    /// last.
     definitions: HashMap<TitleIndex, (bool, Vec<u8>)>,
-    /// The names in the file.
+    /// The names that are in the file.
     names: NamesByIndex,
-    /// The frames with facts of which there is no copy yet, and how many samples there were before.
+    /// The frames with names and definitions of which there is no copy yet. `uncopied_since` is the
+    /// number of samples before them.
     uncopied: Vec<u8>,
     uncopied_since: u64,
     synced: Instant,
     samples: u64,
     /// The length of the file when it was opened.
     begun_at: u64,
-    /// The time of the file's first sample.
+    /// The time of the file's first sample; `None` before that sample.
     begin: Option<FileTime>,
-    /// Samples and bytes of the files before.
+    /// The number of samples, and of bytes, in the files before this one.
     finished: (u64, u64),
     restarts: u64,
 }
 
 impl RecordingWriter {
-    /// Opens a recording, which is created where there is none. One that exists is continued:
-    /// what a killed program or a power failure left of a sample at its end is cut off.
+    /// Opens a recording. If there is no file, it is created. An existing recording is continued; a
+    /// part of a sample that a killed program or a power failure left at its end is cut off.
     /// `source` is the name of the recorded source.
     ///
     /// # Errors
-    /// Where the file is not a recording, is being written by another program, or cannot be
-    /// written.
+    /// If the file is not a recording, is being written by another program, or cannot be written.
     pub fn open(
         path: impl AsRef<Path>,
         source: &str,
@@ -183,14 +187,14 @@ impl RecordingWriter {
         })
     }
 
-    /// Appends a sample. `titles` are the source's names, of which those of the sample's objects
-    /// are written once. The writer holds the sample's frames until the next one, which is compared
-    /// with them.
+    /// Appends a sample. `titles` are the source's names; those of the sample's objects are written
+    /// once. The writer keeps the sample's frames until the next sample, which is compared with
+    /// them.
     ///
     /// # Errors
-    /// Where the file cannot be written: what was written before stays readable. Where the
-    /// sample comes from another machine than those before, gives an index another name, or is larger
-    /// than 128 MiB.
+    /// If the file cannot be written; samples that were written before stay readable. If the sample
+    /// comes from another machine than the samples before, gives an index another name, or is
+    /// larger than 128 MiB.
     pub fn add(
         &mut self,
         snapshot: &Snapshot,
@@ -255,13 +259,14 @@ impl RecordingWriter {
         error(&self.path, SourceErrorKind::Malformed, message)
     }
 
-    /// Brings what is written to the disk.
+    /// Brings all that was written to the disk.
     fn sync(&mut self) -> Result<(), SourceError> {
         self.synced = Instant::now();
         self.file.sync_data().map_err(|cause| write_error(&self.path, &cause))
     }
 
-    /// Ends the file and begins the next one of the same name.
+    /// Finishes the file, with the time `begin` of its first sample in its name, and begins the
+    /// next file at the same path.
     fn rotate(&mut self, begin: FileTime) -> Result<(), SourceError> {
         self.copy_facts()?;
         self.sync()?;
@@ -269,7 +274,8 @@ impl RecordingWriter {
         self.reopen()
     }
 
-    /// Goes on at the same path, where this file is not any more.
+    /// Begins a new file at the same path, after the old file was finished, removed, renamed or
+    /// replaced.
     fn reopen(&mut self) -> Result<(), SourceError> {
         self.options.replaces = false;
         let (finished, restarts) = ((self.samples(), self.bytes()), self.restarts);
@@ -278,7 +284,8 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Writes the frames with facts once more, so that no damage in one place costs names.
+    /// Writes the frames with names and definitions a second time, so that damage in one place
+    /// costs no names.
     fn copy_facts(&mut self) -> Result<(), SourceError> {
         if self.uncopied.is_empty() {
             return Ok(());
@@ -292,7 +299,7 @@ impl RecordingWriter {
         copied
     }
 
-    /// Writes the facts about the recording.
+    /// Writes the facts about the recording, such as machine and source, at the beginning.
     fn begin(&mut self, machine: &str, time: FileTime) -> Result<(), SourceError> {
         if let Some(known) = &self.machine
             && known != machine
@@ -315,7 +322,8 @@ impl RecordingWriter {
         self.reset(FrameKind::Head, time)
     }
 
-    /// The definitions that are new or changed.
+    /// The definitions of the snapshot's objects that are new or have changed since they were
+    /// written.
     fn new_definitions(&mut self, snapshot: &Snapshot) -> Vec<Vec<u8>> {
         let mut new = Vec::new();
         for (number, frame) in snapshot.frames().iter().enumerate() {
@@ -346,7 +354,8 @@ impl RecordingWriter {
         new
     }
 
-    /// Writes what readers need before the sample: at the beginning the head, and new definitions.
+    /// Writes what readers need before the sample: at the beginning the head, and later new
+    /// definitions.
     fn write_facts(
         &mut self,
         machine: &str,
@@ -434,40 +443,40 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Brings everything to the disk and ends the recording. Without it nothing is lost either,
-    /// as long as the power stays on; a short recording has its names only once. Returns the
-    /// [bytes](Self::bytes).
+    /// Brings everything to the disk and ends the recording. Returns the number of
+    /// [bytes](Self::bytes) written. If a program ends without this call, nothing is lost as long
+    /// as the power stays on, but a short recording has its names only once.
     ///
     /// # Errors
-    /// Where the disk cannot be written.
+    /// If the disk cannot be written.
     pub fn finish(mut self) -> Result<u64, SourceError> {
         let copied = self.copy_facts();
         self.sync().and(copied)?;
         Ok(self.bytes())
     }
 
-    /// Samples written so far.
+    /// The number of samples written so far.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.finished.0 + self.samples
     }
 
-    /// How often the file was removed, renamed or replaced while it was written, and the path begun
-    /// again. The samples of the file before are not counted any more.
+    /// The number of times that the file was removed, renamed or replaced while it was written, so
+    /// that a new file was begun at its path. Samples of the file before do not count any more.
     #[must_use]
     pub fn restarts(&self) -> u64 {
         self.restarts
     }
 
-    /// Bytes written so far.
+    /// The number of bytes written so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.finished.1 + self.offset - self.begun_at
     }
 }
 
-/// Whether the path still leads to the file with this identity, with all that was `written`. Where a system does not
-/// tell files apart, any file of that length will do.
+/// Whether `path` still leads to the file with this identity, and the file has all `written` bytes.
+/// On a system that does not tell files apart, any file of that length passes.
 fn is_file_at(identity: FileIdentity, path: &Path, written: u64) -> bool {
     match std::fs::metadata(path) {
         Ok(found) => found.len() >= written && identity_of(&found) == identity,
@@ -476,7 +485,7 @@ fn is_file_at(identity: FileIdentity, path: &Path, written: u64) -> bool {
     }
 }
 
-/// What tells a file that is open from all others: its device and number.
+/// What distinguishes an open file from all others: its device and its number.
 type FileIdentity = (u64, u64);
 
 fn identity_of(file: &Metadata) -> FileIdentity {
@@ -492,8 +501,8 @@ fn identity_of(file: &Metadata) -> FileIdentity {
     }
 }
 
-/// Brings the names of a file's folder to the disk. Where a system has no such call, a power failure
-/// may cost the name of a new file.
+/// Brings the entry of a file in its folder to the disk. On a system without such a call, a power
+/// failure may cost the name of a new file.
 pub(super) fn sync_folder(path: &Path) {
     if cfg!(unix) {
         let folder = path.parent().filter(|folder| *folder != Path::new(""));
@@ -501,7 +510,7 @@ pub(super) fn sync_folder(path: &Path) {
     }
 }
 
-/// Opens a file for one writer, at its beginning.
+/// Opens a file for one writer at a time, positioned at the beginning.
 pub(super) fn exclusive(path: &Path) -> Result<File, SourceError> {
     let failed = |cause: std::io::Error| write_error(path, &cause);
     let found = std::fs::metadata(path);
@@ -539,7 +548,8 @@ fn compressor() -> std::io::Result<raw::Encoder<'static>> {
     Ok(compressor)
 }
 
-/// Appends what a compressed stream makes of a payload, so that its reader can read all of it.
+/// Appends `payload` in compressed form to the output, complete enough that a reader can decompress
+/// all of it.
 pub(super) fn compress(
     compressor: &mut raw::Encoder<'_>,
     payload: &[u8],

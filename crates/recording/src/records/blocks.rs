@@ -15,7 +15,8 @@ use perfhive_format::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The most values of sensors in a sample: those that no sensor fills take room, too.
+/// The largest number of values of sensors in a sample. Places that no sensor fills count as well,
+/// since they take room.
 const MOST_CELLS: usize = 4096;
 
 const OBJECT_HELP: &str =
@@ -57,18 +58,18 @@ const COUNTERS: [(&str, CounterType, &str); 6] = [
     ),
 ];
 
-/// The counts of the events of one name.
+/// The counts of the events with one name.
 #[derive(Clone, Copy, Debug, Default)]
 struct EventRow {
     events: u64,
     open: u64,
     sections: u64,
-    /// Of the section that ends at this sample.
+    /// The seconds of the section that ends at this sample; `None` without one.
     seconds: Option<f64>,
     thread_seconds: Option<f64>,
 }
 
-/// The place of a sensor's value.
+/// The position of a sensor's value.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     object: usize,
@@ -76,16 +77,16 @@ struct Cell {
     counter: usize,
 }
 
-/// An object made of sensors.
+/// An object with sensors as its counters.
 #[derive(Debug)]
 struct SensorObject {
     group: TitleIndex,
     has_instances: bool,
     instances: Vec<String>,
     counters: Vec<TitleIndex>,
-    /// By instance and counter.
+    /// The newest values, by the index of the instance and of the counter.
     values: HashMap<(usize, usize), f64>,
-    /// Made when it is first needed; anew once there is another counter.
+    /// The template; `None` until it is needed, and after a counter was added.
     template: Option<ObjectTemplate>,
 }
 
@@ -112,7 +113,7 @@ impl EventBlocks {
     /// The English name of the object of events.
     pub const OBJECT: &'static str = "Experiment Events";
 
-    /// Blocks of a machine with this name, without events and sensors so far.
+    /// Blocks of the machine called `machine`, without events and sensors so far.
     pub(crate) fn new(machine: &str) -> Self {
         let mut names = MadeUpNames::default();
         let mut help = TitleList::default();
@@ -146,8 +147,9 @@ impl EventBlocks {
         self.machine = machine.to_string();
     }
 
-    /// The place of the events of a name, which is added where it is new; `None` where there are too
-    /// many names ([`MOST_EVENT_NAMES`]), or the name cannot be that of an instance because it has a NUL.
+    /// The index of an event name, which is added if it is new. `None` if there are too many names
+    /// ([`MOST_EVENT_NAMES`]), or if the name cannot be that of an instance because it contains a
+    /// NUL.
     pub(crate) fn event(&mut self, name: &str) -> Option<usize> {
         if let Some(place) = self.event_places.get(name) {
             return Some(*place);
@@ -161,8 +163,9 @@ impl EventBlocks {
         Some(self.events.len() - 1)
     }
 
-    /// The place of a new sensor. `None` where a sensor of another data source has the same names, or
-    /// the objects would have too many values (4096 with those that no sensor fills), or a name has a NUL.
+    /// Adds a sensor and returns its index. `None` if a sensor of another data source has the same
+    /// names, if the objects would have too many values (4096 with places that no sensor fills), or
+    /// if a name contains a NUL.
     pub(crate) fn add_sensor(&mut self, name: &SensorName) -> Option<usize> {
         let instance_name = name.instance().unwrap_or_default();
         if [name.group(), name.sensor(), instance_name].iter().any(|name| name.contains('\0')) {
@@ -220,7 +223,7 @@ impl EventBlocks {
         Some(self.cells.len() - 1)
     }
 
-    /// Notes the reading of a sensor; `None` where it has no value.
+    /// Notes the reading of a sensor; `None` if the sensor has no value.
     pub(crate) fn read(&mut self, sensor: usize, value: Option<f64>) {
         let Some(cell) = self.cells.get(sensor) else { return };
         let Some(object) = self.objects.get_mut(cell.object) else { return };
@@ -231,7 +234,8 @@ impl EventBlocks {
         }
     }
 
-    /// Notes an event; behind a gap no end is that of a start before it.
+    /// Notes an event with the index `event`. Behind a gap, the end of a section does not belong to
+    /// a start before the gap.
     pub(crate) fn note(&mut self, event: usize, kind: RecordKind, is_behind_gap: bool) {
         let Some(row) = self.events.get_mut(event) else { return };
         if is_behind_gap {
@@ -253,10 +257,10 @@ impl EventBlocks {
         [row.seconds, row.thread_seconds] = times;
     }
 
-    /// The block of this moment. Section times are told once.
+    /// The block at this time. The times of sections are in one block only.
     ///
     /// # Errors
-    /// [`SourceErrorKind::Malformed`] where names and values do not make a block.
+    /// [`SourceErrorKind::Malformed`] if names and values do not make a block.
     pub(crate) fn frame(&mut self, time: FileTime) -> Result<Frame, SourceError> {
         let malformed = |why: &dyn std::fmt::Display| {
             SourceError::new(SourceErrorKind::Malformed, "records of an experiment", why)
@@ -341,14 +345,14 @@ impl EventBlocks {
         Arc::new(TitleDatabase::new(LanguageId::ENGLISH, names, &self.help))
     }
 
-    /// Forgets the times of sections, as if the sample had been made.
+    /// Forgets the times of sections, as after a block with them.
     pub(crate) fn told(&mut self) {
         for row in &mut self.events {
             (row.seconds, row.thread_seconds) = (None, None);
         }
     }
 
-    /// Forgets events and readings; their names stay.
+    /// Forgets all events and readings, but keeps their names.
     pub(crate) fn rewind(&mut self) {
         self.events.iter_mut().for_each(|row| *row = EventRow::default());
         self.objects.iter_mut().for_each(|object| object.values.clear());

@@ -8,18 +8,19 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
-/// The longest line that is read. A line has a number of some tens of bytes for each sensor.
+/// The length in bytes of the longest line that is read. A line has some tens of bytes for each
+/// sensor.
 const LONGEST: u64 = 1 << 20;
 /// The greatest distance of a time from the beginning of the experiment, in seconds: 30 years.
 const FARTHEST: f64 = 1e9;
 
-/// A line; `docs/manual/experiments.md` describes them with their units.
+/// A line of a file of records; `docs/manual/experiments.md` describes the lines with their units.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the manual describes the fields")]
 pub enum RecordLine {
-    /// What the experiment is about: the first line.
+    /// The subject of the experiment; the first line of the file.
     Experiment {
         version: u64,
         machine: Option<String>,
@@ -67,8 +68,9 @@ pub enum RecordLine {
 }
 
 impl RecordLine {
-    /// The seconds of a section and those of its thread, without the calls in it; `None` for what is not known, and of
-    /// other lines.
+    /// The seconds that a section took, and the seconds of processor time of its thread, both
+    /// without the time of the calls inside the section. `None` for a time that is not known, and
+    /// for other lines.
     #[must_use]
     pub fn section_times(&self) -> [Option<f64>; 2] {
         let Self::Section { seconds, thread_seconds, call_seconds, call_thread_seconds, .. } = self
@@ -88,16 +90,16 @@ pub struct SensorLine {
     pub name: String,
     /// The unit of its values.
     pub unit: String,
-    /// How many units of the raw value are a second, where it counts time.
+    /// The number of raw units in a second; `None` if the raw value does not count time.
     pub raw_per_second: Option<u64>,
 }
 
-/// What an event is.
+/// The kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RecordKind {
-    /// A point.
+    /// A point in the life of the program, without a duration.
     Point,
     /// The start of a section.
     Start,
@@ -105,8 +107,8 @@ pub enum RecordKind {
     End,
 }
 
-/// Whether a file begins with a line of an experiment's records, or is a recording of such lines. Pipes are not tried:
-/// what is read of them is gone.
+/// Whether a file begins with a line of an experiment's records, or is a recording of such lines.
+/// `false` for a pipe, since what is read from it is gone.
 #[must_use]
 pub fn has_records(file: &Path) -> bool {
     if holds_lines(file) {
@@ -125,8 +127,8 @@ pub fn has_records(file: &Path) -> bool {
             .is_ok_and(|line| !matches!(line, RecordLine::Other))
 }
 
-/// Why a file without records is none of an experiment, although it is named so or begins as one; `None` for any other
-/// file.
+/// The reason why a file with the name or the beginning of a file of records has no records; `None`
+/// for any other file.
 pub(crate) fn lacks_records(path: &Path) -> Option<&'static str> {
     std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
     let is_named = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("jsonl"));
@@ -141,25 +143,25 @@ pub(crate) fn lacks_records(path: &Path) -> Option<&'static str> {
     .filter(|_| is_named || line.first() == Some(&b'{'))
 }
 
-/// Reads the lines of a file, and leaves out what is damaged.
+/// A reader of the lines of a file of records, which leaves out damaged lines.
 pub struct RecordLines {
     reader: Box<dyn BufRead + Send>,
     line: Vec<u8>,
-    /// The number of lines so far.
+    /// The number of lines that were read so far.
     pub number: u64,
-    /// Lines that are no lines of records.
+    /// The number of lines that are damaged.
     pub damaged: u64,
-    /// The number of the first of them; 0 without any.
+    /// The line number of the first damaged line; 0 without any.
     pub first_damaged: u64,
-    /// Whether the last line has no end.
+    /// Whether the last line lacks its line feed.
     pub is_torn: bool,
 }
 
 impl RecordLines {
-    /// Opens a file.
+    /// Opens a file of records.
     ///
     /// # Errors
-    /// Where it cannot be opened.
+    /// If the file cannot be opened.
     pub fn open(file: &Path) -> io::Result<Self> {
         let reader: Box<dyn BufRead + Send> = match holds_lines(file) {
             true => Box::new(LineText::open(file).map_err(io::Error::other)?),
@@ -169,10 +171,10 @@ impl RecordLines {
         Ok(Self { reader, line, number: 0, damaged: 0, first_damaged: 0, is_torn: false })
     }
 
-    /// The next line that is sound; `None` at the end.
+    /// The next sound line; `None` at the end of the file.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// If the file cannot be read.
     #[expect(clippy::should_implement_trait, reason = "reading can fail")]
     pub fn next(&mut self) -> io::Result<Option<RecordLine>> {
         loop {

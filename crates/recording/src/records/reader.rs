@@ -15,16 +15,16 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The most different names of sensors that are looked at.
+/// The largest number of sensors, by name, that are read; others are left out.
 const MOST_SENSORS: usize = 4096;
-/// The most happenings, and the most values of them, that are kept: some gigabytes of memory.
+/// The largest number of happenings, and of their values, that are kept: some gigabytes of memory.
 const MOST_HAPPENINGS: usize = 1 << 25;
 const MOST_VALUES: usize = 1 << 27;
 
-/// The place of an event that has none.
+/// The index of an event that has no place among the counted names.
 const NO_EVENT: u32 = u32::MAX;
 
-/// Something that happened, as a line tells it.
+/// Something that happened at a time, from a line of the file.
 #[derive(Clone, Copy, Debug)]
 struct Happening {
     time: FileTime,
@@ -34,9 +34,9 @@ struct Happening {
 
 #[derive(Clone, Copy, Debug)]
 enum What {
-    /// An event, with the place of its values and their number.
+    /// An event. `values` is the index of its first value, and `count` the number of its values.
     Event { kind: RecordKind, is_behind_gap: bool, is_by_clock: bool, values: u32, count: u32 },
-    /// Nothing: the end of the experiment.
+    /// The end of the experiment, at which nothing else happens.
     Nothing,
     /// The end of a section; NaN for a time that is not known.
     Section { seconds: f64, thread_seconds: f64 },
@@ -45,44 +45,45 @@ enum What {
 /// The samples of a file of records.
 pub(crate) struct EventRecords {
     blocks: EventBlocks,
-    /// In the order of time.
+    /// The happenings in the order of time.
     happenings: Vec<Happening>,
-    /// Sensors and their values; NaN for none.
+    /// The values that were read, each with the index of its sensor; NaN for no value.
     values: Vec<(u32, f64)>,
     /// The sensors that an event source has read at equal distances so far. From then on their readings at other events
     /// are left out: a rate since the event before is of another span each time.
     by_clock: HashSet<u32>,
     next: usize,
-    /// What is wrong with the file.
+    /// The faults of the file, such as damaged lines.
     pub(crate) faults: Vec<Fault>,
 }
 
-/// What is being read of a file.
+/// The state while a file is read.
 struct Reading {
     records: EventRecords,
-    /// The beginning of the experiment.
+    /// The time at which the experiment began.
     begin: FileTime,
-    /// `None` for a sensor without a place.
+    /// The index of each sensor by its name; `None` for a sensor that is left out.
     sensors: HashMap<String, Option<u32>>,
     /// The event sources with an interval.
     clocks: HashSet<String>,
-    /// Events and values without a place.
+    /// The number of events and values that are left out.
     left_out: u64,
-    /// The gap of the last event of each name.
+    /// For each event name, the gap that its last event states.
     gaps: HashMap<u32, u64>,
     /// Sections by their starts.
     sections: Vec<(FileTime, u32)>,
-    /// Whether the line about the experiment came, and whether it said when it began.
+    /// Whether the line about the experiment was read, and whether it states when the experiment
+    /// began.
     has_head: bool,
     has_start: bool,
     has_end: bool,
 }
 
 impl EventRecords {
-    /// Reads a file.
+    /// Reads a file of records.
     ///
     /// # Errors
-    /// Where the file cannot be read, or has no event.
+    /// If the file cannot be read, or has no event.
     pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
         let failed = |cause| error(path, SourceErrorKind::Unavailable, cause);
         let mut lines = RecordLines::open(path).map_err(failed)?;
@@ -147,12 +148,13 @@ impl EventRecords {
         Ok(records)
     }
 
-    /// The names of its objects and counters.
+    /// The names of the objects and counters that the samples have.
     pub(crate) fn titles(&self) -> Arc<TitleDatabase> {
         self.blocks.titles()
     }
 
-    /// Notes what happened at the next time; `None` behind the last one.
+    /// Takes in all that happened at the next time, and returns that time; `None` behind the last
+    /// one.
     fn step(&mut self) -> Option<FileTime> {
         let time = self.happenings.get(self.next)?.time;
         while let Some(one) = self.happenings.get(self.next).filter(|one| one.time == time) {
@@ -282,7 +284,7 @@ impl Reading {
         place
     }
 
-    /// A time in seconds since the beginning.
+    /// The time that is `time` seconds after the beginning of the experiment.
     fn at(&self, time: f64) -> FileTime {
         let steps = (time * FileTime::PER_SECOND as f64).round() as i64;
         FileTime(self.begin.0.saturating_add(steps))
@@ -313,7 +315,7 @@ impl Reading {
         }
     }
 
-    /// Adds what happened at a time, in seconds since the beginning.
+    /// Adds a happening at a time in seconds after the beginning of the experiment.
     fn push(&mut self, time: f64, event: u32, what: What) {
         self.push_at(self.at(time), event, what);
     }

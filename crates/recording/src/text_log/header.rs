@@ -9,13 +9,14 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Bytes of a line beyond which a file is not a log: the header of a wide one has some megabytes.
+/// The largest number of bytes of a line in a text log. The first line of a log with many columns
+/// has some megabytes.
 const LONGEST_LINE: u64 = 64 << 20;
 
-/// A file without lines that are too long for those of a log: reading one is an error.
+/// A reader of a file that fails when a line is too long for a text log.
 pub(super) struct ShortLines<R> {
     pub(super) file: R,
-    /// Bytes since the last end of a line.
+    /// The number of bytes since the last end of a line.
     line: u64,
 }
 
@@ -59,8 +60,8 @@ fn first_of(text: &mut Text) -> std::io::Result<Vec<u8>> {
 /// The mark of UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The separator of the log that begins with these bytes; a console's output begins with an
-/// empty line.
+/// The separator of the log that begins with these bytes; `None` if no log does. An empty line at
+/// the beginning, as in a console's output, is skipped.
 fn form_of(first: &[u8]) -> Option<u8> {
     let text = first.strip_prefix(MARK).unwrap_or(first);
     let text = text.trim_ascii_start();
@@ -74,12 +75,12 @@ fn form_of(first: &[u8]) -> Option<u8> {
 /// The first line of a log: the banner, and the path of each column.
 pub(super) struct Header {
     pub(super) lines: csv::Reader<ShortLines<BufReader<Text>>>,
-    /// Its number: a console's output begins with an empty line.
+    /// The number of this line in the file: a console's output begins with an empty line.
     pub(super) line: u64,
     pub(super) cells: Vec<String>,
-    /// The line as it is.
+    /// The cells of the line, before decoding.
     pub(super) record: csv::ByteRecord,
-    /// What is wrong with the names.
+    /// The warning about names that may be wrong; `None` if all names are right.
     pub(super) warning: Option<String>,
 }
 
@@ -114,7 +115,7 @@ impl Header {
 /// `encoding` is that of [`open`](crate::open).
 ///
 /// # Errors
-/// Where the file cannot be read.
+/// If the file cannot be read.
 pub fn text_log_columns(
     path: impl AsRef<Path>,
     encoding: Option<FileEncoding>,
@@ -126,8 +127,9 @@ pub fn text_log_columns(
     Ok(Some(Header::read(path, encoding)?.cells.into_iter().skip(1).collect()))
 }
 
-/// The texts of the first line's cells, and what may be wrong with them. Windows writes them in the
-/// code page of its language, which the log does not name: `encoding` is that of names that are not UTF-8.
+/// The texts of the first line's cells, and a warning about them; `None` if they are certain.
+/// Windows writes them in the code page of its language, which the log does not name. `encoding` is
+/// the encoding of names that are not UTF-8.
 fn decoded(
     cells: &csv::ByteRecord,
     encoding: Option<FileEncoding>,

@@ -43,7 +43,8 @@ pub(super) fn push(text: &mut String, value: f64) {
     }
 }
 
-/// Appends the digits before the point and those behind it, without zeros at the end of these.
+/// Appends the digits before the point, the point, and the digits behind it. Zeros behind the
+/// point, and the point, are left out at the end.
 fn push_parts(text: &mut String, before: [&str; 2], behind: [&str; 3]) {
     before.iter().for_each(|digits| text.push_str(digits));
     text.push('.');

@@ -6,10 +6,10 @@ use perfhive_format::FileEncoding;
 use std::fs::File;
 use std::io::{Read, Result, Seek, SeekFrom};
 
-/// Bytes that are decoded at a time.
+/// The number of bytes that are decoded at a time.
 const PIECE: usize = 1 << 16;
 
-/// A file of text. Positions are those in the decoded text.
+/// The file of a text log as text. Positions are those in the decoded text.
 pub(super) struct Text {
     file: File,
     utf16: Option<Utf16>,
@@ -21,10 +21,10 @@ pub(super) struct Text {
 struct Utf16 {
     encoding: &'static Encoding,
     decoder: Decoder,
-    /// What is decoded, and how much of it was read.
+    /// The decoded text of which a part is not read yet, and how much of it was read.
     text: String,
     read: usize,
-    /// The position of what is read next.
+    /// The position of the text that is read next.
     at: u64,
     is_ended: bool,
 }

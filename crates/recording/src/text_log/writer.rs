@@ -21,20 +21,20 @@ pub enum TextForm {
 /// The time zone in which a text log states its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextZone {
-    /// Its name, as the banner has it.
+    /// The name of the zone, as the banner of the log has it.
     pub name: String,
-    /// Minutes that are added to local time to get UTC.
+    /// The number of minutes that are added to local time to get UTC.
     pub bias: i32,
 }
 
 impl TextZone {
-    /// UTC.
+    /// The zone UTC.
     #[must_use]
     pub fn utc() -> Self {
         Self { name: "UTC".to_string(), bias: 0 }
     }
 
-    /// A time as a clock of the zone shows it.
+    /// The local time of the zone at the UTC time `time`.
     #[must_use]
     pub fn local(&self, time: FileTime) -> FileTime {
         FileTime(time.0.saturating_sub(i64::from(self.bias) * 60 * FileTime::PER_SECOND))
@@ -59,7 +59,8 @@ impl TextLines {
         Self { form, zone, is_console: false, line: String::new() }
     }
 
-    /// What typeperf prints: an empty line, a banner without a zone, six decimals.
+    /// The lines of typeperf's output: an empty line, a banner without a zone, numbers with six
+    /// decimals.
     #[must_use]
     pub fn of_console(form: TextForm, zone: TextZone) -> Self {
         Self { form, zone, is_console: true, line: String::new() }
@@ -69,7 +70,7 @@ impl TextLines {
         FORMS[usize::from(self.form == TextForm::Tsv)]
     }
 
-    /// The first line: the paths of the columns.
+    /// The first line of the log: the banner, and the paths of the columns.
     pub fn first<'a>(&mut self, columns: impl IntoIterator<Item = &'a str>) -> &str {
         self.line.clear();
         let (_, name) = self.separator();
@@ -82,7 +83,8 @@ impl TextLines {
         self.end()
     }
 
-    /// The line of a sample: a value for each column, in their order; `None` is a blank.
+    /// The line of a sample at a UTC time: a value for each column, in their order; `None` becomes
+    /// a blank cell.
     pub fn sample(
         &mut self,
         time: FileTime,
@@ -135,7 +137,7 @@ impl TextLogWriter {
     /// Creates a log with the paths of its columns. A file that exists is replaced.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn create<'a>(
         path: impl AsRef<Path>,
         form: TextForm,
@@ -155,12 +157,12 @@ impl TextLogWriter {
         Ok(writer)
     }
 
-    /// Continues a log, whose first line must be the one that a new log with these columns would
-    /// have.
+    /// Continues a log with the same form, zone and columns: its first line must be the one that a
+    /// new log would have.
     ///
     /// # Errors
-    /// [`SourceErrorKind::Mismatch`] where the log has another form, zone or other columns, or does
-    /// not end with a whole line; otherwise where it cannot be read or written.
+    /// [`SourceErrorKind::Mismatch`] if the log has another form, zone or other columns, or does
+    /// not end with a whole line. Other kinds if the log cannot be read or written.
     pub fn append<'a>(
         path: impl AsRef<Path>,
         form: TextForm,
@@ -191,10 +193,10 @@ impl TextLogWriter {
         Ok(Self { path: path.to_path_buf(), file, lines, bytes: 0 })
     }
 
-    /// Appends a sample: a value for each column, in their order; `None` is a blank.
+    /// Appends a sample: a value for each column, in their order; `None` becomes a blank cell.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn add(
         &mut self,
         time: FileTime,
@@ -213,7 +215,7 @@ impl TextLogWriter {
     /// Writes what is buffered, so that readers see all samples so far.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn flush(&mut self) -> Result<(), SourceError> {
         self.file.flush().map_err(|cause| write_error(&self.path, &cause))
     }
@@ -221,7 +223,7 @@ impl TextLogWriter {
     /// Writes what is buffered and ends the log. Returns its length in bytes.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn finish(mut self) -> Result<u64, SourceError> {
         self.flush()?;
         Ok(self.bytes)

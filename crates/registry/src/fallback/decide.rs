@@ -14,20 +14,19 @@ use std::time::Duration;
 const PROCESS: TitleIndex = TitleIndex(230);
 const THREAD: TitleIndex = TitleIndex(232);
 
-/// The timeout of a call in a check or a trial, and of all calls of a broken source. It is short
-/// because readers wait for these calls.
+/// The timeout of a call in a check or a trial, and of all calls of a broken first source. It is
+/// short because readers wait for these calls.
 const TRIAL: Duration = Duration::from_millis(500);
 
 /// A decision: the state of the first source, and the objects for which the second source is used.
 pub(super) struct Decision {
-    /// The last known generation of the first source's catalogue.
+    /// The generation that the first source's catalogue had last.
     pub(super) seen: u64,
-    /// The error by which the first source is broken; `None` if it is not.
+    /// The error that broke the first source; `None` if the first source is not broken.
     pub(super) broken: Option<SourceError>,
-    /// The objects of the second source that are used.
+    /// The objects that are taken from the second source.
     pub(super) objects: Vec<TitleIndex>,
-    /// A text for the user that says what was decided and why; `None` if there is nothing to
-    /// report.
+    /// A text for the user about the decision and its reason; `None` if there is nothing to report.
     pub(super) reason: Option<String>,
 }
 
@@ -92,8 +91,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.decision.as_ref().is_some_and(lacks) && self.whole.is_due((self.clock)())
     }
 
-    /// The answer of the first source to a request. With `is_short`, its calls have the timeout
-    /// [`TRIAL`], or their own if that is shorter.
+    /// The result of `question`, which asks the first source. With `is_short`, the calls have the
+    /// timeout [`TRIAL`], or their usual timeout if that is shorter.
     fn timed<T>(&mut self, is_short: bool, question: impl FnOnce(&mut A) -> T) -> T {
         if !is_short {
             return question(&mut self.first);
@@ -117,7 +116,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.timed(is_broken, |first| first.catalogue(&Ask::new(objects)))
     }
 
-    /// The generation of the first source's catalogue; `None` without an answer.
+    /// The generation of the first source's catalogue; `None` if the first source does not answer.
     fn generation(&mut self) -> Option<u64> {
         let is_broken = self.whole.state == State::Broken;
         let catalogue = self.timed(is_broken, |first| first.catalogue(&Ask::nothing()));
@@ -176,7 +175,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.decided(Decision { seen: catalogue.generation, broken: None, objects, reason });
     }
 
-    /// Handles a failed ask to the first source.
+    /// Handles the error of a failed ask to the first source.
     pub(super) fn failed(&mut self, error: &SourceError) {
         let failure = match error.kind() {
             SourceErrorKind::Deadline => Failure::Hang,
@@ -187,8 +186,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.note(Event::Failed(failure), Some(error));
     }
 
-    /// Handles an event. If the first source is then in doubt, makes a check, since the whole
-    /// source may be broken, or only the objects that were asked for.
+    /// Handles an event at the first source. If the event leaves open whether the whole source is
+    /// broken or only the wanted objects, makes a check.
     pub(super) fn note(&mut self, event: Event, error: Option<&SourceError>) {
         let is_hang = match (self.whole.on(event, (self.clock)()), error) {
             (Next::Check { is_hang }, _) => is_hang,
@@ -229,7 +228,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         }
     }
 
-    /// Declares the first source broken: the second source is used for everything.
+    /// Declares the first source broken because of `error`: the second source is used for
+    /// everything.
     fn break_with(&mut self, error: &SourceError) {
         let objects = self.capable.clone();
         let native =
@@ -273,7 +273,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         (!names.is_empty()).then(|| names.join(", "))
     }
 
-    /// The error by which the first source is broken; `None` if it is not.
+    /// The error that broke the first source; `None` if the first source is not broken.
     pub(super) fn broken(&self) -> Option<&SourceError> {
         self.decision.as_ref()?.broken.as_ref()
     }

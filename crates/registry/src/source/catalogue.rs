@@ -12,11 +12,11 @@ use perfhive_format::TitleIndex;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The most objects that are remembered because they were looked for.
+/// The largest number of objects that are remembered because they were looked for by index.
 const LOOKED_FOR: usize = 1024;
 
 impl RegistrySource {
-    /// The title indexes of the objects of `Global`, which are collected for that; empty if that
+    /// Collects `Global`, and returns the title indexes of its objects; empty if the collection
     /// fails.
     pub(super) fn names_of_global(&mut self) -> Vec<TitleIndex> {
         let mut snapshot = Snapshot::new();
@@ -50,7 +50,8 @@ impl RegistrySource {
         }
     }
 
-    /// The cost of an object that was looked for, as far as it is known.
+    /// The cost of an object that was looked for by index: [`Cost::Unknown`] if it is not known so
+    /// far.
     fn cost_of(&self, name: TitleIndex) -> Cost {
         let is_costly = self.costly.iter().flatten().any(|one| one.name == name);
         match name.0 {
@@ -61,8 +62,8 @@ impl RegistrySource {
         }
     }
 
-    /// Makes the objects of a reply the catalogue or, if `only` is given, adds those of them that
-    /// `only` lists to the catalogue. Returns the catalogue.
+    /// Replaces the catalogue by the objects of a reply. If `only` is given, instead adds those
+    /// objects of the reply that `only` lists. Returns the catalogue.
     pub(super) fn keep(
         &mut self,
         snapshot: &Snapshot,
@@ -103,8 +104,8 @@ impl RegistrySource {
         Arc::clone(self.catalogue.insert(Arc::new(catalogue)))
     }
 
-    /// The catalogue with the objects of `Global`, which are collected for that, and those that
-    /// were looked for.
+    /// Collects `Global`, and returns the catalogue with its objects and the objects that were
+    /// looked for by index.
     pub(super) fn look_for_all(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         let mut snapshot = Snapshot::new();
         self.fetch(&Ask::new(ObjectQuery::Global), &mut snapshot)?;
@@ -122,8 +123,8 @@ impl RegistrySource {
         Ok(catalogue)
     }
 
-    /// The catalogue, after it was found out which of the `wanted` objects exist. No other objects
-    /// are asked for, except, if there is no catalogue, those that were looked for before.
+    /// Finds out which of the `wanted` objects exist, and returns the catalogue with them. Other
+    /// objects are asked for only if there is no catalogue yet: those that were looked for before.
     pub(super) fn look_for(
         &mut self,
         wanted: &[TitleIndex],

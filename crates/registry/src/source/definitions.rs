@@ -1,11 +1,11 @@
-//! The objects that were seen, with their definitions.
+//! The objects that were in any answer of a registry, with their definitions.
 
 use perfhive_format::{PerfObject, TitleIndex};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// The most objects that are remembered, and the most definitions of each. A machine has some
-/// hundred objects, with one definition each.
+/// The largest number of objects that are remembered, and of definitions that are remembered of
+/// each. A machine has some hundred objects, with one definition each.
 const OBJECTS: usize = 16 << 10;
 const DEFINITIONS: usize = 16;
 /// The shortest time between two new definitions of an object that count as news, after as many as
@@ -34,16 +34,16 @@ impl Definition {
     }
 }
 
-/// An object that was seen.
+/// An object that was in an answer.
 #[derive(Debug)]
 struct Seen {
     /// The definitions that were seen, the newest last.
     definitions: Vec<Definition>,
-    /// When the newest definition was added.
+    /// The time at which the newest definition was added.
     since: Instant,
 }
 
-/// What is new about an object.
+/// What an answer tells about an object that was not known before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     /// Nothing is new, or a new definition came too soon to count as news.
@@ -54,7 +54,7 @@ pub(super) enum News {
     Forgotten,
 }
 
-/// The objects that were seen, with their definitions.
+/// The objects that were in any answer, each with its definitions.
 #[derive(Debug)]
 pub(super) struct Definitions {
     objects: HashMap<TitleIndex, Seen>,

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 impl RegistrySource {
     /// Reads the answer to a query into `out`, which is cleared first. If a provider makes the
-    /// query fail, the objects of the others are read.
+    /// query fail, the objects of the other providers are read.
     pub(super) fn fetch(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         if let ObjectQuery::Indexes(list) = &request.objects

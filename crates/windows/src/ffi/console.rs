@@ -15,9 +15,10 @@ pub enum TextStream {
     Error,
 }
 
-/// The code page in which the reader of a stream expects text: that of the console's output, where
-/// the stream is a pipe and the console's text is not UTF-8. `None` where UTF-8 is expected, as by
-/// a file. PowerShell 5.1 decodes a program's output with the console's code page.
+/// The code page in which the reader of a stream expects text: the code page of the console's
+/// output, if the stream is a pipe and the console's text is not UTF-8. `None` if the reader
+/// expects UTF-8, as for a file. PowerShell 5.1 decodes a program's output with the console's code
+/// page.
 #[must_use]
 pub fn code_page_of_pipe(stream: TextStream) -> Option<u32> {
     let stream = match stream {
@@ -30,8 +31,8 @@ pub fn code_page_of_pipe(stream: TextStream) -> Option<u32> {
     (kind == FILE_TYPE_PIPE && page != 0 && page != CP_UTF8).then_some(page)
 }
 
-/// A text encoded in a code page; a character that the code page lacks becomes its nearest
-/// character, or a question mark. `None` for a code page that the system does not have.
+/// The bytes of a text in a code page. A character that the code page lacks becomes its nearest
+/// character, or a question mark. `None` if the system does not have the code page.
 #[must_use]
 pub fn encoded(text: &str, code_page: u32) -> Option<Vec<u8>> {
     if text.is_empty() {

@@ -13,7 +13,7 @@ use windows_sys::Win32::Security::{
 };
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
-/// Takes over a text that Windows allocated, in UTF-16 with a NUL at its end.
+/// Copies a text that Windows allocated, in UTF-16 with a NUL at its end, and frees it.
 ///
 /// # Safety
 /// The text must be allocated by `LocalAlloc`, end in a NUL, and not be used by anything else.

@@ -1,4 +1,4 @@
-//! Calls that write: keys and values of registrations, and the event log.
+//! Calls of Windows that write: keys and values of registrations, and the event log.
 
 use super::Key;
 use perfhive_registry::ValueName;
@@ -46,7 +46,7 @@ impl Key {
     /// Opens a key below this one for reading and writing, and creates it if it is missing.
     ///
     /// # Errors
-    /// The code of `RegCreateKeyExW`.
+    /// The error code of `RegCreateKeyExW`.
     pub(crate) fn create(&self, name: &str) -> Result<Self, u32> {
         let name = ValueName::new(name);
         let mut handle: HKEY = null_mut();
@@ -71,7 +71,7 @@ impl Key {
     /// Opens a key below this one for reading and writing, if it exists.
     ///
     /// # Errors
-    /// The code of `RegOpenKeyExW`.
+    /// The error code of `RegOpenKeyExW`.
     pub(crate) fn open_to_write(&self, name: &str) -> Result<Self, u32> {
         let name = ValueName::new(name);
         let mut handle: HKEY = null_mut();
@@ -84,7 +84,7 @@ impl Key {
     /// Writes a value.
     ///
     /// # Errors
-    /// The code of `RegSetValueExW`.
+    /// The error code of `RegSetValueExW`.
     pub(crate) fn set(&self, name: &str, value: Value<'_>) -> Result<(), u32> {
         let name = ValueName::new(name);
         let (kind, bytes) = value.encode();
@@ -96,10 +96,10 @@ impl Key {
         if code == SUCCESS { Ok(()) } else { Err(code) }
     }
 
-    /// Removes a value; a missing one is not an error.
+    /// Removes a value of the key; a missing value is no error.
     ///
     /// # Errors
-    /// The code of `RegDeleteValueW`.
+    /// The error code of `RegDeleteValueW`.
     pub(crate) fn remove(&self, name: &str) -> Result<(), u32> {
         let name = ValueName::new(name);
         // SAFETY: the name ends in NUL and lives beyond the call.
@@ -109,10 +109,10 @@ impl Key {
         }
     }
 
-    /// Removes a key below this one with all its contents; a missing one is not an error.
+    /// Removes a key below this one with all its contents; a missing key is no error.
     ///
     /// # Errors
-    /// The code of `RegDeleteTreeW`.
+    /// The error code of `RegDeleteTreeW`.
     pub(crate) fn remove_tree(&self, name: &str) -> Result<(), u32> {
         let name = ValueName::new(name);
         // SAFETY: the name ends in NUL and lives beyond the call.
@@ -152,8 +152,8 @@ impl LoadPerf {
         }
     }
 
-    /// Calls the function with a command line. Returns its error code; `None` if the library or
-    /// function is missing.
+    /// Calls the function with a command line. Returns the function's error code; `None` if the
+    /// library or the function is missing.
     pub(crate) fn call(self, command: &str) -> Option<u32> {
         type Function = unsafe extern "system" fn(command: *mut u16, quiet: i32) -> u32;
         let units = command.encode_utf16().filter(|unit| *unit != 0);

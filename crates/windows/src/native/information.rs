@@ -31,7 +31,7 @@ impl fmt::Display for Class {
     }
 }
 
-/// An `NTSTATUS`.
+/// An `NTSTATUS`: the result code of a native function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Status(pub u32);
 
@@ -52,7 +52,7 @@ impl Status {
         self.0 < 0x8000_0000
     }
 
-    /// Whether a buffer of another size helps.
+    /// Whether the status says that the buffer has a wrong size, so that another size may help.
     fn is_about_size(self) -> bool {
         matches!(self, Self::INFO_LENGTH_MISMATCH | Self::BUFFER_TOO_SMALL | Self::BUFFER_OVERFLOW)
     }
@@ -88,7 +88,7 @@ pub struct QueryReply {
     pub length: u32,
 }
 
-/// The native function, or a test's stand-in for it.
+/// The native function [`NtQuerySystemInformation`](Self::query), or a test's replacement for it.
 pub trait SystemInformation: Send + Sync {
     /// `NtQuerySystemInformation`: fills `buffer`, which begins at a multiple
     /// of 8, with information of a class.
@@ -100,7 +100,7 @@ pub trait SystemInformation: Send + Sync {
 pub(super) enum NoInformation {
     Failed(Class, Status),
     TooLarge(Class),
-    /// The reply is shorter than its structure.
+    /// The reply to a query of this class has this number of bytes, fewer than its structure.
     Short(Class, usize),
 }
 
@@ -124,26 +124,26 @@ impl fmt::Display for NoInformation {
     }
 }
 
-/// The largest size of a buffer.
+/// The largest size of a buffer, in bytes.
 const LARGEST: usize = 64 << 20;
 
-/// The length of the longest structure that is not a list.
+/// The length in bytes of the longest reply that is not a list.
 const LONGEST: usize = 0x1000;
 
-/// The alignment of buffers that the functions require.
+/// The alignment in bytes that the native functions require of a buffer.
 const ALIGNMENT: usize = 8;
 
-/// A reply, and the address at which it was written: pointers in it are absolute.
+/// A reply, and the address at which the system wrote it: pointers in the reply are absolute.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Information<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) address: u64,
 }
 
-/// Memory for replies. It never shrinks.
+/// A buffer for replies. It never shrinks.
 pub(super) struct Buffer {
     memory: Vec<u8>,
-    /// The size in use, which later queries of the class start with.
+    /// The number of bytes in use, with which the next query of the class starts.
     size: usize,
 }
 
@@ -152,7 +152,7 @@ impl Buffer {
         Self { memory: Vec::new(), size }
     }
 
-    /// Queries a list, with larger buffers until one is large enough.
+    /// Queries a class with a reply that is a list. The buffer is enlarged until the list fits.
     pub(super) fn ask(
         &mut self,
         information: &dyn SystemInformation,
@@ -184,8 +184,8 @@ impl Buffer {
         }
     }
 
-    /// Queries a structure of `size` bytes, which may be longer on later systems. Several classes
-    /// refuse a buffer longer than their structure.
+    /// Queries a class with a reply that is a structure of `size` bytes; later systems may return a
+    /// longer one. Several classes refuse a buffer that is longer than their structure.
     pub(super) fn ask_for(
         &mut self,
         information: &dyn SystemInformation,
@@ -220,7 +220,7 @@ impl Buffer {
         information.query(class, room)
     }
 
-    /// The offset of the first aligned byte.
+    /// The offset in the buffer of the first byte with the required alignment.
     fn start(&self) -> usize {
         self.memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT)
     }
@@ -235,12 +235,12 @@ impl Buffer {
     }
 }
 
-/// A 32-bit number at an offset; `None` beyond the bytes.
+/// The 32-bit number at an offset; `None` if it does not lie inside the bytes.
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// A 64-bit number at an offset. `None` beyond the bytes.
+/// The 64-bit number at an offset; `None` if it does not lie inside the bytes.
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }

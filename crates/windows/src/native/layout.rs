@@ -1,4 +1,4 @@
-//! The counters that this system fills, and rows of these.
+//! The counters that this system fills, and the values of only these.
 
 use perfhive_engine::standard::MOST;
 
@@ -8,13 +8,13 @@ use perfhive_engine::standard::MOST;
 /// and stay so.
 pub(super) struct Filled {
     known: u64,
-    /// Positions that become known only by [`add`](Self::add), whatever their values.
+    /// Positions that count as filled only after [`add`](Self::add), whatever their values are.
     by_rule: u64,
 }
 
 impl Filled {
-    /// Starts with the positions that are `always` filled; those in `by_rule` become known only by
-    /// [`add`](Self::add).
+    /// Begins with the positions in `always` as filled. The positions in `by_rule` count as filled
+    /// only after [`add`](Self::add), whatever their values are.
     pub(super) fn new(always: u64, by_rule: u64) -> Self {
         Self { known: always, by_rule }
     }
@@ -35,7 +35,7 @@ impl Filled {
     }
 }
 
-/// The values at the positions in `mask`, in order.
+/// Copies the values at the positions in `mask` to `out`, in order, and returns them.
 pub(super) fn pick<'a>(values: &[u64], mask: u64, out: &'a mut [u64; MOST]) -> &'a [u64] {
     let wanted = (0..).zip(values).filter(|(place, _)| mask & (1u64 << place) != 0);
     let mut count = 0;

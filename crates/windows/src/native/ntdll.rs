@@ -60,7 +60,7 @@ impl BlockClock for NativeClock {
     }
 }
 
-/// The name of this machine, as in blocks.
+/// The name of this machine, as it stands in data blocks.
 #[must_use]
 pub fn machine_name() -> String {
     ffi::computer_name()

@@ -122,7 +122,7 @@ fn values(process: &Process<'_>, time: Time) -> [u64; COUNTERS] {
     ]
 }
 
-/// The values as the counters' widths store them.
+/// The values, each made to fit the width of its counter.
 fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
     for (value, counter) in values.iter_mut().zip(PROCESS.counters) {
         *value = counter.fit(*value);
@@ -130,8 +130,8 @@ fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
     values
 }
 
-/// The name of a process as in Windows' own library: that of the image without `.exe`. Without an
-/// image it is `Idle` for process 0, and the process ID for all others.
+/// The name of a process as in Windows' own library: the name of the image without `.exe`. Without
+/// an image, the name is `Idle` for process 0, and the process ID for all others.
 fn name<'a>(process: &Process<'a>, digits: &'a Digits) -> NameRef<'a> {
     const EXE: [u8; 4] = *b".exe";
     if process.name.is_empty() {

@@ -79,8 +79,8 @@ impl Writer {
     }
 }
 
-/// The values in the order of the table, and whether the kernel time contains the idle time, as
-/// it should: `false` if the idle time is the longer one.
+/// The values of the counters in the order of the table, and whether the kernel time contains the
+/// idle time, as it should; `false` if the idle time is the longer one.
 fn values(processor: &[u8; SIZE]) -> ([u64; COUNTERS], bool) {
     let time = |at| u64_at(processor, at).unwrap_or(0);
     let (idle, kernel, user, dpc, interrupt) = (time(0), time(8), time(16), time(24), time(32));

@@ -39,8 +39,8 @@ impl Time {
         Ok(Self { boot: at(0), now: at(8) })
     }
 
-    /// The start time of a process from the `start` in its entry. Idle and System have 0 there,
-    /// and started with the machine.
+    /// The start time of a process as a FILETIME, from the `start` in its entry. Idle and System
+    /// have 0 there, and started with the machine.
     pub(super) fn start(self, start: u64) -> u64 {
         if start == 0 { self.boot } else { start }
     }

@@ -7,14 +7,14 @@ use perfhive_format::CounterType;
 
 pub(super) static OBJECTS: [&Object; 4] = [&SYSTEM, &PROCESSOR, &PROCESS, &THREAD];
 
-/// The objects of the native functions.
+/// The documentation of the objects that the native functions fill.
 #[must_use]
 pub fn object_table() -> Vec<ObjectDoc> {
     OBJECTS.into_iter().map(ObjectDoc::of).collect()
 }
 
-/// Every counter of the objects of the native functions, present or absent, without bases,
-/// by object.
+/// The documentation of every counter of these objects, filled or absent, without bases, object by
+/// object.
 #[must_use]
 pub fn counter_table() -> Vec<CounterDoc> {
     OBJECTS.into_iter().flat_map(counters_of).collect()

@@ -40,12 +40,12 @@ impl Width {
     pub(super) const NATIVE: Self =
         if size_of::<usize>() == 8 { Self::Bits64 } else { Self::Bits32 };
 
-    /// Size in bytes of a process's structure, without those of its threads.
+    /// The size in bytes of the structure of a process, without the structures of its threads.
     pub(super) fn process(self) -> usize {
         self.of(184, 256)
     }
 
-    /// Size in bytes of a thread's structure.
+    /// The size in bytes of the structure of a thread.
     pub(super) fn thread(self) -> usize {
         self.of(64, 80)
     }
@@ -58,7 +58,7 @@ impl Width {
     }
 }
 
-/// Fields of a structure; all offsets were tested to be inside it.
+/// The fields of a structure by offset. All offsets in use were tested to lie inside the structure.
 #[derive(Clone, Copy, Debug)]
 struct Fields<'a> {
     bytes: &'a [u8],
@@ -74,7 +74,8 @@ impl Fields<'_> {
         u64_at(self.bytes, self.width.of(bits32, bits64)).unwrap_or(0)
     }
 
-    /// A pointer, handle or size.
+    /// A pointer, handle or size at one of two offsets: `bits32` in a 32-bit structure, `bits64` in
+    /// a 64-bit one.
     fn word(self, bits32: usize, bits64: usize) -> u64 {
         match self.width {
             Width::Bits32 => u64::from(self.u32(bits32, 0)),
@@ -92,15 +93,16 @@ pub(super) struct Process<'a> {
     pub(super) name: &'a [u8],
     pub(super) priority: u32,
     pub(super) handles: u32,
-    /// FILETIME; 0 for processes that started with the machine.
+    /// The start time as a FILETIME; 0 for a process that started with the machine.
     pub(super) start: u64,
     pub(super) user: u64,
     pub(super) kernel: u64,
     pub(super) page_faults: u32,
     pub(super) memory: Memory,
-    /// The counts of reads, writes and other operations, then the bytes of each.
+    /// The numbers of reads, of writes and of other operations, then the bytes of reads, of writes
+    /// and of other operations.
     pub(super) io: [u64; 6],
-    /// The number of threads that the process states.
+    /// The number of threads according to the structure of the process.
     pub(super) thread_count: u32,
     pub(super) threads: Threads<'a>,
 }
@@ -136,7 +138,7 @@ pub(super) struct Thread {
     pub(super) wait_reason: u32,
 }
 
-/// Why a list is damaged.
+/// What is wrong with a list of processes, and at which byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Damage {
     at: usize,
@@ -149,12 +151,12 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The processes of a list. A damaged entry ends the walk; the walk cannot loop, since it only goes
-/// forwards.
+/// The processes of a list, one after the other. A damaged entry ends the walk. The walk ends in
+/// any case, since each entry lies behind the one before.
 #[derive(Clone, Debug)]
 pub(super) struct Processes<'a> {
     bytes: &'a [u8],
-    /// The address that the bytes had when the system wrote them.
+    /// The address of the bytes when the system wrote them, since pointers in them are absolute.
     address: u64,
     width: Width,
     next: Option<usize>,

@@ -34,8 +34,8 @@ pub(super) fn load(
     loaded.map_err(|(kind, why)| RegisterError::new(kind, format!("the names of {name}: {why}")))
 }
 
-/// The result of loading names, from `loadperf`'s answer and the indexes that are in the registry
-/// now and were not before. Both must show success.
+/// The outcome of loading names, from the answer `code` of `loadperf` and from the indexes that are
+/// in the registry now and were not before. Loading has succeeded only if both show it.
 fn loaded(
     code: Option<u32>,
     allotted: Option<AllottedIndexes>,
@@ -186,10 +186,10 @@ fn read_list(key: &Key, value: &str) -> TitleList {
     }
 }
 
-/// Limit to the folders left behind by killed processes.
+/// The largest number of folders that killed processes may leave behind.
 const FOLDERS: u32 = 64;
 
-/// A folder for the files that `loadperf` reads, removed when dropped.
+/// A folder for the files that `loadperf` reads. The folder is removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {

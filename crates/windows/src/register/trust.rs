@@ -12,7 +12,7 @@ use std::path::Path;
 const CHANGE_FILE: u32 = 0x2 | 0x4 | DELETE | RIGHTS | GENERIC_WRITE;
 /// Rights to change the content of the library's folder.
 const CHANGE_FOLDER: u32 = 0x2 | DELETE_CHILD | DELETE | RIGHTS | GENERIC_WRITE;
-/// Rights to put another folder in the place of one on the way to the library.
+/// Rights with which a user could replace a folder on the way to the library by another folder.
 const REPLACE_FOLDER: u32 = DELETE_CHILD | DELETE | RIGHTS;
 const DELETE_CHILD: u32 = 0x40;
 const DELETE: u32 = 0x1_0000;
@@ -70,9 +70,9 @@ pub(super) fn test(library: &Path) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// The owner, or the first user or group, to which a descriptor gives any of the rights although it
-/// is neither in [`TRUSTED`] nor `me`; `None` if there is none. A descriptor that cannot be read
-/// gives everybody all rights.
+/// The owner, or the first user or group, that a security descriptor gives any of these rights,
+/// although it is neither in [`TRUSTED`] nor `me`. `None` if there is none. A descriptor that
+/// cannot be read gives everybody all rights.
 fn untrusted(descriptor: &str, rights: u32, me: Option<&str>) -> Option<String> {
     let is_trusted = |sid: &str| TRUSTED.contains(&sid) || me == Some(sid);
     let owner = descriptor.strip_prefix("O:").map(|rest| until(rest, &["G:", "D:", "S:"]));
@@ -102,7 +102,8 @@ fn untrusted(descriptor: &str, rights: u32, me: Option<&str>) -> Option<String> 
     None
 }
 
-/// The text before the first occurrence of any of the words.
+/// The part of a text before the first occurrence of any of the words; the whole text if no word
+/// occurs.
 fn until<'t>(text: &'t str, words: &[&str]) -> &'t str {
     let end = words.iter().filter_map(|word| text.find(word)).min();
     text.get(..end.unwrap_or(text.len())).unwrap_or_default()

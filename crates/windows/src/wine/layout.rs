@@ -12,18 +12,18 @@
 
 use perfhive_format::DataBlock;
 
-/// How many bytes of a buffer are not announced, so that bytes written beyond the announced size
-/// stay inside. 88 would do; a page is used.
+/// The number of bytes at the end of a buffer that Wine is not told of, so that bytes which Wine
+/// writes beyond the announced size stay inside. 88 would do; a page is used.
 const RESERVE: usize = 4096;
 
 /// The distance by which Wine writes too far: `sizeof(PERF_DATA_BLOCK)` on 64-bit systems.
 const SHIFT: usize = 88;
 
-/// The marking byte. Read as the length of an object, the mark exceeds any buffer.
+/// The byte of the mark. Read as the length of an object, the mark exceeds any buffer.
 const MARK: u8 = 0xEE;
 
-/// How many bytes at the start of a buffer are marked: a header with the longest machine name (256
-/// units), and the 88 bytes after it.
+/// The number of bytes at the start of a buffer that are marked: a header with the longest machine
+/// name (256 units), and the 88 bytes behind it.
 const MARKED: usize = 1024;
 
 /// The layout of replies, which depends on the system that gives them.
@@ -40,14 +40,14 @@ pub(crate) enum Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen(());
 
-/// The layout that the repair needs, by whether `ntdll` exports Wine's function. No other place
-/// decides whether the repair is used.
+/// The layout of replies: Wine's if `ntdll` exports Wine's function (`is_exported`), else Windows'.
+/// No other place decides whether the repair is used.
 pub(super) fn given(is_exported: bool) -> Layout {
     if is_exported { Layout::Wine(Seen(())) } else { Layout::Windows }
 }
 
 impl Layout {
-    /// Returns the number of bytes at the end of a buffer that are not announced.
+    /// The number of bytes at the end of a buffer that the system is not told of; 0 on Windows.
     pub(crate) fn reserve(self) -> usize {
         match self {
             Self::Windows => 0,
@@ -55,7 +55,7 @@ impl Layout {
         }
     }
 
-    /// Returns the number of bytes that a reply may have beyond its stated length.
+    /// The number of bytes that a reply may have beyond its stated length; 0 on Windows.
     pub(crate) fn excess(self) -> usize {
         match self {
             Self::Windows => 0,
@@ -63,7 +63,8 @@ impl Layout {
         }
     }
 
-    /// Marks a buffer before a call, for [`repair`](Self::repair).
+    /// Writes the mark into a buffer before a call, for [`repair`](Self::repair). Does nothing on
+    /// Windows.
     pub(crate) fn mark(self, buffer: &mut [u8]) {
         if self != Self::Windows {
             buffer.iter_mut().take(MARKED).for_each(|byte| *byte = MARK);

@@ -12,29 +12,31 @@ use perfhive_format::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many times longer a rate's interval is than its two samples are inexact, so that its error is a tenth at most.
+/// How many times longer the interval of a rate must be than its two samples are inexact, so that
+/// the rate's error is at most a tenth.
 const LONGER: u32 = 10;
 
-/// An instance with its reader. Like a sample with blocks, a reading counts from when it is decoded.
+/// An instance that is read without data blocks, with its reader. A reading becomes the newest when
+/// it is decoded, as with blocks.
 pub(super) struct DirectInstance {
     /// The index of the object among those of the probe.
     pub(super) object: usize,
-    /// `None` once the instance is gone.
+    /// The reader of the instance; `None` once the instance is gone.
     reader: Option<Box<dyn InstanceReader>>,
-    /// What reading gave, until it is decoded.
+    /// The result of the last reading, from `sample` until it is decoded; `None` otherwise.
     read: Option<Result<Duration, NoValue>>,
-    /// What the newest decoded reading gave.
+    /// The result of the newest decoded reading.
     decoded: Result<(), NoValue>,
     /// Values that were read, of the newest decoded reading, and of the last one before it that had
     /// values.
     fresh: Vec<Option<RawSample>>,
     current: Vec<Option<RawSample>>,
     previous: Option<Vec<Option<RawSample>>>,
-    /// How inexact the moments of the newest reading and of the one before it are.
+    /// By how much at most the times of the newest reading and of the one before are inexact.
     inexact: [Duration; 2],
 }
 
-/// Where the values of a sensor are: the indexes of its instance and of its counter.
+/// The position of a sensor's values: the indexes of its instance and of its counter.
 #[derive(Clone, Copy)]
 pub(super) struct DirectPlace {
     instance: usize,
@@ -55,7 +57,7 @@ impl DirectInstance {
         }
     }
 
-    /// Reads the values.
+    /// Reads the values of the instance's counters, and keeps them for [`decode`](Self::decode).
     pub(super) fn sample(&mut self) {
         let Some(reader) = &mut self.reader else {
             self.read = Some(Err(NoValue::Vanished));
@@ -64,8 +66,8 @@ impl DirectInstance {
         self.read = Some(reader.read(&mut self.fresh));
     }
 
-    /// Makes what was read the newest reading. Returns whether the instance is gone since the last
-    /// one.
+    /// Makes the values that were read the newest reading. Returns whether the instance ended since
+    /// the reading before.
     pub(super) fn decode(&mut self) -> bool {
         if self.decoded.is_ok() {
             self.inexact[1] = self.inexact[0];
@@ -99,7 +101,7 @@ impl DirectInstance {
         passed.is_some_and(|passed| passed < (newer + older).saturating_mul(LONGER))
     }
 
-    /// The reading of a counter of a type.
+    /// The reading of the counter with the index `counter`, with its value by `formula`.
     fn reading(&self, counter: usize, formula: Result<Formula, NoValue>) -> Read {
         let (mut raw, mut before, mut per_second) = (None, None, None);
         let cooked = || -> Result<CookedValue, NoValue> {
@@ -130,7 +132,7 @@ impl DirectInstance {
     }
 }
 
-/// A value with the raw values that it was made of.
+/// A value, and the raw values from which it was made.
 struct Read {
     value: Result<CookedValue, NoValue>,
     raw: Option<u64>,
@@ -172,8 +174,8 @@ impl<S: Source> CounterProbe<S> {
         self.note_objects();
     }
 
-    /// The readers of all measured instances of an object, and the places of its sensors' values, by
-    /// the index of the sensor; `None` if any of them has to come from a block.
+    /// The readers of all measured instances of an object, and the position of its sensors' values,
+    /// by the index of the sensor. `None` if any of these instances has to be read from a block.
     fn readers_of(&mut self, object: usize) -> Option<ObjectReaders> {
         let probed = self.objects.get(object).filter(|probed| !probed.all)?;
         let index = probed.index.index()?;

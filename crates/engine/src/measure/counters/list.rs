@@ -23,7 +23,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct SensorList {
     pub(super) directory: Directory,
     pub(super) sensors: Arc<[Sensor]>,
-    /// The index of each sensor in `sensors`.
+    /// For each sensor, its index in `sensors`.
     places: HashMap<SensorId, usize>,
 }
 
@@ -70,12 +70,13 @@ impl SensorList {
 }
 
 impl Directory {
-    /// An object, followed by its present name.
+    /// The object with a title index, to be found again by its name when indexes change.
     pub(super) fn follow_object(&self, object: TitleIndex) -> Followed {
         Followed::object(self, &self.titles.name_or_index(object), object)
     }
 
-    /// A counter of an object, followed by its present name.
+    /// The counter of an object with a title index, to be found again by its name when indexes
+    /// change.
     pub(super) fn follow_counter(&self, object: &CatalogueObject, counter: TitleIndex) -> Followed {
         Followed::counter(self, object, &self.titles.name_or_index(counter), counter)
     }

@@ -78,7 +78,7 @@ impl ProbedCounter {
         Some(SensorReading::new(self.asked, Arc::clone(&one.slot), Err(NoValue::Busy(why))))
     }
 
-    /// Adds the readings of this target from the newest sample of its object.
+    /// Adds the readings of this sensor, made from the newest sample of its object.
     pub(super) fn read(
         &mut self,
         probed: &ProbedObject,

@@ -39,7 +39,7 @@ pub struct CounterSource<S> {
     list: Option<Arc<SensorList>>,
     /// Whether the source was asked to list its costly objects.
     costly: bool,
-    /// Whether all sensors were asked for, not only those of wanted groups.
+    /// Whether the list has all sensors of the source, not only those of wanted groups.
     complete: bool,
     /// The groups that were looked for since the list was made, in lower case.
     groups: HashSet<String>,
@@ -58,7 +58,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         id_of(object, counter)
     }
 
-    /// The object and the counter of a sensor, by their title indexes.
+    /// The title indexes of the object and of the counter of a sensor, in this order.
     #[must_use]
     pub fn indexes_of(sensor: SensorId) -> (TitleIndex, TitleIndex) {
         (object_of(sensor), counter_of(sensor))
@@ -107,9 +107,9 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Ok(())
     }
 
-    /// The list after the source was asked for the objects of some sensors and for all other
-    /// objects of the same names. The numbers of the sensors are those of the list `before`, or,
-    /// for `None`, of the present list.
+    /// The list of sensors after the source was asked for the objects of some sensors, and for all
+    /// other objects with the same names. The sensors are given by their numbers in the list
+    /// `before` or, for `None`, in the present list.
     fn list_with(
         &mut self,
         before: Option<&SensorList>,
@@ -145,7 +145,7 @@ impl SensorList {
     }
 }
 
-/// The most groups that are remembered as looked for.
+/// The largest number of groups that are remembered because they were looked for.
 const GROUPS: usize = 1024;
 
 impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
@@ -302,7 +302,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         list.name_of(sensor).ok_or_else(|| unknown_sensor(&source, &list, sensor))
     }
 
-    /// A selection of all counters and instances of the objects with this cost.
+    /// A selection of all counters and all instances of the objects with this cost.
     fn whole(&mut self, cost: Cost) -> Result<Vec<SelectedSensor>, MeasureError> {
         if cost == Cost::Costly {
             self.list_costly()?;
