@@ -17,17 +17,19 @@ const MOST_OPEN: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Section {
-    /// Its name.
+    /// The section's name.
     pub name: Arc<str>,
-    /// The process and thread.
+    /// The number of the process in which the section ran.
     pub process: u32,
-    /// The thread.
+    /// The number of the thread on which the section ran.
     pub thread: u32,
-    /// Its start, in nanoseconds of the clock of events.
+    /// When the section started, in nanoseconds of the clock of events.
     pub start: u64,
-    /// How long it took, with the calls in it; [`corrected`](Self::corrected) takes them off.
+    /// The time from the start to the end, including the calls in the section;
+    /// [`corrected`](Self::corrected) subtracts these.
     pub duration: Duration,
-    /// The processor time of its thread meanwhile, as the thread told it.
+    /// The processor time that the thread used in the section; `None` unless the thread itself
+    /// reported it.
     pub thread_time: Option<Duration>,
     /// The calls in the section: its own start, and those of the recorded events in it
     /// on its thread. An event that the thread did not tell itself is no call.
@@ -46,13 +48,13 @@ pub struct Section {
 }
 
 impl Section {
-    /// The duration without the calls in it, where their time is known.
+    /// The duration without the calls in the section; `None` if the time of the calls is not known.
     #[must_use]
     pub fn corrected(&self) -> Option<Duration> {
         self.duration.checked_sub(self.call_time?)
     }
 
-    /// The thread's processor time without the calls in it.
+    /// The thread's processor time without the calls in the section; `None` if either is not known.
     #[must_use]
     pub fn corrected_thread_time(&self) -> Option<Duration> {
         self.thread_time?.checked_sub(self.call_thread_time?)
@@ -101,7 +103,7 @@ impl Halves {
 }
 
 impl Sections {
-    /// Adds a record; returns the section that it ends.
+    /// Adds a record; returns the section that it ends, or `None` if it ends none.
     pub(crate) fn add(&mut self, record: &EventRecord) -> Option<Section> {
         let event = &record.event;
         let key = (event.process, event.thread);

@@ -72,7 +72,7 @@ impl Threads {
         }
     }
 
-    /// With this name of the event source, which is `thread` otherwise.
+    /// Names the event source, which is called `thread` otherwise.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.into();

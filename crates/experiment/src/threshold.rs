@@ -48,7 +48,7 @@ impl ThresholdCrossing {
         Ok(Self { name, context, readings, interval, above, below, is_above: false })
     }
 
-    /// The value now; `None` where there is none. The end of a recording is an error.
+    /// The sensor's value now; `None` if it has none. The end of a recording is an error.
     fn value(&mut self) -> io::Result<Option<f64>> {
         let mut cycle = || {
             self.context.prepare()?;
@@ -93,7 +93,7 @@ impl EventSource for ThresholdCrossing {
         self.interval.closer()
     }
 
-    /// None: a late look at the value is still one.
+    /// The number of missed events, which is 0: a value that is read late is still read.
     fn missed(&self) -> u64 {
         0
     }
