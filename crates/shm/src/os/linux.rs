@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const SHARED_MEMORY: &str = "/dev/shm";
 /// The start of the name of a user's folder; the user's number follows.
 const USER_FOLDER: &str = "perfhive-";
-/// Limits to the folders of users that are read, in all and of one user.
+/// The most users' folders that are read in all; the next constant is the limit for one user.
 #[cfg(feature = "reader")]
 const MOST_FOLDERS: usize = 1024;
 #[cfg(feature = "reader")]
