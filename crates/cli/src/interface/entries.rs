@@ -24,8 +24,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) counter: usize,
     /// The number of the line's source.
     pub(crate) source: usize,
-    /// The pane's counter and the line's number, by which the line is found again; `None` for an
-    /// entry without a line.
+    /// The number of the line's source, and the line's key, by which the line is found again; `None`
+    /// for an entry without a line.
     pub(crate) key: Option<(usize, LineKey)>,
     /// The samples to which the line belongs.
     pub(crate) past: Option<&'a Past>,
