@@ -1,13 +1,15 @@
 //! The side of the program under test: calls at its points.
 //!
-//! The experiment names a FIFO in the environment. The first call opens it; each call writes one event
-//! ([`wire`](crate::wire)) and never waits: what does not fit is counted and told with the next event.
+//! The experiment names a FIFO in the environment. The first call opens it; each call writes one
+//! event ([`wire`](crate::wire)) and never waits. An event for which the FIFO has no room is lost;
+//! the process counts it, and its next event carries the count.
 //!
 //! The FIFO is opened for reading too, so that the kernel never sends `SIGPIPE` when the experiment
-//! has ended. A call takes the clocks first and last, and the thread's next call tells what it cost: whatever that
-//! depends on, such as the time since the call before, is measured. Before each event the descriptor is compared with what was opened: a program that closes
-//! all its descriptors, as daemons do, may have another file there. The FIFO is opened anew then, at a number that is none of
-//! the standard streams'.
+//! has ended. A call reads the clocks first and last, and the thread's next event carries the
+//! measured cost of the call, with whatever it depends on, such as the time since the previous
+//! call. Before each event the file at the descriptor is compared with the FIFO that was opened: a
+//! program that closes all its descriptors, as daemons do, may have another file at this number.
+//! The FIFO is opened anew then, at a number that is none of the standard streams'.
 
 use crate::EventKind;
 

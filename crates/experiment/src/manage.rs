@@ -86,11 +86,12 @@ pub struct ExperimentManager {
 }
 
 impl ExperimentManager {
-    /// Listens at a path where nothing is, in a folder of this user's. `about` describes the experiment,
-    /// in an object; `bind` makes another binding of it, and returns
-    /// what there is to know of it, for people; `sensors` answers which sensors there are, with a text in
-    /// their names. Their errors reach the other side: [`io::ErrorKind::NotFound`] and [`io::ErrorKind::InvalidInput`] as such, and
-    /// any other as [`io::ErrorKind::Other`].
+    /// Listens at a path where no file exists yet, in a folder of this user. `about` returns a JSON
+    /// object that describes the experiment. `bind` makes another binding, and returns a note about
+    /// it for people, if there is one. `sensors` returns the sensors that can be bound, only those
+    /// with a given text in their names if there is one. Their errors reach the other side:
+    /// [`io::ErrorKind::NotFound`] and [`io::ErrorKind::InvalidInput`] as such, and any other as
+    /// [`io::ErrorKind::Other`].
     ///
     /// # Errors
     /// Where the socket cannot be made.

@@ -41,8 +41,8 @@ const ROOM: usize = 8 << 20;
 /// How long the kernel may take to say that it will tell.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// The event source of processes that start or end. The start of a process is when it becomes a program
-/// (`execve`), since its name is known then.
+/// The event source of processes that start or end. A process counts as started when it becomes a
+/// program (`execve`), since its name is known from then on.
 #[derive(Debug)]
 pub struct Processes {
     name: Arc<str>,

@@ -376,8 +376,9 @@ impl ExperimentHandle {
         Ok(())
     }
 
-    /// Lets the binding of this event source go on with another one, which tells of the same events and more: the ends of
-    /// what it told the starts of, which are sections then. Sensors, filter, counts and the source's name stay.
+    /// Replaces the event source of a binding by another one, which has the same events and more:
+    /// for example the ends that belong to the starts of the replaced source, so that both make
+    /// sections. Sensors, filter, counts and the source's name stay.
     ///
     /// # Errors
     /// Where there is no such binding, its event source has failed, or the experiment has ended.

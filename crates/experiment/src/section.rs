@@ -34,11 +34,12 @@ pub struct Section {
     /// The calls in the section: its own start, and those of the recorded events in it
     /// on its thread. An event that the thread did not tell itself is no call.
     pub calls: u64,
-    /// What the thread's calls in the section took it, those that are not recorded among them, as the thread measured
-    /// it: zero where it told of none, and `None` where start and end came from two libraries, since each counts its own
-    /// calls.
+    /// The time that the thread's calls in the section took, as the thread itself measured it,
+    /// including calls that are not recorded. Zero if the thread reported no calls. `None` if start
+    /// and end came from two libraries, since each library counts its own calls.
     pub call_time: Option<Duration>,
-    /// The processor time of the thread in these calls; `None` as for `call_time`.
+    /// The processor time that the thread used in these calls; `None` in the same cases as
+    /// `call_time`.
     pub call_thread_time: Option<Duration>,
     /// How much the raw value of each sensor grew from the sample at the start to the one at the end.
     /// It is negative where a gauge shrank that shows its raw value, such as memory that the section freed. `None`
